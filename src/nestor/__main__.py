@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PROCESSES = ("operator", "syncer", "vnode", "runner", "reader", "probe")
+PROCESSES = ("operator", "syncer", "vnode", "runner", "reader", "probe", "portal")
 """What Nestor's own pods run; users have no use for these."""
 NEW_OBJECTS = 10_000
 """How many new objects the garbage collector waits for. It looks at all of a large JSON document again and again while that is
@@ -89,6 +89,10 @@ def _import_process(name: str) -> Callable[[list[str]], int]:
         from nestor.vnode.main import main as run_vnode  # noqa: PLC0415
 
         return run_vnode
+    if name == "portal":
+        from nestor.portal.main import main as run_portal  # noqa: PLC0415
+
+        return run_portal
     if name == "reader":
         from nestor.reader.main import main as run_reader  # noqa: PLC0415
 

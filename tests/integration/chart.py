@@ -11,16 +11,17 @@ import yaml
 from nestor.kube import Api, Kind, kinds
 from tests.integration import apiserver
 
+ALLOW_PRIVILEGED = ("--set", "operator.allowPrivileged=true")
 _GROUP = "admissionregistration.k8s.io"
 POLICY = Kind(_GROUP, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False)
 POLICY_BINDING = Kind(_GROUP, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", namespaced=False)
 CHART = Path(__file__).parents[2] / "charts/nestor"
 
 
-async def install_roles(api: Api) -> None:
-    """Its roles and bindings, what they cannot say, and the namespace that it is installed in."""
+async def install_roles(api: Api, *arguments: str) -> None:
+    """Its roles and bindings, what they cannot say, and the namespace that it is installed in. `arguments`: of helm."""
     await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
-    for document in await render():
+    for document in await render(*arguments):
         for kind in (kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING, kinds.ROLE, kinds.ROLE_BINDING, POLICY, POLICY_BINDING):
             if document["kind"] == kind.name:
                 await api.apply(kind, document)
@@ -34,10 +35,12 @@ async def install_syncer_roles(api: Api) -> None:
         await api.apply(kinds.CLUSTER_ROLE, role)
 
 
-async def render() -> list[dict[str, Any]]:
-    """All its objects, with the values that have no default."""
+async def render(*arguments: str) -> list[dict[str, Any]]:
+    """All its objects, with the values that have no default. `arguments`: of helm."""
     command = [str(apiserver.binary("helm")), "template", "nestor", str(CHART), "--namespace", "nestor-system"]
-    process = await asyncio.create_subprocess_exec(*command, "--set", "image.repository=x", stdout=asyncio.subprocess.PIPE)
+    process = await asyncio.create_subprocess_exec(
+        *command, "--set", "image.repository=x", *arguments, stdout=asyncio.subprocess.PIPE
+    )
     output, _ = await process.communicate()
     assert process.returncode == 0
     return [document for document in yaml.safe_load_all(output) if document]

@@ -10,7 +10,7 @@ import pytest
 from nestor.kube import Api, kinds
 from tests.integration import apiserver, warm
 
-DEAR = ("recorded", "dual", "world", "virtual", "second_plane", "older_plane")
+DEAR = ("recorded", "dual", "world", "virtual", "second_plane", "older_plane", "spare_plane", "guarded", "helm_plane")
 """Fixtures with API servers of their own: in a run by several workers, their tests share one. Of several, the first counts."""
 
 

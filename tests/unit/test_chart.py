@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterator
@@ -13,9 +14,11 @@ import yaml
 
 from nestor import __version__
 from nestor.api import labels
+from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.contracts import vnode
 from nestor.operator.backends.process import account_of
 from nestor.operator.backends.reserved import MARGIN_SECONDS
+from tests import values
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +46,40 @@ def test_the_chart_takes_every_field_of_a_class_and_no_others() -> None:
 def test_the_chart_has_the_version_of_the_package() -> None:
     chart = yaml.safe_load((ROOT / "charts/nestor/Chart.yaml").read_text())
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
+
+
+def test_every_value_says_what_it_is_and_the_page_about_them_is_current() -> None:
+    text = values.VALUES.read_text()
+    found = values.read_values(text)
+    described = {item.path for item in found}
+    for path in values.list_paths(yaml.safe_load(text)):
+        parents = {path.rsplit(".", count)[0] for count in range(max(1, path.count(".")))}
+        assert parents & described, f"{path} has no comment"
+    assert all(item.says for item in found)
+    assert values.PAGE.read_text() == values.build_page(found), "run `python -m tests.values`"
+
+
+def test_the_schema_knows_every_value_and_no_others() -> None:
+    schema = json.loads((ROOT / "charts/nestor/values.schema.json").read_text())
+    given = yaml.safe_load(values.VALUES.read_text())
+    assert schema["properties"].keys() - {"global"} == given.keys()
+    for section in ("image", "operator", "vnodes", "uninstall", "catalogue"):
+        known = schema["properties"][section]
+        assert known["additionalProperties"] is False
+        assert known["properties"].keys() == given[section].keys()
+
+
+def test_artifact_hub_is_told_of_the_resources_as_they_are() -> None:
+    chart = yaml.safe_load((ROOT / "charts/nestor/Chart.yaml").read_text())
+    notes = chart["annotations"]
+    crds = [yaml.safe_load(file.read_text()) for file in (ROOT / "crds").glob("*.yaml")]
+    told = {(item["kind"], item["name"], item["version"]) for item in yaml.safe_load(notes["artifacthub.io/crds"])}
+    assert told == {(crd["spec"]["names"]["kind"], crd["metadata"]["name"], crd["spec"]["versions"][0]["name"]) for crd in crds}
+    for example in yaml.safe_load(notes["artifacthub.io/crdsExamples"]):
+        NestedAppJobSpec.model_validate(example["spec"])
+    head, _, content = chart["icon"].partition(",")
+    assert head == "data:image/svg+xml;base64"
+    assert base64.b64decode(content) == (ROOT / "charts/nestor/icon.svg").read_bytes()
 
 
 def test_only_a_backends_own_process_reports_about_it() -> None:

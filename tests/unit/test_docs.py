@@ -11,6 +11,7 @@ from devcluster.build import debian
 from nestor.api.crd import RESOURCES
 from nestor.api.labels import GROUP
 from tests.e2e import attacks
+from tests.integration.operator import stolen
 
 ROOT = Path(__file__).parents[2]
 COUNTS = {
@@ -80,6 +81,7 @@ def test_every_attack_of_the_tests_is_a_row_and_every_row_is_an_attack() -> None
     lists = {"app": attacks.APP, "closed": attacks.CLOSED, "runner": attacks.RUNNER}
     known = {f"`{who}/{item.id}`": item.says for who, items in lists.items() for item in items}
     known |= {f"`admin/{name}`": says for name, says in attacks.ADMIN.items()}
+    known |= {f"`operator/{item.id}`": item.says for item in stolen.ATTACKS}
     rows = {row[0]: row[1] for row in ATTACKS if "/" in row[0].partition(" ")[0]}
     assert rows == known
     assert len(rows) >= 60
@@ -95,7 +97,7 @@ def test_every_row_of_an_attack_names_tests_that_exist() -> None:
 
 
 def test_no_attack_stands_for_two() -> None:
-    for items in (attacks.APP, attacks.RUNNER, attacks.CONTROLLED):
+    for items in (attacks.APP, attacks.RUNNER, attacks.CONTROLLED, stolen.ATTACKS):
         assert len({item.id for item in items}) == len(items)
     assert {item.id for item in (*attacks.APP, *attacks.CLOSED, *attacks.RUNNER)} == {item.id for item in attacks.CONTROLLED}
 

@@ -33,6 +33,9 @@ NOT_FOR = {
     "runner": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp.web", "nestor.syncer"},
     "reader": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp", "yaml"},
     "probe": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp", "pydantic", "yaml"},
+    "portal": (HEAVY - {"jinja2"})
+    | MODELS
+    | {"typer", "rich", "click", "kopf", "cryptography", "nestor.operator", "nestor.syncer"},
     "status": HEAVY | MODELS | {"kopf", "cryptography", "aiohttp.web", "pydantic", "nestor.steps", "nestor.translate"},
 }
 """By process, or command: `status` stands for all of a user's."""

@@ -141,6 +141,8 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
     ("networkpolicies.networking.k8s.io", "delete"): ("operator/job/openings.py", "ensure_deleted(kinds.NETWORK_POLICY"),
     # Not before a shape has been gone for a minute.
     ("pods/eviction", "create"): ("operator/backends/drain.py", 'subresource="eviction"'),
+    # Only where the chart names a Lease; `get` and `update` are of that one alone.
+    ("leases.coordination.k8s.io", "create"): ("kube/election.py", "self._api.create(kinds.LEASE, body)"),
     # kopf looks up the definitions of its resources.
     ("customresourcedefinitions.apiextensions.k8s.io", "list"): ("operator/world/kopf_events.py", "import kopf"),
     ("customresourcedefinitions.apiextensions.k8s.io", "watch"): ("operator/world/kopf_events.py", "import kopf"),

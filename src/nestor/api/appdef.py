@@ -61,6 +61,8 @@ class Chosen(NamedTuple):
     """Sentences about what is accepted and means less here than its author may think."""
     where: str = ""
     """The Kubernetes part's place in the AppDef, as the AppDef spells it."""
+    machines: tuple[str, ...] = ()
+    """Names of the machines that the application takes, with wildcards; empty: all."""
 
 
 def read_appdef(content: Any) -> AppDef:
@@ -105,7 +107,7 @@ def choose_command(app: AppDef, wanted: str | None) -> Chosen:
     where = faults.name_field("appDef.commands", [identifier])
     unknown = [*find_unknown(app, "appDef"), *find_unknown(command, where, {SPELLINGS[0]: spelling})]
     warnings = [*list_warnings(app, identifier), *warn_of_unknown(unknown)]
-    return Chosen(identifier, command, nested, warnings, faults.name_field(where, [spelling]))
+    return Chosen(identifier, command, nested, warnings, faults.name_field(where, [spelling]), list_machines(app))
 
 
 def read_command(app: AppDef, command: str) -> NestedKubernetes:
@@ -150,14 +152,8 @@ def _find_spelling(command: dict[str, Any]) -> str | None:
 
 
 def _warn_of_jarvice(app: AppDef) -> list[str]:
-    """Keys by which JARVICE chooses machines, storage and licences, where they say something."""
+    """Keys by which JARVICE chooses storage and licences, where they say something."""
     warnings = []
-    machines = [name for name in _list_words(app.machines) if name.strip()]
-    if machines and ANY_MACHINE not in machines:
-        warnings.append(
-            f"`appDef.machines` {faults.show(machines)} has no effect: a job chooses with `machine` among the machines of its "
-            "class"
-        )
     vaults = {name.strip().upper() for name in _list_words(app.vault_types)}
     if vaults and not vaults & NO_VAULT and not vaults >= ANY_VAULT:
         warnings.append(
@@ -167,6 +163,11 @@ def _warn_of_jarvice(app: AppDef) -> list[str]:
     if app.licensed:
         warnings.append("`appDef.licensed` has no effect: nothing here grants or counts licences")
     return warnings
+
+
+def list_machines(app: AppDef) -> tuple[str, ...]:
+    """The patterns in the AppDef's `machines`."""
+    return tuple(name.strip() for name in _list_words(app.machines) if name.strip())
 
 
 def _list_words(value: list[str] | str | None) -> list[str]:

@@ -170,7 +170,11 @@ class AppDef(_Verbatim):
         "is left out; here another value than `kns` gives a warning, no more.",
     )
     classifications: Words = Field(None, description="Categories of JARVICE's catalogue. Not used.")
-    machines: Words = Field(None, description="JARVICE's machine types. Not used: a job chooses among the machines of its class.")
+    machines: Words = Field(
+        None,
+        description="Names of the machines on which the application can run, with `*` and `?` for any characters. Of the job's "
+        "class, these are the machines to choose from; `*`, or left out: all. In a class without machines it has no effect.",
+    )
     vault_types: Words = Field(None, alias="vault-types", description="JARVICE's kinds of storage. Not used.")
     image: Annotated[Icon | None, BeforeValidator(_blank_to_none)] = Field(
         None, description="The application's icon; no container image."

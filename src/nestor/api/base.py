@@ -28,7 +28,12 @@ def rules(*items: dict[str, str]) -> dict[str, Any]:
 
 def immutable(field: str) -> dict[str, Any]:
     """The rule for a field that can only be set at creation."""
-    return rules(rule("self == oldSelf", f"`{field}` may not be changed: delete the object and create it again"))
+    return rules(rule("self == oldSelf", immutable_message(field)))
+
+
+def immutable_message(field: str) -> str:
+    """What to say of a change of such a field."""
+    return f"`{field}` may not be changed: delete the object and create it again"
 
 
 def list_map(*keys: str) -> dict[str, Any]:
@@ -107,6 +112,22 @@ KubernetesVersion = Annotated[
 
 Image = Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^\S+$")]
 """A container image reference."""
+
+ImagePrefix = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=512,
+        json_schema_extra=rules(
+            rule(
+                "self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+|localhost|[a-z0-9.-]+:[0-9]+)(/[a-z0-9][a-z0-9._-]*)*/?$')",
+                "must be a registry, or a registry and a path, such as 'registry.example.com/team-a' or "
+                "'docker.io/library/nginx', without tag or digest",
+            )
+        ),
+    ),
+]
+"""A registry, perhaps with a path: all images below it."""
 
 CIDR_MESSAGE = "must be an address range such as '10.0.0.0/8' or 'fd00::/8'"
 

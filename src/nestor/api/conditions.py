@@ -86,8 +86,23 @@ VERSION_UNSUPPORTED = Reason(
     "user",
     "delete the job and create it again with a listed version, or ask an admin to add yours to the class",
 )
+CLASS_NOT_PERMITTED = Reason(
+    "ClassNotPermitted",
+    "user",
+    "delete the object and create it again, with a `className` that you may use: `nestor doctor` and "
+    "`kubectl auth can-i use nestedclass/NAME` tell",
+)
 IMAGE_NOT_ALLOWED = Reason(
-    "ImageNotAllowed", "user", "delete the cluster and create it again without `image`, or ask an admin to allow it in the class"
+    "ImageNotAllowed",
+    "user",
+    "delete the object and create it again with an image that the message lists, a cluster without `image`; or ask an admin to "
+    "allow it in the class",
+)
+DEADLINE_NOT_ALLOWED = Reason(
+    "DeadlineNotAllowed",
+    "user",
+    "change `activeDeadlineSeconds` to what the class allows, or leave it out, or ask an admin to raise the class's "
+    "`maxActiveDeadlineSeconds`",
 )
 MACHINE_NOT_FOUND = Reason("MachineNotFound", "user", "change `machine` to one of the listed machines, or leave it out")
 PLACEMENT_NOT_ALLOWED = Reason(
@@ -179,6 +194,11 @@ HOST_NOT_ALLOWED = Reason(
     "HostNotAllowed",
     "user",
     "choose a host below the class's domain, or ask an admin to add yours to the class's `expose.allowedHosts`",
+)
+ANNOTATION_NOT_ALLOWED = Reason(
+    "AnnotationNotAllowed",
+    "user",
+    "remove the annotations that the message names from `expose.annotations`, or ask an admin to allow them in the class",
 )
 INGRESS_REFUSED = Reason(
     "IngressRefused",

@@ -127,6 +127,12 @@ RESOURCES = [
             Column("Default-Version", ".spec.cluster.defaultVersion", "Kubernetes version for jobs that ask for none."),
             Column("Domain", ".spec.expose.domain", "Domain under which jobs get their host."),
             Column(
+                "Default",
+                ".metadata.annotations.nestedclass\\.nestor\\.dev/is-default-class",
+                "Whether it is the class of jobs that name none.",
+            ),
+            Column("Access", ".spec.access", "Who may use it."),
+            Column(
                 "Enforced",
                 ".status.conditions[?(@.type=='NetworkEnforced')].status",
                 "Whether the cluster enforces NetworkPolicies.",

@@ -88,6 +88,9 @@ SALT = f"{GROUP}/salt"
 APP_IMAGE = f"{GROUP}/app-image"
 """Annotation of a reader's pod: the app image whose AppDef it reads."""
 
+DEFAULT_CLASS = f"nestedclass.{GROUP}/is-default-class"
+"""Annotation of a NestedClass, `"true"`: the class of jobs that name none."""
+
 CATALOGUE = f"{GROUP}/catalogue"
 """Label that the owner of a ConfigMap sets to `true` to let NestedApps take their templates from it."""
 

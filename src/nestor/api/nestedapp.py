@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
 
+from nestor.api.access import Access
 from nestor.api.base import Conditions, Image, Model, ObjectName, list_map, rule, rules
 
 Title = Annotated[str, StringConstraints(max_length=1024)]
@@ -45,6 +46,12 @@ class NestedAppSpec(Model):
         )
     )
 
+    access: Access = Field(
+        "Everyone",
+        description="Who may write jobs that name it. `Everyone`: whoever may write jobs. `Permitted`: of these, who has the "
+        "verb `use` on this NestedApp, in the cluster or in the job's namespace; see a class's `access`. It does not hide what "
+        "is written here from those who may read NestedApps. Defaults to `Everyone`.",
+    )
     title: Title | None = Field(None, description="Title shown to users. Defaults to the AppDef's `name`.")
     description: Title | None = Field(None, description="Description shown to users. Defaults to the AppDef's `description`.")
     image: Image | None = Field(

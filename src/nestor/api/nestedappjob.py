@@ -19,6 +19,7 @@ from nestor.api.base import (
     Quota,
     Steps,
     immutable,
+    immutable_message,
     list_map,
     rule,
     rules,
@@ -115,6 +116,17 @@ class ParametersFrom(Model):
     )
 
 
+AnnotationValue = Annotated[
+    str,
+    Field(
+        max_length=1024,
+        json_schema_extra=rules(
+            rule("!self.matches('[\\\\x00-\\\\x1f\\\\x7f]')", "must not contain line breaks or other control characters")
+        ),
+    ),
+]
+
+
 class JobExpose(Model):
     """How the job's targets can be reached."""
 
@@ -134,6 +146,11 @@ class JobExpose(Model):
         "targets share a Service, or the Service's name has two letters, the label is `<service>-<port>--…`. `Exposed` "
         "becomes True once all targets are reachable; if a host belongs to somebody else, only its target is not exposed. "
         "Defaults to false.",
+    )
+    annotations: Annotated[dict[str, AnnotationValue], Field(max_length=32)] | None = Field(
+        None,
+        description="Annotations for the job's Ingresses, with the keys that the class's `expose.allowedAnnotations` lists. With "
+        "any other, no target is exposed. It can be changed while the job runs.",
     )
 
 
@@ -161,6 +178,8 @@ class NestedAppJobSpec(Model):
                 "has(self.app) == has(oldSelf.app)",
                 "`app` may not be replaced by `appRef`, nor `appRef` by `app`: delete the object and create it again",
             ),
+            # It may be removed: CRDs of earlier versions had a default, so manifests need not have what the object has.
+            rule("!has(self.className) || has(oldSelf.className)", immutable_message("className")),
             _same("command"),
             _same("parametersFrom"),
             _same("kubernetesVersion"),
@@ -192,9 +211,13 @@ class NestedAppJobSpec(Model):
         "values in no message, but what templates and scripts do with them is up to the application. Immutable.",
         json_schema_extra=immutable("parametersFrom"),
     )
-    class_name: ObjectName = Field(
-        "default",
-        description="Name of the NestedClass, the admins' policy for this job. Defaults to `default`. Immutable.",
+    class_name: ObjectName | None = Field(
+        None,
+        description="Name of the NestedClass, the admins' policy for this job. Defaults to the default class, which is the one "
+        "with "
+        'annotation `nestedclass.nestor.dev/is-default-class: "true"`, otherwise the one named `default`. `status.className` '
+        "says "
+        "which it is; that stays. Immutable.",
         json_schema_extra=immutable("className"),
     )
     kubernetes_version: KubernetesVersion | None = Field(
@@ -206,7 +229,9 @@ class NestedAppJobSpec(Model):
     machine: ObjectName | None = Field(
         None,
         description="Machine that the job's pods run on, one of the class's `placement.machines`: a pool of nodes, perhaps with "
-        "a quota of its own. A change applies to new pods. Defaults to the class's default machine.",
+        "a quota of its own; `machines` of the AppDef may leave fewer to choose from. A change applies to new pods. Defaults to "
+        "the class's default machine, or, if the AppDef does not take that, to the first one that it takes. `status.machine` "
+        "says which it is.",
     )
     placement: JobPlacement | None = Field(
         None,
@@ -303,6 +328,14 @@ class NestedAppJobStatus(Model):
         "`Succeeded` (whether the job has done what it was created for).",
     )
     observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)
+    class_name: str | None = Field(
+        None,
+        description="The job's class: `spec.className`, or the default class of the time when the job was admitted.",
+        max_length=253,
+    )
+    machine: str | None = Field(
+        None, description="The job's machine: `spec.machine`, or the one that it was given.", max_length=253
+    )
     url: str | None = Field(
         None, description="URL of the job's first target. It answers once `Exposed` is True.", max_length=2048
     )

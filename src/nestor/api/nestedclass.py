@@ -6,13 +6,16 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
+from nestor.api.access import Access
 from nestor.api.argocd import ArgoCDPolicy
 from nestor.api.base import (
+    DNS_NAME,
     Cidr,
     Conditions,
     HostName,
     HostPattern,
     Image,
+    ImagePrefix,
     KubernetesVersion,
     LabelPattern,
     Model,
@@ -227,8 +230,45 @@ ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
 """Annotations of Ingresses by which cert-manager makes certificates for their hosts."""
 
 
+AnnotationKey = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=316,
+        json_schema_extra=rules(
+            rule(
+                f"self.matches('^({DNS_NAME[1:-1]}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$')".replace("\\", "\\\\"),
+                "must be the whole key of an annotation, such as 'nginx.ingress.kubernetes.io/proxy-body-size'",
+            )
+        ),
+    ),
+]
+
+
+class HttpsBackends(Model):
+    """Targets that speak HTTPS themselves: those at port 443, or at a port of a Service that is named `https` or `https-…`, or
+    has the `appProtocol` https. An `appProtocol` goes before a name, and that before the number.
+    """
+
+    annotations: Annotated[dict[str, str], Field(max_length=64)] = Field(
+        default_factory=dict,
+        description="Annotations for the Ingresses of these targets, besides those of `expose.annotations`. For ingress-nginx: "
+        "`nginx.ingress.kubernetes.io/backend-protocol: HTTPS`.",
+    )
+
+
 class ExposePolicy(Model):
     """How the targets of jobs are exposed: one Ingress per target."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.tlsSecretName) || !has(self.controllerCertificate) || !self.controllerCertificate",
+                "`tlsSecretName` and `controllerCertificate` are mutually exclusive: the certificate is in a Secret, or with the "
+                "Ingress controller",
+            )
+        )
+    )
 
     domain: HostName | None = Field(
         None,
@@ -249,21 +289,42 @@ class ExposePolicy(Model):
     tls_secret_name: ObjectName | None = Field(
         None,
         description="Secret of type kubernetes.io/tls, in the operator's namespace, for the Ingresses' hosts: usually "
-        "a wildcard certificate for `domain`. It is copied into each job's namespace. If not set, there is no TLS unless "
-        "`annotations` ask cert-manager for it.",
+        "a wildcard certificate for `domain`. It is copied into each job's namespace, private key included: whoever gets into "
+        "one of them can pass for all jobs. Prefer `controllerCertificate`, or an issuer. If none of them is set, there is no "
+        "TLS.",
+    )
+    controller_certificate: bool = Field(
+        False,
+        description="Whether the Ingress controller has a certificate for the hosts itself, such as a wildcard certificate for "
+        "`domain`: ingress-nginx by its `--default-ssl-certificate`, Traefik by the default TLSStore, HAProxy and others alike. "
+        "The Ingresses then ask for TLS and name no Secret, so that no private key is copied into the jobs' namespaces. May not "
+        "be set together with `tlsSecretName`. Defaults to false.",
     )
     annotations: Annotated[dict[str, str], Field(max_length=64)] | None = Field(
         None,
-        description="Annotations for the Ingresses, for example for the controller. Users cannot add any. Websockets "
+        description="Annotations for the Ingresses, for example for the controller, or for authentication in front of all URLs. "
+        "In values, `$(job)`, `$(namespace)`, `$(class)` and `$(host)` stand for the job's name, its namespace, its class, and "
+        "the URL's host. Users can add those of `allowedAnnotations`. Websockets "
         "work without any, but ingress-nginx closes those that are idle for a minute unless "
         "`nginx.ingress.kubernetes.io/proxy-read-timeout` and `…/proxy-send-timeout` are raised, for example to '3600'. With "
         "`cert-manager.io/cluster-issuer` or `cert-manager.io/issuer`, and without `tlsSecretName`, each exposed target gets "
         "its own certificate in Secret `<Ingress>-tls` of the job's namespace.",
     )
+    https_backends: HttpsBackends = Field(
+        default_factory=HttpsBackends,
+        description="How the controller reaches targets that speak HTTPS themselves. Without it, that is up to the controller: "
+        "Traefik knows them by their ports, ingress-nginx does not.",
+    )
+    allowed_annotations: Annotated[list[AnnotationKey], Field(max_length=64)] = Field(
+        default_factory=list,
+        description="Keys of annotations that jobs may set on their Ingresses with `expose.annotations`; theirs replace those of "
+        "`annotations`. Their values are whatever users write, and configure a controller that all share: list none that takes "
+        "code, such as snippets, paths, or names of Secrets and Services. If not set, none are allowed.",
+    )
     scheme: Literal["http", "https"] | None = Field(
         None,
-        description="Scheme of the URLs in the jobs' status. Defaults to `https` if `tlsSecretName` or cert-manager "
-        "provides TLS, otherwise to `http`.",
+        description="Scheme of the URLs in the jobs' status. Defaults to `https` if `tlsSecretName`, `controllerCertificate` or "
+        "cert-manager provides TLS, otherwise to `http`.",
     )
     port: int | None = Field(
         None,
@@ -281,13 +342,29 @@ class ExposePolicy(Model):
     )
 
     @property
+    def has_tls(self) -> bool:
+        """Whether the Ingresses ask for TLS."""
+        return bool(self.tls_secret_name) or self.controller_certificate or self.has_issuer
+
+    @property
     def has_issuer(self) -> bool:
         """Whether the annotations ask cert-manager for a certificate."""
         return any((self.annotations or {}).get(name) for name in ISSUERS)
 
 
 class ImagesPolicy(Model):
-    """How the images of jobs are pulled."""
+    """Which images jobs may use, and how they are pulled."""
+
+    allowed: Annotated[list[ImagePrefix], Field(max_length=64)] | None = Field(
+        None,
+        description="Registries, or registries with a path, of the images that jobs may use, such as "
+        "`registry.example.com/team-a`: that image, and all whose path continues after it. Images without a registry are those "
+        "of `docker.io`, and those without an owner of `docker.io/library`. It holds for app images, those of NestedApps "
+        "included, and for all images that pods name, volumes and debug containers included; in NestedClusters that users "
+        "create, too. Not for images that this class or Nestor names. A job whose app image is not allowed is refused before it "
+        "starts; a pod waits, with an event. A change reaches new pods and images; what runs goes on. An empty list allows none. "
+        "If not set, all are allowed.",
+    )
 
     always_pull: bool = Field(
         False,
@@ -352,7 +429,22 @@ class NestedClassSpec(Model):
     queue: ClassQueue = Field(
         default_factory=ClassQueue, description="How many jobs run at a time, and in which order the others wait."
     )
-    images: ImagesPolicy = Field(default_factory=ImagesPolicy, description="How the images of jobs are pulled.")
+    access: Access = Field(
+        "Everyone",
+        description="Who may write jobs of the class, and NestedClusters of their own. `Everyone`: whoever may write such "
+        "objects. `Permitted`: of these, who has the verb `use` on this NestedClass, in the cluster or in the object's "
+        "namespace. The chart's ValidatingAdmissionPolicy asks it of whoever creates or changes the object; the operator cannot "
+        "know later. So who loses the right keeps what runs, and objects from before the class asked for it go on. A job must "
+        "then name the class: it is not given to jobs that leave out `className`. Defaults to `Everyone`.",
+    )
+    max_active_deadline_seconds: int | None = Field(
+        None,
+        description="The longest `activeDeadlineSeconds` of jobs. A job that wants more is refused; one that sets none gets "
+        "this. A change applies to running jobs, too. If not set, there is no limit.",
+        ge=1,
+        le=315_360_000,
+    )
+    images: ImagesPolicy = Field(default_factory=ImagesPolicy, description="Which images jobs may use, and how they are pulled.")
     placement: ClassPlacement | None = Field(
         None,
         description="Where the pods of jobs may run. If not set: on all nodes without taints, as they ask, and on no backend.",

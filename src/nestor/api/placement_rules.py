@@ -6,8 +6,19 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from nestor.api.base import Model, NodeLabels, ObjectName, Quota, Resources, list_map, rule, rules
+from nestor.api.base import Model, NodeLabels, ObjectName, Quantities, Quota, Resources, list_map, rule, rules
 from nestor.api.placement import GpuPlace, OverflowMode, Placement, Toleration
+
+SIZES = {
+    "cpu": "requests.cpu",
+    "memory": "requests.memory",
+    "ephemeral-storage": "requests.ephemeral-storage",
+    "storage": "requests.storage",
+    "pods": "pods",
+}
+"""Keys of a machine's `size`, each with its key of a quota."""
+SMALL_REQUESTS = {"cpu": "100m", "memory": "128Mi"}
+"""What containers count as on machines with a size that request nothing."""
 
 
 class Machine(Model):
@@ -23,8 +34,25 @@ class Machine(Model):
     tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(
         default_factory=list, description="Tolerations for the taints of the pool's nodes."
     )
+    size: Quantities | None = Field(
+        None,
+        description="How much of the pool one job gets, by resources: `cpu`, `memory`, `storage` (of persistent volumes), "
+        "`pods`, `ephemeral-storage`, and extended ones such as `nvidia.com/gpu`. It is what its pods may request in all, a "
+        "short form of `quota`: `cpu` of `requests.cpu`, and so on. Containers that request no CPU or memory count as if they "
+        f"did: {SMALL_REQUESTS['cpu']} and {SMALL_REQUESTS['memory']}, if `cpu` or `memory` is set, unless default resources say "
+        "otherwise. What they may use beyond their requests is up to limits: for a hard bound, set `limits.memory` in `quota`, "
+        "and default limits.",
+        json_schema_extra=rules(
+            rule(
+                f"self.all(name, name.contains('/') || name in {sorted(SIZES)})",
+                f"must be sizes of {', '.join(sorted(SIZES))}, or of extended resources such as 'nvidia.com/gpu'",
+            )
+        ),
+    )
     quota: Quota | None = Field(
-        None, description="Quota of a job on this machine. Its keys take precedence over those of the class's `namespace.quota`."
+        None,
+        description="Quota of a job on this machine. Its keys take precedence over `size`, and over those of the class's "
+        "`namespace.quota`.",
     )
     default_resources: Resources | None = Field(
         None, description="Requests and limits for containers that set none. Replaces the class's `namespace.defaultResources`."

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
 from nestor.api.argocd import ArgoCDAccess
-from nestor.api.base import LabelPattern, Model, Quantity
+from nestor.api.base import ImagePrefix, LabelPattern, Model, Quantity
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
 from nestor.api.selectors import LabelSelector
@@ -23,7 +23,8 @@ PodSecurity = Literal["Baseline", "Privileged"]
 
 
 class Policy(Model):
-    """The policy. What it does not mention is forbidden: the default of each field must be its strictest value.
+    """The policy. What it does not mention is forbidden: the default of each field must be its strictest value, but for
+    `allowed_images`, without which no pod would start.
 
     It is in the status of the NestedCluster, not in its spec: users write the spec of their own NestedClusters, and could
     grant themselves there what their class denies.
@@ -44,6 +45,11 @@ class Policy(Model):
         True,
         description="Whether the cluster's pods pull every image anew, so that nobody else's private image is used from a node, "
         "from the class's `images.alwaysPull`.",
+    )
+    allowed_images: Annotated[list[ImagePrefix], Field(max_length=64)] | None = Field(
+        None,
+        description="Registries, or registries with a path, of the images that pods may use, from the class's `images.allowed`. "
+        "If absent, all: most classes have no such list. A cluster whose class is gone keeps the list that it had.",
     )
     ephemeral_storage_limit: Quantity | None = Field(
         None,
@@ -109,4 +115,4 @@ class Policy(Model):
             return cls.model_validate(found or {})
         except ValidationError as error:
             log.error("the policy of the NestedCluster cannot be read, so the strictest one applies: %s", error)
-            return cls()
+            return cls(allowed_images=[])

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
+from nestor.exposure.ports import find_port
 from nestor.exposure.routes import Refusal, Route
 from nestor.objects import Object, spec_of
 
@@ -121,10 +122,6 @@ def has_ready_endpoint(slices: Iterable[Object]) -> bool:
             if (endpoint.get("conditions") or {}).get("ready") is not False and endpoint.get("addresses"):
                 return True
     return False
-
-
-def find_port(ports: Iterable[Object], number: int) -> Object | None:
-    return next((item for item in ports if item["port"] == number and item.get("protocol", "TCP") == "TCP"), None)
 
 
 def _name_port(port: Object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from nestor import names
@@ -13,6 +13,7 @@ from nestor.api.appdef import Target
 from nestor.api.nestedappjob import JobExpose
 from nestor.api.nestedclass import ExposePolicy
 from nestor.exposure import hosts, ingress
+from nestor.exposure.annotations import find_fault
 
 Refusal = tuple[str, str]
 """A condition's reason, and a message."""
@@ -59,6 +60,7 @@ class Route:
 
 def plan_routes(job: ExposedJob, targets: Sequence[Target]) -> tuple[Route, ...]:
     """A route for each target, in order; duplicates share one."""
+    fault = find_fault(job.expose.annotations, job.class_name, job.policy)
     counts = Counter(_identify(target) for target in targets)
     unique = {_identify(target): target for target in reversed(targets)}
     routes: list[Route] = []
@@ -69,7 +71,7 @@ def plan_routes(job: ExposedJob, targets: Sequence[Target]) -> tuple[Route, ...]
             routes.append(_plan_first(job, target, note))
         else:
             routes.append(_plan_further(job, target, note, {route.host for route in routes if route.host}))
-    return tuple(routes)
+    return tuple(replace(route, refusal=fault) if fault and route.is_open else route for route in routes)
 
 
 def _identify(target: Target) -> tuple[str, str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio.sslproto
 import ssl
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,10 +41,17 @@ class Connection:
     """URL of the proxy to it; if None, what the environment says."""
     is_verified: bool = True
     """Whether its certificate is checked."""
+    person: tuple[tuple[str, str], ...] = ()
+    """Headers that say in whose name we act, if not in our own."""
 
     def with_certificate(self, file: Path) -> Connection:
         """The same server, but as whom the certificate in `file` names, which holds its key as well; nothing else of ours."""
         return replace(self, certificate=file, key=file, authorization=None)
+
+    def in_the_name_of(self, user: str, groups: Sequence[str]) -> Connection:
+        """The same server and the same credentials, acting as a user in these groups, which RBAC must let us `impersonate`."""
+        person = [("Impersonate-User", user), *(("Impersonate-Group", group) for group in groups)]
+        return replace(self, person=tuple(person))
 
     def build_tls(self) -> ssl.SSLContext:
         """The TLS settings. Raises `Unreachable` if a file or certificate cannot be used."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import math
 import ssl
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
@@ -45,6 +46,8 @@ class Transport:
         """So many were sent, by method; `WATCH` for watches."""
         self._answer_bytes: int | None = None
         self._has_metadata_only = False
+        self.fence: Callable[[], float] | None = None
+        """For how many seconds writes may be sent and answered. Raises what their caller is to get if they may not."""
 
     async def reconnect(self) -> None:
         """Read the certificate anew, and show it on new connections. The old ones end when no request can be under way in them;
@@ -162,7 +165,14 @@ class Transport:
         what = f"{method} {target.partition('?')[0]}"
         self.requests["WATCH" if "watch=true" in target else method] += 1
         accept = _find_form(target) if self._has_metadata_only else JSON
-        headers = {"Accept": accept, "Content-Type": content_type, **await self.auth_headers()}
+        headers = [
+            ("Accept", accept),
+            ("Content-Type", content_type),
+            *(await self.auth_headers()).items(),
+            *self._connection.person,
+        ]
+        if self.fence is not None and method != "GET":
+            seconds = min(seconds or math.inf, self.fence())
         call = pool.request(
             method,
             self.host + target,

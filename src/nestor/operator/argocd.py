@@ -53,7 +53,7 @@ class Registrar:
             if recorded and recorded != wanted:
                 await self.delete(home, recorded)
             elif policy and recorded and self._is_ready(home):
-                problem = await self._write(Registration(home, resolved.spec.class_name, policy), resolved.uid)
+                problem = await self._write(Registration(home, resolved.class_name, policy), resolved.uid)
                 return Registered(wanted, problem)
         except ApiError as error:
             return Registered(recorded, f"Argo CD could not be told of the cluster: {error.message}")

@@ -1,4 +1,4 @@
-"""`nestor operator`: the process."""
+"""`nestor operator`: the process; and `nestor operator uninstall`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import logging
 import sys
 
 from nestor.kube import Api
+from nestor.kube.election import LeaseLost
+from nestor.operator import leadership, uninstall
 from nestor.operator.settings import Settings, read_settings
 from nestor.operator.wiring import Operator
 from nestor.operator.world.cache import Cache
@@ -26,15 +28,20 @@ reading and writing such JSON needs less than half of the usual 8 MiB stack.
 
 
 async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
-    """The whole operator, for the process and for tests."""
-    async with await Api.connect(kubeconfig, manager="nestor") as api:
-        for kind, trim in OWN_TRIMS.items():
-            api.trim(kind, trim)
-        host = await read_host(api, settings.service_cidrs, settings.dns)
-        cache = Cache(api, settings.namespace)
-        operator = Operator(Context.create(api, settings, cache, host))
-        log.info("nestor operator: Service ranges %s, API at %s", ", ".join(host.service_cidrs), api.host)
-        await operator.run(stop)
+    """The whole operator, for the process and for tests. If there is a Lease, it begins when it holds that."""
+
+    async def work(fence: leadership.Fence | None) -> None:
+        async with await Api.connect(kubeconfig, manager="nestor") as api:
+            api.fence = fence
+            for kind, trim in OWN_TRIMS.items():
+                api.trim(kind, trim)
+            host = await read_host(api, settings.service_cidrs, settings.dns)
+            cache = Cache(api, settings.namespace)
+            operator = Operator(Context.create(api, settings, cache, host))
+            log.info("nestor operator: Service ranges %s, API at %s", ", ".join(host.service_cidrs), api.host)
+            await operator.run(stop)
+
+    await leadership.lead(settings, stop, kubeconfig, work)
 
 
 class _JsonFormatter(logging.Formatter):
@@ -56,12 +63,14 @@ def _set_up_logging(settings: Settings) -> None:
 
 def main(arguments: list[str]) -> int:
     """Run the process. Returns 0 after SIGTERM or SIGINT, 1 after an error."""
+    if arguments[:1] == ["uninstall"]:
+        return uninstall.main(arguments[1:])
     settings = read_settings(arguments)
     _set_up_logging(settings)
     sys.setrecursionlimit(RECURSION_LIMIT)
     try:
         asyncio.run(run_operator(settings, asyncio.Event()))
-    except HostUnknown as error:
+    except (HostUnknown, LeaseLost) as error:
         log.error("%s", error)
         return 1
     except Exception:

@@ -7,6 +7,7 @@ import datetime
 import ipaddress
 import json
 import os
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -36,6 +37,12 @@ class Settings:
     """The host cluster's Service ranges; empty: read from the host (ServiceCIDR, Kubernetes 1.33 and later)."""
     port: int = 8080
     """Port of /healthz and /readyz."""
+    lease: str = ""
+    """The Lease in its namespace that it must hold to do anything; empty: there is no second operator."""
+    lease_seconds: float = 15
+    """After so long without a renewal, the next operator takes the Lease."""
+    place: str = ""
+    """Its pod: a new process in it does not wait for the Lease of the old one."""
     workers: int = 10
     """Jobs reconciled at the same time."""
     force_after_seconds: float = 45
@@ -71,6 +78,9 @@ def read_settings(arguments: list[str]) -> Settings:
     _add(parser, "--namespace", "POD_NAMESPACE", "nestor-system", "the operator's own namespace")
     _add(parser, "--service-cidr", "NESTOR_SERVICE_CIDR", "", "the host's Service ranges, comma-separated; empty: detected")
     _add(parser, "--port", "NESTOR_PORT", "8080", "port of /healthz and /readyz")
+    _add(parser, "--lease", "NESTOR_LEASE", "", "Lease in its namespace to hold; empty: it is the only operator")
+    _add(parser, "--lease-seconds", "NESTOR_LEASE_SECONDS", "15", "after so long without a renewal, the next one takes the Lease")
+    _add(parser, "--place", "POD_NAME", socket.gethostname(), "its pod: whose Lease a new process in it need not await")
     _add(parser, "--workers", "NESTOR_WORKERS", "10", "jobs reconciled at the same time")
     _add(parser, "--force-after", "NESTOR_FORCE_AFTER", "45", "seconds until a deletion force-deletes what is left")
     _add(
@@ -117,6 +127,9 @@ def read_settings(arguments: list[str]) -> Settings:
         namespace=parsed.namespace,
         service_cidrs=cidrs,
         port=int(parsed.port),
+        lease=parsed.lease,
+        lease_seconds=float(parsed.lease_seconds),
+        place=parsed.place,
         workers=int(parsed.workers),
         force_after_seconds=float(parsed.force_after),
         give_up_after_seconds=float(parsed.give_up_after),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from nestor.api import labels
+from nestor.api.class_choice import find_class_name
 from nestor.exposure.host_claims import hosts_of
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.tasks import together
@@ -57,7 +58,10 @@ class Operator:
         self.context = context
         self.cache = context.cache
         self._queues = Queues(
-            context.cache.jobs, context.classes.all, lambda namespace, name: self.queue.add(Key(JOB, namespace, name))
+            context.cache.jobs,
+            context.classes.all,
+            lambda namespace, name: self.queue.add(Key(JOB, namespace, name)),
+            lambda: context.classes.default,
         )
         self._jobs = JobReconciler(context, self._queues)
         self._jobs.outbox.on_report(lambda namespace, name: self.queue.add(Key(JOB, namespace, name)))
@@ -171,7 +175,8 @@ class Operator:
         self._jobs.outbox.hurry(item["metadata"]["name"])
         for kind, store in ((JOB, self.cache.jobs), (CLUSTER, self.cache.clusters)):
             for obj in store:
-                if spec_of(obj).get("className") == item["metadata"]["name"]:
+                # Who names none may be given it.
+                if find_class_name(obj) in ("", item["metadata"]["name"]):
                     self.queue.add(Key(kind, obj["metadata"]["namespace"], obj["metadata"]["name"]))
 
     def _on_app(self, item: Object) -> None:
@@ -199,7 +204,7 @@ class Operator:
             if spec.placement and spec.placement.overflow and backend in {item.name for item in spec.placement.overflow.backends}
         }
         for job in self.cache.jobs:
-            if spec_of(job).get("className", "default") in users:
+            if find_class_name(job, self.context.classes.default) in users:
                 self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
     def _on_child(self, change: Change) -> None:

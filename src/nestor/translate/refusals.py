@@ -5,8 +5,9 @@ Nothing is dropped silently: every field or volume without a counterpart on the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from nestor.api import images
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.translate import baseline, fields, gang_claims, node_rules, volumes
@@ -68,8 +69,25 @@ def _check_fields(path: str, there: Object, table: Table) -> Iterator[str]:
             yield f"`{path}.{field}` may not be set: {table[field].note}"
 
 
+def find_image_refusals(pod: Object, before: Mapping[str, str], policy: Policy) -> list[str]:
+    """One message per container that was given another image than `before`, which is not allowed."""
+    found: list[str] = []
+    for group in ("initContainers", "containers"):
+        for index, container in enumerate(pod["spec"].get(group) or []):
+            if before.get(container["name"], container.get("image")) != container.get("image"):
+                found += _check_image(f"spec.{group}[{index}].image", container.get("image"), policy)
+    return found
+
+
+def _check_image(path: str, image: str | None, policy: Policy) -> Iterator[str]:
+    if image and (fault := images.find_fault(image, policy.allowed_images)):
+        yield f"`{path}` {fault}"
+
+
 def _check_volume(path: str, volume: Object, policy: Policy) -> Iterator[str]:
     kind = next((key for key in volume if key != "name"), "emptyDir")
+    if kind == "image":
+        yield from _check_image(f"{path}.image.reference", volume["image"].get("reference"), policy)
     allowed = {*volumes.find_verbatim(policy), *fields.find(VOLUME, "Translate")}
     if kind in BY_STORAGE:
         if not policy.volumes.classes:
@@ -88,5 +106,6 @@ def _check_container(path: str, container: Object, policy: Policy) -> Iterator[s
         yield from baseline.check_container(path, container)
     if container.get("volumeDevices") and not (policy.volumes.classes and policy.volumes.block_volumes):
         yield f"`{path}.volumeDevices` may not be set: {NO_DEVICES}"
+    yield from _check_image(f"{path}.image", container.get("image"), policy)
     yield from _check_fields(path, container, CONTAINER)
     yield from _check_fields(f"{path}.resources", container.get("resources") or {}, RESOURCES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nestor.api import labels as marks
+from nestor.api.images import is_allowed
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of, is_terminating, labels_of
 from nestor.translate import containers, downward, pod, refusals, tolerations
@@ -20,6 +21,7 @@ def build_update(nested: Object, host: Object, target: Target, policy: Policy) -
     Compares with what was last carried over, not with the host pod itself, so that changes by the host's webhooks stay.
     """
     before = pod.applied(host).get("labels") or []
+    nested = _keep_images(nested, pod.applied(host).get("images") or {}, policy)
     kept = spellings.find_kept(before, labels_of(host), labels_of(nested))
     annotations = pod.build_annotations(nested, target, kept)
     old = annotations_of(host)
@@ -81,6 +83,19 @@ def build_mark(nested: Object, host: Object) -> Object | None:
     if is_terminating(nested) or mark.items() <= annotations_of(host).items():
         return None
     return {"metadata": {"annotations": mark}}
+
+
+def _keep_images(nested: Object, before: Mapping[str, str], policy: Policy) -> Object:
+    """The pod with the images that it had in place of new ones that are not allowed, which may be allowed later."""
+    if policy.allowed_images is None or not before:
+        return nested
+    spec = dict(nested["spec"])
+    for group in ("containers", "initContainers"):
+        spec[group] = [
+            item if is_allowed(item.get("image") or "", policy.allowed_images) else item | {"image": before.get(item["name"])}
+            for item in spec.get(group) or []
+        ]
+    return nested | {"spec": {key: value for key, value in spec.items() if value or key in nested["spec"]}}
 
 
 def _resize(wanted: Object | None, there: Object | None) -> Object | None:

@@ -11,6 +11,7 @@ import typer
 
 from nestor.cli import console, options, session
 from nestor.cli.exits import Code, Failure
+from nestor.cli.identity import ask_name
 from nestor.cli.session import Place, Session
 
 
@@ -48,7 +49,7 @@ async def _run(opened: Session, port: int, *, browser: bool) -> None:
     from nestor.ui.guard import START, Gate  # noqa: PLC0415
     from nestor.ui.hub import Hub  # noqa: PLC0415
     from nestor.ui.server import ADDRESS, serving  # noqa: PLC0415
-    from nestor.ui.visitor import OneUser, Visitor, ask_name  # noqa: PLC0415
+    from nestor.ui.visitor import OneUser, Visitor  # noqa: PLC0415
 
     gate, hub = Gate(), Hub(opened.api)
     user = OneUser(Visitor(opened.api, hub, opened.context, await ask_name(opened.api)))

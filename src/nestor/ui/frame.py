@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import json
+import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -27,6 +28,8 @@ LIVE = "live_"
 BEAT_SECONDS = 15.0
 SETTLE_SECONDS = 0.1
 """Changes come in bunches."""
+PAUSES = 5
+"""Times as long as a page took to write it is not written again."""
 HERE = Path(__file__).parent
 
 
@@ -128,16 +131,19 @@ async def _follow(response: web.StreamResponse, view: View, visitor: Visitor, se
     async with view.open(visitor, changed.set) as read:
         while True:
             changed.clear()
+            began = time.monotonic()
             content = read()
             await _tell_trouble(response, content["trouble"], sent)
             for name, text in render_parts(view.template, visitor, content).items():
                 if sent.get(name) != text:
                     sent[name] = text
                     await _send(response, "part", {"id": name, "html": text, "digest": digest(text)})
+            # What takes long is done less often, so that many jobs or tabs do not keep everybody waiting.
+            pause = PAUSES * (time.monotonic() - began)
             try:
                 async with asyncio.timeout(BEAT_SECONDS):
                     await changed.wait()
-                await asyncio.sleep(SETTLE_SECONDS)
+                await asyncio.sleep(SETTLE_SECONDS + pause)
             except TimeoutError:
                 await response.write(b": still there\n\n")
 

@@ -1,16 +1,21 @@
 """Who may talk to the page: one browser that brought the printed link, from this machine, and no other site through it.
 
 Any site can have a browser send requests to loopback addresses, and can have its own name resolve to one (DNS rebinding). So the
-`Host` must be ours, what changes something must come from our own pages, and every request must have the cookie.
+`Host` must be ours, what changes something must come from our own pages, and every request must have the cookie. Other
+users of this machine are refused, even if they have got hold of one.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import secrets
 from collections.abc import Awaitable, Callable
+from weakref import WeakKeyDictionary
 
 from aiohttp import web
+
+from nestor.ui import peers
 
 COOKIE = "nestor-ui"
 SAFE_METHODS = ("GET", "HEAD")
@@ -82,24 +87,41 @@ def check_origin(method: str, host: str, origin: str | None, site: str | None, *
         raise Refused(403, "Your browser does not say which page sent this.")
 
 
+def check_request(request: web.Request, hosts: frozenset[str], *, scheme: str = "http", is_linked: bool = False) -> None:
+    """Raises `Refused` for another host's name, and for what another site has sent. `is_linked`: other sites may lead here."""
+    if request.headers.get("Host", "") not in hosts:
+        raise Refused(421, "This is not the address of this page.")
+    site = None if is_linked and request.method in SAFE_METHODS else request.headers.get("Sec-Fetch-Site")
+    check_origin(request.method, request.host, request.headers.get("Origin"), site, scheme=scheme)
+
+
 def build_middleware(
     gate: Gate, hosts: Callable[[], frozenset[str]]
 ) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
     """Checks every request before anything else reads it. `hosts` is asked each time: the port is known only once it is open."""
 
+    known: WeakKeyDictionary[asyncio.BaseTransport, bool] = WeakKeyDictionary()
+
     @web.middleware
     async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.headers.get("Host", "") not in hosts():
-            raise Refused(421, "This is not the address of this page.")
-        is_open = request.path == START or request.path.startswith(ASSETS)
+        if (transport := request.transport) is None:
+            raise Refused(400, "The connection is closed.")
+        if transport not in known:
+            known[transport] = _is_own(transport)
+        if not known[transport]:
+            raise Refused(403, "This page is another user's.")
         # A link that was clicked in a mail or a chat comes from another site; its token is what counts.
-        site = None if request.path == START and request.method in SAFE_METHODS else request.headers.get("Sec-Fetch-Site")
-        check_origin(request.method, request.host, request.headers.get("Origin"), site)
+        check_request(request, hosts(), is_linked=request.path == START)
+        is_open = request.path == START or request.path.startswith(ASSETS)
         if not is_open and not gate.knows(request.cookies.get(COOKIE)):
             raise Refused(401, "This page opens only by the link that `nestor ui` printed.")
         return await handler(request)
 
     return check
+
+
+def _is_own(transport: asyncio.BaseTransport) -> bool:
+    return peers.is_own(transport.get_extra_info("sockname"), transport.get_extra_info("peername"))
 
 
 def sign_in(request: web.Request, gate: Gate) -> web.Response:

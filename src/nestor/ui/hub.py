@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
 from nestor.kube import Api, ApiError, Change, Informer, Kind
+from nestor.kube.pages import Trim
 from nestor.objects import Object
 
 KEEP_SECONDS = 30.0
@@ -16,6 +17,12 @@ KEEP_SECONDS = 30.0
 FIRST_SECONDS = 20.0
 WATCHES = 64
 """So many different ones at a time: their number is chosen by whoever opens pages."""
+
+
+def trim_little(found: Object) -> Object:
+    """Without what no page shows."""
+    found["metadata"].pop("managedFields", None)
+    return found
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,8 @@ class List:
     namespace: str | None = None
     labels: str = ""
     fields: str = ""
+    trim: Trim = trim_little
+    """What is kept of each object."""
 
 
 @dataclass
@@ -49,6 +58,11 @@ class Hub:
     def size(self) -> int:
         """How many watches run."""
         return len(self._watches)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a page is open that uses one."""
+        return any(watch.users for watch in self._watches.values())
 
     @asynccontextmanager
     async def use(self, *lists: List, on_change: Callable[[], None] | None = None) -> AsyncIterator[list[Informer]]:
@@ -82,7 +96,7 @@ class Hub:
                 raise ApiError(429, "TooManyRequests", "too many different pages are open at the same time: close some of them")
             self._end(idle)
         informer = Informer(
-            self._api, item.kind, item.namespace, labels=item.labels, fields=item.fields, trim=_trim, are_small=True
+            self._api, item.kind, item.namespace, labels=item.labels, fields=item.fields, trim=item.trim, are_small=True
         )
         watch = self._watches[item] = _Watch(informer, asyncio.create_task(informer.run()))
 
@@ -126,9 +140,3 @@ class Hub:
         for task in tasks:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
-
-
-def _trim(found: Object) -> Object:
-    """Without what no page shows."""
-    found["metadata"].pop("managedFields", None)
-    return found

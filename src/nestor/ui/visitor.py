@@ -7,10 +7,8 @@ from typing import Protocol
 
 from aiohttp import web
 
-from nestor.kube import Api, ApiError, Kind, UserContext
+from nestor.kube import Api, UserContext
 from nestor.ui.hub import Hub
-
-SELF_REVIEW = Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", namespaced=False)
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Finder(Protocol):
     """Tells who sent a request."""
 
     async def find(self, request: web.Request) -> Visitor:
-        """Raises `Refused` for nobody."""
+        """Raises `Refused` if nobody may have."""
 
 
 FINDER = web.AppKey("finder", Finder)
@@ -53,13 +51,3 @@ class OneUser:
 async def find_visitor(request: web.Request) -> Visitor:
     """Who sent this request."""
     return await request.app[FINDER].find(request)
-
-
-async def ask_name(api: Api) -> str:
-    """Whom the API server takes this connection for; empty if it cannot be asked."""
-    body = {"apiVersion": SELF_REVIEW.api_version, "kind": SELF_REVIEW.name}
-    try:
-        found = await api.create(SELF_REVIEW, body)
-    except ApiError:
-        return ""
-    return str(((found.get("status") or {}).get("userInfo") or {}).get("username") or "")

@@ -9,7 +9,7 @@ from nestor.cli.exits import Code, Failure, explain
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
 
 _FORBIDDEN = re.compile(
-    r'User "(?P<user>[^"]*)" cannot (?P<verb>[a-z]+) resource "(?P<what>[^"]*)" in API group "[^"]*"'
+    r'User "(?P<user>[^"]*)" cannot (?P<verb>[a-z:-]+) resource "(?P<what>[^"]*)" in API group "[^"]*"'
     r'(?: in the namespace "(?P<space>[^"]*)")?'
 )
 _POLICY = re.compile(r"ValidatingAdmissionPolicy '(?P<policy>[^']*)'[^:]*denied request: (?P<said>.*)", re.DOTALL)
@@ -64,7 +64,11 @@ def tell(error: ApiError | Failure | TimeoutError) -> Told:
 
 
 def _tell_forbidden(error: Forbidden) -> Told:
-    if found := _FORBIDDEN.search(error.message):
+    found = _FORBIDDEN.search(error.message)
+    if found and found["verb"].startswith("impersonate"):
+        said = "The page may not act in your name, or not for this."
+        return Told("This page is closed to you", said, "Ask whoever manages the cluster to list you for it.", 403)
+    if found:
         what = _KINDS.get(found["what"], found["what"])
         where = f" in namespace '{found['space']}'" if found["space"] else ""
         return Told(

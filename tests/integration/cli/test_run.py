@@ -39,6 +39,7 @@ async def test_run_follows_the_job_to_its_url(cli: CommandLine, host: Api, names
     assert job["metadata"]["name"].startswith("shop-")
     assert job["spec"]["app"] == {"image": "registry.test/shop:1"}
     assert job["spec"]["parameters"] == {"size": 3}
+    assert job["metadata"]["annotations"] == {"nestor.dev/created-by": "admin"}
     await report(host, job, *not_ready("StepRunning"), steps=[step("database", "Running"), step("web", "Pending")], **FACTS)
     await call.read_line("step 1 of 2 'database' is running")
     retrying = step("web", "Retrying", attempt=1, maxAttempts=3, message="error: no such host")

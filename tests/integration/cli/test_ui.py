@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import re
 import uuid
 from collections.abc import AsyncIterator
@@ -178,6 +179,18 @@ async def test_other_sites_are_refused(page: Page, host: Api, namespace: str) ->
     assert not job["spec"].get("suspend")
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can be other users")
+async def test_other_users_of_the_machine_are_refused_even_with_the_cookie(page: Page) -> None:
+    (cookie,) = [f"{item.key}={item.value}" for item in page.session.cookie_jar]
+    port = urlsplit(page.base).port
+    head = f"GET / HTTP/1.1\\r\\nHost: 127.0.0.1:{port}\\r\\nCookie: {cookie}\\r\\n\\r\\n"
+    script = f"exec 3<>/dev/tcp/127.0.0.1/{port}; printf '{head}' >&3; read -r line <&3; echo \"$line\""
+    for user, said in ((65534, "HTTP/1.1 403 Forbidden"), (0, "HTTP/1.1 200 OK")):
+        process = await asyncio.create_subprocess_exec("bash", "-c", script, user=user, cwd="/", stdout=asyncio.subprocess.PIPE)
+        output, _ = await process.communicate()
+        assert output.decode().strip() == said
+
+
 async def test_every_answer_keeps_others_out(page: Page) -> None:
     for path in ("/", "/no-such-page", "/static/page.js", "/start?token=x"):
         async with page.session.get(page.base + path, headers={"Origin": page.base}) as answer:
@@ -207,7 +220,7 @@ async def test_a_job_is_made_from_the_form(page: Page, host: Api, app: str, name
     assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine")
     job = await host.get(kinds.NESTED_APP_JOB, "mine", namespace)
     assert job["spec"]["appRef"] == {"name": app}
-    assert job["spec"]["parameters"] == {"SIZE": "5", "TITLE": "My shop"}
+    assert job["spec"]["parameters"] == {"SIZE": 5, "TITLE": "My shop"}
     assert job["spec"]["activeDeadlineSeconds"] == 7200
     assert job["metadata"]["annotations"][labels.CREATED_BY] == "admin"
     assert "hunter2" not in json.dumps(job)
@@ -253,6 +266,8 @@ async def test_a_user_sees_and_does_what_their_rights_allow(
         status, text = await page.get("/jobs?namespace=*")
         assert status == 403
         assert f"You are &#39;{user}&#39;, who may not list jobs." in text
+        assert '<input id="namespace"' in text, "another one can be chosen"
+        assert "There are no jobs here" not in text
         status, text = await page.get("/")
         assert status == 403
         assert "may not list the catalogue&#39;s applications" in text
@@ -269,6 +284,25 @@ async def test_a_user_sees_and_does_what_their_rights_allow(
         assert status == 403
         assert "may not delete jobs" in text
     assert not job["spec"].get("suspend")
+
+
+async def test_who_may_not_have_a_secret_go_with_the_job_is_told_so(
+    cli: CommandLine, control_plane: apiserver.ControlPlane, host: Api, app: str, namespace: str
+) -> None:
+    user = f"jane-{uuid.uuid4().hex[:6]}"
+    await grant(host, user, namespace, JOBS, {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]})
+    role = {"apiGroups": ["nestor.dev"], "resources": ["nestedapps"], "verbs": ["get"]}
+    await host.apply(kinds.CLUSTER_ROLE, {"metadata": {"name": user}, "rules": [role]})
+    group = {"apiGroup": "rbac.authorization.k8s.io"}
+    binding = {"metadata": {"name": user}, "roleRef": {**group, "kind": "ClusterRole", "name": user}}
+    await host.apply(kinds.CLUSTER_ROLE_BINDING, binding | {"subjects": [{**group, "kind": "User", "name": user}]})
+    async with opened(limited(cli, control_plane, user)) as page:
+        posted = {"name": "mine", "namespace": namespace, "p.TITLE": "x", "p.DB_PASSWORD": "hunter2"}
+        assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine?said=kept")
+        assert "Its Secret with the passwords stays" in (await page.get(f"/jobs/{namespace}/mine?said=kept"))[1]
+    assert await host.get(kinds.SECRET, "mine-parameters", namespace)
+    await host.delete(kinds.CLUSTER_ROLE_BINDING, user)
+    await host.delete(kinds.CLUSTER_ROLE, user)
 
 
 async def test_who_may_not_see_the_pods_is_told_so_and_sees_their_number(
@@ -290,7 +324,14 @@ async def test_who_may_not_see_the_pods_is_told_so_and_sees_their_number(
         assert f'href="{URL}"' in text
         status, text = await page.get(f"/jobs/{namespace}/shop/logs/steps/lines", Accept="text/plain")
         assert status == 403
-        assert "may not get the output of pods" in text or "may not get pods" in text
+        assert "may not get the output of pods" in text
+        failed = step("web", "Failed", message="error: no such host")
+        await report(host, job, ADMITTED, CLUSTER, namespace=home, steps=[step("database"), failed])
+        status, text = await page.get(f"/jobs/{namespace}/shop/logs/steps/lines", Accept="text/plain")
+        assert status == 200
+        assert text.startswith("[web] error: no such host\n\nThis is all that the job itself keeps.")
+        assert "may not get the output of pods" in text
+        assert (await page.get(f"/jobs/{namespace}/shop/logs/steps/lines?step=database"))[0] == 403
 
 
 async def test_a_page_is_told_what_happens_and_when_it_ends(page: Page, host: Api, namespace: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from nestor.kube import Api, kinds
-from tests.browser import browsing, find_barriers
+from tests.browser import SIZE, browsing, find_barriers
 from tests.integration.cli import test_ui
 from tests.integration.cli.conftest import CommandLine, Object, create, report
 from tests.integration.cli.test_ui import opened
@@ -72,6 +72,9 @@ async def test_nothing_keeps_anybody_from_using_a_page(
         for path in paths:
             await page.goto(base(page) + path)
             assert await find_barriers(page) == [], path
+            await page.set_viewport_size({"width": 390, "height": 800})
+            assert await page.evaluate("document.documentElement.scrollWidth") == 390, f"{path} is wider than a phone"
+            await page.set_viewport_size(SIZE)
         await page.goto(f"{base(page)}/apps/{app}")
         await page.get_by_role("button", name="Run").click()
         await expect(page.get_by_role("alert")).to_contain_text("Please correct")

@@ -11,9 +11,10 @@ import signal
 import sys
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import aiohttp
 import pytest
@@ -21,7 +22,7 @@ import pytest
 from nestor.kube import Api, Kind, kinds
 from tests.children import WITH_US
 from tests.integration import apiserver
-from tests.integration.chart import install_roles
+from tests.integration.chart import ALLOW_PRIVILEGED, install_roles
 from tests.integration.operator.world import build_class
 from tests.waiting import eventually
 
@@ -37,6 +38,7 @@ class Operator:
     port: int
     log: Path
     is_killed: bool = False
+    is_deposed: bool = False
 
     def kill(self) -> None:
         """End it without giving it a chance to do anything."""
@@ -70,10 +72,12 @@ class Operator:
 
 
 @contextlib.asynccontextmanager
-async def operator_running(plane: apiserver.ControlPlane, *, give_up: int = 11, probes: bool = False) -> AsyncIterator[Operator]:
+async def operator_running(
+    plane: apiserver.ControlPlane, *, give_up: int = 11, probes: bool = False, more: Mapping[str, str] = MappingProxyType({})
+) -> AsyncIterator[Operator]:
     """An operator for the length of a `with` block: a process as in the image, with the rights of the chart.
 
-    `give_up`: how long it deletes a job, in seconds. `probes`: whether it tries the host's network policies.
+    `give_up`: how long it deletes a job, in seconds. `probes`: whether it tries the host's network policies. `more`: variables.
     """
     (port,) = apiserver.free_ports(1)
     log = plane.folder / f"operator-{port}.log"
@@ -86,6 +90,7 @@ async def operator_running(plane: apiserver.ControlPlane, *, give_up: int = 11, 
         "NESTOR_LOG_LEVEL": "debug",
         "NESTOR_NETWORK_PROBE": str(probes).lower(),
         "PYTHONPATH": str(ROOT / "src"),
+        **more,
     }
     with log.open("wb") as output:
         process = await asyncio.create_subprocess_exec(
@@ -101,15 +106,15 @@ async def operator_running(plane: apiserver.ControlPlane, *, give_up: int = 11, 
     finally:
         if process.returncode is None:
             process.terminate()
-        expected = -signal.SIGKILL if operator.is_killed else 0
+        expected = -signal.SIGKILL if operator.is_killed else 1 if operator.is_deposed else 0
         assert await asyncio.wait_for(process.wait(), 30) == expected, log.read_text()[-5000:]
 
 
 @contextlib.asynccontextmanager
-async def _plane_running() -> AsyncIterator[apiserver.ControlPlane]:
-    """A control plane with the chart's roles and a default class, without an operator."""
+async def plane_running(*arguments: str) -> AsyncIterator[apiserver.ControlPlane]:
+    """A control plane with the chart's roles and a default class, without an operator. `arguments`: of helm."""
     async with apiserver.running() as running, await Api.connect(str(running.kubeconfig), manager="test") as api:
-        await install_roles(api)
+        await install_roles(api, *arguments)
         await api.apply(kinds.NESTED_CLASS, build_class())
         yield running
 
@@ -117,14 +122,21 @@ async def _plane_running() -> AsyncIterator[apiserver.ControlPlane]:
 @pytest.fixture(scope="session")
 async def plane() -> AsyncIterator[apiserver.ControlPlane]:
     """The control plane that these tests share."""
-    async with _plane_running() as running:
+    async with plane_running(*ALLOW_PRIVILEGED) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
 async def second_plane() -> AsyncIterator[apiserver.ControlPlane]:
     """A control plane for tests that start and stop their operators themselves."""
-    async with _plane_running() as running:
+    async with plane_running(*ALLOW_PRIVILEGED) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def spare_plane() -> AsyncIterator[apiserver.ControlPlane]:
+    """A control plane for tests whose operators no other test is to see."""
+    async with plane_running() as running:
         yield running
 
 

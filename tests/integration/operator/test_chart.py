@@ -13,12 +13,19 @@ from nestor.api import labels
 from nestor.cluster.shape import HostDns
 from nestor.kube import Api, Forbidden, kinds
 from nestor.operator.settings import read_dns
+from nestor.portal.settings import parse as parse_portal
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ROOT
 from tests.unit.operator.builders import build_shape
 from tests.waiting import eventually
 
 Object = dict[str, Any]
+
+
+PORTAL = [
+    "--set", "image.repository=x", "--set", "portal.enabled=true", "--set", "portal.host=nestor.example.com",
+    "--set-json", 'portal.users=["jane"]', "--set-json", 'portal.proxy={"image":"registry.test/proxy:1"}',
+]  # fmt: skip
 
 
 async def helm(*arguments: str) -> tuple[int, str]:
@@ -43,6 +50,12 @@ async def render(*arguments: str) -> list[Object]:
         ([], "image.repository"),
         (["--set", "image.repository=x", "--set", "defaultClass.expose.prt=80"], "prt"),
         (["--set", "image.repository=x", "--set", "operator.logLevel=loud"], "logLevel"),
+        ([*PORTAL, "--set-json", "portal.users=[]"], "portal.users is required"),
+        ([*PORTAL, "--set-json", "portal.proxy={}"], "portal.proxy is required"),
+        ([*PORTAL, "--set", "portal.host="], "portal.host is required"),
+        ([*PORTAL, "--set-json", 'portal.groups=["system:masters"]'], "begins with 'system:'"),
+        ([*PORTAL, "--set-json", 'portal.users=["jane","system:admin"]'], "begins with 'system:'"),
+        ([*PORTAL, "--set-json", 'portal.groups=["*"]'], "portal.groups must be a list of names"),
     ],
 )
 async def test_wrong_values_are_refused(arguments: list[str], message: str) -> None:
@@ -105,6 +118,35 @@ async def test_roles_name_every_verb_and_resource() -> None:
         for entry in role["rules"]:
             assert "*" not in entry["apiGroups"] + entry["resources"] + entry["verbs"]
             assert "nodes/proxy" not in entry["resources"]
+
+
+async def test_the_portal_is_off_and_may_only_impersonate_those_who_are_listed() -> None:
+    assert not [item for item in await render() if "portal" in item["metadata"]["name"]]
+    groups = ["--set-json", 'portal.groups=["team-a"]']
+    documents = await render(*PORTAL[2:], *groups, "--kube-version", "1.35.0")
+    found = {item["kind"]: item for item in documents if item["metadata"]["name"] == "nestor-portal"}
+    assert set(found) == {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Deployment", "Service"}
+    assert found["ClusterRole"]["rules"] == [
+        {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"], "resourceNames": ["jane"]},
+        {"apiGroups": [""], "resources": ["groups"], "verbs": ["impersonate"], "resourceNames": ["team-a"]},
+    ]
+    constrained = await render(*PORTAL[2:], *groups, "--kube-version", "1.36.1")
+    (role,) = [item for item in constrained if item["kind"] == "ClusterRole" and item["metadata"]["name"] == "nestor-portal"]
+    verbs = {verb for rule in role["rules"] for verb in rule["verbs"]}
+    assert "impersonate" not in verbs
+    assert {verb.rpartition(":")[0] for verb in verbs} == {"impersonate", "impersonate-on:user-info"}
+    assert [rule["resourceNames"] for rule in role["rules"][:2]] == [["jane"], ["team-a"]]
+    spec = found["Deployment"]["spec"]["template"]["spec"]
+    portal, proxy = spec["containers"]
+    read = parse_portal(portal["args"][1:])
+    assert (read.host, read.scheme, read.groups) == ("nestor.example.com", "https", ("team-a",))
+    assert spec["automountServiceAccountToken"] is False
+    assert not proxy.get("volumeMounts"), "the proxy has no token"
+    assert proxy["securityContext"]["readOnlyRootFilesystem"] is True
+    labels_of_pod = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert found["Service"]["spec"]["selector"].items() <= labels_of_pod.items()
+    (operator,) = [item for item in documents if item["kind"] == "Deployment" and item["metadata"]["name"] == "nestor"]
+    assert not operator["spec"]["selector"]["matchLabels"].items() <= labels_of_pod.items()
 
 
 async def test_all_users_read_the_catalogue_and_its_keepers_write_it(plane: apiserver.ControlPlane, api: Api) -> None:

@@ -258,6 +258,41 @@ async def test_every_host_is_served_with_the_classs_certificate(operator: Operat
     await api.delete(kinds.NESTED_CLASS, name)
 
 
+async def test_annotations_are_the_classs_the_backends_and_those_that_jobs_may_set(
+    operator: Operator, api: Api, namespace: str
+) -> None:
+    name, size = f"notes-{namespace}", "nginx.ingress.kubernetes.io/proxy-body-size"
+    https = {"example.com/backend": "HTTPS"}
+    rules = {
+        "annotations": {"example.com/auth": "group=$(namespace)"},
+        "httpsBackends": {"annotations": https},
+        "controllerCertificate": True,
+    }
+    await api.apply(kinds.NESTED_CLASS, build_class(name, **rules))
+    targets = (API, {"service_name": "secure", "service_port": 8443, "service_namespace": "default"})
+    wish = {"expose": {"allTargets": True, "annotations": {size: "8m"}}}
+    job = await api.create(kinds.NESTED_APP_JOB, build_targets("notes", namespace, *targets, className=name, **wish))
+    refused = await job_with(api, "notes", namespace, conditions.EXPOSED, "False", conditions.ANNOTATION_NOT_ALLOWED)
+    assert "allows none (`expose.allowedAnnotations`)" in message_of(refused, conditions.EXPOSED)
+    await api.apply(kinds.NESTED_CLASS, build_class(name, allowedAnnotations=[size], **rules))
+    ours = {"example.com/auth": f"group={namespace}", size: "8m"}
+    for host in (f"notes-{namespace}.jobs.test", f"secure--notes-{namespace}.jobs.test"):
+        ingress = await ingress_for(api, job, host)
+        assert ingress["metadata"]["annotations"] == ours
+        assert ingress["spec"]["tls"] == [{"hosts": [host]}]
+    own = labels.of_job(job["metadata"]["name"], namespace, job["metadata"]["uid"])
+    where = await host_namespace(api, job)
+    port = {"name": "https", "port": 8443, "targetPort": 8443}
+    meta = {"name": names.host_name("secure", "default"), "namespace": where, "labels": own}
+    await api.apply(kinds.SERVICE, {"metadata": meta, "spec": {"ports": [port]}})
+
+    def has_protocol(item: Object) -> bool:
+        return bool(item["metadata"]["annotations"] == ours | https)
+
+    await wait_for_any(api, kinds.INGRESS, where, has_protocol, labels=mine(job))
+    await api.delete(kinds.NESTED_CLASS, name)
+
+
 async def test_fifty_targets_have_fifty_hosts(operator: Operator, api: Api, namespace: str) -> None:
     targets = [API | {"service_name": f"s{number // 2}", "service_port": 80 + number % 2} for number in range(50)]
     job = await api.create(kinds.NESTED_APP_JOB, build_targets("many", namespace, *targets, **ALL))

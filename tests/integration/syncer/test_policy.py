@@ -81,3 +81,48 @@ async def test_what_runs_goes_on_when_its_class_comes_to_allow_less(
     assert not now["metadata"].get("deletionTimestamp")
     events = await world.nested.list(kinds.EVENT, space, fields=f"involvedObject.uid={nested['metadata']['uid']}")
     assert not [item["message"] for item in events if item["reason"] in ("PodRefused", "PodUpdateRefused")]
+
+
+@pytest.fixture
+async def list_images(world: World) -> AsyncIterator[Callable[[list[str] | None], Awaitable[None]]]:
+    """Sets the images that the class allows; all again afterwards."""
+
+    async def write(allowed: list[str] | None) -> None:
+        status = {"status": {"policy": {"allowedImages": allowed}}}
+        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+
+    yield write
+    await write(None)
+
+
+async def test_pods_use_only_images_that_the_class_allows_and_say_so(
+    world: World, space: str, list_images: Callable[[list[str] | None], Awaitable[None]]
+) -> None:
+    nested, host = await start(world, build_pod(space, "early", container={"image": "example/web:1"}))
+    await list_images(["ghcr.io"])
+    late = await world.nested.create(kinds.POD, build_pod(space, "late", container={"image": "example/web:1"}))
+    why = condition(await refused(world, late), "PodScheduled")["message"]
+    said = "`spec.containers[0].image` '{}' ('docker.io/{}') is not allowed; allowed: ghcr.io (`images.allowed`)"
+    assert why == said.format("example/web:1", "example/web:1")
+
+    # What runs goes on, and keeps its image.
+    change = {"spec": {"containers": [{"name": "app", "image": "example/web:2"}]}}
+    await world.nested.patch(kinds.POD, "early", space, change, how="strategic")
+
+    async def is_told() -> bool:
+        events = await world.nested.list(kinds.EVENT, space, fields=f"involvedObject.uid={nested['metadata']['uid']}")
+        return said.format("example/web:2", "example/web:2") in [item["message"] for item in events]
+
+    await world.eventually(is_told)
+    now = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
+    assert (now["metadata"]["uid"], now["spec"]["containers"][0]["image"]) == (host["metadata"]["uid"], "example/web:1")
+
+    await list_images(["ghcr.io", "docker.io/example"])
+    assert (await world.host_pod(late))["spec"]["containers"][0]["image"] == "example/web:1"
+    await world.nested.patch(kinds.POD, "early", space, {"metadata": {"labels": {"again": "yes"}}})
+
+    async def is_carried() -> bool:
+        found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
+        return bool(found["spec"]["containers"][0]["image"] == "example/web:2")
+
+    await world.eventually(is_carried)

@@ -384,8 +384,7 @@ ALL_VAULTS = ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"]
 @pytest.mark.parametrize(
     ("keys", "field"),
     [
-        ({"machines": ["n0", "n1"]}, "machines` ['n0', 'n1']"),
-        ({"machines": "n0"}, "machines` ['n0']"),
+        ({"machines": ["n0", "n1"]}, None),
         ({"machines": ["*", "n0"]}, None),
         ({"machines": "*"}, None),
         ({"machines": []}, None),
@@ -407,6 +406,15 @@ def test_what_means_something_to_jarvice_alone_says_so(keys: Object, field: str 
     else:
         [warning] = warnings
         assert warning.startswith(f"`appDef.{field} has no effect: ")
+
+
+@pytest.mark.parametrize(
+    ("machines", "found"),
+    [(["n0", " nc* ", ""], ("n0", "nc*")), ("n0", ("n0",)), (["*", "n0"], ("*", "n0")), ([], ()), ([""], ()), (None, ())],
+)
+def test_the_machines_that_an_application_takes(machines: Any, found: tuple[str, ...]) -> None:
+    """Whether that has an effect is up to the job's class."""
+    assert choose_command(read_appdef(appdef(machines=machines)), None).machines == found
 
 
 def test_kns_own_limits_say_that_the_class_decides() -> None:

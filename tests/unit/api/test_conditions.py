@@ -38,7 +38,7 @@ def test_other_types_stay_and_new_ones_are_added() -> None:
 
 NEEDED = {
     "user": """ClassNotFound MachineNotFound PlacementNotAllowed StorageNotAllowed VersionUnsupported CommandNotFound
-    ImageNotAllowed AppDefInvalid AppNotFound ParametersInvalid
+    AnnotationNotAllowed ClassNotPermitted DeadlineNotAllowed ImageNotAllowed AppDefInvalid AppNotFound ParametersInvalid
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
     TlsSecretNotFound TooLarge PriorityNotFound""",
     "somebody": """TooManyJobs NetworkNotEnforced ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized

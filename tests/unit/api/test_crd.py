@@ -16,7 +16,7 @@ from nestor.api.nestedclass import NetworkPolicyModel
 
 ROOT = Path(__file__).parents[3]
 FREE_FORM = {"appDef", "parameters"}
-MAPS = {"reserved", "capacity", "labels", "nodeSelector", "requests", "limits", "quota", "matchLabels", "annotations"}
+MAPS = {"reserved", "capacity", "size", "labels", "nodeSelector", "requests", "limits", "quota", "matchLabels", "annotations"}
 
 
 def walk(node: dict[str, Any], name: str, path: str) -> Iterator[tuple[str, str, dict[str, Any]]]:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from nestor.api.nestedclass import ExposePolicy
-from nestor.exposure.ingress import build_ingress
+from nestor.exposure.ingress import build_ingress, build_url
 from tests.unit.exposure.builders import plan, target
 
 Object = dict[str, Any]
@@ -48,3 +48,12 @@ def test_an_issuer_of_cert_manager_gets_a_secret_to_write_for_each_host() -> Non
 
 def test_the_classs_own_certificate_comes_before_an_issuer() -> None:
     assert {item["spec"]["tls"][0]["secretName"] for item in build(RICH | ISSUER)} == {"tls"}
+
+
+def test_where_the_controller_has_the_certificate_no_secret_is_named() -> None:
+    policy = {"controllerCertificate": True}
+    assert build(policy)[0]["spec"]["tls"] == [{"hosts": ["shop-team-a.jobs.test"]}]
+    assert build_url("shop.test", ExposePolicy.model_validate(policy)) == "https://shop.test/"
+    assert build_url("shop.test", ExposePolicy()) == "http://shop.test/"
+    secrets = {item["spec"]["tls"][0].get("secretName") for item in build(policy | ISSUER)}
+    assert len(secrets - {None}) == 3

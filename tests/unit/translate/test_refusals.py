@@ -168,3 +168,40 @@ def test_a_debug_container_is_refused_for_itself_not_for_a_pod_that_ran_before_i
         "`spec.ephemeralContainers[1].securityContext.privileged` may not be true"
     ]
     assert refusals.find_debug_refusals(pod, PRIVILEGED) == []
+
+
+OURS = Policy(allowed_images=["ghcr.io/a"])
+INSIDE, OUTSIDE = {"name": "c", "image": "ghcr.io/a/x:1"}, {"name": "c", "image": "nginx"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "field"),
+    [
+        (build_pod(container=INSIDE), None),
+        (build_pod(container=OUTSIDE), "spec.containers[0].image"),
+        (build_pod(container=INSIDE, initContainers=[OUTSIDE]), "spec.initContainers[0].image"),
+        (build_pod(container=INSIDE, ephemeralContainers=[OUTSIDE]), "spec.ephemeralContainers[0].image"),
+        (
+            build_pod(container=INSIDE, volumes=[{"name": "v", "image": {"reference": "nginx"}}]),
+            "spec.volumes[0].image.reference",
+        ),
+        (build_pod(container=INSIDE, volumes=[{"name": "v", "image": {"reference": "ghcr.io/a"}}]), None),
+    ],
+)
+def test_only_images_that_the_class_allows_are_used(pod: Object, field: str | None) -> None:
+    said = f"`{field}` 'nginx' ('docker.io/library/nginx') is not allowed; allowed: ghcr.io/a (`images.allowed`)"
+    assert refusals.find_refusals(pod, OURS) == ([said] if field else [])
+    assert refusals.find_refusals(pod, Policy()) == []
+
+
+def test_debug_containers_with_other_images_do_not_run() -> None:
+    pod = build_pod(container=INSIDE, ephemeralContainers=[{"name": "e", "image": "nginx"}, INSIDE])
+    assert refusals.find_permitted_debug(pod, OURS) == {"c"}
+
+
+def test_only_new_images_of_a_running_pod_are_looked_at() -> None:
+    pod = build_pod(container=OUTSIDE, initContainers=[{"name": "i", "image": "busybox"}])
+    assert refusals.find_image_refusals(pod, {"c": "nginx", "i": "busybox"}, OURS) == []
+    assert refusals.find_image_refusals(pod, {}, OURS) == []
+    found = refusals.find_image_refusals(pod, {"c": "ghcr.io/a/x", "i": "busybox"}, OURS)
+    assert [text.split("` ")[0] for text in found] == ["`spec.containers[0].image"]

@@ -211,6 +211,20 @@ def test_only_images_that_the_tenant_changed_are_carried() -> None:
     assert back["spec"] == {"initContainers": [{"name": "j", "image": "j:1"}]}
 
 
+def test_an_image_that_is_not_allowed_is_carried_once_it_is() -> None:
+    first = [{"name": "i", "image": "i:1"}]
+    host = carried(build_pod(initContainers=first))
+    second = build_pod(initContainers=[{"name": "i", "image": "i:2"}], container={"image": "ghcr.io/web:2"})
+    patch = update.build_update(second, host, TARGET, BASELINE.model_copy(update={"allowed_images": ["ghcr.io"]}))
+    assert patch is not None
+    assert patch["spec"] == {"containers": [{"name": "app", "image": "ghcr.io/web:2"}]}
+    host["metadata"]["annotations"] |= patch["metadata"]["annotations"]
+    assert update.build_update(second, host, TARGET, BASELINE.model_copy(update={"allowed_images": ["ghcr.io"]})) is None
+    patch = update.build_update(second, host, TARGET, BASELINE)
+    assert patch is not None
+    assert patch["spec"] == {"initContainers": [{"name": "i", "image": "i:2"}]}
+
+
 def test_sidecars_and_whole_pods_are_resized_too() -> None:
     def build(cpu: str) -> Object:
         resources = {"requests": {"cpu": cpu}}

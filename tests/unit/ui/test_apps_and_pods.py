@@ -75,6 +75,25 @@ def test_machines_are_offered_by_class_with_the_usual_one_marked() -> None:
     ]
 
 
+def test_only_machines_that_the_application_takes_are_offered() -> None:
+    machines = [
+        {"name": "small", "size": {"cpu": 2, "memory": "4Gi"}},
+        {"name": "gpu-a"},
+        {"name": "gpu-b", "description": "Two GPUs"},
+    ]
+    classes: list[Object] = [{"metadata": {"name": "default"}, "spec": {"placement": {"machines": machines}}}]
+
+    def offered(*patterns: str) -> list[str]:
+        return [offer.label for offer in launch.offer_classes(classes, patterns)[0].machines]
+
+    small = "small: cpu 2, memory 4Gi"
+    assert offered("gpu-*") == ["gpu-a", "gpu-b: Two GPUs"]
+    assert offered("*") == offered() == ["any machine", small, "gpu-a", "gpu-b: Two GPUs"]
+    assert offered("n0") == offered(), "the job says then that none suits"
+    assert apps.build_app(app(appDef={"machines": ["gpu-*", 5, ""]})).machines == ("gpu-*",)
+    assert apps.build_app(app(appDef={"machines": "n?"})).machines == ("n?",)
+
+
 def test_a_form_becomes_a_job() -> None:
     form = Form("mine", "team-a", "gpu:large", "Start", "1.5", "hours")
     assert not form.list_faults()

@@ -27,7 +27,7 @@ class Rows:
     template = "jobs.html"
 
     def __init__(self) -> None:
-        self.content: dict[str, Any] = {"rows": [], "namespace": "team-a", "trouble": None}
+        self.content: dict[str, Any] = {"rows": [], "more": 0, "namespace": "team-a", "trouble": None}
         self.tell: Callable[[], None] = lambda: None
         self.opened = 0
         self.has_moved = False
@@ -87,7 +87,7 @@ async def test_a_part_is_sent_when_it_differs_and_only_then(rows: Told) -> None:
     assert (kind, content["id"]) == ("part", "live_rows")
     assert content["digest"] == frame.digest(content["html"])
     view.tell()
-    view.content = view.content | {"rows": states.build_rows([builders.ready()])}
+    view.content = view.content | {"rows": states.build_rows([builders.ready()], 1)}
     view.tell()
     kind, content = await coming(events)
     assert ">shop</a>" in content["html"]
@@ -97,7 +97,7 @@ async def test_other_lists_are_looked_at_when_they_are_needed(rows: Told) -> Non
     view, events = rows
     await coming(events)
     view.has_moved = True
-    view.content = view.content | {"rows": states.build_rows([builders.ready()])}
+    view.content = view.content | {"rows": states.build_rows([builders.ready()], 1)}
     view.tell()
     assert ">shop</a>" in (await coming(events))[1]["html"]
     assert view.opened == 2
@@ -118,7 +118,7 @@ async def test_who_may_no_longer_look_is_told_why_and_sent_nothing_more(rows: To
     await coming(events)
     view.content = view.content | {
         "trouble": Forbidden(403, "Forbidden", "not any more"),
-        "rows": states.build_rows([builders.ready()]),
+        "rows": states.build_rows([builders.ready()], 1),
     }
     view.tell()
     kind, content = await coming(events)

@@ -114,7 +114,7 @@ def test_what_is_left_as_it_was_is_left_out() -> None:
 def test_what_was_changed_is_in_the_job_and_passwords_are_not() -> None:
     entered = {"SIZE": ["5"], "TITLE": ["Mine"], "LOGIN": [""], "PASSWORD": ["hunter2"], "TAGS": ["a\r\n b \r\n\r\n"]}
     read = read_entered(DECLARED, entered)
-    assert read.plain == {"SIZE": "5", "TITLE": "Mine", "LOGIN": False, "TAGS": ["a", "b"]}
+    assert read.plain == {"SIZE": 5, "TITLE": "Mine", "LOGIN": False, "TAGS": ["a", "b"]}
     assert read.secret == {"PASSWORD": "hunter2"}
     assert not read.faults
 

@@ -76,16 +76,31 @@ def test_the_newest_job_is_first() -> None:
     old, new = builders.ready(), builders.running()
     old["metadata"]["creationTimestamp"] = builders.ago(5000)
     new["metadata"]["name"] = "b"
-    assert [row.name for row in states.build_rows([old, new])] == ["b", "shop"]
+    assert [row.name for row in states.build_rows([old, new], 2)] == ["b", "shop"]
+
+
+def test_only_the_newest_jobs_are_shown() -> None:
+    old, new = builders.ready(), builders.running()
+    old["metadata"]["creationTimestamp"] = builders.ago(5000)
+    assert [row.state.word for row in states.build_rows([old, new], 1)] == ["Step running"]
+
+
+def test_a_list_of_jobs_keeps_no_appdefs() -> None:
+    job = builders.ready()
+    job["spec"]["app"]["appDef"]["commands"] = {"Start": {"parameters": {"A": {}}}}
+    before = states.build_rows([job], 1)
+    trimmed = states.trim_for_rows(job)
+    assert trimmed["spec"]["app"] == {"image": "registry.test/shop:1", "appDef": {"name": "Shop"}}
+    assert states.build_rows([trimmed], 1) == before
 
 
 def test_a_row_says_who_why_and_where() -> None:
     job = builders.waiting()
     job["metadata"]["annotations"] = {labels.CREATED_BY: "jane"}
-    (row,) = states.build_rows([job])
+    (row,) = states.build_rows([job], 1)
     assert (row.owner, row.path, row.url) == ("jane", "/jobs/team-a/shop", "")
     assert "no such host" in row.message
-    (row,) = states.build_rows([builders.ready()])
+    (row,) = states.build_rows([builders.ready()], 1)
     assert (row.owner, row.url, row.message) == ("", "http://shop-team-a.apps.test/", "")
 
 
@@ -121,6 +136,15 @@ def test_the_numbers_of_pods_are_told_by_place() -> None:
         ("At backend 'hpc'", "1 running, 1 starting: no room here"),
         ("Waiting for a node", "2"),
     ]
+
+
+def test_what_keeps_a_job_as_its_files_say_is_told() -> None:
+    job = builders.ready()
+    assert states.find_keeper(job) == ""
+    job["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "shop:nestor.dev/NestedAppJob:team-a/shop"}
+    assert states.find_keeper(job) == "Argo CD"
+    job["metadata"] |= {"annotations": {}, "labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}
+    assert states.find_keeper(job) == "Flux"
 
 
 def test_advice_is_for_those_who_can_act() -> None:

@@ -13,6 +13,7 @@ POLICY = (
     "nestedappjobs.nestor.dev \"x\" is forbidden: ValidatingAdmissionPolicy 'gpu-hours' with binding 'b' denied request: "
     "no GPUs: now"
 )
+LISTED = 'users "oidc:joe" is forbidden: User "portal" cannot impersonate resource "users" in API group "" at the cluster scope'
 HOOK = 'admission webhook "policy.example.com" denied the request: images must be signed'
 QUOTA = 'nestedappjobs "x" is forbidden: exceeded quota: jobs, requested: count/nestedappjobs.nestor.dev=1, used: 3, limited: 3'
 
@@ -29,6 +30,7 @@ QUOTA = 'nestedappjobs "x" is forbidden: exceeded quota: jobs, requested: count/
         (Forbidden(403, "Forbidden", POLICY), 403, ["A policy", "No GPUs: now."]),
         (Forbidden(403, "Forbidden", HOOK), 403, ["Images must be signed."]),
         (Forbidden(403, "Forbidden", QUOTA), 403, ["quota is used up", "limited: 3"]),
+        (Forbidden(403, "Forbidden", LISTED), 403, ["may not act in your name"]),
         (Forbidden(403, "Forbidden", "no"), 403, ["No."]),
         (ApiError(401, "Unauthorized", "Unauthorized"), 403, ["does not know you", "Log in again"]),
         (Unreachable("GET /x: connection refused"), 502, ["No connection", "GET /x"]),

@@ -10,10 +10,12 @@ from typing import Annotated
 
 import typer
 
+from nestor.api import labels
 from nestor.cli import completion, console, follow, jobs, manifests, options, output, session
 from nestor.cli.commands.life import wait_until_gone
 from nestor.cli.commands.status import conclude, read_timeout, waits_for_end
 from nestor.cli.exits import Code
+from nestor.cli.identity import ask_name
 from nestor.cli.manifests import Wishes
 from nestor.cli.options import Output
 from nestor.cli.session import Place, Session
@@ -208,7 +210,10 @@ async def _create(opened: Session, job: Object) -> Object:
     if "appRef" in job["spec"]:
         with contextlib.suppress(Forbidden):
             await opened.get(kinds.NESTED_APP, str(job["spec"]["appRef"]["name"]))
-    body = {**job, "metadata": {**job["metadata"], "namespace": opened.namespace}}
+    meta = {**job["metadata"], "namespace": opened.namespace}
+    if owner := await ask_name(opened.api):
+        meta["annotations"] = {labels.CREATED_BY: owner} | (meta.get("annotations") or {})
+    body = {**job, "metadata": meta}
     made = await opened.api.create(kinds.NESTED_APP_JOB, body)
     console.tell(f"job '{made['metadata']['name']}' created in namespace '{opened.namespace}'", mark="good")
     return made

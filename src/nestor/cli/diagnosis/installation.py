@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nestor import __version__
-from nestor.api import conditions, crd_fields
+from nestor.api import conditions, crd_fields, labels
+from nestor.api.class_choice import find_default
 from nestor.api.crd import RESOURCES, Resource
 from nestor.api.crd_fields import describe
 from nestor.cli.diagnosis.facts import Installation
@@ -128,8 +129,11 @@ def _judge_classes(facts: Installation) -> Iterator[Finding]:
             )
         return
     names = [item["metadata"]["name"] for item in facts.classes]
-    if "default" not in names:
-        yield warn(f"no class is named 'default': jobs must set `className` to one of {', '.join(names)}")
+    if find_default(facts.classes) not in names:
+        yield warn(
+            f"no class is named 'default' or has annotation `{labels.DEFAULT_CLASS}`: jobs must set `className` to one of "
+            f"{', '.join(names)}"
+        )
     for item in facts.classes:
         yield from _judge_class(item, facts)
 

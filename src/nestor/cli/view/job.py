@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nestor.api import conditions
+from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.words import HOST
 from nestor.cli.console import Symbols, clean
 from nestor.cli.view import times
@@ -158,9 +159,9 @@ def _fact(table: Table, name: str, value: str) -> None:
 
 def _describe_cluster(status: Object, spec: Object) -> str:
     parts = [f"Kubernetes {status['kubernetesVersion']}"] if status.get("kubernetesVersion") else []
-    parts.append(f"class '{spec.get('className', 'default')}'")
-    if spec.get("machine"):
-        parts.append(f"machine '{spec['machine']}'")
+    parts.append(f"class '{find_class_name({'spec': spec, 'status': status}, FALLBACK)}'")
+    if machine := spec.get("machine") or status.get("machine"):
+        parts.append(f"machine '{machine}'")
     if status.get("namespace"):
         parts.append(f"namespace {status['namespace']}")
     return ", ".join(parts)

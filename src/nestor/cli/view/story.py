@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nestor.api import conditions
+from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.conditions import Type
 from nestor.cli.view import times
 from nestor.cli.view.facts import condition, pick_line
@@ -83,7 +84,7 @@ def _describe_stage(kind: Type, job: Object) -> str:
     """The stage's words, with what the status has to add to them."""
     status = status_of(job)
     if kind == conditions.ADMITTED:
-        details = [f"class '{job['spec'].get('className', 'default')}'"]
+        details = [f"class '{find_class_name(job, FALLBACK)}'"]
         details += [f"command '{status['command']}'"] if status.get("command") else []
         return f"{kind.words}: {', '.join(details)}"
     if kind == conditions.CLUSTER_READY:

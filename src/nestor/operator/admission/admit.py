@@ -17,7 +17,9 @@ from nestor.objects import Object
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.cluster_spec import complete_spec, find_running
 from nestor.operator.admission.identity import JobIdentity, Refused
-from nestor.operator.admission.placement import apply_machine, check_placement
+from nestor.operator.admission.images import check_image
+from nestor.operator.admission.limits import limit_deadline
+from nestor.operator.admission.placement import apply_machine, check_placement, choose_machine, explain_machines
 from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretParameters
 from nestor.operator.admission.storage import apply_size, check_storage
 from nestor.operator.notices.due import explain_unknown
@@ -61,7 +63,7 @@ class Resolved(JobIdentity):
     def routes(self) -> tuple[Route, ...]:
         """The URLs at which the AppDef's targets will be reachable."""
         expose = self.spec.expose or JobExpose()
-        job = ExposedJob(self.name, self.namespace, self.spec.class_name, expose, self.policy.expose, self.is_shared)
+        job = ExposedJob(self.name, self.namespace, self.class_name, expose, self.policy.expose, self.is_shared)
         return plan_routes(job, self.nested.targets)
 
     @property
@@ -103,7 +105,12 @@ def admit(
     """
     check_placement(known.policy, known.spec)
     check_storage(known.policy, known.spec)
+    known = limit_deadline(known)
+    if cluster is None:
+        check_image(known, source)
     chosen = _choose_command(known, source)
+    known = choose_machine(known, chosen.machines)
+    check_storage(known.policy, known.spec)  # again: a machine may have less room
     checked = _check_parameters(known, source, chosen, given)
     offer = _choose_offer(known, chosen)
     asked = known.spec.kubernetes_version or chosen.nested.kubernetes_version
@@ -118,7 +125,9 @@ def admit(
             f"Kubernetes version '{asked}' of the AppDef is ignored: the cluster already runs {version}; create another job "
             "for another version"
         )
-    if known.spec.notices and (unknown := explain_unknown(known.spec.notices.sinks, known.spec.class_name, known.policy)):
+    if unused := explain_machines(known, chosen.machines):
+        warnings.append(source.blame(unused))
+    if known.spec.notices and (unknown := explain_unknown(known.spec.notices.sinks, known.class_name, known.policy)):
         warnings.append(unknown)
     return Resolved(
         name=known.name,
@@ -149,7 +158,7 @@ def _choose_offer(known: JobIdentity, chosen: Chosen) -> Offer | None:
 def _complete_spec(known: JobIdentity, version: str | None, cluster: Object | None) -> NestedClusterSpec:
     """The desired spec of the job's NestedCluster. Raises `Refused`."""
     spec = NestedClusterSpec(
-        class_name=known.spec.class_name, success_policy=known.spec.success_policy, failure_policy=known.spec.failure_policy
+        class_name=known.class_name, success_policy=known.spec.success_policy, failure_policy=known.spec.failure_policy
     ).model_copy(update={"kubernetes_version": version})
     return complete_spec(spec, known.policy.cluster, find_running(cluster, known.uid))
 

@@ -9,10 +9,11 @@ from pydantic import ValidationError
 
 from nestor.api import conditions
 from nestor.api.appdef import explain
+from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster.home import Home
-from nestor.objects import Object
+from nestor.objects import Object, conditions_of, spec_of, status_of
 from nestor.operator.world.homes import find_home
 from nestor.operator.world.kept import OVERSIZED, find_fault, read_spec
 
@@ -56,9 +57,14 @@ class JobIdentity:
     policy: NestedClassSpec
     home: Home
 
+    @property
+    def class_name(self) -> str:
+        """Name of its class, which is also in its `spec`, whoever chose it."""
+        return self.spec.class_name or ""
 
-def identify(job: Object, classes: dict[str, NestedClassSpec]) -> JobIdentity:
-    """The job with its class. Raises `Refused`."""
+
+def identify(job: Object, classes: dict[str, NestedClassSpec], default: str = FALLBACK) -> JobIdentity:
+    """The job with its class. `default`: the class of jobs that name none. Raises `Refused`."""
     meta = job["metadata"]
     if fault := find_fault(job):
         remedy = ": put large files into the app image" if OVERSIZED in job else ""
@@ -67,12 +73,13 @@ def identify(job: Object, classes: dict[str, NestedClassSpec]) -> JobIdentity:
         spec = NestedAppJobSpec.model_validate(read_spec(job))
     except ValidationError as error:
         raise Refused(conditions.APPDEF_INVALID, explain(error, "spec")) from error
+    class_name = find_class_name(job, default)
     return JobIdentity(
         name=meta["name"],
         namespace=meta["namespace"],
         uid=meta["uid"],
-        spec=spec,
-        policy=find_class(spec.class_name, classes),
+        spec=spec.model_copy(update={"class_name": class_name}),
+        policy=find_class(class_name, classes),
         home=find_home(job),
     )
 
@@ -83,3 +90,14 @@ def find_class(name: str, classes: dict[str, NestedClassSpec]) -> NestedClassSpe
         return classes[name]
     known = ", ".join(f"'{item}'" for item in sorted(classes)) or "none"
     raise Refused(conditions.CLASS_NOT_FOUND, f"no NestedClass named '{name}'; available: {known}")
+
+
+def was_admitted(job: Object) -> bool:
+    """Whether a job, or a user's cluster, has ever been admitted: it may have pods, even if it was refused since."""
+    timings = status_of(job).get("timings") or {}
+    return bool(timings.get("admitted")) or conditions.is_true(conditions_of(job), conditions.ADMITTED)
+
+
+def find_machine_name(job: Object) -> str | None:
+    """The machine of a job that was admitted before: the one that it names, or the one that it was given."""
+    return spec_of(job).get("machine") or status_of(job).get("machine")

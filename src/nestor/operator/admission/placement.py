@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 from nestor.api import conditions
+from nestor.api.appdef import ANY_MACHINE
+from nestor.api.base import Quantity, Resources
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.overflowbackend import Taint
 from nestor.api.placement import MOST, Overflow, Placement, Toleration
 from nestor.api.placement_names import Names
-from nestor.api.placement_rules import ClassPlacement, JobPlacement, Machine
+from nestor.api.placement_rules import SIZES, SMALL_REQUESTS, ClassPlacement, JobPlacement, Machine
 from nestor.operator.admission import overflow
-from nestor.operator.admission.identity import Refused
+from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.overflow import list_allowed
 from nestor.operator.world.taints import Taints
 from nestor.translate.labels import is_listed
@@ -36,11 +39,51 @@ def check_placement(policy: NestedClassSpec, job: NestedAppJobSpec) -> None:
     """Raises `Refused` for a machine that the class does not have, and for wishes that it does not allow."""
     machines = policy.placement.machines if policy.placement else []
     if job.machine and find_machine(policy, job.machine) is None:
-        known = ", ".join(f"'{item.name}'" + (f" ({item.description})" if item.description else "") for item in machines)
-        message = f"class '{job.class_name}' has no machine named '{job.machine}'; available: {known or 'none'}"
+        message = f"class '{job.class_name}' has no machine named '{job.machine}'; available: {_list_machines(machines)}"
         raise Refused(conditions.MACHINE_NOT_FOUND, message)
     if problems := resolve_placement(policy, job).problems:
         raise Refused(conditions.PLACEMENT_NOT_ALLOWED, f"{'; '.join(problems)} (class '{job.class_name}')")
+
+
+def choose_machine(known: JobIdentity, patterns: Sequence[str]) -> JobIdentity:
+    """The job with the machine that it gets: its own; the class's default one; or the first that the AppDef takes.
+
+    `patterns`: the AppDef's `machines`, where `*` and `?` stand for any characters; empty: all. Raises `Refused`.
+    """
+    machines = known.policy.placement.machines if known.policy.placement else []
+    if not machines:
+        return known
+    taken = [item for item in machines if not patterns or any(fnmatchcase(item.name, pattern) for pattern in patterns)]
+    wanted = find_machine(known.policy, known.spec.machine)
+    if wanted is None and len(taken) == len(machines):
+        return known  # without a default machine, an application that takes any gets none
+    if wanted not in taken:
+        # What a job counts for in a queue must be known before its AppDef is.
+        if known.spec.machine or not taken or known.policy.queue.quota:
+            raise Refused(conditions.MACHINE_NOT_FOUND, _explain_choice(known, patterns, taken, wanted))
+        wanted = taken[0]
+    name = wanted.name if wanted is not None else None
+    return replace(known, spec=known.spec.model_copy(update={"machine": name}))
+
+
+def _explain_choice(known: JobIdentity, patterns: Sequence[str], taken: Sequence[Machine], wanted: Machine | None) -> str:
+    machines = known.policy.placement.machines if known.policy.placement else []
+    what = f"machine '{wanted.name}' does not suit the application" if wanted else "a machine must be set for the application"
+    there = f"these do: {_list_machines(taken)}" if taken else f"none does: it has {_list_machines(machines)}"
+    listed = ", ".join(f"'{pattern}'" for pattern in patterns)
+    return f"{what}, whose AppDef takes {listed} (`appDef.machines`); of class '{known.class_name}', {there}"
+
+
+def explain_machines(known: JobIdentity, patterns: Sequence[str]) -> str | None:
+    """What to say of an AppDef's `machines` where the class has none; None if there is nothing to say."""
+    if not patterns or ANY_MACHINE in patterns or (known.policy.placement and known.policy.placement.machines):
+        return None
+    listed = ", ".join(f"'{pattern}'" for pattern in patterns)
+    return f"`appDef.machines` ({listed}) has no effect: class '{known.class_name}' has no machines"
+
+
+def _list_machines(machines: Sequence[Machine]) -> str:
+    return ", ".join(f"'{item.name}'" + (f" ({item.description})" if item.description else "") for item in machines) or "none"
 
 
 def find_machine(policy: NestedClassSpec, name: str | None) -> Machine | None:
@@ -54,11 +97,17 @@ def find_machine(policy: NestedClassSpec, name: str | None) -> Machine | None:
 def apply_machine(policy: NestedClassSpec, name: str | None) -> NestedClassSpec:
     """The class with the quota and the default resources of a job's machine."""
     machine = find_machine(policy, name)
-    if machine is None or (machine.quota is None and machine.default_resources is None):
+    if machine is None or (machine.quota is None and machine.size is None and machine.default_resources is None):
         return policy
-    own = policy.namespace
-    changes: dict[str, object] = {"quota": {**(own.quota or {}), **(machine.quota or {})}}
-    if machine.default_resources is not None:
+    own, size = policy.namespace, machine.size or {}
+    sized = {SIZES.get(resource, f"requests.{resource}"): amount for resource, amount in size.items()}
+    defaults = machine.default_resources or own.default_resources or Resources()
+    said = {*(defaults.requests or {}), *(defaults.limits or {})}
+    small: dict[str, Quantity] = {key: value for key, value in SMALL_REQUESTS.items() if key in size and key not in said}
+    changes: dict[str, object] = {"quota": {**(own.quota or {}), **sized, **(machine.quota or {})}}
+    if small:
+        changes["default_resources"] = defaults.model_copy(update={"requests": {**(defaults.requests or {}), **small}})
+    elif machine.default_resources is not None:
         changes["default_resources"] = machine.default_resources
     return policy.model_copy(update={"namespace": own.model_copy(update=changes)})
 

@@ -14,10 +14,12 @@ from nestor.names import Part
 from nestor.objects import Object, is_terminating, status_of
 from nestor.operator import oneshot
 from nestor.operator.admission import reader_pod
+from nestor.operator.admission.access import check_app, check_class
 from nestor.operator.admission.admit import Resolved, admit
 from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.admission.identity import JobIdentity, Refused, identify
+from nestor.operator.admission.identity import JobIdentity, Refused, identify, was_admitted
+from nestor.operator.admission.images import check_image
 from nestor.operator.oneshot import Action
 from nestor.operator.world.context import Context
 from nestor.times import now, seconds_since
@@ -48,7 +50,8 @@ class AppResolver:
 
     async def resolve(self, job: Object) -> Resolved:
         """The job with everything it refers to. Raises `Refused`, with status `Unknown` while its AppDef is being read."""
-        known = identify(job, self._context.classes.all())
+        known = identify(job, self._context.classes.all(), self._context.classes.default)
+        self._check_access(known, job)
         self._take_turn(known)
         source = await self._find(known, job)
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
@@ -59,6 +62,14 @@ class AppResolver:
             if refused.retry_seconds is not None:  # for what is in its Secret: anything else is seen when it changes
                 refused.retry_seconds = self._inputs.parameters.find_delay(known.uid)
             raise
+
+    def _check_access(self, known: JobIdentity, job: Object) -> None:
+        if was_admitted(job):
+            return
+        cache = self._context.cache
+        check_class(job, cache.classes.get(known.class_name), known.policy.access)
+        if known.spec.app_ref is not None:
+            check_app(job, cache.apps.get(known.spec.app_ref.name))
 
     async def _find(self, known: JobIdentity, job: Object) -> AppSource:
         if known.spec.app and known.spec.app.app_def is not None:
@@ -76,6 +87,7 @@ class AppResolver:
         if known.spec.suspend:
             message = f"the AppDef will be read from image '{source.image}' when the job is resumed"
             raise Refused(conditions.SUSPENDED, message, status="Unknown")
+        check_image(known, source)
         pod = self._find_reader(known)
         action = reader_pod.decide_reader(pod, str(source.image), now())
         if action.kind == "Read" and pod is not None:

@@ -23,6 +23,7 @@ def resolve_policy(
     job: NestedAppJobSpec | None = None,
     taints: Taints | None = None,
     host: Host | None = None,
+    before: Policy | None = None,
 ) -> Policy:
     """The policy that the cluster's syncer obeys. Pure.
 
@@ -30,12 +31,17 @@ def resolve_policy(
     namespace: for what the class says of the namespaces and pods that jobs get, the strictest value holds there; its volumes are
     the namespace's own, by the same StorageClasses. `job`: its spec, if it can be read; wishes that the class does not allow are
     left out. `taints`: those of the backends' nodes. `host`: without it, no address is allowed that would have to be checked
-    against the host's own.
+    against the host's own. `before`: the cluster's policy so far.
     """
     if policy is None:
-        return Policy()
+        return Policy(allowed_images=before.allowed_images if before else None)
     blocks = [IpBlock.model_validate(item["ipBlock"]) for item in build_internet(policy.network, host)] if host else []
-    found = Policy(always_pull_images=policy.images.always_pull, internet=blocks, storage=resolve_storage(policy, job))
+    found = Policy(
+        always_pull_images=policy.images.always_pull,
+        allowed_images=policy.images.allowed,
+        internet=blocks,
+        storage=resolve_storage(policy, job),
+    )
     if not is_job:
         return found
     own = apply_machine(policy, job.machine if job else None).namespace

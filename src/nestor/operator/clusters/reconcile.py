@@ -12,12 +12,13 @@ from nestor.api.policy import Policy
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_owned_by, is_terminating, owners_of, spec_of
+from nestor.operator.admission.access import check_class
 from nestor.operator.admission.cluster_spec import complete_spec, read_running
-from nestor.operator.admission.identity import Refused, find_class
+from nestor.operator.admission.identity import Refused, find_class, was_admitted
 from nestor.operator.clusters import ownership
 from nestor.operator.clusters.ensure import Ensured, build_shape, ensure_cluster, ensure_policies, keep_keys, keep_walls
 from nestor.operator.clusters.policy import resolve_policy
@@ -29,6 +30,10 @@ from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer, remove_finalizer
 from nestor.operator.world.homes import find_home_of_cluster, is_of_job
 from nestor.operator.world.kept import find_fault
+from nestor.times import seconds_since
+
+POLICY_LAG_SECONDS = 30
+"""For so long after a cluster's creation, an API server may not have seen it: the policies of the chart ask for it."""
 
 
 class ClusterReconciler:
@@ -69,6 +74,8 @@ class ClusterReconciler:
         except (Forbidden, Invalid, ForeignObject) as error:
             if isinstance(error, Forbidden) and error.is_terminating:
                 return Result(RESYNC_SECONDS)
+            if _is_unknown_yet(cluster, error):
+                raise RetryLater(0.5, "the API server has yet to see the cluster by which it allows its objects") from error
             await self._refuse(cluster, conditions.PROVISIONING_FAILED, getattr(error, "message", str(error)))
             await self._keep(cluster, home)
             return Result(error=error)
@@ -95,7 +102,7 @@ class ClusterReconciler:
 
     def _resolve_policy(self, cluster: Object) -> Policy:
         found = self._context.classes.all().get(spec_of(cluster).get("className", ""))
-        return resolve_policy(found, is_job=False, host=self._context.host)
+        return resolve_policy(found, is_job=False, host=self._context.host, before=Policy.read(cluster))
 
     async def _decide_suspend(self, cluster: Object, spec: NestedClusterSpec, home: Home) -> SuspendState | None:
         """How far a cluster that is to be suspended is with that; None for one that is not."""
@@ -112,6 +119,8 @@ class ClusterReconciler:
     async def _ensure(self, cluster: Object, spec: NestedClusterSpec, home: Home, *, replicas: int) -> Ensured:
         """Ensure all objects of the cluster. Raises `Refused` and `ForeignObject`."""
         policy = find_class(spec.class_name, self._context.classes.all())
+        if not was_admitted(cluster):
+            check_class(cluster, self._context.cache.classes.get(spec.class_name), policy.access)
         server = self._find_server(home)
         complete = complete_spec(spec, policy.cluster, read_running(server, spec.kubernetes_version))
         shape = build_shape(self._context, complete, home, policy, replicas=replicas)
@@ -202,3 +211,9 @@ def _stand_in(cluster: Object, suspend: SuspendState | None) -> list[Condition]:
     if said.get("reason") in (conditions.SUSPENDED, conditions.RESUMING):
         return [Condition(conditions.READY, "False", conditions.RESUMING, "its control plane is starting again")]
     return []
+
+
+def _is_unknown_yet(cluster: Object, error: Exception) -> bool:
+    if not (isinstance(error, ApiError) and error.lacks_parameters):
+        return False
+    return seconds_since(cluster["metadata"]["creationTimestamp"]) < POLICY_LAG_SECONDS

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nestor.api import conditions
+from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.contracts.probe import Exit
-from nestor.objects import Object, conditions_of, spec_of, status_of
-from nestor.operator.admission.identity import Refused
+from nestor.objects import Object, conditions_of, status_of
+from nestor.operator.admission.identity import Refused, was_admitted
 from nestor.operator.world.cache import Store
 
 REMEDY = "install a network plugin that enforces NetworkPolicies"
@@ -80,16 +81,14 @@ def explain_open(item: Object | None, spec: NestedClassSpec, name: str) -> str:
     return f"{said}: {MEANS}; an admin can {REMEDY}, or accept it in class '{name}' (`network.unenforced: Accept`)"
 
 
-def check_enforced(job: Object, items: Store, specs: dict[str, NestedClassSpec]) -> None:
+def check_enforced(job: Object, items: Store, specs: dict[str, NestedClassSpec], default: str = FALLBACK) -> None:
     """Raises `Refused` if the class of a job, or of a user's cluster, wants a host that is known to enforce policies.
 
     It concerns new ones only: those that were admitted stay.
     """
-    name = str(spec_of(job).get("className", "default"))
+    name = find_class_name(job, default)
     spec = specs.get(name)
-    timings = status_of(job).get("timings") or {}
-    was_admitted = "admitted" in timings or conditions.is_true(conditions_of(job), conditions.ADMITTED)
-    if spec is None or spec.network.unenforced != "Refuse" or was_admitted:
+    if spec is None or spec.network.unenforced != "Refuse" or was_admitted(job):
         return
     found = conditions.find(conditions_of(items.get(name)), conditions.NETWORK_ENFORCED) or {}
     if found.get("status") == "True":

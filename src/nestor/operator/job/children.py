@@ -14,7 +14,7 @@ from nestor.kube.tasks import together
 from nestor.objects import Object, spec_of, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.admission.identity import JobIdentity
+from nestor.operator.admission.identity import JobIdentity, find_machine_name
 from nestor.operator.admission.placement import apply_machine
 from nestor.operator.admission.storage import apply_size, read_wishes
 from nestor.operator.argocd import Registered, Registrar, read_record
@@ -124,10 +124,10 @@ class ChildrenKeeper:
         """
         context, home = self._context, find_home(job)
         cluster = context.cache.clusters.get(home.name, home.namespace)
-        policy = context.classes.all().get(spec_of(job).get("className", "default"))
+        policy = context.classes.of(job)
         if cluster is None or policy is None:
             return
-        policy = apply_size(apply_machine(policy, spec_of(job).get("machine")), read_wishes(job))
+        policy = apply_size(apply_machine(policy, find_machine_name(job)), read_wishes(job))
         policy = cap_quota(policy, status_of(job).get("reserved"))
 
         async def ensure() -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from nestor import names
 from nestor.api import conditions, labels
+from nestor.api.nestedclass import ExposePolicy
+from nestor.exposure.annotations import build_annotations, speaks_https
 from nestor.exposure.exposed import Exposure, TargetView
 from nestor.exposure.host_claims import HostClaim, find_exposed_job, find_foreign, find_rivals, hosts_of
 from nestor.exposure.ingress import build_ingress
@@ -96,7 +98,8 @@ async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Rou
     if route.host is None or not route.is_open:
         return route
     own = resolved.home.labels | {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
-    body = build_ingress(route.ingress, resolved.home.namespace, own, route.host, route.target, resolved.policy.expose)
+    policy = _find_policy(context, resolved, route)
+    body = build_ingress(route.ingress, resolved.home.namespace, own, route.host, route.target, policy)
     try:
         await context.applier.ensure(kinds.INGRESS, body)
     except (Forbidden, Invalid) as error:
@@ -105,6 +108,21 @@ async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Rou
         message = f"the host cluster refuses the Ingress for host '{route.host}': {error.message}"
         return replace(route, refusal=(conditions.INGRESS_REFUSED, message), is_kept=False)
     return route
+
+
+def _find_policy(context: Context, resolved: Resolved, route: Route) -> ExposePolicy:
+    """The class's, with the annotations that this target gets."""
+    facts = {"job": resolved.name, "namespace": resolved.namespace, "class": resolved.class_name, "host": route.host or ""}
+    policy, own = resolved.policy.expose, resolved.spec.expose.annotations if resolved.spec.expose else None
+    service = _find_service(context.cache, resolved, route)
+    is_https = speaks_https(service, route.target.service_port)
+    found = build_annotations(policy, facts, own, is_https=is_https)
+    return policy.model_copy(update={"annotations": found or None})
+
+
+def _find_service(cache: Cache, resolved: Resolved, route: Route) -> Object | None:
+    name = names.host_name(route.target.service_name, route.target.service_namespace)
+    return cache.find(kinds.SERVICE, name, resolved.home.namespace)
 
 
 def observe_exposure(cache: Cache, resolved: Resolved, routes: Routes) -> Exposure:

@@ -100,7 +100,7 @@ class Hosts:
 
     def _find_policy(self, job: Object) -> ExposePolicy | None:
         """The exposure policy of the job's class, if the class exists."""
-        found = self._classes.all().get(spec_of(job).get("className", ""))
+        found = self._classes.of(job)
         return found.expose if found else None
 
 

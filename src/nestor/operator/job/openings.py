@@ -5,7 +5,7 @@ from __future__ import annotations
 from nestor import names
 from nestor.api import labels
 from nestor.cluster.policies import build_exposed
-from nestor.exposure.exposed import find_port
+from nestor.exposure.ports import find_port
 from nestor.exposure.routes import Route
 from nestor.kube import kinds
 from nestor.kube.tasks import together

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.policy import Policy
-from nestor.objects import Object, spec_of
-from nestor.operator.admission.identity import Refused, identify
+from nestor.objects import Object
+from nestor.operator.admission.identity import Refused, find_machine_name, identify
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.clusters.status import write_status
 from nestor.operator.world.context import Context
@@ -19,7 +19,7 @@ async def keep_policy(context: Context, job: Object) -> None:
     home = find_home(job)
     cluster = context.cache.clusters.get(home.name, home.namespace)
     if cluster is not None:
-        await write_policy(context, cluster, _resolve(context, job))
+        await write_policy(context, cluster, _resolve(context, job, Policy.read(cluster)))
 
 
 async def write_policy(context: Context, cluster: Object, policy: Policy) -> None:
@@ -27,18 +27,17 @@ async def write_policy(context: Context, cluster: Object, policy: Policy) -> Non
     context.cache.clusters.put(await write_status(context.api, cluster, policy))
 
 
-def _resolve(context: Context, job: Object) -> Policy:
-    """The strictest where the class is gone, or the job cannot be read. One that is only too large has its class nevertheless:
-    earlier versions admitted such jobs, and they still run.
+def _resolve(context: Context, job: Object, before: Policy) -> Policy:
+    """The strictest where the class is gone, or the job cannot be read; its images are those that were allowed before. A job that
+    is only too large has its class nevertheless: earlier versions admitted such jobs, and they still run.
     """
-    classes, taints = context.classes.all(), read_taints(context.cache.backends)
+    taints = read_taints(context.cache.backends)
     if OVERSIZED in job:
-        rest = NestedAppJobSpec.model_construct(machine=spec_of(job).get("machine"))
-        return resolve_policy(
-            classes.get(spec_of(job).get("className", "")), is_job=True, job=rest, taints=taints, host=context.host
-        )
+        rest = NestedAppJobSpec.model_construct(machine=find_machine_name(job))
+        return resolve_policy(context.classes.of(job), is_job=True, job=rest, taints=taints, host=context.host, before=before)
     try:
-        known = identify(job, classes)
+        known = identify(job, context.classes.all(), context.classes.default)
     except Refused:
-        return resolve_policy(None, is_job=True)
-    return resolve_policy(known.policy, is_job=True, job=known.spec, taints=taints, host=context.host)
+        return resolve_policy(None, is_job=True, before=before)
+    spec = known.spec.model_copy(update={"machine": find_machine_name(job)})
+    return resolve_policy(known.policy, is_job=True, job=spec, taints=taints, host=context.host)

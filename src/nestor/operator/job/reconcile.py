@@ -115,7 +115,7 @@ class JobReconciler:
             if not self._context.cache.jobs.put(job):
                 return Result()  # deleted while we added the finalizer, which the API server does not report
             job = self._context.cache.jobs.trim(job)
-            check_enforced(job, self._context.cache.classes, self._context.classes.all())
+            check_enforced(job, self._context.cache.classes, self._context.classes.all(), self._context.classes.default)
             resolved = await self._apps.resolve(job)
             reserved = find_reserved(resolved.policy, resolved.spec.machine, job)
             policy = cap_quota(resolved.policy, reserved)
@@ -202,7 +202,7 @@ class JobReconciler:
     ) -> None:
         """Observe, decide on the conditions, and write the status."""
         context, resolved, start = self._context, it.resolved, it.life.record.start_time
-        cache, home, class_name = context.cache, resolved.home, resolved.spec.class_name
+        cache, home, class_name = context.cache, resolved.home, resolved.class_name
         observed = Observed(
             cluster=cache.clusters.get(home.name, home.namespace),
             server=cache.find(kinds.POD, names.server_pod(home.name), home.namespace),

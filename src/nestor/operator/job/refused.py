@@ -15,6 +15,7 @@ from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.objects import Object, status_of
 from nestor.operator.admission.identity import Refused
+from nestor.operator.admission.limits import cap_deadline
 from nestor.operator.clusters.homes import keep_home_keys
 from nestor.operator.job.expose import withdraw_lost
 from nestor.operator.job.hosts import Hosts
@@ -79,6 +80,6 @@ def _decide_lifecycle(context: Context, job: Object, *, is_held: bool) -> Lifecy
         spec = NestedAppJobSpec.model_validate(job["spec"])
     except ValidationError:
         return None
-    spec = spec.model_copy(update={"suspend": spec.suspend or is_held})
+    spec = cap_deadline(spec.model_copy(update={"suspend": spec.suspend or is_held}), context.classes.of(job))
     facts = gather_facts(context.cache, job, find_home(job), spec, now())
     return decide_lifecycle(facts, now()) if facts.record.succeeded else None

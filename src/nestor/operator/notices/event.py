@@ -10,8 +10,9 @@ from cloudevents.core.v1.event import CloudEvent
 
 from nestor import times
 from nestor.api import labels
+from nestor.api.class_choice import find_class_name
 from nestor.api.notices import Sink
-from nestor.objects import Object, spec_of
+from nestor.objects import Object
 
 API_VERSION, KIND, PLURAL = f"{labels.GROUP}/v1alpha1", "NestedAppJob", "nestedappjobs"
 TYPE_PREFIX = "dev.nestor.job."
@@ -43,7 +44,7 @@ def write_letter(job: Object, status: Object, notice: Object, source: str = "") 
         "namespace": meta["namespace"],
         "name": meta["name"],
         "uid": meta["uid"],
-        "className": spec_of(job).get("className", ""),
+        "className": find_class_name(job | {"status": status}),
         "reason": notice.get("reason", ""),
         "message": notice.get("summary", ""),
         **facts,

@@ -13,11 +13,12 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from nestor.api.class_choice import find_class_name
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.notices import Sink
 from nestor.api.overflowbackend import SecretKey
 from nestor.kube import ApiError, RetryLater, WorkQueue, kinds
-from nestor.objects import Object, spec_of, status_of
+from nestor.objects import Object, status_of
 from nestor.operator.notices import post
 from nestor.operator.notices.due import DELIVERED, PENDING, UNDELIVERED, Address, Report, find_sinks, list_pending, update_notices
 from nestor.operator.notices.event import Letter, build_request, write_letter
@@ -86,7 +87,7 @@ class Outbox:
 
     def complete(self, job: Object, status: Object) -> Object:
         """A status that is to be written, with its notices."""
-        uid, sinks = job["metadata"]["uid"], find_sinks(job, self._find_class(job))
+        uid, sinks = job["metadata"]["uid"], find_sinks(job, self._find_class(job | {"status": status}))
         notices = update_notices(status_of(job), status, uid, sinks, self._reports.get(uid, {}))
         rest = {key: value for key, value in status.items() if key != "notices"}
         return rest | {"notices": notices} if notices else rest
@@ -96,13 +97,16 @@ class Outbox:
         uid = job["metadata"]["uid"]
         pending = list_pending(status.get("notices") or ())
         self._forget_settled(uid, pending)
+        job = job | {"status": status}
         policy = self._find_class(job)
         if policy is None:
             return
         for notice in pending:
             report = self._reports.get(uid, {}).get((notice["sink"], notice["id"]))
             if report is None or report.state == PENDING:
-                self._put(Key(_class_of(job), notice["sink"], uid), write_letter(job, status, notice, policy.notices.source), job)
+                self._put(
+                    Key(find_class_name(job), notice["sink"], uid), write_letter(job, status, notice, policy.notices.source), job
+                )
 
     def hurry(self, class_name: str) -> None:
         """The class has changed, perhaps for the better: try now what waits for its pause to end."""
@@ -209,7 +213,7 @@ class Outbox:
         return job is not None and job["metadata"].get("uid") == key.uid
 
     def _find_class(self, job: Object) -> NestedClassSpec | None:
-        return self._context.classes.all().get(_class_of(job))
+        return self._context.classes.all().get(find_class_name(job))
 
     def _find_sink(self, key: Key) -> Sink | None:
         policy = self._context.classes.all().get(key.class_name)
@@ -220,7 +224,3 @@ def find_pause(failures: int) -> float:
     """Seconds before the next attempt: 1, 2, 4 … 300, give or take a fifth."""
     pause: float = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(failures - 1, 10))
     return pause * random.uniform(0.8, 1.2)
-
-
-def _class_of(job: Object) -> str:
-    return str(spec_of(job).get("className", ""))

@@ -7,8 +7,10 @@ from typing import Literal
 
 from nestor import times
 from nestor.api import conditions
+from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object, conditions_of, is_terminating, spec_of, status_of
+from nestor.operator.admission.identity import find_machine_name
 from nestor.operator.lifecycle.lifecycle import KEPT
 from nestor.operator.lifecycle.record import find_rerun
 from nestor.operator.queueing.needs import find_fault, find_needs
@@ -66,12 +68,12 @@ class Entry:
         return mine == others
 
 
-def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Marks = NONE) -> Entry:
-    """The job's entry. `now`: when it came, if nothing says so yet."""
+def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Marks = NONE, default: str = FALLBACK) -> Entry:
+    """The job's entry. `now`: when it came, if nothing says so yet. `default`: the class of jobs that name none."""
     meta, spec = job["metadata"], spec_of(job)
-    name, machine, created = spec.get("className", "default"), spec.get("machine"), meta.get("creationTimestamp", "")
+    name, machine, created = find_class_name(job, default), find_machine_name(job), meta.get("creationTimestamp", "")
     state = _read_state(job, marks)
-    fault = _find_fault(policy, name, spec) if policy and state == "Waits" else None
+    fault = _find_fault(policy, name, spec, machine) if policy and state == "Waits" else None
     state = "Out" if fault else state
     since = _find_since(job, now) if state == "Waits" else ""
     came = times.read(since).timestamp() - _find_head_start(policy, spec.get("priority")) if since else 0.0
@@ -91,12 +93,12 @@ def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Mar
     )
 
 
-def _find_fault(policy: NestedClassSpec, name: str, spec: Object) -> Fault | None:
+def _find_fault(policy: NestedClassSpec, name: str, spec: Object, machine: str | None) -> Fault | None:
     wanted, known = spec.get("priority"), policy.queue.priorities
     if wanted and wanted not in {item.name for item in known}:
         listed = ", ".join(f"'{item.name}'" + (f" ({item.description})" if item.description else "") for item in known) or "none"
         return conditions.PRIORITY_NOT_FOUND, f"class '{name}' has no priority named '{wanted}'; available: {listed}"
-    return find_fault(policy, name, spec.get("machine"))
+    return find_fault(policy, name, machine)
 
 
 def _was_admitted(job: Object) -> bool:

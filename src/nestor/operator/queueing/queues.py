@@ -8,8 +8,9 @@ from typing import Protocol
 
 from nestor import times
 from nestor.api import conditions
+from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.objects import Object, spec_of
+from nestor.objects import Object
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.queueing.entry import Entry, Marks, read_entry
 from nestor.operator.queueing.line import Line
@@ -52,9 +53,10 @@ class Queues:
         jobs: Jobs,
         find_classes: Callable[[], dict[str, NestedClassSpec]],
         wake: Callable[[str, str], None] = lambda namespace, name: None,
+        find_default: Callable[[], str] = lambda: FALLBACK,
     ) -> None:
-        """`jobs`: all that there are, as far as they are known."""
-        self._jobs, self._find_classes, self._wake = jobs, find_classes, wake
+        """`jobs`: all that there are, as far as they are known; `find_default`: the class of those that name none."""
+        self._jobs, self._find_classes, self._wake, self._find_default = jobs, find_classes, wake, find_default
         self._classes: dict[str, _Class] = {}
         self._entries: dict[str, Entry] = {}
         self._noted: dict[str, tuple[str, str]] = {}
@@ -77,6 +79,9 @@ class Queues:
     def note_class(self, name: str) -> None:
         """The class has appeared, changed or gone."""
         self._changed.add(name)
+        for job in self._jobs:
+            if not find_class_name(job):  # it may be the default class now, or no longer
+                self.note(job)
 
     def take(self, known: JobIdentity) -> None:
         """Let the job run, if it wants to. Raises `Refused` if it has to wait, or could never run."""
@@ -96,7 +101,7 @@ class Queues:
             position = self._told[entry.uid] = found.line.find_position(entry.uid)
             raise Refused(
                 conditions.QUEUED,
-                explain_line(known.spec.class_name, found.line, entry, position),
+                explain_line(known.class_name, found.line, entry, position),
                 queue={"position": position, "since": entry.since},
             )
         if entry.room == "Waits":
@@ -169,9 +174,10 @@ class Queues:
         return touched
 
     def _read(self, job: Object, old: Entry | None, policies: dict[str, NestedClassSpec]) -> Entry:
-        uid, policy = job["metadata"]["uid"], policies.get(spec_of(job).get("className", "default"))
+        uid, default = job["metadata"]["uid"], self._find_default()
+        policy = policies.get(find_class_name(job, default))
         marks = Marks(uid in self._given, uid in self._let_in, self._asking.get(uid))
-        entry = read_entry(job, policy, old.since if old and old.since else times.timestamp(), marks)
+        entry = read_entry(job, policy, old.since if old and old.since else times.timestamp(), marks, default)
         if entry.state == "Out":
             self._given.discard(uid)
         return entry

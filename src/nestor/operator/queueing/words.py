@@ -31,7 +31,7 @@ def _explain_missing(line: Line, entry: Entry, name: str, free: Decimal) -> str:
 
 def explain_room(known: JobIdentity, limit: int, count: int) -> str:
     """For a job that waits until its namespace has fewer. `count`: how many came first."""
-    name = known.spec.class_name
+    name = known.class_name
     if limit == 0:
         return f"class '{name}' allows no jobs: its `maxJobsPerNamespace` is 0. Create the job with another class"
     gone = count - limit + 1

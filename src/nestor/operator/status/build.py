@@ -49,6 +49,8 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
     # A finished job shows how far its steps got, whatever the AppDef says now.
     run = observed.recorded if life.phase == "Finished" else observed.run
     return life.record.to_status() | {
+        "className": resolved.class_name,
+        "machine": resolved.spec.machine,
         "namespace": resolved.home.namespace,
         "appDigest": digest_snapshot(dump_snapshot(resolved.app)) if resolved.app.origin else None,
         "command": resolved.command,

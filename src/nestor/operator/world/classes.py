@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from pydantic import ValidationError
 
+from nestor.api.class_choice import find_class_name, find_default
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object, spec_of
 from nestor.operator.world.kept import find_fault
@@ -20,6 +21,15 @@ class Classes:
     def __init__(self, cache: Iterable[Object]) -> None:
         self._cache = cache
         self._parsed: dict[str, tuple[str, NestedClassSpec | None]] = {}
+
+    @property
+    def default(self) -> str:
+        """Name of the class of jobs that name none; there may be no such class."""
+        return find_default(self._cache)
+
+    def of(self, job: Object) -> NestedClassSpec | None:
+        """The class of a job, or of a user's cluster, if it exists."""
+        return self.all().get(find_class_name(job, self.default))
 
     def all(self) -> dict[str, NestedClassSpec]:
         """The classes by name. One that does not match the schema (from an older CRD) is logged and treated as absent."""

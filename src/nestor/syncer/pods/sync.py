@@ -19,7 +19,7 @@ from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
-from nestor.translate import messages, placement, refusals, status, update
+from nestor.translate import messages, placement, pod, refusals, status, update
 from nestor.translate.gang import NOT_PLACED, TAKEN_BACK, WAITING, explain_wait, is_held
 from nestor.translate.node_rules import find_backend
 
@@ -166,6 +166,7 @@ class PodSyncer:
         """Bring the tenant's changes down. `before`: why one before these was refused, or empty."""
         target, caches = self._context.target, self._context.caches
         found = refusals.find_debug_refusals(nested, caches.policy) if nested["spec"].get("ephemeralContainers") else []
+        found += refusals.find_image_refusals(nested, pod.applied(host).get("images") or {}, caches.policy)
         refused = [
             before,
             await self._send(nested, host, self._gangs.build_release(host)),

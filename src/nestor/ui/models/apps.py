@@ -46,6 +46,8 @@ class App:
     problem: str
     """Why it cannot be run; empty if it can."""
     commands: tuple[Command, ...]
+    machines: tuple[str, ...] = ()
+    """Patterns of the machines that it takes; empty for all."""
 
     @property
     def is_known(self) -> bool:
@@ -76,7 +78,13 @@ def build_app(found: Object) -> App:
         sum(title.encode()) % HUES,
         _text(accepted.get("message")) if accepted.get("status") == "False" else "",
         tuple(_list_commands(status, definition)),
+        _list_patterns(definition.get("machines")),
     )
+
+
+def _list_patterns(machines: Any) -> tuple[str, ...]:
+    found = [machines] if isinstance(machines, str) else machines if isinstance(machines, list) else []
+    return tuple(item for item in found if isinstance(item, str) and item.strip())
 
 
 def _list_commands(status: Object, definition: Object) -> list[Command]:

@@ -194,7 +194,8 @@ def read_entered(declared: Any, entered: Mapping[str, Sequence[str]]) -> Entered
     """The parameters of a job, checked as the operator will check them. What is left as it was is left out."""
     plain: dict[str, Any] = {}
     secret: dict[str, str] = {}
-    for item in build_inputs(declared, entered):
+    shown = build_inputs(declared, entered)
+    for item in shown:
         found = _read(item, declared[item.name], entered.get(item.name, ()))
         if found is None:
             continue
@@ -205,10 +206,11 @@ def read_entered(declared: Any, entered: Mapping[str, Sequence[str]]) -> Entered
     known = declared if isinstance(declared, dict) else {}
     unknown = {name: "".join(given) for name, given in entered.items() if name not in known}
     try:
-        parameters.check(declared, {**plain, **secret, **unknown}, hidden=secret)
+        checked = parameters.check(declared, {**plain, **secret, **unknown}, hidden=secret)
     except PlanError as error:
         return Entered(plain, secret, tuple(error.messages))
-    return Entered(plain, secret, ())
+    numbers = {item.name for item in shown if item.shape == "number"} & plain.keys() & checked.values.keys()
+    return Entered(plain | {name: checked.values[name] for name in numbers}, secret, ())
 
 
 def _read(item: Input, content: Mapping[str, Any], given: Sequence[str]) -> Any:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 from nestor.api import labels
+from nestor.api.class_choice import find_default
 from nestor.api.words import NAME_LIMIT
 from nestor.cli import manifests
 from nestor.cli.manifests import Wishes
@@ -63,23 +65,31 @@ class Form:
         return found
 
 
-def offer_classes(classes: list[Object]) -> list[ClassOffer]:
-    """The classes with their machines, the default class first."""
-    found = [_offer(item) for item in classes]
-    return sorted(found, key=lambda item: (item.name != "default", item.name))
+def offer_classes(classes: list[Object], patterns: Sequence[str] = ()) -> list[ClassOffer]:
+    """The classes with those of their machines that an application takes, by its `patterns`; the default class first."""
+    found, default = [_offer(item, patterns) for item in classes], find_default(classes)
+    return sorted(found, key=lambda item: (item.name != default, item.name))
 
 
-def _offer(item: Object) -> ClassOffer:
+def _offer(item: Object, patterns: Sequence[str]) -> ClassOffer:
     name, placement = item["metadata"]["name"], spec_of(item).get("placement") or {}
     machines = [machine for machine in placement.get("machines") or () if isinstance(machine, dict)]
+    taken = [machine for machine in machines if not patterns or _matches(machine, patterns)] or machines
     default = placement.get("defaultMachine")
-    usual = f"default machine ({default})" if default else "any machine"
-    offers = [Offer(f"{name}{_MARK}", usual)] if not default or not machines else []
-    for machine in machines:
-        about = f": {machine['description']}" if machine.get("description") else ""
-        is_usual = " (default)" if machine.get("name") == default else ""
-        offers.append(Offer(f"{name}{_MARK}{machine.get('name')}", f"{machine.get('name')}{is_usual}{about}"))
-    return ClassOffer(name, tuple(offers))
+    is_any = not default and len(taken) == len(machines)
+    offers = [Offer(f"{name}{_MARK}", "any machine")] if is_any or not machines else []
+    return ClassOffer(name, (*offers, *(_describe(name, machine, default) for machine in taken)))
+
+
+def _matches(machine: Object, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(str(machine.get("name")), pattern) for pattern in patterns)
+
+
+def _describe(name: str, machine: Object, default: str | None) -> Offer:
+    size = ", ".join(f"{key} {amount}" for key, amount in (machine.get("size") or {}).items())
+    about = ", ".join(filter(None, [machine.get("description"), size]))
+    is_usual = " (default)" if machine.get("name") == default else ""
+    return Offer(f"{name}{_MARK}{machine.get('name')}", f"{machine.get('name')}{is_usual}" + (f": {about}" if about else ""))
 
 
 def read_seconds(number: str, unit: str) -> int | None:

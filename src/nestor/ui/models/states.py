@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 from nestor.api import conditions, labels
 from nestor.api.words import HOST
 from nestor.cli.view.facts import Mood, condition, describe_app, is_over, mood, pick_line, url_of
-from nestor.objects import Object, annotations_of, is_terminating, spec_of, status_of
+from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
 from nestor.ui.models.inputs import is_secret
 
 MARKS: dict[Mood, str] = {"good": "✓", "bad": "✗", "warn": "!", "busy": "●", "waiting": "○", "retry": "↻"}
@@ -91,12 +91,21 @@ def state_of(job: Object) -> State:
     return State(feeling, _split(word))
 
 
-def build_rows(jobs: list[Object]) -> list[Row]:
-    """The jobs of a list, the newest first."""
+def trim_for_rows(job: Object) -> Object:
+    """Of a job, what `build_rows` needs: AppDefs may be large, and jobs many."""
+    job["metadata"].pop("managedFields", None)
+    app = spec_of(job).get("app") or {}
+    if app.get("appDef"):
+        app["appDef"] = {"name": app["appDef"].get("name")}
+    return job
+
+
+def build_rows(jobs: list[Object], most: int) -> list[Row]:
+    """The jobs of a list, the newest `most` of them."""
     ordered = sorted(
         jobs, key=lambda job: (job["metadata"].get("creationTimestamp") or "", job["metadata"]["name"]), reverse=True
     )
-    return [_build_row(job) for job in ordered]
+    return [_build_row(job) for job in ordered[:most]]
 
 
 def _build_row(job: Object) -> Row:
@@ -119,6 +128,21 @@ def _build_row(job: Object) -> Row:
 def owner_of(job: Object) -> str:
     """Who made the job; empty if nobody has recorded it."""
     return str(annotations_of(job).get(labels.CREATED_BY) or "")[:200]
+
+
+_KEEPERS = {
+    "argocd.argoproj.io/tracking-id": "Argo CD",
+    "kustomize.toolkit.fluxcd.io/name": "Flux",
+    "helm.toolkit.fluxcd.io/name": "Flux",
+    "meta.helm.sh/release-name": "Helm",
+}
+"""Labels and annotations of what makes objects by files that it has."""
+
+
+def find_keeper(job: Object) -> str:
+    """What keeps the job as files say, and may undo what is changed here; empty if nothing is known to."""
+    marks = {**labels_of(job), **annotations_of(job)}
+    return next((name for key, name in _KEEPERS.items() if marks.get(key)), "")
 
 
 def open_url(job: Object) -> str:

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from aiohttp import web
 
 from nestor.api import labels
+from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.cli.view.facts import describe_app
 from nestor.kube import ApiError, Forbidden, Informer, NotFound, kinds
 from nestor.objects import Object, labels_of, spec_of, status_of
@@ -25,7 +26,7 @@ SAID = {
     "resumed": "The job is being resumed.",
     "rerun": "All steps will run again.",
     "extended": "The job has more time now.",
-    "deleted": "The job is being deleted, with everything it has made.",
+    "kept": "The job is made. Its Secret with the passwords stays when the job goes: you may not change it. Delete it by hand.",
 }
 
 
@@ -77,6 +78,7 @@ class Job:
             "url": states.open_url(job),
             "targets": [item for item in status.get("targets") or () if states.safe_url(item.get("url"))],
             "owner": states.owner_of(job),
+            "keeper": states.find_keeper(job),
             "created": str(meta.get("creationTimestamp") or ""),
             "app": describe_app(spec),
             "parameters": states.list_parameters(job),
@@ -111,8 +113,8 @@ def _list_facts(spec: Object, status: Object) -> list[tuple[str, str]]:
     restarts = f"{status['restarts']} of {rules.get('maxRestarts', 3)}" if status.get("restarts") else ""
     found = [
         ("Command", str(status.get("command") or spec.get("command") or "")),
-        ("Class", str(spec.get("className") or "default")),
-        ("Machine", str(spec.get("machine") or "")),
+        ("Class", find_class_name({"spec": spec, "status": status}, FALLBACK)),
+        ("Machine", str(spec.get("machine") or status.get("machine") or "")),
         ("Kubernetes", str(status.get("kubernetesVersion") or "")),
         ("Restarts", restarts),
         ("Own namespace", str(status.get("namespace") or "")),

@@ -8,12 +8,14 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from nestor.kube import Forbidden, kinds
-from nestor.ui import frame
+from nestor.ui import frame, words
 from nestor.ui.hub import List
 from nestor.ui.models import launch, states
 from nestor.ui.visitor import Visitor, find_visitor
 
 ALL = "*"
+ROWS = 500
+"""So many jobs are shown, the newest ones: more make a page slow."""
 
 
 class Jobs:
@@ -27,8 +29,15 @@ class Jobs:
     @asynccontextmanager
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
         """The table's rows."""
-        async with visitor.hub.use(List(kinds.NESTED_APP_JOB, self._namespace), on_change=on_change) as (found,):
-            yield lambda: {"rows": states.build_rows(list(found)), "trouble": found.trouble, "namespace": self._namespace or ALL}
+        async with visitor.hub.use(
+            List(kinds.NESTED_APP_JOB, self._namespace, trim=states.trim_for_rows), on_change=on_change
+        ) as (found,):
+            yield lambda: {
+                "rows": states.build_rows(list(found), ROWS),
+                "more": max(0, len(found.store) - ROWS),
+                "trouble": found.trouble,
+                "namespace": self._namespace or ALL,
+            }
 
 
 def _read(request: web.Request, visitor: Visitor) -> str | None:
@@ -46,11 +55,10 @@ async def show(request: web.Request) -> web.Response:
     namespace = _read(request, visitor)
     try:
         return await frame.show(request, Jobs(namespace))
-    except Forbidden:
-        # Whoever may not see all of them may still see those of their own namespace.
-        if namespace is None and request.query.get("namespace") is None:
-            raise web.HTTPSeeOther(f"/jobs?namespace={visitor.namespace}") from None
-        raise
+    except Forbidden as error:
+        # With the form for another namespace: few people may see all of them.
+        nothing = {"rows": [], "more": 0, "namespace": namespace or ALL, "parts": {"live_rows": ""}}
+        return frame.render("jobs.html", visitor, status=403, refusal=words.tell(error), **nothing)
 
 
 async def live(request: web.Request) -> web.StreamResponse:

@@ -81,11 +81,11 @@ async def create(request: web.Request) -> web.Response:
     if read.faults or sheet.faults:
         return await _render(visitor, replace(sheet, status=422))
     try:
-        await _create(visitor, app, form, read)
+        is_whole = await _create(visitor, app, form, read)
     except ApiError as error:
         told = words.tell(error)
         return await _render(visitor, replace(sheet, told=told, status=told.status))
-    raise web.HTTPSeeOther(job_path(form.namespace, form.name))
+    raise web.HTTPSeeOther(job_path(form.namespace, form.name) + ("" if is_whole else "?said=kept"))
 
 
 def _read_parameters(command: Command | None, entered: Mapping[str, Sequence[str]], free: str) -> inputs.Entered:
@@ -98,12 +98,14 @@ def _read_parameters(command: Command | None, entered: Mapping[str, Sequence[str
     return inputs.Entered({} if wrong else manifests.parse_parameters(lines), {}, tuple(wrong))
 
 
-async def _create(visitor: Visitor, app: App, form: Form, read: inputs.Entered) -> None:
-    """First the passwords, which the job reads when it starts; they go with it. Raises `ApiError`."""
+async def _create(visitor: Visitor, app: App, form: Form, read: inputs.Entered) -> bool:
+    """First the passwords, which the job reads when it starts. False if they will outlive it: to have them go with it takes more
+    rights than to make them. Raises `ApiError`.
+    """
     job = launch.build_job(app.name, form, read.plain, read.secret, visitor.name)
     if not read.secret:
         await visitor.api.create(kinds.NESTED_APP_JOB, job, strict=True)
-        return
+        return True
     secret = await visitor.api.create(kinds.SECRET, launch.build_secret(form, read.secret))
     try:
         made = await visitor.api.create(kinds.NESTED_APP_JOB, job, strict=True)
@@ -112,10 +114,13 @@ async def _create(visitor: Visitor, app: App, form: Form, read: inputs.Entered) 
             await visitor.api.delete(kinds.SECRET, secret["metadata"]["name"], form.namespace, uid=secret["metadata"]["uid"])
         raise
     owner = owner_reference(kinds.NESTED_APP_JOB.api_version, kinds.NESTED_APP_JOB.name, form.name, made["metadata"]["uid"])
-    with contextlib.suppress(ApiError):  # the job runs; who may not change Secrets has one to delete by hand
+    try:
         await visitor.api.patch(
             kinds.SECRET, secret["metadata"]["name"], form.namespace, {"metadata": {"ownerReferences": [owner]}}
         )
+    except ApiError:
+        return False
+    return True
 
 
 async def _find_app(visitor: Visitor, request: web.Request) -> App:
@@ -129,7 +134,7 @@ def _choose(app: App, wanted: str) -> Command | None:
 
 async def _render(visitor: Visitor, sheet: Sheet) -> web.Response:
     classes, namespaces = await asyncio.gather(_list(visitor, kinds.NESTED_CLASS), _list(visitor, kinds.NAMESPACE, NAMESPACES))
-    offers = Offers(launch.offer_classes(classes), sorted(item["metadata"]["name"] for item in namespaces))
+    offers = Offers(launch.offer_classes(classes, sheet.app.machines), sorted(item["metadata"]["name"] for item in namespaces))
     first = offers.classes[0].machines[0].value if offers.classes else ""
     shown = inputs.build_inputs(sheet.command.parameters if sheet.command else None, sheet.entered, sheet.said)
     others = [sentence for sentence in sheet.said if not any(item.error and sentence.endswith(item.error) for item in shown)]

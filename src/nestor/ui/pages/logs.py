@@ -11,9 +11,10 @@ from nestor.api import labels
 from nestor.cli import loglines
 from nestor.cli.exits import Code, Failure
 from nestor.cli.loglines import Wanted
-from nestor.kube import ApiError, NotFound, kinds
+from nestor.kube import ApiError, Forbidden, NotFound, kinds
 from nestor.objects import Object, spec_of, status_of
 from nestor.ui import frame, words
+from nestor.ui.models import states
 from nestor.ui.models.states import job_path
 from nestor.ui.visitor import Visitor, find_visitor
 
@@ -63,7 +64,13 @@ async def lines(request: web.Request) -> web.StreamResponse:
     job = await visitor.api.get(kinds.NESTED_APP_JOB, name, namespace)
     step = request.query.get("step") or None
     found = _read(visitor, job, part, request.query.get("container") or None, step, follow=request.query.get("follow") != "no")
-    first = await anext(found, None)  # Errors come before the answer's head is sent.
+    try:
+        first = await anext(found, None)  # Errors come before the answer's head is sent.
+    except (Forbidden, NotFound) as error:
+        if part != STEPS or not (kept := _list_kept(job, step)):
+            raise
+        why = words.tell(error)
+        return web.Response(text="\n".join([*kept, "", f"This is all that the job itself keeps. {why.message} {why.hint}\n"]))
     response = web.StreamResponse(headers={"Content-Type": "text/plain; charset=utf-8", "X-Accel-Buffering": "no"})
     async with frame.streaming(request, response):
         try:
@@ -74,6 +81,12 @@ async def lines(request: web.Request) -> web.StreamResponse:
         except ApiError as error:
             await response.write(f"\n{words.tell(error).message}\n".encode())
     return response
+
+
+def _list_kept(job: Object, step: str | None) -> list[str]:
+    """The last lines of steps that failed, which are in the job's status."""
+    shown = [item for item in states.list_steps(job) if step in (None, item.name)]
+    return [f"[{item.name}] {line}" for item in shown for line in item.output.splitlines()]
 
 
 async def _read(

@@ -13,7 +13,7 @@ from nestor.api.placement_rules import JobOverflow
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
 from nestor.operator.world.taints import Taints, read_taints
-from tests.unit.operator.builders import Object, build_job, build_policy, resolve
+from tests.unit.operator.builders import Object, build_job, build_policy, build_resolved, resolve
 
 GPU = {"key": "gpu", "operator": "Exists"}
 CLASS: Object = {
@@ -94,6 +94,123 @@ def test_a_machine_may_have_a_quota_and_defaults_of_its_own() -> None:
     assert changed.quota == policy.namespace.quota
     assert changed.default_resources is not None
     assert changed.default_resources.limits == {"memory": "1Gi"}
+
+
+@pytest.mark.parametrize(
+    ("machine", "namespace", "quota", "requests"),
+    [
+        (
+            {"size": {"cpu": 4, "memory": "16Gi", "storage": "1Ti", "pods": 9, "ephemeral-storage": "9Gi", "nvidia.com/gpu": 1}},
+            {},
+            {
+                "requests.cpu": 4,
+                "requests.memory": "16Gi",
+                "requests.storage": "1Ti",
+                "pods": 9,
+                "requests.ephemeral-storage": "9Gi",
+                "requests.nvidia.com/gpu": 1,
+            },
+            {"cpu": "100m", "memory": "128Mi"},
+        ),
+        ({"size": {"cpu": 4}, "quota": {"requests.cpu": 5}}, {}, {"requests.cpu": 5}, {"cpu": "100m"}),
+        ({"size": {"cpu": 4}}, {"quota": {"requests.cpu": 1, "pods": 2}}, {"requests.cpu": 4, "pods": 2}, {"cpu": "100m"}),
+        ({"size": {"pods": 4}}, {}, {"pods": 4}, None),
+        ({"size": {"cpu": 4}}, {"defaultResources": {"requests": {"cpu": "1"}}}, {"requests.cpu": 4}, {"cpu": "1"}),
+        ({"size": {"cpu": 4}}, {"defaultResources": {"limits": {"cpu": "50m"}}}, {"requests.cpu": 4}, None),
+        (
+            {"size": {"cpu": 4, "memory": "1Gi"}, "defaultResources": {"requests": {"memory": "1Mi"}}},
+            {"defaultResources": {"requests": {"cpu": "1"}}},
+            {"requests.cpu": 4, "requests.memory": "1Gi"},
+            {"memory": "1Mi", "cpu": "100m"},
+        ),
+    ],
+)
+def test_a_machine_may_have_a_size(machine: Object, namespace: Object, quota: Object, requests: Object | None) -> None:
+    policy = build_policy(namespace=namespace, placement={"machines": [{"name": "m", **machine}]})
+    own = apply_machine(policy, "m").namespace
+    assert own.quota == quota
+    assert (own.default_resources.requests if own.default_resources else None) == requests
+    assert apply_machine(policy, None) is policy
+
+
+def build_taking(*patterns: str, **spec: Any) -> Object:
+    """A job whose AppDef takes these machines."""
+    job = build_job(**spec)
+    job["spec"]["app"]["appDef"]["machines"] = list(patterns)
+    return job
+
+
+@pytest.mark.parametrize(
+    ("patterns", "default", "machine", "given"),
+    [
+        ((), None, None, None),
+        (("*",), None, None, None),
+        (("*",), "n8", None, "n8"),
+        ((), "n8", "n4", "n4"),
+        (("n8",), None, None, "n8"),
+        (("n8",), "n4", None, "n8"),
+        (("n8", "x"), "n8", None, "n8"),
+        (("n?",), None, None, None),
+        (("n?",), "n4", None, "n4"),
+        (("N8", "n[48]"), None, None, None),
+        (("n4*",), None, "n4", "n4"),
+    ],
+)
+def test_the_appdef_says_which_machines_there_are_to_choose_from(
+    patterns: tuple[str, ...], default: str | None, machine: str | None, given: str | None
+) -> None:
+    rules = CLASS | ({"defaultMachine": default} if default else {})
+    resolved = resolve(build_taking(*patterns, machine=machine), {"default": build_policy(placement=rules)})
+    assert resolved.spec.machine == given
+    assert resolved.warnings == build_resolved(policy=build_policy(placement=rules)).warnings
+
+
+@pytest.mark.parametrize(
+    ("patterns", "machine", "message"),
+    [
+        (
+            ("gpu*", "big"),
+            None,
+            "a machine must be set for the application, whose AppDef takes 'gpu*', 'big' (`appDef.machines`); of class "
+            "'default', none does: it has 'n4' (4 CPUs), 'n8'",
+        ),
+        (
+            ("n8",),
+            "n4",
+            "machine 'n4' does not suit the application, whose AppDef takes 'n8' (`appDef.machines`); of class 'default', these "
+            "do: 'n8'",
+        ),
+        (("n8",), "n16", "class 'default' has no machine named 'n16'; available: 'n4' (4 CPUs), 'n8'"),
+    ],
+)
+def test_a_machine_that_the_appdef_does_not_take_is_refused(patterns: tuple[str, ...], machine: str | None, message: str) -> None:
+    with pytest.raises(Refused) as refused:
+        resolve(build_taking(*patterns, machine=machine), {"default": build_policy(placement=CLASS)})
+    assert (refused.value.reason, refused.value.message) == (conditions.MACHINE_NOT_FOUND, message)
+
+
+def test_where_a_queue_counts_what_jobs_have_the_machine_must_be_known_before_the_appdef() -> None:
+    queue = {"quota": {"pods": 20}}
+    policy = build_policy(placement=CLASS | {"defaultMachine": "n4"}, queue=queue)
+    assert resolve(build_taking("n8", machine="n8"), {"default": policy}).spec.machine == "n8"
+    assert resolve(build_taking("*"), {"default": policy}).spec.machine == "n4"
+    assert resolve(build_taking(), {"default": build_policy(placement=CLASS, queue=queue)}).spec.machine is None
+    with pytest.raises(Refused, match=r"machine 'n4' does not suit the application.*these do: 'n8'"):
+        resolve(build_taking("n8"), {"default": policy})
+
+
+def test_in_a_class_without_machines_the_appdefs_have_no_effect_and_it_says_so() -> None:
+    said = "`appDef.machines` ('n0', 'n1') has no effect: class 'default' has no machines"
+    assert said in resolve(build_taking("n0", "n1"), {"default": build_policy()}).warnings
+    assert said not in resolve(build_taking("n0", "*"), {"default": build_policy()}).warnings
+
+
+def test_the_size_of_a_given_machine_counts() -> None:
+    machines = [{"name": "big"}, {"name": "small", "quota": {"requests.storage": "1Gi"}}]
+    policy = build_policy(placement={"machines": machines, "defaultMachine": "big"}, storage={"classes": ["fast"]})
+    assert resolve(build_taking("big", storage={"size": "2Gi"}), {"default": policy}).spec.machine == "big"
+    with pytest.raises(Refused, match="at most 1Gi is allowed"):
+        resolve(build_taking("small", storage={"size": "2Gi"}), {"default": policy})
 
 
 def test_wishes_within_the_class_are_added_to_it() -> None:

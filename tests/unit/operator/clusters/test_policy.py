@@ -42,6 +42,20 @@ def test_without_its_class_the_strictest_holds() -> None:
     assert resolve_policy(None, is_job=True) == resolve_policy(None, is_job=False) == strictest
 
 
+def test_without_its_class_a_cluster_keeps_the_list_of_images_that_it_had() -> None:
+    before = Policy(allowed_images=["ghcr.io"], pod_security="Privileged")
+    assert resolve_policy(None, is_job=True, before=before) == Policy(allowed_images=["ghcr.io"])
+    assert resolve_policy(build_policy(), is_job=True, before=before) == BASELINE
+
+
+@pytest.mark.parametrize("is_job", [True, False])
+def test_images_are_those_of_the_class_in_users_own_clusters_too(is_job: bool) -> None:
+    policy = build_policy(images={"allowed": ["ghcr.io/a"]})
+    assert resolve_policy(policy, is_job=is_job).allowed_images == ["ghcr.io/a"]
+    assert resolve_policy(build_policy(images={"allowed": []}), is_job=is_job).allowed_images == []
+    assert resolve_policy(build_policy(), is_job=is_job).allowed_images is None
+
+
 @pytest.mark.parametrize("is_job", [True, False])
 def test_images_are_pulled_as_the_class_says_in_users_own_clusters_too(is_job: bool) -> None:
     assert resolve_policy(build_policy(images={"alwaysPull": True}), is_job=is_job).always_pull_images

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import json
 from typing import Any
 
@@ -13,7 +14,7 @@ from nestor.api import labels
 from nestor.api.nestedclass import NetworkPolicyModel
 from nestor.cluster.policies import build_internet
 from nestor.cluster.provision import ForeignObject
-from nestor.kube import ApiError, Forbidden, Kind, RetryLater, kinds
+from nestor.kube import ApiError, Forbidden, Invalid, Kind, RetryLater, kinds
 from nestor.names import Part
 from nestor.operator.admission.identity import Refused
 from nestor.operator.clusters import reconcile as module
@@ -22,6 +23,7 @@ from nestor.operator.lifecycle import suspend
 from nestor.operator.wiring import Operator
 from nestor.operator.world.kept import find_fault
 from nestor.operator.world.trim import TRIMS
+from nestor.times import now, write
 from tests.unit.operator.builders import Object, build_policy
 from tests.unit.operator.scene import Scene
 
@@ -58,6 +60,24 @@ async def test_a_policy_of_others_is_written_over_whatever_else_fails(error: Exc
     internet = [item["ipBlock"] for item in build_internet(NetworkPolicyModel(), scene.context.host)]
     wanted = {"podSecurity": "Baseline", "alwaysPullImages": False, "internet": internet}
     assert found["status"] == {"policy": wanted, "conditions": said}
+
+
+@pytest.mark.parametrize(("age", "is_refused"), [(1, False), (60, True)])
+async def test_a_policy_that_has_not_seen_it_yet_is_asked_again_and_not_for_ever(
+    age: int, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene()
+    made = scene.add_cluster()
+    made["metadata"]["creationTimestamp"] = write(now() - datetime.timedelta(seconds=age))
+    scene.change(kinds.NESTED_CLUSTER, made)
+
+    async def fail(*_: Any) -> None:
+        raise Invalid(422, "Invalid", "denied request: failed to configure binding: no params found for policy binding")
+
+    monkeypatch.setattr(module, "ensure_cluster", fail)
+    await reconcile(scene)
+    found = scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {}
+    assert bool((found.get("status") or {}).get("conditions")) is is_refused
 
 
 @pytest.mark.parametrize(

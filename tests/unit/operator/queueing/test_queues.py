@@ -284,3 +284,28 @@ def check(town: Town, most: int) -> None:
     waiting = [item for item in town.jobs.values() if (item["status"].get("queue") or {}).get("position") == 1]
     for item in waiting:
         assert len(running) == most or used + sizes[item["spec"]["machine"]] > 8
+
+
+def test_jobs_that_name_no_class_wait_in_the_default_ones_line_and_follow_it_until_they_have_one() -> None:
+    town = Town(job("a", is_placed=True), job("m", MIDDLE, className=None), queue=ONE)
+    town.classes["gold"] = town.classes["default"]
+    assert say(town.run("m")).startswith("Queued: next in the queue of class 'default'")
+    town.woken.clear()
+    town.default = "gold"
+    town.queues.note_class("gold")
+    town.queues.flush()
+    assert town.woken == ["m"]
+    assert say(town.run("m")) == "starts"
+    town.put(town.jobs["team-a", "m"] | {"status": town.jobs["team-a", "m"]["status"] | {"className": "gold"}})
+    town.default = "default"
+    town.queues.note_class("default")
+    town.put(job("n", YOUNG, className="gold"))
+    assert say(town.ask("n")).startswith("Queued: next in the queue of class 'gold'")
+
+
+def test_a_job_counts_for_the_machine_that_it_was_given() -> None:
+    given = job("a", is_placed=True)
+    given["status"]["machine"] = "big"
+    town = Town(given, job("m", MIDDLE, machine="big"), **SIZED)
+    assert say(town.ask("m")).startswith("Queued: ")
+    assert say(Town(job("m", MIDDLE, machine="big"), **SIZED).ask("m")) == "starts"

@@ -37,6 +37,7 @@ class Town:
     def __init__(self, *jobs: Object, **policy: Any) -> None:
         self.jobs: dict[tuple[str, str], Object] = {}
         self.classes: dict[str, NestedClassSpec] = {"default": build_policy(**policy)}
+        self.default = "default"
         self.woken: list[str] = []
         self.restart()
         for item in jobs:
@@ -44,7 +45,7 @@ class Town:
 
     def restart(self) -> None:
         """Another process, which knows only what the API server says."""
-        self.queues = Queues(self, lambda: self.classes, lambda namespace, name: self.woken.append(name))
+        self.queues = Queues(self, lambda: self.classes, lambda namespace, name: self.woken.append(name), lambda: self.default)
 
     def get(self, name: str, namespace: str) -> Object | None:
         """As a store does."""
@@ -71,7 +72,7 @@ class Town:
     def ask(self, uid: str, namespace: str = "team-a") -> Refused | None:
         """A pass over the job: None if it may run."""
         try:
-            self.queues.take(identify(self.jobs[namespace, uid], self.classes))
+            self.queues.take(identify(self.jobs[namespace, uid], self.classes, self.default))
         except Refused as refused:
             return refused
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nestor.api.class_choice import find_class_name, find_default
 from nestor.operator.world.cache import Store
 from nestor.operator.world.classes import Classes
 from nestor.operator.world.trim import trim_class
@@ -43,3 +44,52 @@ def test_a_class_is_parsed_again_when_it_changes_and_only_then() -> None:
     assert classes.all()["one"].namespace.pod_security == "Privileged"
     store.drop(build("one", GOOD, "2"))
     assert classes.all() == {}
+
+
+def marked(name: str, created: str = "2026-01-01T00:00:00Z", mark: str | None = "true") -> Object:
+    """A class that may be the default one."""
+    annotations = {"nestedclass.nestor.dev/is-default-class": mark} if mark is not None else {}
+    return {"metadata": {"name": name, "creationTimestamp": created, "annotations": annotations}, "spec": GOOD}
+
+
+LATER = "2026-02-01T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("classes", "default"),
+    [
+        ([], "default"),
+        ([marked("default", mark=None), marked("gold", mark=None)], "default"),
+        ([marked("default", mark=None), marked("gold")], "gold"),
+        ([marked("default", mark=None), marked("gold", mark="false")], "default"),
+        ([marked("gold"), marked("silver", LATER)], "silver"),
+        ([marked("silver", LATER), marked("gold")], "silver"),
+        ([marked("silver"), marked("gold")], "gold"),
+    ],
+)
+def test_the_default_class_is_the_newest_with_the_annotation(classes: list[Object], default: str) -> None:
+    assert find_default(classes) == default
+
+
+def test_the_annotation_is_kept_in_the_cache() -> None:
+    store = Store(trim_class)
+    gold = marked("gold")
+    store.put(gold | {"metadata": gold["metadata"] | {"uid": "g", "resourceVersion": "1"}})
+    assert Classes(store).default == "gold"
+
+
+@pytest.mark.parametrize(
+    ("spec", "status", "name"),
+    [
+        ({"className": "gold"}, {}, "gold"),
+        ({}, {"className": "silver"}, "silver"),
+        ({}, {}, "bronze"),
+        ({"className": None}, {"className": None}, "bronze"),
+        ({"className": "gold"}, {"className": "gold"}, "gold"),
+    ],
+)
+def test_a_job_keeps_the_class_that_it_was_given(spec: Object, status: Object, name: str) -> None:
+    store = Store()
+    store.put(build("gold", GOOD))
+    assert find_class_name({"spec": spec, "status": status}, "bronze") == name
+    assert (Classes(store).of({"spec": spec, "status": status}) is not None) is (name == "gold")

@@ -1,0 +1,9 @@
+"""Who may use a class or an entry of the catalogue. The chart's access-policy.yaml asks for it, by these words."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Access = Literal["Everyone", "Permitted"]
+VERB = "use"
+"""What a Role allows on NestedClasses and NestedApps, by their names."""

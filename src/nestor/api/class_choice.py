@@ -1,0 +1,25 @@
+"""Which class a job has. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nestor.api import labels
+from nestor.objects import Object, annotations_of, spec_of, status_of
+
+FALLBACK = "default"
+"""Name of the default class where no class has the annotation."""
+
+
+def find_class_name(job: Object, default: str = "") -> str:
+    """The class of a job, or of a user's cluster: the one that it names, the one that it has been given, or else `default`."""
+    return str(spec_of(job).get("className") or status_of(job).get("className") or default)
+
+
+def find_default(items: Iterable[Object]) -> str:
+    """The class of jobs that name none: of those with the annotation the newest, as of StorageClasses."""
+    marked = [item["metadata"] for item in items if annotations_of(item).get(labels.DEFAULT_CLASS) == "true"]
+    # Of two from the same second, the first by name.
+    marked.sort(key=lambda meta: str(meta["name"]))
+    newest = max((str(meta.get("creationTimestamp", "")) for meta in marked), default="")
+    return next((str(meta["name"]) for meta in marked if meta.get("creationTimestamp", "") == newest), FALLBACK)

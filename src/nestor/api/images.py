@@ -1,0 +1,45 @@
+"""Which images a class allows: a list of registries and paths, compared with an image's whole name. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+DEFAULT_REGISTRY = "docker.io"
+DEFAULT_OWNER = "library"
+
+
+def find_fault(image: str, allowed: Collection[str] | None) -> str | None:
+    """Why the image is not allowed, to follow what names it; None if it is. `allowed` None: all are."""
+    if allowed is None:
+        return None
+    whole = complete(image)
+    if any(_is_below(whole, item.rstrip("/")) for item in allowed):
+        return None
+    shown = f"'{image}'" if whole == image else f"'{image}' ('{whole}')"
+    return f"{shown} is not allowed; allowed: {', '.join(sorted(allowed)) or 'none'} (`images.allowed`)"
+
+
+def is_allowed(image: str, allowed: Collection[str] | None) -> bool:
+    """Whether the image is allowed."""
+    return find_fault(image, allowed) is None
+
+
+def complete(image: str) -> str:
+    """The image's name with its registry and owner, as container runtimes complete it."""
+    first, slash, rest = image.partition("/")
+    if slash and ("." in first or ":" in first or first == "localhost"):
+        registry, path = first, rest
+    else:
+        registry, path = DEFAULT_REGISTRY, image
+    if registry in ("index.docker.io", "registry-1.docker.io"):
+        registry = DEFAULT_REGISTRY
+    if registry == DEFAULT_REGISTRY and "/" not in path:
+        path = f"{DEFAULT_OWNER}/{path}"
+    return f"{registry}/{path}"
+
+
+def _is_below(whole: str, item: str) -> bool:
+    """Whether the image is the listed one, or its path goes on after it."""
+    rest = whole.removeprefix(item)
+    # What follows a registry's name after ':' is a port, and another registry.
+    return rest != whole and (not rest or rest[0] in ("/:@" if "/" in item else "/"))

@@ -1,0 +1,179 @@
+"""Leader election by a Lease, as Kubernetes' own components do it: one process at a time may write.
+
+Nobody's clock is compared with another's: who waits takes over when the Lease has not changed for its whole duration as seen from
+there, and who holds it stops to write some seconds before anybody can have seen that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from nestor.kube import errors, kinds
+from nestor.kube.client import Api
+from nestor.objects import Object, spec_of
+
+log = logging.getLogger(__name__)
+SEPARATOR = "_"
+
+
+class LeaseLost(Exception):
+    """Another process holds the Lease now, or may: this one must end."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """In seconds. Those of Kubernetes' controller manager are 15, 10 and 2."""
+
+    duration: float
+    """After so long without a change, others take the Lease."""
+    deadline: float
+    """After so long without a renewal, its holder gives up. The difference is for a request that is under way by then."""
+    retry: float
+    """How often the Lease is renewed, or looked at."""
+
+    @classmethod
+    def of(cls, duration: float) -> Self:
+        """In the proportions of Kubernetes' own components."""
+        return cls(duration, duration * 2 / 3, duration * 2 / 15)
+
+
+@dataclass
+class _Seen:
+    """What was seen of the Lease, and since when."""
+
+    holder: str
+    version: str
+    since: float
+
+
+def find_clock() -> float:
+    """Seconds of a clock that goes on while the machine is suspended."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+class Election:
+    """One candidate. `place` names what has one process at a time, a pod: its new process need not await its old one."""
+
+    def __init__(
+        self, api: Api, name: str, namespace: str, place: str, times: Times, clock: Callable[[], float] = find_clock
+    ) -> None:
+        self._api, self._name, self._namespace = api, name, namespace
+        self._place, self._times, self._clock = place, times, clock
+        self.identity = f"{place}{SEPARATOR}{secrets.token_hex(4)}"
+        self._held: Object | None = None
+        self._renewed: float | None = None
+        self._seen: _Seen | None = None
+
+    @property
+    def holder(self) -> str:
+        """Who holds the Lease, as far as is known."""
+        return self.identity if self._renewed is not None else self._seen.holder if self._seen else ""
+
+    def find_left(self) -> float:
+        """For so many seconds yet, this process may write. Raises `LeaseLost` if it may not."""
+        left = 0.0 if self._renewed is None else self._renewed + self._times.deadline - self._clock()
+        if left <= 0:
+            raise LeaseLost(f"Lease '{self._name}' has not been renewed for {self._times.deadline:.0f} s")
+        return left
+
+    async def acquire(self) -> None:
+        """Wait until this process holds the Lease. What cannot be read or written is tried again."""
+        while not await self.attempt():  # noqa: ASYNC110 - it is in the API server
+            await asyncio.sleep(self._times.retry)
+        log.info("%s holds Lease '%s'", self.identity, self._name)
+
+    async def keep(self) -> None:
+        """Renew the Lease for ever. Raises `LeaseLost`."""
+        while True:
+            await asyncio.sleep(min(self._times.retry, self.find_left()))
+            await self.renew()
+
+    async def release(self) -> None:
+        """Let others have it at once. Only after the last write."""
+        held, self._held, self._renewed = self._held, None, None
+        if held is None:
+            return
+        try:
+            await self._write(held, self._build(held, holder="", duration=1))
+        except errors.ApiError as error:
+            log.info("Lease '%s' was not released: %s", self._name, error)
+
+    async def attempt(self) -> bool:
+        """Take the Lease if nobody has it."""
+        started = self._clock()
+        try:
+            found = await self._api.find(kinds.LEASE, self._name, self._namespace)
+            if found is not None and not self._is_free(found):
+                return False
+            self._held = await self._write(found, self._build(found, self.identity, self._times.duration))
+        except errors.Conflict:  # somebody else was first
+            return False
+        except errors.ApiError as error:
+            log.warning("Lease '%s' cannot be had: %s", self._name, error)
+            return False
+        self._renewed = started
+        return True
+
+    def _is_free(self, found: Object) -> bool:
+        """Whether nobody holds it, or nobody has renewed it for as long as its holder said."""
+        spec = spec_of(found)
+        holder, version = spec.get("holderIdentity") or "", found["metadata"]["resourceVersion"]
+        if self._seen is None or (self._seen.holder, self._seen.version) != (holder, version):
+            if self._seen is None or self._seen.holder != holder:
+                log.info("Lease '%s' is held by '%s'", self._name, holder)
+            self._seen = _Seen(holder, version, self._clock())
+        if not holder or holder.rpartition(SEPARATOR)[0] == self._place:
+            return True
+        return self._clock() - self._seen.since > float(spec.get("leaseDurationSeconds") or self._times.duration)
+
+    async def renew(self) -> None:
+        """Raises `LeaseLost` when it is somebody else's, or was not renewed for too long."""
+        started = self._clock()
+        try:
+            async with asyncio.timeout(self.find_left()):
+                self._held = await self._write(self._held, self._build(self._held, self.identity, self._times.duration))
+        except errors.Conflict:
+            await self._read_again()
+            return
+        except errors.NotFound:
+            raise LeaseLost(f"Lease '{self._name}' is gone") from None
+        except (errors.ApiError, TimeoutError) as error:
+            log.warning("Lease '%s' was not renewed: %s", self._name, error or "no answer")
+            return
+        self._renewed = started
+
+    async def _read_again(self) -> None:
+        """Somebody has changed it: perhaps a label, or an earlier renewal whose answer was lost."""
+        try:
+            found = await self._api.get(kinds.LEASE, self._name, self._namespace)
+        except errors.ApiError as error:
+            log.warning("Lease '%s' cannot be read: %s", self._name, error)
+            return
+        if (holder := spec_of(found).get("holderIdentity")) != self.identity:
+            raise LeaseLost(f"Lease '{self._name}' is held by '{holder}'")
+        self._held = found
+
+    def _build(self, found: Object | None, holder: str, duration: float) -> Object:
+        """The Lease as it is to be, with the version of what it replaces."""
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        old = spec_of(found or {})
+        is_same = old.get("holderIdentity") == holder
+        spec = {
+            "holderIdentity": holder,
+            "leaseDurationSeconds": max(1, round(duration)),
+            "acquireTime": old.get("acquireTime", now) if is_same or not holder else now,
+            "renewTime": now,
+            "leaseTransitions": int(old.get("leaseTransitions") or 0) + (0 if is_same or not holder or found is None else 1),
+        }
+        meta = (found or {}).get("metadata") or {"name": self._name, "namespace": self._namespace}
+        return {"apiVersion": kinds.LEASE.api_version, "kind": kinds.LEASE.name, "metadata": meta, "spec": spec}
+
+    async def _write(self, found: Object | None, body: Object) -> Object:
+        return await (self._api.create(kinds.LEASE, body) if found is None else self._api.replace(kinds.LEASE, body))

@@ -1,0 +1,115 @@
+"""`nestor operator uninstall`: what helm runs before it uninstalls the chart, while the operator is still there.
+
+Without an operator, nobody removes the finalizers of jobs, clusters and backends, nor the namespaces of jobs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import time
+from dataclasses import dataclass
+
+from nestor.api import labels
+from nestor.kube import Api, ApiError, Kind, kinds
+from nestor.kube.tasks import together
+from nestor.objects import Object
+from nestor.process import logs
+
+log = logging.getLogger(__name__)
+
+OWN = (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.OVERFLOW_BACKEND)
+"""What has a finalizer. NestedClusters of jobs go with these."""
+SHOWN = 20
+_PAUSE_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Left:
+    """What is there, and what was made for it."""
+
+    wishes: list[tuple[Kind, Object]]
+    namespaces: list[str]
+
+    def __bool__(self) -> bool:
+        return bool(self.wishes or self.namespaces)
+
+    def describe(self) -> str:
+        """By names, of very many the first ones."""
+        names = [f"{kind.name} {_name(item)}" for kind, item in self.wishes]
+        names += [f"Namespace {name}" for name in self.namespaces]
+        more = f", and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        return ", ".join(names[:SHOWN]) + more
+
+
+async def uninstall(api: Api, *, deletes: bool, limit: float) -> str | None:
+    """Make sure that nothing is left that only the operator can clean up after. Returns what is wrong, or None.
+
+    `deletes`: delete what users have made, and wait for that, `limit` seconds at most. Otherwise only look.
+    """
+    left = await _find(api)
+    if not deletes:
+        if not left.wishes:
+            return _explain_namespaces(left)
+        return (
+            f"there are {left.describe()}. Only the operator can clean up after them: delete them with "
+            "`kubectl delete naj,ncl,ofb -A --all`, wait until they are gone, and uninstall again"
+        )
+    deadline = time.monotonic() + limit
+    log.info("deleting %s", left.describe() or "nothing: there is nothing left")
+    while left:
+        await together(*(_delete(api, kind, item) for kind, item in left.wishes if not item["metadata"].get("deletionTimestamp")))
+        if time.monotonic() > deadline:
+            return f"not gone after {limit:.0f} s: {left.describe()}. Their conditions and events say why; then uninstall again"
+        await asyncio.sleep(_PAUSE_SECONDS)
+        left = await _find(api)
+    return None
+
+
+def main(arguments: list[str]) -> int:
+    """Run the process. Returns 1 if the chart must not be uninstalled yet."""
+    parser = argparse.ArgumentParser(prog="nestor operator uninstall", description="Prepare that the chart is uninstalled.")
+    parser.add_argument("--jobs", choices=("Refuse", "Delete"), default="Refuse", help="what to do if there are any")
+    parser.add_argument("--limit", type=float, default=600, help="seconds to wait until they are gone")
+    parsed = parser.parse_args(arguments)
+    logs.set_up("INFO")
+    try:
+        problem = asyncio.run(_run(deletes=parsed.jobs == "Delete", limit=parsed.limit))
+    except ApiError as error:
+        problem = str(error)
+    if problem:
+        log.error("Nestor is not uninstalled: %s", problem)
+    return 1 if problem else 0
+
+
+async def _run(*, deletes: bool, limit: float) -> str | None:
+    async with await Api.connect(manager="nestor") as api:
+        return await uninstall(api, deletes=deletes, limit=limit)
+
+
+async def _find(api: Api) -> Left:
+    found = await together(*(api.with_metadata_only().list(kind) for kind in OWN))
+    wishes = [(kind, item) for kind, items in zip(OWN, found, strict=True) for item in items]
+    homes = await api.with_metadata_only().list(kinds.NAMESPACE, labels=labels.JOB_UID)
+    names = {item["metadata"]["name"] for item in homes if item["metadata"]["name"].startswith("nestor-")}
+    # A job's own cluster is none of its user's, and goes with the job.
+    wishes = [(kind, item) for kind, item in wishes if item["metadata"].get("namespace") not in names]
+    return Left(wishes, sorted(names))
+
+
+async def _delete(api: Api, kind: Kind, item: Object) -> None:
+    meta = item["metadata"]
+    await api.delete(kind, meta["name"], meta.get("namespace"), uid=meta["uid"])
+
+
+def _explain_namespaces(left: Left) -> str | None:
+    """Of namespaces without jobs: the operator's sweep is still to come, or it has given up on them."""
+    if not left.namespaces:
+        return None
+    return f"jobs that are gone have left {left.describe()}: the operator has named them in an event of the job's; delete them"
+
+
+def _name(item: Object) -> str:
+    meta = item["metadata"]
+    return f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else str(meta["name"])

@@ -1,0 +1,119 @@
+"""The chart in a real cluster: what a stolen token is worth, who works when the leader is gone, and when helm uninstalls."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from devcluster.demo.tools import find_tool
+from nestor.kube import Api, kinds
+from tests import children
+from tests.e2e.conftest import ROOT, example, kubectl, try_kubectl
+from tests.waiting import wait_for, wait_for_any
+
+Object = dict[str, Any]
+SYSTEM = "nestor-system"
+PRIVILEGED = """
+apiVersion: v1
+kind: Pod
+metadata: {name: thief, namespace: kube-system}
+spec:
+  containers:
+  - {name: thief, image: thief, securityContext: {privileged: true}}
+"""
+TOKEN = """
+apiVersion: v1
+kind: Secret
+metadata:
+  name: thief
+  namespace: kube-system
+  labels: {app.kubernetes.io/managed-by: nestor, nestor.dev/cluster: x}
+  annotations: {kubernetes.io/service-account.name: namespace-controller}
+type: kubernetes.io/service-account-token
+"""
+
+
+async def test_a_stolen_token_of_the_operator_takes_nobody_further(kubeconfig: Path, tmp_path: Path) -> None:
+    content = yaml.safe_load(await asyncio.to_thread(kubeconfig.read_text))
+    token = (await kubectl(kubeconfig, "-n", SYSTEM, "create", "token", "nestor", "--duration=10m")).strip()
+    content["users"] = [{"name": content["contexts"][0]["context"]["user"], "user": {"token": token}}]
+    thief = tmp_path / "thief.kubeconfig"
+    thief.write_text(yaml.safe_dump(content))
+    admin = ("--clusterrole=cluster-admin", f"--serviceaccount={SYSTEM}:nestor")
+    for arguments, stdin, said in (
+        (("create", "-f", "-"), PRIVILEGED, "may not write this in namespaces"),
+        (("create", "-f", "-"), TOKEN, "no Secret that gets a token"),
+        (("create", "clusterrolebinding", "thief", *admin), None, "attempting to grant RBAC|may bind"),
+        (("delete", "namespace", "kube-public", "--wait=false"), None, "namespaces of jobs only"),
+        (("label", "namespace", "kube-system", "nestor.dev/job-uid=1"), None, "namespaces of jobs only"),
+        (("-n", "kube-system", "get", "secrets"), None, "cannot list resource"),
+    ):
+        code, output = await try_kubectl(thief, *arguments, stdin=stdin)
+        assert code != 0, arguments
+        assert any(text in output for text in said.split("|")), output
+
+
+async def test_the_second_operator_takes_over_when_the_leader_is_gone(api: Api, kubeconfig: Path, namespace: str) -> None:
+    await kubectl(kubeconfig, "-n", SYSTEM, "scale", "deployment/nestor", "--replicas=2")
+    await kubectl(kubeconfig, "-n", SYSTEM, "rollout", "status", "deployment/nestor", "--timeout=90s", limit=100)
+    leader = _pod_of(await api.get(kinds.LEASE, "nestor-operator", SYSTEM))
+    await api.delete(kinds.POD, leader, SYSTEM, grace_seconds=0)
+    await wait_for(
+        api, kinds.LEASE, "nestor-operator", SYSTEM, lambda found: bool(found) and _pod_of(found or {}) not in ("", leader)
+    )
+    *_, job = example("01-hello-world", "led", namespace)
+    await api.apply(kinds.NESTED_APP_JOB, job)
+    await wait_for(
+        api, kinds.NESTED_APP_JOB, "led", namespace, lambda found: bool(((found or {}).get("status") or {}).get("namespace"))
+    )
+    await kubectl(kubeconfig, "-n", SYSTEM, "scale", "deployment/nestor", "--replicas=1")
+
+
+async def test_the_hook_of_the_chart_refuses_as_long_as_there_is_a_job(
+    api: Api, kubeconfig: Path, namespace: str, tmp_path: Path
+) -> None:
+    """What helm runs before it uninstalls, run by hand: the other tests need the chart."""
+    *_, job = example("01-hello-world", "kept", namespace)
+    await api.apply(kinds.NESTED_APP_JOB, job | {"spec": job["spec"] | {"suspend": True}})
+    hook = tmp_path / "hook.yaml"
+    hook.write_text(await _render_hook(kubeconfig))
+    await kubectl(kubeconfig, "apply", "-f", str(hook))
+    try:
+        pod = await wait_for_any(
+            api,
+            kinds.POD,
+            SYSTEM,
+            lambda found: (found.get("status") or {}).get("phase") in ("Succeeded", "Failed"),
+            labels="batch.kubernetes.io/job-name=nestor-uninstall",
+        )
+        assert pod["status"]["phase"] == "Failed"
+        text = await kubectl(kubeconfig, "-n", SYSTEM, "logs", pod["metadata"]["name"])
+        assert "Nestor is not uninstalled" in text
+        assert f"NestedAppJob {namespace}/kept" in text
+    finally:
+        await kubectl(kubeconfig, "delete", "-f", str(hook))
+
+
+async def _render_hook(kubeconfig: Path) -> str:
+    """With the values of the release that is installed."""
+    values = json.loads(await _helm(kubeconfig, "get", "values", "nestor", "-n", SYSTEM, "-o", "json"))
+    chart = ("template", "nestor", str(ROOT / "charts/nestor"), "-n", SYSTEM, "--show-only", "templates/uninstall.yaml")
+    return await _helm(kubeconfig, *chart, "--values", "-", stdin=json.dumps(values))
+
+
+async def _helm(kubeconfig: Path, *arguments: str, stdin: str | None = None) -> str:
+    streams = {name: asyncio.subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    async with children.running(find_tool("helm"), *arguments, env=environment, **streams) as process, asyncio.timeout(60):
+        output, errors = await process.communicate(stdin.encode() if stdin else None)
+    assert process.returncode == 0, errors.decode()
+    return output.decode()
+
+
+def _pod_of(lease: Object) -> str:
+    return str((lease.get("spec") or {}).get("holderIdentity") or "").rpartition("_")[0]

@@ -1,0 +1,241 @@
+"""What a thief of the operator's token tries, as data: each is a row of docs/security.md, which a unit test holds against these.
+
+The names in the bodies are those of `test_stolen_token.py`, whose world has all that is attacked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from nestor.api import labels
+from nestor.kube import Kind, kinds
+
+Object = dict[str, Any]
+
+STRANGER, HOME, USER, SYSTEM = "stranger", "nestor-a-hello-1", "owner", "nestor-system"
+"""The namespaces of somebody who has nothing to do with Nestor, of a job, of a user with a NestedCluster, and of the operator."""
+MARKED = {labels.MANAGED_BY: "nestor", labels.CLUSTER: "x"}
+RBAC = "rbac.authorization.k8s.io"
+NOT_HERE, NOT_OURS, NO_CLUSTER = "may not write this in namespaces", "its own objects only", "no params found"
+RUNS, NODE = "account of a syncer, or of a backend's", "shares nothing of its node"
+OF_BACKEND = {"metadata": {"labels": {labels.BACKEND: "x"}}}
+VNODE_SETTINGS = {"replicas": 1, "selector": {"matchLabels": MARKED}}
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One request that must be refused, with the reason that is expected."""
+
+    id: str
+    says: str
+    verb: Literal["create", "patch", "delete", "approve", "get", "list"]
+    kind: Kind
+    name: str
+    namespace: str | None
+    refused: str
+    body: Object = field(default_factory=dict)
+    """What is created, without its name and namespace, or the patch."""
+
+
+def pod(**spec: Any) -> Object:
+    """A pod that only a thief wants."""
+    return {"containers": [{"name": "c", "image": "i", "securityContext": {"allowPrivilegeEscalation": False}}], **spec}
+
+
+def template(**spec: Any) -> Object:
+    """What a StatefulSet or Deployment runs."""
+    return {"spec": {"serviceName": "x", **VNODE_SETTINGS, "template": {"metadata": {"labels": MARKED}, "spec": pod(**spec)}}}
+
+
+def stateful(**spec: Any) -> Object:
+    """A server like those of nested clusters, and something more."""
+    return template(**{"serviceAccountName": "x-syncer"} | spec)
+
+
+def deployment(**spec: Any) -> Object:
+    """A backend's process, and something more."""
+    built = template(**{"serviceAccountName": "vnode-x"} | spec)
+    del built["spec"]["serviceName"]
+    return built | OF_BACKEND
+
+
+def binding(role: str, *subjects: Object, kind: str = "ClusterRole") -> Object:
+    """A binding of a role to accounts."""
+    return {"roleRef": {"apiGroup": RBAC, "kind": kind, "name": role}, "subjects": list(subjects)}
+
+
+def account(name: str, namespace: str) -> Object:
+    """A subject."""
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
+PRIVILEGED = {"containers": [{"name": "c", "image": "i", "securityContext": {"privileged": True}}]}
+HOST_PATH = {"volumes": [{"name": "n", "hostPath": {"path": "/"}}]}
+TOKEN_SECRET: Object = {
+    "type": "kubernetes.io/service-account-token",
+    "metadata": {"annotations": {"kubernetes.io/service-account.name": "powerful"}},
+}
+TAKEN = {"metadata": {"labels": {labels.JOB_UID: "1"}}}
+
+PODS = (
+    Attack("pod-in-kube-system", "a privileged pod in `kube-system`", "create", kinds.POD, "x", "kube-system", NOT_HERE,
+           {"spec": pod(**PRIVILEGED)}),
+    Attack("pod-of-stranger", "a pod in a stranger's namespace, with its most powerful account", "create", kinds.POD, "x",
+           STRANGER, NOT_HERE, {"spec": pod(serviceAccountName="powerful")}),
+    Attack("pod-with-account", "a pod in a job's namespace with the syncer's account", "create", kinds.POD, "x", HOME,
+           "has no account", {"spec": pod(serviceAccountName="hello-syncer")}),
+    Attack("pod-on-node", "a pod in a job's namespace on a node of its choice", "create", kinds.POD, "x", HOME,
+           "does not choose its node", {"spec": pod(nodeName="real")}),
+    Attack("pod-privileged", "a privileged pod in a job's namespace", "create", kinds.POD, "x", HOME, "violates PodSecurity",
+           {"spec": pod(**PRIVILEGED)}),
+    Attack("server-in-kube-system", "a StatefulSet in `kube-system`", "create", kinds.STATEFUL_SET, "x", "kube-system",
+           NO_CLUSTER, stateful()),
+    Attack("server-of-stranger", "a StatefulSet in a stranger's namespace", "create", kinds.STATEFUL_SET, "x", STRANGER,
+           NO_CLUSTER, stateful()),
+    Attack("server-with-account", "a StatefulSet with another account of a user's namespace", "create", kinds.STATEFUL_SET, "x",
+           USER, RUNS, stateful(serviceAccountName="powerful")),
+    Attack("server-privileged", "a privileged StatefulSet in a user's namespace", "create", kinds.STATEFUL_SET, "x", USER,
+           "has no privileges", stateful(**PRIVILEGED)),
+    Attack("server-capability", "the same with a capability", "create", kinds.STATEFUL_SET, "x", USER, "has no privileges",
+           stateful(containers=[{"name": "c", "image": "i", "securityContext": {"allowPrivilegeEscalation": False,
+                                                                               "capabilities": {"add": ["SYS_ADMIN"]}}}])),
+    Attack("server-host-path", "a StatefulSet with a node's files", "create", kinds.STATEFUL_SET, "x", USER, NODE,
+           stateful(**HOST_PATH)),
+    Attack("server-host-network", "a StatefulSet in a node's network", "create", kinds.STATEFUL_SET, "x", USER, NODE,
+           stateful(hostNetwork=True)),
+    Attack("backend-elsewhere", "a Deployment in a stranger's namespace", "create", kinds.DEPLOYMENT, "vnode-x", STRANGER,
+           "cannot create resource", deployment()),
+    Attack("backend-with-account", "a Deployment in its own namespace with another account", "create", kinds.DEPLOYMENT,
+           "vnode-x", SYSTEM, RUNS, deployment(serviceAccountName="nestor")),
+    Attack("backend-host-path", "a Deployment in its own namespace with a node's files", "create", kinds.DEPLOYMENT, "vnode-x",
+           SYSTEM, NODE, deployment(**HOST_PATH)),
+    Attack("backend-other-name", "a Deployment of another name in its own namespace", "create", kinds.DEPLOYMENT, "other", SYSTEM,
+           NOT_HERE, deployment(serviceAccountName="other")),
+)  # fmt: skip
+RIGHTS = (
+    Attack("bind-cluster-admin", "to bind `cluster-admin`", "create", kinds.CLUSTER_ROLE_BINDING, "x", None,
+           "attempting to grant RBAC|may bind", binding("cluster-admin", account("x-syncer", STRANGER))),
+    Attack("bind-itself", "to give its own rights to another account", "create", kinds.CLUSTER_ROLE_BINDING, "x", None,
+           "may bind", binding("nestor-operator", account("x-syncer", STRANGER))),
+    Attack("bind-nodes", "to bind a syncer's right to read nodes to another account", "create", kinds.CLUSTER_ROLE_BINDING, "x",
+           None, "to syncers and to processes of backends", binding("nestor-syncer-nodes", account("powerful", STRANGER))),
+    Attack("bind-backend", "to bind a backend's rights to an account elsewhere", "create", kinds.CLUSTER_ROLE_BINDING, "x", None,
+           "to syncers and to processes of backends", binding("nestor-vnode", account("vnode-x", STRANGER))),
+    Attack("bind-syncer-kube-system", "to bind a syncer's role in `kube-system`, which may list Secrets", "create",
+           kinds.ROLE_BINDING, "x", "kube-system", NO_CLUSTER, binding("nestor-syncer", account("x-syncer", "kube-system"))),
+    Attack("bind-syncer-stranger", "to bind it in a stranger's namespace", "create", kinds.ROLE_BINDING, "x", STRANGER,
+           NO_CLUSTER, binding("nestor-syncer", account("x-syncer", STRANGER))),
+    Attack("bind-syncer-across", "to bind it in a job's namespace to an account elsewhere", "create", kinds.ROLE_BINDING, "x",
+           HOME, "syncers of the same namespace", binding("nestor-syncer", account("x-syncer", STRANGER))),
+    Attack("bind-own-in-namespace", "to bind its own role in a user's namespace", "create", kinds.ROLE_BINDING, "x", USER,
+           "may bind `nestor-syncer` only", binding("nestor-operator", account("x-syncer", USER))),
+    Attack("unbind", "to delete a stranger's RoleBinding", "delete", kinds.ROLE_BINDING, "theirs", STRANGER, NOT_OURS),
+    Attack("unbind-cluster", "to delete a ClusterRoleBinding, such as that of `cluster-admin`", "delete",
+           kinds.CLUSTER_ROLE_BINDING, "theirs", None, "may bind"),
+    Attack("role-wide", "a Role in its own namespace that reads all Secrets", "create", kinds.ROLE, "vnode-x", SYSTEM,
+           "read named Secrets only", OF_BACKEND | {"rules": [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]}),
+    Attack("account-of-stranger", "an account in a stranger's namespace", "create", kinds.SERVICE_ACCOUNT, "x-syncer", STRANGER,
+           NO_CLUSTER),
+    Attack("account-as-backends", "the same, marked as if it were a backend's", "create", kinds.SERVICE_ACCOUNT, "x-syncer",
+           STRANGER, "only what belongs to a backend", {"metadata": {"labels": {labels.BACKEND: "x"}}}),
+    Attack("account-changed", "to change another account", "patch", kinds.SERVICE_ACCOUNT, "powerful", STRANGER,
+           "its own objects only|no params found", {"metadata": {"labels": MARKED}}),
+    Attack("policy-deleted", "to delete what holds it", "delete",
+           Kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "", namespaced=False),
+           "nestor-operator-objects", None, "cannot delete resource"),
+)  # fmt: skip
+SECRETS = (
+    Attack("token-secret-kube-system", "a Secret in `kube-system` that gets an account's token", "create", kinds.SECRET, "x",
+           "kube-system", "gets a token", TOKEN_SECRET),
+    Attack("token-secret-home", "the same in a job's namespace", "create", kinds.SECRET, "x", HOME, "gets a token", TOKEN_SECRET),
+    Attack("token-request", "a token of the API server's, for another account", "create",
+           Kind("", "v1", "serviceaccounts/powerful/token", "TokenRequest"), "", STRANGER, "cannot create resource",
+           {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}),
+    Attack("secrets-listed", "to list Secrets", "list", kinds.SECRET, "", STRANGER, "cannot list resource"),
+    Attack("secret-changed", "to change a stranger's Secret", "patch", kinds.SECRET, "theirs", STRANGER, NOT_OURS,
+           {"metadata": {"labels": MARKED}}),
+    Attack("secret-deleted", "to delete a stranger's Secret", "delete", kinds.SECRET, "theirs", STRANGER, NOT_OURS),
+    Attack("secret-unmarked", "a Secret that is not marked as its own", "create", kinds.SECRET, "x", STRANGER, NOT_OURS,
+           {"metadata": {"labels": {labels.MANAGED_BY: "Helm"}}}),
+    Attack("secret-of-argo-cd", "a repository for Argo CD", "create", kinds.SECRET, "x", STRANGER, "of what Argo CD acts on",
+           {"metadata": {"labels": {"argocd.argoproj.io/secret-type": "repository"}}}),
+    Attack("secret-for-job", "a Secret for a job, in its user's namespace, that is no kubeconfig", "create", kinds.SECRET, "x",
+           USER, "kubeconfigs of jobs only", {"metadata": {"labels": {labels.CLUSTER: None, labels.JOB: "theirs"}}}),
+    Attack("configmap-changed", "to change a ConfigMap of `kube-system`, such as `aws-auth`", "patch", kinds.CONFIG_MAP, "theirs",
+           "kube-system", NOT_OURS, {"data": {"mapUsers": "me"}}),
+    Attack("configmap-planted", "a ConfigMap in `kube-system` for others than nested clusters", "create", kinds.CONFIG_MAP,
+           "aws-auth", "kube-system", "objects of nested clusters", {"metadata": {"labels": {labels.CLUSTER: None}}}),
+)  # fmt: skip
+NAMESPACES = (
+    Attack("namespace-deleted", "to delete a stranger's namespace", "delete", kinds.NAMESPACE, STRANGER, None, "of jobs only"),
+    Attack("namespace-system-deleted", "to delete its own namespace", "delete", kinds.NAMESPACE, SYSTEM, None, "of jobs only"),
+    Attack("namespace-taken", "to label a stranger's namespace as a job's", "patch", kinds.NAMESPACE, STRANGER, None,
+           "of jobs only", TAKEN),
+    Attack("namespace-system-taken", "to label its own namespace as a job's", "patch", kinds.NAMESPACE, SYSTEM, None,
+           "of jobs only", TAKEN),
+    Attack("namespace-security", "to take Pod Security off `kube-system`, or another namespace", "patch", kinds.NAMESPACE,
+           STRANGER, None, "of jobs only", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}),
+    Attack("namespace-home-security", "to take Pod Security off a job's namespace", "patch", kinds.NAMESPACE, HOME, None,
+           "operator.allowPrivileged", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}),
+    Attack("namespace-home-version", "to have it judged by an old version of the standards", "patch", kinds.NAMESPACE, HOME, None,
+           "operator.allowPrivileged", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce-version": "v1.20"}}}),
+    Attack("namespace-home-given", "to give a job's namespace to another job", "patch", kinds.NAMESPACE, HOME, None,
+           "to another job", {"metadata": {"labels": {labels.JOB_UID: "2"}}}),
+    Attack("namespace-privileged", "a new namespace for a job, without Pod Security", "create", kinds.NAMESPACE, "nestor-x", None,
+           "operator.allowPrivileged", {"metadata": {"labels": {labels.JOB_UID: "3"}}}),
+    Attack("namespace-other", "a new namespace that is no job's", "create", kinds.NAMESPACE, "elsewhere", None, "of jobs only",
+           {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}}),
+)  # fmt: skip
+NETWORK = (
+    Attack("service-external-ip", "a Service that takes traffic for any address", "create", kinds.SERVICE, "x", HOME,
+           "has a cluster IP", {"spec": {"selector": {labels.CLUSTER: "x"}, "ports": [{"port": 80}],
+                                         "externalIPs": ["192.0.2.1"]}}),
+    Attack("service-external-name", "a Service that leads to another name", "create", kinds.SERVICE, "x", HOME,
+           "has a cluster IP", {"spec": {"type": "ExternalName", "externalName": "example.org"}}),
+    Attack("service-node-port", "a Service at a port of all nodes", "create", kinds.SERVICE, "x", HOME, "has a cluster IP",
+           {"spec": {"type": "NodePort", "selector": {labels.CLUSTER: "x"}, "ports": [{"port": 80}]}}),
+    Attack("service-changed", "to lead a stranger's Service elsewhere", "patch", kinds.SERVICE, "theirs", STRANGER, NOT_OURS,
+           {"spec": {"selector": {labels.CLUSTER: "x"}}}),
+    Attack("ingress-of-stranger", "an Ingress in a stranger's namespace", "create", kinds.INGRESS, "x", STRANGER, NOT_HERE,
+           {"spec": {"defaultBackend": {"service": {"name": "theirs", "port": {"number": 80}}}}}),
+    Attack("policy-of-stranger", "to delete a stranger's NetworkPolicy", "delete", kinds.NETWORK_POLICY, "theirs", STRANGER,
+           NOT_OURS),
+    Attack("policy-for-all", "a NetworkPolicy for all pods of a user's namespace", "create", kinds.NETWORK_POLICY, "x", USER,
+           "close off pods of nested clusters", {"spec": {"podSelector": {}}}),
+)  # fmt: skip
+HOST = (
+    Attack("node-deleted", "to delete a real node", "delete", kinds.NODE, "real", None, "virtual nodes only"),
+    Attack("node-changed", "to change a real node", "patch", kinds.NODE, "real", None, "virtual nodes only",
+           {"metadata": {"labels": {labels.BACKEND: "x"}}}),
+    Attack("node-made", "a node that is none of a backend", "create", kinds.NODE, "fake", None, "virtual nodes only"),
+    Attack("node-open", "a virtual node without a taint, which all pods would choose", "create", kinds.NODE, "fake", None,
+           "has a taint", {"metadata": {"labels": {labels.BACKEND: "x"}}}),
+    Attack("volume-taken", "to give a stranger's volume to another claim", "patch", kinds.PERSISTENT_VOLUME, "theirs", None,
+           "keep volumes of jobs", {"spec": {"claimRef": {"namespace": HOME, "name": "mine", "uid": None}}}),
+    Attack("volume-of-job-taken", "to give a job's volume to another claim", "patch", kinds.PERSISTENT_VOLUME, "of-job", None,
+           "keep volumes of jobs", {"spec": {"persistentVolumeReclaimPolicy": "Retain", "claimRef": {"name": "mine"}}}),
+    Attack("claim-deleted", "to delete a stranger's claim, and its data", "delete", kinds.PERSISTENT_VOLUME_CLAIM, "theirs",
+           STRANGER, NOT_OURS),
+    Attack("server-of-others-deleted", "to delete a stranger's StatefulSet", "delete", kinds.STATEFUL_SET, "theirs", STRANGER,
+           NOT_OURS),
+    Attack("certificate-approved", "to approve a certificate that no backend's process has asked for", "approve",
+           kinds.CERTIFICATE_REQUEST, "theirs", None, "requests of backends' processes only"),
+)  # fmt: skip
+WISHES = (
+    Attack("job-changed", "to change a job", "patch", kinds.NESTED_APP_JOB, "theirs", USER, "what users wish",
+           {"spec": {"suspend": True}}),
+    Attack("job-deleted", "to delete a job that has no time to live", "delete", kinds.NESTED_APP_JOB, "theirs", USER,
+           "with a `ttlSecondsAfterFinished` only"),
+    Attack("job-made", "a job", "create", kinds.NESTED_APP_JOB, "x", STRANGER, "cannot create resource|cannot patch resource",
+           {"spec": {"app": {"image": "evil:1"}}}),
+    Attack("cluster-made", "a NestedCluster in a stranger's namespace, to be allowed to write there", "create",
+           kinds.NESTED_CLUSTER, "x", STRANGER, "what users wish", {"spec": {}}),
+    Attack("cluster-changed", "to change a user's NestedCluster", "patch", kinds.NESTED_CLUSTER, "own", USER, "what users wish",
+           {"spec": {"image": "evil:1"}}),
+    Attack("backend-changed", "to lead a backend elsewhere", "patch", kinds.OVERFLOW_BACKEND, "theirs", None, "what users wish",
+           {"spec": {"interlink": {"url": "https://evil.example"}}}),
+    Attack("class-changed", "to change a class", "patch", kinds.NESTED_CLASS, "default", None, "cannot patch resource",
+           {"spec": {"namespace": {"podSecurity": "Privileged"}}}),
+)  # fmt: skip
+ATTACKS = (*PODS, *RIGHTS, *SECRETS, *NAMESPACES, *NETWORK, *HOST, *WISHES)

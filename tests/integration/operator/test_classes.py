@@ -1,0 +1,176 @@
+"""Which class a job has, and what classes limit: deadlines, images, machines."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.kube import Api, Invalid, kinds
+from tests.integration.operator.conftest import Operator
+from tests.integration.operator.test_cluster import build_cluster
+from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of
+from tests.waiting import job_with, wait_for
+
+MARK = {labels.DEFAULT_CLASS: "true"}
+
+
+@pytest.fixture
+async def make(api: Api, namespace: str) -> AsyncIterator[Any]:
+    """Makes a class for one test; returns its name."""
+    name = f"class-{namespace}"
+
+    async def apply(annotations: Object | None = None, **spec: Any) -> str:
+        body = build_class(name)
+        body["metadata"]["annotations"] = annotations or {}
+        body["spec"] |= spec
+        await api.apply(kinds.NESTED_CLASS, body)
+        return name
+
+    yield apply
+    await api.delete(kinds.NESTED_CLASS, name)
+
+
+async def test_a_job_that_names_no_class_gets_the_default_one_and_keeps_it(
+    operator: Operator, api: Api, namespace: str, make: Any
+) -> None:
+    before = await api.create(kinds.NESTED_APP_JOB, build_job("before", namespace))
+    assert "className" not in before["spec"]
+    before = await job_with(api, "before", namespace, conditions.ADMITTED, "True")
+    assert before["status"]["className"] == "default"
+    name = await make(MARK, maxActiveDeadlineSeconds=86400)
+    try:
+        job = await api.create(kinds.NESTED_APP_JOB, build_job("marked", namespace))
+        marked = await job_with(api, "marked", namespace, conditions.ADMITTED, "True")
+        assert marked["status"]["className"] == name
+        where = await host_namespace(api, job)
+        cluster = await wait_for(api, kinds.NESTED_CLUSTER, "marked", where, bool)
+        assert cluster is not None
+        assert cluster["spec"]["className"] == name
+    finally:
+        await make()  # before any other test
+    await operator.look_again(api, kinds.NESTED_APP_JOB, "before", namespace)
+    await operator.look_again(api, kinds.NESTED_APP_JOB, "marked", namespace)
+    for job_name, class_name in (("before", "default"), ("marked", name)):
+        found = await api.get(kinds.NESTED_APP_JOB, job_name, namespace)
+        assert found["status"]["className"] == class_name
+        assert conditions.is_true(found["status"]["conditions"], conditions.ADMITTED)
+    for other in ("default", name):
+        with pytest.raises(Invalid, match="`className` may not be changed"):
+            await api.patch(kinds.NESTED_APP_JOB, "marked", namespace, {"spec": {"className": other}})
+
+
+async def test_a_manifest_without_the_class_that_the_object_has_changes_nothing(
+    operator: Operator, api: Api, namespace: str, make: Any
+) -> None:
+    """As objects of earlier versions have, whose definition had a default."""
+    await api.create(kinds.NESTED_APP_JOB, build_job("older", namespace, className="default"))
+    await job_with(api, "older", namespace, conditions.ADMITTED, "True")
+    await make(MARK)
+    try:
+        await api.patch(kinds.NESTED_APP_JOB, "older", namespace, {"spec": {"className": None}})
+        await operator.look_again(api, kinds.NESTED_APP_JOB, "older", namespace)
+        found = await job_with(api, "older", namespace, conditions.ADMITTED, "True")
+        assert found["status"]["className"] == "default"
+    finally:
+        await make()
+
+
+async def test_a_refused_job_has_no_class_yet(operator: Operator, api: Api, namespace: str, make: Any) -> None:
+    await make(MARK | {labels.DEFAULT_CLASS: "false"})
+    await api.create(kinds.NESTED_APP_JOB, build_job("none", namespace, className=f"no-{namespace}"))
+    refused = await job_with(api, "none", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND)
+    assert "className" not in refused["status"]
+
+
+async def test_a_class_that_not_everybody_may_use_is_given_to_nobody(
+    operator: Operator, api: Api, namespace: str, make: Any
+) -> None:
+    name = f"class-{namespace}"
+    early = await api.create(kinds.NESTED_APP_JOB, build_job("early", namespace, className=name))
+    await job_with(api, "early", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND)
+    await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace, className=name))
+    await make(MARK, access="Permitted")
+    try:
+        refused = await job_with(api, "early", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_PERMITTED)
+        assert "is not older than this object, so nobody was asked" in message_of(refused, conditions.ADMITTED)
+        await api.create(kinds.NESTED_APP_JOB, build_job("unnamed", namespace))
+        refused = await job_with(api, "unnamed", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_PERMITTED)
+        assert f"create it again with `className: {name}`" in message_of(refused, conditions.ADMITTED)
+
+        def is_refused(found: Object | None) -> bool:
+            admitted = conditions.find(((found or {}).get("status") or {}).get("conditions"), conditions.ADMITTED)
+            return admitted is not None and admitted["reason"] == conditions.CLASS_NOT_PERMITTED
+
+        await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, is_refused)
+    finally:
+        await make(access="Everyone")
+    await job_with(api, "early", namespace, conditions.ADMITTED, "True")
+    await job_with(api, "unnamed", namespace, conditions.ADMITTED, "True")
+    await make(access="Permitted")
+    await operator.look_again(api, kinds.NESTED_APP_JOB, "early", namespace)
+    # What was admitted goes on.
+    await job_with(api, "early", namespace, conditions.ADMITTED, "True")
+    assert early["metadata"]["uid"]
+
+
+async def test_an_app_image_is_refused_before_anything_is_made_of_it(
+    operator: Operator, api: Api, namespace: str, make: Any
+) -> None:
+    name = await make(images={"allowed": ["docker.io/library", "ghcr.io/team-a"]})
+    spec: Object = {"app": {"image": "registry.test/hello:1"}, "className": name}
+    await api.create(kinds.NESTED_APP_JOB, build_job("outside", namespace, **spec))
+    refused = await job_with(api, "outside", namespace, conditions.ADMITTED, "False", conditions.IMAGE_NOT_ALLOWED)
+    assert message_of(refused, conditions.ADMITTED) == (
+        "image 'registry.test/hello:1': app image 'registry.test/hello:1' is not allowed; allowed: docker.io/library, "
+        f"ghcr.io/team-a (`images.allowed`) (class '{name}')"
+    )
+    assert "namespace" not in refused["status"]
+    await make(images={"allowed": ["registry.test"]})
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("inside", namespace, className=name))
+    await job_with(api, "inside", namespace, conditions.ADMITTED, "True")
+    where = await host_namespace(api, job)
+
+    def has_list(found: Object | None) -> bool:
+        policy = ((found or {}).get("status") or {}).get("policy") or {}
+        return bool(policy.get("allowedImages") == ["registry.test"])
+
+    await wait_for(api, kinds.NESTED_CLUSTER, "inside", where, has_list)
+
+
+async def test_a_job_gets_the_deadline_and_the_machine_that_it_may_have(
+    operator: Operator, api: Api, namespace: str, make: Any
+) -> None:
+    machines = [{"name": "n4"}, {"name": "gpu-1", "nodeSelector": {"pool": "gpu"}, "quota": {"pods": "7"}}]
+    name = await make(maxActiveDeadlineSeconds=3600, placement={"machines": machines, "defaultMachine": "n4"})
+    await api.create(kinds.NESTED_APP_JOB, build_job("long", namespace, className=name, activeDeadlineSeconds=3601))
+    refused = await job_with(api, "long", namespace, conditions.ADMITTED, "False", conditions.DEADLINE_NOT_ALLOWED)
+    assert "at most 3600 is allowed" in message_of(refused, conditions.ADMITTED)
+    await api.patch(kinds.NESTED_APP_JOB, "long", namespace, {"spec": {"activeDeadlineSeconds": 3600}})
+    long = await job_with(api, "long", namespace, conditions.ADMITTED, "True")
+    assert long["status"]["machine"] == "n4"
+    body = build_job("gpu", namespace, className=name)
+    body["spec"]["app"]["appDef"]["machines"] = ["gpu*"]
+    job = await api.create(kinds.NESTED_APP_JOB, body)
+    where = await host_namespace(api, job)
+    quota = await wait_for(api, kinds.RESOURCE_QUOTA, "nestor", where, bool)
+    assert quota is not None
+    assert quota["spec"]["hard"]["pods"] == "9"
+    found = await job_with(api, "gpu", namespace, conditions.ADMITTED, "True")
+    assert found["status"]["machine"] == "gpu-1"
+    cluster = await api.get(kinds.NESTED_CLUSTER, "gpu", where)
+    assert cluster["status"]["policy"]["placement"]["nodeSelector"] == {"pool": "gpu"}
+    body["spec"] |= {"machine": "n4"}
+    await api.create(kinds.NESTED_APP_JOB, body | {"metadata": {"name": "wrong", "namespace": namespace}})
+    refused = await job_with(api, "wrong", namespace, conditions.ADMITTED, "False", conditions.MACHINE_NOT_FOUND)
+    assert "machine 'n4' does not suit the application, whose AppDef takes 'gpu*'" in message_of(refused, conditions.ADMITTED)
+    # The AppDef's wish stays while the job is refused for something else.
+    await api.patch(kinds.NESTED_APP_JOB, "gpu", namespace, {"spec": {"activeDeadlineSeconds": 3601}})
+    await job_with(api, "gpu", namespace, conditions.ADMITTED, "False", conditions.DEADLINE_NOT_ALLOWED)
+    await operator.look_again(api, kinds.NESTED_APP_JOB, "gpu", namespace)
+    quota = await api.get(kinds.RESOURCE_QUOTA, "nestor", where)
+    assert quota["spec"]["hard"]["pods"] == "9"
+    cluster = await api.get(kinds.NESTED_CLUSTER, "gpu", where)
+    assert cluster["status"]["policy"]["placement"]["nodeSelector"] == {"pool": "gpu"}

@@ -1,0 +1,103 @@
+"""Two operators and a Lease: one works, and the other takes over."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor.kube import Api, kinds
+from tests.integration import apiserver
+from tests.integration.operator.conftest import Operator, operator_running
+from tests.integration.operator.world import build_job, host_namespace
+from tests.waiting import wait_for
+
+LEASE = {"NESTOR_LEASE": "nestor-operator", "NESTOR_LEASE_SECONDS": "6"}
+
+
+@pytest.fixture
+async def admin(spare_plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
+    """A client with all rights."""
+    async with await Api.connect(str(spare_plane.kubeconfig), manager="test") as client:
+        yield client
+
+
+def held_by(place: str) -> Any:
+    """Whether a process in that pod holds the Lease."""
+    return lambda found: str(((found or {}).get("spec") or {}).get("holderIdentity", "")).startswith(f"{place}_")
+
+
+async def await_holder(api: Api, place: str) -> dict[str, Any]:
+    """The Lease, once a process in that pod holds it."""
+    found = await wait_for(api, kinds.LEASE, "nestor-operator", "nestor-system", held_by(place))
+    assert found is not None
+    return found
+
+
+async def make_job(api: Api, name: str) -> str:
+    """A job of a user's; its own namespace, once an operator has made it."""
+    await api.apply(kinds.NAMESPACE, {"metadata": {"name": "leader"}})
+    return await host_namespace(api, await api.create(kinds.NESTED_APP_JOB, build_job(name, "leader")))
+
+
+def works(operator: Operator) -> bool:
+    """Whether it has begun to work."""
+    return "nestor operator: Service ranges" in operator.log.read_text()
+
+
+async def test_the_second_takes_over_when_the_first_is_killed(spare_plane: apiserver.ControlPlane, admin: Api) -> None:
+    async with operator_running(spare_plane, more=LEASE | {"POD_NAME": "first"}) as first:
+        before = await await_holder(admin, "first")
+        async with operator_running(spare_plane, more=LEASE | {"POD_NAME": "second"}) as second:
+            await make_job(admin, "before")
+            assert await second.health("healthz") == 200
+            assert not works(second)
+            first.kill()
+            await await_holder(admin, "second")
+            await make_job(admin, "after")
+            assert works(second)
+            lease = await admin.get(kinds.LEASE, "nestor-operator", "nestor-system")
+        after = await admin.get(kinds.LEASE, "nestor-operator", "nestor-system")
+        assert lease["spec"]["leaseTransitions"] == before["spec"]["leaseTransitions"] + 1
+        assert after["spec"]["holderIdentity"] == ""
+
+
+async def test_one_that_was_frozen_ends_when_it_wakes_and_writes_nothing(spare_plane: apiserver.ControlPlane, admin: Api) -> None:
+    async with operator_running(spare_plane, more=LEASE | {"POD_NAME": "frozen"}) as first:
+        await await_holder(admin, "frozen")
+        async with operator_running(spare_plane, more=LEASE | {"POD_NAME": "awake"}) as second:
+            await make_job(admin, "known")
+            os.kill(first.process.pid, signal.SIGSTOP)
+            await await_holder(admin, "awake")
+            second.kill()
+            await second.process.wait()
+            # Whatever is written from here on, the first one has written: there is no other.
+            made = await admin.create(kinds.NESTED_APP_JOB, build_job("unknown", "leader"))
+            os.kill(first.process.pid, signal.SIGCONT)
+            first.is_deposed = True
+            await asyncio.wait_for(first.process.wait(), 30)
+            assert "Lease 'nestor-operator'" in first.log.read_text().splitlines()[-1]
+            assert await admin.get(kinds.NESTED_APP_JOB, "unknown", "leader") == made
+
+
+async def test_a_new_process_of_the_same_pod_goes_on_at_once(spare_plane: apiserver.ControlPlane, admin: Api) -> None:
+    """A job gets its namespace before the Lease could have run out."""
+    patient = LEASE | {"NESTOR_LEASE_SECONDS": "30"}
+    async with operator_running(spare_plane, more=patient | {"POD_NAME": "same"}) as first:
+        await await_holder(admin, "same")
+        first.kill()
+    async with operator_running(spare_plane, more=patient | {"POD_NAME": "same"}):
+        await make_job(admin, "again")
+
+
+async def test_one_that_stands_by_ends_when_it_is_told_to(spare_plane: apiserver.ControlPlane, admin: Api) -> None:
+    async with operator_running(spare_plane, more=LEASE | {"POD_NAME": "leads"}):
+        await await_holder(admin, "leads")
+        async with operator_running(spare_plane, more=LEASE | {"POD_NAME": "waits"}) as second:
+            assert not works(second)
+        lease = await admin.get(kinds.LEASE, "nestor-operator", "nestor-system")
+        assert held_by("leads")(lease)

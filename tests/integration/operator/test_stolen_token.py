@@ -1,0 +1,155 @@
+"""Whoever has the operator's token, and with it the chart's roles, gets no further than the chart's policies."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor.api import labels
+from nestor.cluster import certificates
+from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, kinds
+from nestor.vnode.identity.request import Wish, build_request
+from tests.integration import apiserver
+from tests.integration.operator.conftest import ACCOUNT, plane_running
+from tests.integration.operator.stolen import ATTACKS, HOME, MARKED, STRANGER, TAKEN, USER, Attack, account, binding, stateful
+from tests.integration.operator.world import build_class, build_job
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+BACKEND: Object = {"type": "Interlink", "interlink": {"url": "https://link.test"}}
+POD: Object = {"containers": [{"name": "c", "image": "i"}]}
+BASELINE = {"pod-security.kubernetes.io/enforce": "baseline"}
+
+
+def body_of(kind: Kind, name: str, namespace: str | None, body: Object) -> Object:
+    """A whole object; what a thief creates looks like the operator's own as far as that is possible."""
+    meta = body.get("metadata", {})
+    marks = {"labels": {key: value for key, value in (MARKED | meta.get("labels", {})).items() if value is not None}}
+    place = {"name": name} | ({"namespace": namespace} if namespace else {})
+    return {"apiVersion": kind.api_version, "kind": kind.name, **body, "metadata": {**meta, **marks, **place}}
+
+
+async def ensure(api: Api, kind: Kind, name: str, namespace: str | None = None, **body: Any) -> None:
+    """What is attacked; it stays for the attacks to come."""
+    with contextlib.suppress(Conflict):
+        await api.create(
+            kind,
+            {"apiVersion": kind.api_version, "kind": kind.name, **body}
+            | {"metadata": {**body.get("metadata", {}), "name": name} | ({"namespace": namespace} if namespace else {})},
+        )
+
+
+def volume(namespace: str, name: str) -> Object:
+    """A volume that a claim has."""
+    claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": name, "uid": "1"}
+    return {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "csi": {"driver": "none.test", "volumeHandle": name},
+        "claimRef": claim,
+    }
+
+
+@pytest.fixture(scope="module")
+async def guarded() -> AsyncIterator[apiserver.ControlPlane]:
+    """A control plane with the policies of the chart's own values."""
+    async with plane_running() as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
+    """An admin's client. All that is attacked is there."""
+    async with await Api.connect(str(guarded.kubeconfig), manager="test") as admin:
+        await _ensure_targets(admin)
+        yield admin
+
+
+async def _ensure_targets(admin: Api) -> None:
+    for name, marks in ((STRANGER, {}), (USER, {}), (HOME, TAKEN["metadata"]["labels"] | BASELINE)):
+        await ensure(admin, kinds.NAMESPACE, name, metadata={"labels": marks})
+    for name in (STRANGER, USER):
+        await ensure(admin, kinds.SERVICE_ACCOUNT, "powerful", name)
+    await ensure(admin, kinds.SERVICE_ACCOUNT, "hello-syncer", HOME)
+    await ensure(admin, kinds.SECRET, "theirs", STRANGER)
+    await ensure(admin, kinds.CONFIG_MAP, "theirs", "kube-system")
+    await ensure(admin, kinds.SERVICE, "theirs", STRANGER, spec={"ports": [{"port": 80}]})
+    await ensure(admin, kinds.NETWORK_POLICY, "theirs", STRANGER, spec={"podSelector": {}})
+    await ensure(admin, kinds.STATEFUL_SET, "theirs", STRANGER, **stateful())
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    await ensure(admin, kinds.PERSISTENT_VOLUME_CLAIM, "theirs", STRANGER, spec=claim)
+    await ensure(admin, kinds.PERSISTENT_VOLUME, "theirs", spec=volume(STRANGER, "theirs"))
+    await ensure(admin, kinds.PERSISTENT_VOLUME, "of-job", spec=volume(HOME, "data"))
+    await ensure(admin, kinds.ROLE_BINDING, "theirs", STRANGER, **binding("view", account("powerful", STRANGER)))
+    await ensure(admin, kinds.CLUSTER_ROLE_BINDING, "theirs", **binding("view", account("powerful", STRANGER)))
+    await ensure(admin, kinds.NODE, "real")
+    await ensure(admin, kinds.NESTED_CLASS, "default", **build_class())
+    await ensure(admin, kinds.NESTED_CLUSTER, "own", USER, spec={})
+    await ensure(admin, kinds.NESTED_APP_JOB, "theirs", USER, spec=build_job("theirs", USER)["spec"])
+    await ensure(admin, kinds.OVERFLOW_BACKEND, "theirs", spec=BACKEND)
+    request = build_request(Wish("theirs", "real", "client"), certificates.new_key())
+    await ensure(admin, kinds.CERTIFICATE_REQUEST, "theirs", spec=request["spec"])
+
+
+@pytest.fixture(scope="module")
+async def thief(guarded: apiserver.ControlPlane, targets: Api) -> AsyncIterator[Api]:
+    """A client with the operator's token, once the policies are in force: the last of them in the chart, and their parameters."""
+    async with await Api.connect(str(guarded.kubeconfig_of(ACCOUNT)), manager="thief") as client:
+
+        async def is_held() -> bool:
+            """Those with parameters take longest; until then, they refuse everything, and say why."""
+            try:
+                await client.create(kinds.SERVICE_ACCOUNT, body_of(kinds.SERVICE_ACCOUNT, "y-syncer", STRANGER, {}))
+            except (Forbidden, Invalid) as error:
+                return "no params found" in str(error)
+            await targets.delete(kinds.SERVICE_ACCOUNT, "y-syncer", STRANGER)
+            return False
+
+        await eventually(is_held, limit=30)
+        yield client
+
+
+async def send(api: Api, attack: Attack) -> None:
+    """The request."""
+    if attack.verb == "create":
+        await api.create(attack.kind, body_of(attack.kind, attack.name, attack.namespace, attack.body))
+    elif attack.verb == "patch":
+        await api.patch(attack.kind, attack.name, attack.namespace, attack.body)
+    elif attack.verb == "delete":
+        await api.delete(attack.kind, attack.name, attack.namespace)
+    elif attack.verb == "list":
+        await api.list(attack.kind, attack.namespace)
+    else:
+        said = {"type": "Approved", "status": "True", "reason": "x", "message": "x"}
+        await api.patch(attack.kind, attack.name, None, {"status": {"conditions": [said]}}, subresource="approval")
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
+async def test_a_thief_of_the_operators_token_does_not_get(thief: Api, attack: Attack) -> None:
+    with pytest.raises((Forbidden, Invalid), match=attack.refused):
+        await send(thief, attack)
+
+
+async def test_where_a_user_has_a_cluster_and_a_job_the_operator_writes(thief: Api, targets: Api) -> None:
+    """What the policies let through; all of it is in the other tests of the operator, which run under them too."""
+    for kind, name, body in (
+        (kinds.STATEFUL_SET, "x", stateful()),
+        (kinds.SECRET, "x", {}),
+        (kinds.SERVICE_ACCOUNT, "x-syncer", {}),
+        (kinds.ROLE_BINDING, "x", binding("nestor-syncer", account("x-syncer", USER))),
+    ):
+        await thief.create(kind, body_of(kind, name, USER, body))
+        await targets.delete(kind, name, USER)
+    made = {"metadata": {"name": "nestor-y", "labels": {labels.JOB_UID: "9"} | BASELINE}}
+    await thief.create(kinds.NAMESPACE, made)
+    await thief.create(kinds.POD, body_of(kinds.POD, "x", "nestor-y", {"spec": POD}))
+    await thief.delete(kinds.NAMESPACE, "nestor-y")
+
+
+async def test_what_remains_is_what_the_docs_say(thief: Api) -> None:
+    """Held against docs/security.md: reads by name, and namespaces of jobs."""
+    assert (await thief.get(kinds.SECRET, "theirs", STRANGER))["metadata"]["name"] == "theirs"
+    assert await thief.delete(kinds.POD, "none", STRANGER) is False

@@ -1,0 +1,175 @@
+"""Helm and the chart: nothing is uninstalled that leaves finalizers or namespaces behind. Kubelet's part is played here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor.api import labels
+from nestor.kube import Api, Forbidden, kinds
+from tests import children
+from tests.integration import apiserver
+from tests.integration.chart import CHART
+from tests.integration.operator.conftest import ACCOUNT, ROOT, operator_running
+from tests.integration.operator.world import build_job, host_namespace
+from tests.waiting import eventually, wait_for, wait_for_any
+
+Object = dict[str, Any]
+SYSTEM, HOOK = "nestor-system", "nestor-uninstall"
+
+
+@pytest.fixture(scope="module")
+async def helm_plane() -> AsyncIterator[apiserver.ControlPlane]:
+    """A control plane in which nothing of the chart is but its CustomResourceDefinitions."""
+    async with apiserver.running() as plane:
+        yield plane
+
+
+@pytest.fixture
+async def admin(helm_plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
+    """A client with all rights."""
+    async with await Api.connect(str(helm_plane.kubeconfig), manager="test") as client:
+        yield client
+
+
+async def helm(plane: apiserver.ControlPlane, *arguments: str) -> tuple[int, str]:
+    """Exit code and output."""
+    command = (str(apiserver.binary("helm")), *arguments, "--namespace", SYSTEM, "--kubeconfig", str(plane.kubeconfig))
+    streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+    environment = os.environ | {"HOME": str(plane.folder)}
+    async with children.running(*command, env=environment, **streams) as process:
+        output, _ = await asyncio.wait_for(process.communicate(), 120)
+        return process.returncode or 0, output.decode()
+
+
+async def install(plane: apiserver.ControlPlane, *values: str) -> None:
+    """Install or upgrade the chart, without the images that nobody runs here."""
+    settings = ("--set", "image.repository=nestor.test/nestor", *values)
+    code, output = await helm(plane, "upgrade", "--install", "nestor", str(CHART), "--create-namespace", *settings)
+    assert code == 0, output
+
+
+@contextlib.asynccontextmanager
+async def hooks_running(plane: apiserver.ControlPlane, admin: Api) -> AsyncIterator[list[str]]:
+    """Run the pods of hooks, as kubelet would. Gives their output."""
+    outputs: list[str] = []
+
+    async def run() -> None:
+        known: set[str] = set()
+        while True:
+            pod = await wait_for_any(
+                admin, kinds.POD, SYSTEM, lambda found: _is_new(found, known), labels=f"batch.kubernetes.io/job-name={HOOK}"
+            )
+            known.add(pod["metadata"]["uid"])
+            code, output = await _run_pod(plane, pod)
+            outputs.append(output)
+            status = {"phase": "Succeeded" if code == 0 else "Failed"}
+            await admin.patch(kinds.POD, pod["metadata"]["name"], SYSTEM, {"status": status}, subresource="status")
+
+    task = asyncio.create_task(run())
+    try:
+        yield outputs
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError, AssertionError):
+            await task
+
+
+async def _may_list(plane: apiserver.ControlPlane) -> bool:
+    """Whether the operator's rights are in force."""
+    async with await Api.connect(str(plane.kubeconfig_of(ACCOUNT))) as client:
+        try:
+            await client.list(kinds.OVERFLOW_BACKEND)
+        except Forbidden:
+            return False
+        return True
+
+
+def _is_new(pod: Object, known: set[str]) -> bool:
+    return pod["metadata"]["uid"] not in known
+
+
+async def _run_pod(plane: apiserver.ControlPlane, pod: Object) -> tuple[int, str]:
+    """What its container runs, by the rights of its account."""
+    (container,) = pod["spec"]["containers"]
+    account = f"system:serviceaccount:{SYSTEM}:{pod['spec']['serviceAccountName']}"
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "KUBECONFIG": str(plane.kubeconfig_of(account))}
+    command = (sys.executable, "-m", "nestor", *container["args"])
+    streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+    async with children.running(*command, env=environment, **streams) as process:
+        output, _ = await asyncio.wait_for(process.communicate(), 90)
+        return process.returncode or 0, output.decode()
+
+
+async def test_helm_uninstalls_nothing_while_there_are_jobs_or_deletes_them_if_told_to(
+    helm_plane: apiserver.ControlPlane, admin: Api
+) -> None:
+    await install(helm_plane)
+    await eventually(lambda: _may_list(helm_plane), limit=30)
+    await admin.apply(kinds.NAMESPACE, {"metadata": {"name": "team"}})
+    async with operator_running(helm_plane), hooks_running(helm_plane, admin) as outputs:
+        home = await host_namespace(admin, await admin.create(kinds.NESTED_APP_JOB, build_job("mine", "team")))
+        own: Object = {"metadata": {"name": "own", "namespace": "team"}, "spec": {}}
+        await admin.apply(kinds.NESTED_CLUSTER, own)
+        await wait_for(admin, kinds.SECRET, "own-pki", "team", bool)
+
+        code, _ = await helm(helm_plane, "uninstall", "nestor")
+        assert code != 0
+        assert "Nestor is not uninstalled: there are NestedAppJob team/mine, NestedCluster team/own" in outputs[-1]
+        assert f"Namespace {home}" in outputs[-1]
+        assert await admin.get(kinds.DEPLOYMENT, "nestor", SYSTEM)
+        assert not (await admin.get(kinds.NESTED_APP_JOB, "mine", "team"))["metadata"].get("deletionTimestamp")
+
+        # As the docs say: helm leaves a release that it has begun to uninstall in that state.
+        code, output = await helm(helm_plane, "rollback", "nestor", "1")
+        assert code == 0, output
+        await install(helm_plane, "--set", "uninstall.jobs=Delete")
+        code, output = await helm(helm_plane, "uninstall", "nestor")
+        assert code == 0, output + outputs[-1]
+    for kind in (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.OVERFLOW_BACKEND, kinds.NESTED_CLASS):
+        assert await admin.list(kind) == [], kind.name
+    assert await admin.list(kinds.NAMESPACE, labels=labels.JOB_UID) == []
+    for kind in (kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING):
+        assert [item["metadata"]["name"] for item in await admin.list(kind) if "nestor" in item["metadata"]["name"]] == []
+    assert await admin.find(kinds.DEPLOYMENT, "nestor", SYSTEM) is None
+    assert await admin.find(kinds.CRD, "nestedappjobs.nestor.dev") is not None
+
+
+async def test_without_jobs_helm_uninstalls(helm_plane: apiserver.ControlPlane, admin: Api) -> None:
+    await install(helm_plane)
+    async with hooks_running(helm_plane, admin) as outputs:
+        code, output = await helm(helm_plane, "uninstall", "nestor")
+    assert code == 0, output + "".join(outputs)
+    assert await admin.find(kinds.SERVICE_ACCOUNT, "nestor-uninstall", SYSTEM) is None
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_it_says_what_it_does_not_get_rid_of(helm_plane: apiserver.ControlPlane, admin: Api, known: bool) -> None:
+    """Without an operator, nothing goes; and of jobs that are gone, the namespace may be there."""
+    name = "nestor-stuck-1"
+    home = {"metadata": {"name": name, "labels": {labels.JOB_UID: "1"}}}
+    await admin.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", **home})
+    if known:
+        job = build_job("stuck", "default")
+        job["metadata"]["finalizers"] = [labels.FINALIZER]
+        await admin.create(kinds.NESTED_APP_JOB, job)
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "KUBECONFIG": str(helm_plane.kubeconfig)}
+    mode = ("--jobs", "Delete", "--limit", "1") if known else ()
+    streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+    command = (sys.executable, "-m", "nestor", "operator", "uninstall", *mode)
+    async with children.running(*command, env=environment, **streams) as process:
+        output, _ = await asyncio.wait_for(process.communicate(), 60)
+    assert process.returncode == 1
+    said = "not gone after 1 s: NestedAppJob default/stuck" if known else "jobs that are gone have left"
+    assert said in output.decode()
+    assert f"Namespace {name}" in output.decode()
+    if known:
+        await admin.patch(kinds.NESTED_APP_JOB, "stuck", "default", {"metadata": {"finalizers": []}})
+    await admin.delete(kinds.NAMESPACE, name)
+    await wait_for(admin, kinds.NAMESPACE, name, "", lambda found: found is None)

@@ -1,0 +1,199 @@
+"""One process at a time holds a Lease, whatever is slow, lost, or refused."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import pytest
+
+from nestor.kube import ApiError, Conflict, Kind, NotFound, Unreachable
+from nestor.kube.election import Election, LeaseLost, Times
+
+Object = dict[str, Any]
+TIMES = Times.of(15)
+
+
+class Server:
+    """One Lease, and a clock that only tests move."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.lease: Object | None = None
+        self.fault: ApiError | None = None
+        self.loses_answers = False
+        self.writes = 0
+
+    async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:
+        try:
+            return await self.get(kind, name, namespace)
+        except NotFound:
+            return None
+
+    async def get(self, kind: Kind, name: str, namespace: str) -> Object:
+        self._fail()
+        if self.lease is None:
+            raise NotFound(404, "NotFound", "there is none")
+        return copy.deepcopy(self.lease)
+
+    async def create(self, kind: Kind, body: Object) -> Object:
+        self._fail()
+        if self.lease is not None:
+            raise Conflict(409, "AlreadyExists", "it is there")
+        return self._store(body)
+
+    async def replace(self, kind: Kind, body: Object) -> Object:
+        self._fail()
+        if self.lease is None:
+            raise NotFound(404, "NotFound", "there is none")
+        if body["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
+            raise Conflict(409, "Conflict", "it has changed")
+        return self._store(body)
+
+    def edit(self, **labels: str) -> None:
+        """By somebody who does not want it."""
+        assert self.lease is not None
+        self._store({**self.lease, "metadata": {**self.lease["metadata"], "labels": labels}})
+
+    def _store(self, body: Object) -> Object:
+        self.writes += 1
+        self.lease = copy.deepcopy(body)
+        self.lease["metadata"]["resourceVersion"] = str(self.writes)
+        if self.loses_answers:
+            raise Unreachable("no answer")
+        return copy.deepcopy(self.lease)
+
+    def _fail(self) -> None:
+        if self.fault is not None:
+            raise self.fault
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+def candidate(server: Server, place: str) -> Election:
+    api: Any = server
+    return Election(api, "nestor-operator", "nestor-system", place, TIMES, lambda: server.now)
+
+
+def leads(election: Election) -> bool:
+    try:
+        return election.find_left() > 0
+    except LeaseLost:
+        return False
+
+
+async def test_the_first_has_it_and_the_second_waits(server: Server) -> None:
+    first, second = candidate(server, "a"), candidate(server, "b")
+    assert await first.attempt()
+    assert not await second.attempt()
+    assert (leads(first), leads(second)) == (True, False)
+    assert second.holder == first.identity
+    assert server.lease is not None
+    assert server.lease["spec"]["leaseDurationSeconds"] == 15
+    assert server.lease["spec"]["leaseTransitions"] == 0
+
+
+async def test_while_it_is_renewed_nobody_else_gets_it(server: Server) -> None:
+    first, second = candidate(server, "a"), candidate(server, "b")
+    await first.attempt()
+    for _ in range(40):
+        server.now += TIMES.retry
+        await first.renew()
+        assert not await second.attempt()
+    assert leads(first)
+
+
+async def test_the_second_takes_over_after_the_whole_duration_as_it_saw_it(server: Server) -> None:
+    first, second = candidate(server, "a"), candidate(server, "b")
+    await first.attempt()
+    server.now += 100
+    assert not await second.attempt()  # it has just begun to look, and its clock need not be the first one's
+    server.now += TIMES.duration
+    assert not await second.attempt()
+    server.now += 1
+    assert not leads(first)
+    assert await second.attempt()
+    assert server.lease is not None
+    assert server.lease["spec"]["leaseTransitions"] == 1
+    with pytest.raises(LeaseLost):
+        await first.renew()
+
+
+async def test_what_is_released_is_had_at_once(server: Server) -> None:
+    first, second = candidate(server, "a"), candidate(server, "b")
+    await first.attempt()
+    await first.release()
+    assert not leads(first)
+    assert await second.attempt()
+    await first.release()
+    assert server.lease is not None
+    assert server.lease["spec"]["holderIdentity"] == second.identity
+
+
+async def test_a_new_process_of_the_same_pod_does_not_wait(server: Server) -> None:
+    await candidate(server, "nestor-6c9d-x").attempt()
+    assert not await candidate(server, "nestor-6c9d").attempt()
+    assert await candidate(server, "nestor-6c9d-x").attempt()
+
+
+async def test_a_renewal_whose_answer_was_lost_and_a_label_of_somebody_else_depose_nobody(server: Server) -> None:
+    first = candidate(server, "a")
+    await first.attempt()
+    server.loses_answers = True
+    await first.renew()
+    server.loses_answers = False
+    await first.renew()  # a conflict: it reads what it has written
+    server.edit(team="a")
+    await first.renew()
+    server.now += TIMES.retry
+    await first.renew()
+    server.now += TIMES.deadline - 1
+    assert leads(first)
+
+
+async def test_without_answers_it_gives_up_before_anybody_can_take_it(server: Server) -> None:
+    first = candidate(server, "a")
+    await first.attempt()
+    server.fault = ApiError(500, "InternalError", "etcd is away")
+    server.now += TIMES.deadline - 1
+    await first.renew()
+    assert leads(first)
+    server.now += 1
+    assert not leads(first)
+    with pytest.raises(LeaseLost):
+        await first.renew()
+
+
+async def test_what_somebody_deletes_is_not_held_any_more(server: Server) -> None:
+    first = candidate(server, "a")
+    await first.attempt()
+    server.lease = None
+    with pytest.raises(LeaseLost, match="gone"):
+        await first.renew()
+
+
+@pytest.mark.parametrize("seed", range(30))
+async def test_there_are_never_two_at_once(seed: int) -> None:
+    """Three candidates, faults and pauses of any length, at random."""
+    dice, server = random.Random(seed), Server()
+    candidates = [candidate(server, place) for place in "abc"]
+    changes = 0
+    for _ in range(400):
+        server.now += dice.choice((0.1, 0.5, 2, 2, 4, 30))
+        server.fault = Unreachable("away") if dice.random() < 0.2 else None
+        server.loses_answers = dice.random() < 0.1
+        number = dice.randrange(3)
+        if leads(candidates[number]):
+            try:
+                await candidates[number].renew()
+            except LeaseLost:
+                candidates[number] = candidate(server, "abc"[number])
+        else:
+            candidates[number] = candidate(server, "abc"[number]) if dice.random() < 0.1 else candidates[number]
+            changes += await candidates[number].attempt()
+        assert sum(leads(item) for item in candidates) <= 1
+    assert changes >= 2

@@ -1,0 +1,77 @@
+"""Who a request is from, and how many are remembered."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from nestor.kube import Api
+from nestor.portal import people
+from nestor.portal.people import People, Person, read_person
+from nestor.portal.settings import parse
+from nestor.ui.guard import Refused
+from nestor.ui.hub import Hub
+
+SETTINGS = parse(["--host=x", "--user-prefix=oidc:", "--group=oidc:team-a", "--groups-prefix=oidc:", "--group=oidc:team-b"])
+PLAIN = parse(["--host=x", "--group=system:masters", "--group=team-a"])
+
+
+def said(user: str, groups: str = "") -> CIMultiDictProxy[str]:
+    return CIMultiDictProxy(CIMultiDict({"X-Forwarded-User": user, "X-Forwarded-Groups": groups}))
+
+
+def test_a_person_has_the_groups_that_count() -> None:
+    assert read_person(said("jane", "team-b, team-a,team-c,,oidc:team-a"), SETTINGS) == Person(
+        "oidc:jane", ("oidc:team-a", "oidc:team-b")
+    )
+    assert read_person(said(" jane "), SETTINGS) == Person("oidc:jane")
+
+
+def test_nobody_is_in_a_group_of_the_clusters_own() -> None:
+    assert read_person(said("jane", "system:masters,team-a"), PLAIN) == Person("jane", ("team-a",))
+
+
+@pytest.mark.parametrize("name", ["system:admin", "system:serviceaccount:kube-system:x", "", " ", "a\nb", "ä", "x" * 257])
+def test_some_names_are_nobodys(name: str) -> None:
+    with pytest.raises(Refused):
+        read_person(said(name), PLAIN)
+
+
+class Server:
+    """An API server's client, and those in the names of others."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, Any]] = []
+        self.closed = 0
+
+    def in_the_name_of(self, user: str, groups: Any) -> Server:
+        self.made.append((user, groups))
+        return self
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+async def test_those_who_look_at_nothing_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(people, "PEOPLE", 2)
+    server = Server()
+    known = People(cast(Api, server), PLAIN)
+
+    async def come(user: str) -> Any:
+        return await known.find(cast(web.Request, SimpleNamespace(headers=said(user))))
+
+    a = await come("a")
+    await come("b")
+    assert await come("a") is a
+    await come("c")
+    assert [user for user, _ in server.made] == ["a", "b", "c"]
+    assert await come("a") is a, "the latest stays"
+    monkeypatch.setattr(Hub, "is_busy", True)
+    with pytest.raises(Refused, match="Too many"):
+        await come("d")
+    await known.close()
+    assert (known.size, server.closed) == (0, 3)

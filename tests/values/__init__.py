@@ -1,0 +1,92 @@
+"""The page about the chart's values, built from the comments in `values.yaml`: `python -m tests.values` writes it anew."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+VALUES, PAGE = ROOT / "charts/nestor/values.yaml", ROOT / "docs/values.md"
+_HEAD = """# Values of the chart
+
+Built from the comments in `charts/nestor/values.yaml` by `python -m tests.values`. helm is held to them by `values.schema.json`
+beside it: what is misspelt, or of the wrong type, is refused. Values of `defaultClass` are the fields of a NestedClass:
+`kubectl explain nclass.spec` says everything about them.
+
+| value | default | what it is |
+|---|---|---|
+"""
+_KEY = re.compile(r"(?P<indent> *)(?P<unset># )?(?P<key>[A-Za-z][A-Za-z0-9]*):(?P<rest>.*)")
+
+
+@dataclass(frozen=True)
+class Value:
+    """One value: its path, its comment, and its default as YAML; None if the chart sets none."""
+
+    path: str
+    says: str
+    default: str | None
+
+
+def read_values(text: str) -> list[Value]:
+    """All values with a comment of their own, in their order."""
+    return list(_read(text, yaml.safe_load(text)))
+
+
+def list_paths(values: Any, path: str = "") -> Iterator[str]:
+    """The paths of all values that the chart sets; what is in lists is part of these."""
+    for key, value in values.items():
+        yield f"{path}{key}"
+        if isinstance(value, dict):
+            yield from list_paths(value, f"{path}{key}.")
+
+
+def build_page(values: list[Value]) -> str:
+    """The page."""
+    rows = [
+        f"| `{item.path}` | {'' if item.default is None else f'`{item.default}`'} | {item.says.replace('|', chr(92) + '|')} |"
+        for item in values
+    ]
+    return _HEAD + "\n".join(rows) + "\n"
+
+
+def _read(text: str, values: dict[str, Any]) -> Iterator[Value]:
+    comment: list[str] = []
+    parents: list[tuple[int, str]] = []
+    for line in text.splitlines():
+        found = _KEY.fullmatch(line)
+        is_described = bool(comment) and comment[0].startswith("--")
+        # A commented key is one that the chart leaves unset; elsewhere, it is a line of a comment that looks like one.
+        is_unset = bool(found and found["unset"] and is_described and parents and parents[0][1] == "defaultClass")
+        if found and (not found["unset"] or is_unset):
+            depth = len(found["indent"])
+            parents = [*(item for item in parents if item[0] < depth), (depth, found["key"])]
+            path = [key for _, key in parents]
+            if comment:
+                default = None if found["unset"] else _write(values, path)
+                yield Value(".".join(path), _join(comment), default)
+            comment = []
+        elif line.lstrip().startswith("#"):
+            own = line.lstrip()[1:].strip()
+            comment = [own] if own.startswith("--") else [*comment, own]
+        else:
+            comment = []
+
+
+def _join(comment: list[str]) -> str:
+    return " ".join(comment).removeprefix("--").strip()
+
+
+def _write(values: dict[str, Any], path: list[str]) -> str | None:
+    """The default; None for what has values of its own."""
+    found: Any = values
+    for key in path:
+        found = found[key]
+    text = json.dumps(found)
+    return None if isinstance(found, dict) and found else "[…]" if len(text) > 60 else text
