@@ -306,7 +306,7 @@ async def test_an_ingress_that_a_syncer_carries_is_neither_deleted_nor_counted(c
     put_ingress(context, job(), "tenant.test", name="theirs", **SYNCED)
     put_ingress(context, job(), "old.test", name="old", **{labels.COMPONENT: labels.COMPONENT_EXPOSURE})
     resolved = build_resolved(job())
-    assert hosts.held(resolved.home.namespace, resolved.uid) == {"old.test": HELD}
+    assert hosts.held(job()) == {"old.test": HELD}
     await ensure_ingresses(context, resolved, resolved.routes)
     assert api.deleted == ["old"]
 
@@ -318,7 +318,7 @@ async def test_ingresses_of_an_earlier_version_are_adopted_and_what_is_left_of_t
     put_ingress(context, job(), HOSTS[0], name="hello")
     put_ingress(context, job(), "old.test", name="old")
     resolved = build_resolved(job())
-    assert hosts.held(resolved.home.namespace, resolved.uid).keys() == {HOSTS[0], "old.test"}
+    assert hosts.held(job()).keys() == {HOSTS[0], "old.test"}
     await ensure_ingresses(context, resolved, resolved.routes)
     assert api.deleted == ["old"]
     names_of = [body["metadata"]["name"] for body in api.applied]
