@@ -36,6 +36,7 @@ test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API
 	@# Build first, so that no test competes with a compiler.
 	@$(RUN) -m devcluster.build images >/dev/null
 	@$(RUN) -m devcluster.conformance build
+	@$(RUN) -m devcluster.build argocd >/dev/null
 	@$(HOLD) $(MAKE) --no-print-directory held-test
 
 ##@ Develop
