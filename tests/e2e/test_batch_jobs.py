@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,7 +32,7 @@ print("3." + str(4 * (4 * arctan(5, one) - arctan(239, one)) // 10 ** 10)[1:])
 FIRST_FAILS = "test -e /mark/here || { touch /mark/here; exit 1; }"
 
 
-def job_of(name: str, command: list[str], image: str = PYTHON, policy: str = "Never", **spec: object) -> str:
+def job_of(name: str, command: list[str], image: str = PYTHON, policy: str = "Never", **spec: Any) -> str:
     """The manifest of a nested Job with one container."""
     container = {
         "name": "main",
@@ -58,7 +59,9 @@ async def read_job(inside: Path, name: str) -> Object:
 async def test_pi_is_computed_a_failed_attempt_is_repeated_and_what_cannot_heal_is_not(
     api: Api, namespace: str, tmp_path: Path
 ) -> None:
-    stops = {"podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]}}
+    stops: dict[str, Any] = {
+        "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]}
+    }
     documents = inline_job(
         "pi",
         namespace,
