@@ -66,7 +66,7 @@ async def test_pi_is_computed_a_failed_attempt_is_repeated_and_what_cannot_heal_
         "pi",
         namespace,
         {
-            "pi.json": job_of("pi", ["python", "-c", PI], backoffLimit=4),
+            "pi.json": job_of("pi", ["python3", "-c", PI], backoffLimit=4),
             "again.json": job_of("again", ["sh", "-c", FIRST_FAILS], policy="OnFailure"),
             "stops.json": job_of("stops", ["sh", "-c", "exit 42"], **stops),
         },
