@@ -36,6 +36,7 @@ test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API
 	@# Build first, so that no test competes with a compiler.
 	@$(RUN) -m devcluster.build images >/dev/null
 	@$(RUN) -m devcluster.conformance build
+	@$(RUN) -m devcluster.build argocd >/dev/null
 	@$(HOLD) $(MAKE) --no-print-directory held-test
 
 ##@ Develop
@@ -146,8 +147,9 @@ bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is miss
 	@$(RUN) -m benchmarks.nested $(NAMES)
 
 .PHONY: crds
-crds: $(VENV)/.ready ## Generate crds/ and the chart's copy from the models
+crds: $(VENV)/.ready ## Generate crds/, the chart's copy and docs/reference from the models
 	@$(RUN) -m nestor.api.crd crds
+	@$(RUN) -m tests.reference
 
 .PHONY: image
 image: $(VENV)/.ready ## Build Nestor's image from the Dockerfile

@@ -1,4 +1,4 @@
-"""`python -m devcluster.build image|binaries|images|test`: build, or run the Go tests, without starting a cluster."""
+"""`python -m devcluster.build image|binaries|images|argocd|test`: build, or run the Go tests, without starting a cluster."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from devcluster import build
+from devcluster.build import argocd, cache
 from devcluster.progress import Console
 
 
@@ -14,8 +15,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m devcluster.build", description=__doc__)
     parser.add_argument(
         "what",
-        choices=["image", "binaries", "images", "test"],
-        help="the Nestor image, the programs, all images, or the programs' tests",
+        choices=["image", "binaries", "images", "argocd", "test"],
+        help="the Nestor image, the programs, all images, those of Argo CD, or the programs' tests",
     )
     what = parser.parse_args().what
     progress = Console()
@@ -23,7 +24,11 @@ def main() -> int:
         if what in {"binaries", "test"}:
             (build.ensure_binaries if what == "binaries" else build.run_tests)(progress)
             return 0
-        for reference, archive in [build.ensure_image(progress)] if what == "image" else build.ensure_images(progress):
+        if what == "argocd":
+            images = argocd.ensure_images(cache.default(), progress)
+        else:
+            images = [build.ensure_image(progress)] if what == "image" else build.ensure_images(progress)
+        for reference, archive in images:
             print(f"{reference}\t{archive}")
     except build.BuildError as error:
         print(f"error: {error}", file=sys.stderr)

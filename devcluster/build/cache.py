@@ -56,6 +56,11 @@ class Cache:
         return self.root / "conformance"
 
     @cached_property
+    def argocd(self) -> Path:
+        """For the tests with Argo CD: OCI archives of its images."""
+        return self.root / "argocd"
+
+    @cached_property
     def log(self) -> Path:
         """Output of the commands that the build runs."""
         return self.root / "log"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+ARGO_CD = "github.com/argoproj/argo-cd/v3"
 CONTAINERD = "github.com/containerd/containerd/v2"
 DISTRIBUTION = "github.com/distribution/distribution/v3"
 HELM = "helm.sh/helm/v4"
@@ -29,13 +30,15 @@ class Component:
     versioned_by: str = ""
     """The dependency whose version the programs report."""
     variables: dict[str, str] = field(default_factory=dict)
-    """Go variables to set; `{version}`, `{major}` and `{minor}` are those of `versioned_by`."""
+    """Go variables to set; `{version}`, `{major}` and `{minor}` are those of `versioned_by`, `{number}` is without the `v`."""
     tags: str = ""
     cgo: bool = False
     tests: tuple[str, ...] = field(default=(), repr=False)
     """Packages of the module with Go tests; no part of the key."""
     disk_gigabytes: float = field(default=0.1, repr=False)
     """What a build from nothing adds to Go's module and build caches, measured in the table's order; no part of the key."""
+    niceness: int = field(default=0, repr=False)
+    """How much it gives way to whatever else runs on the machine; no part of the key."""
 
 
 def _kubernetes_version(suffix: str = "") -> dict[str, str]:
@@ -109,6 +112,13 @@ CONFORMANCE = (
 """For Kubernetes' conformance tests, which no cluster needs."""
 
 
+ARGOCD = Component(
+    "argocd", "argocd", {"argocd": f"{ARGO_CD}/cmd"}, (), ARGO_CD,
+    {f"{ARGO_CD}/common.version": "{number}", f"{ARGO_CD}/common.gitTreeState": "clean"}, disk_gigabytes=4.2, niceness=10,
+)  # fmt: skip
+"""For the tests of GitOps, which no cluster needs. Later versions do not build as a module of another one."""
+
+
 def required_version(go_mod: str, module: str) -> str:
     """Version of a dependency according to the text of a go.mod."""
     found = re.search(rf"^(?:require)?\s*{re.escape(module)} (v\S+)", go_mod, re.MULTILINE)
@@ -122,9 +132,10 @@ def linker_flags(component: Component, go_mod: str) -> str:
     flags = ["-s", "-w"]
     if component.versioned_by:
         version = required_version(go_mod, component.versioned_by)
-        major, minor, *_ = version.removeprefix("v").split(".")
+        number = version.removeprefix("v")
+        major, minor, *_ = number.split(".")
         for variable, value in component.variables.items():
-            flags += ["-X", f"{variable}={value.format(version=version, major=major, minor=minor)}"]
+            flags += ["-X", f"{variable}={value.format(version=version, number=number, major=major, minor=minor)}"]
     if component.cgo:
         flags += ["-linkmode", "external", "-extldflags", "-static"]
     return " ".join(flags)

@@ -81,8 +81,9 @@ def _build(cache: Cache, component: Component) -> None:
 
 def _go_build(cache: Cache, component: Component, package: str, output: Path) -> None:
     verb = ["test", "-c", "-vet=off"] if output.suffix == ".test" else ["build"]
+    patience = ["nice", "-n", str(component.niceness)] if component.niceness else []
     command = [
-        "go", *verb, "-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", component.tags,
+        *patience, "go", *verb, "-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", component.tags,
         "-ldflags", components.linker_flags(component, _go_mod(component)), "-o", str(output), package,
     ]  # fmt: skip
     commands.run(command, cache.log / f"go-{output.name}.log", cwd=MODULES / component.module, env=_env(component))

@@ -65,6 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Fixtures of their own files, which need this one."""
     config.pluginmanager.import_plugin("tests.e2e.overflow")
     config.pluginmanager.import_plugin("tests.e2e.isolation")
+    config.pluginmanager.import_plugin("tests.e2e.argocd")
 
 
 @pytest.hookimpl(tryfirst=True)

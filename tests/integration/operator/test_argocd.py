@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import uuid
+from pathlib import Path
 from typing import Any
 
+import yaml
 from cryptography import x509
 
+from devcluster.demo.tools import find_tool
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
-from tests import argocd_lua
+from tests import argocd_lua, children
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import change, job_saying, rerun, start
 from tests.integration.operator.world import Object, build_class
 from tests.waiting import eventually, wait_for
+
+PREVIEW = Path(__file__).parents[3] / "examples" / "18-preview-per-pull-request"
 
 
 async def make_namespace(api: Api) -> str:
@@ -177,3 +183,12 @@ async def test_argo_cd_follows_a_real_job(operator: Operator, api: Api, namespac
     await until("Suspended")
     await api.patch(kinds.NESTED_APP_JOB, "followed", namespace, {"spec": {"suspend": False}})
     await until("Progressing")
+
+
+async def test_the_job_of_the_example_is_what_its_chart_comes_to() -> None:
+    """So it stands for what Argo CD makes of pull requests."""
+    command = (find_tool("helm"), "template", "preview", str(PREVIEW / "preview"))
+    async with children.running(*command, stdout=asyncio.subprocess.PIPE) as process:
+        output, _ = await process.communicate()
+    assert process.returncode == 0
+    assert yaml.safe_load(output) == yaml.safe_load((PREVIEW / "job.yaml").read_text())

@@ -6,7 +6,7 @@ import pytest
 
 from devcluster.build import components, gobuild, machine
 from devcluster.build.commands import BuildError
-from devcluster.build.components import COMPONENTS, CONFORMANCE, Component
+from devcluster.build.components import ARGOCD, COMPONENTS, CONFORMANCE, Component
 
 GO_MOD = """module x
 
@@ -36,7 +36,7 @@ def test_linker_flags_name_the_version_and_link_c_statically() -> None:
     assert flags.endswith("-extldflags -static")
 
 
-@pytest.mark.parametrize("component", [*COMPONENTS, *CONFORMANCE], ids=lambda component: component.name)
+@pytest.mark.parametrize("component", [*COMPONENTS, *CONFORMANCE, ARGOCD], ids=lambda component: component.name)
 def test_each_component_has_a_module_with_hashes_sources_and_its_version(component: Component) -> None:
     module = gobuild.MODULES / component.module
     go_mod = (module / "go.mod").read_text()

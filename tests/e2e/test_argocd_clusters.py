@@ -1,0 +1,103 @@
+"""The nested clusters of jobs as clusters of the host's Argo CD: an ApplicationSet installs into every one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from nestor.api import conditions, labels
+from nestor.kube import Api, kinds
+from nestor.objects import Object, labels_of, spec_of
+from tests.e2e.argocd import APPLICATION, APPLICATION_SET, NAMESPACE, ArgoCD, class_like_default, dump
+from tests.e2e.conftest import NOTHING, apply, inline_job, kubectl, nested_kubeconfig, try_kubectl
+from tests.e2e.gitserver import Repository
+from tests.waiting import eventually, job_with, wait_for, wait_for_none
+
+pytestmark = [pytest.mark.xdist_group("argocd"), pytest.mark.long]
+
+GREETING = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "greeting"}, "data": {"by": "Argo CD"}}
+SLEEP = {"name": "main", "image": "docker.io/library/busybox:1.35", "command": ["sleep", "inf"]}
+TOOL = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "tool"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "tool"}},
+        "template": {
+            "metadata": {"labels": {"app": "tool"}},
+            "spec": {"terminationGracePeriodSeconds": 0, "containers": [SLEEP]},
+        },
+    },
+}
+
+
+def build_set(name: str, class_name: str, url: str) -> Object:
+    """Installs the folder `tools` into the cluster of every job of a class."""
+    generator = {"clusters": {"selector": {"matchLabels": {labels.CLASS: class_name}}}}
+    template = {
+        "metadata": {"name": "tools-{{.name}}"},
+        "spec": {
+            "project": "default",
+            "source": {"repoURL": f"{url}/tests/preview.git", "path": "tools", "targetRevision": "main"},
+            "destination": {"server": "{{.server}}", "namespace": "default"},
+            "syncPolicy": {"automated": {"prune": True, "selfHeal": True}},
+        },
+    }
+    spec = {"goTemplate": True, "generators": [generator], "template": template}
+    return {"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec}
+
+
+async def list_clusters(api: Api, class_name: str) -> list[str]:
+    """The jobs of a class whose clusters Argo CD knows."""
+    found = await api.list(kinds.SECRET, NAMESPACE, labels=f"argocd.argoproj.io/secret-type=cluster,{labels.CLASS}={class_name}")
+    return sorted(labels_of(item)[labels.JOB] for item in found)
+
+
+async def test_an_application_set_installs_into_the_cluster_of_every_job_of_the_class(
+    api: Api, argocd: ArgoCD, repository: Repository, namespace: str, tmp_path: Path
+) -> None:
+    await repository.commit({"tools/greeting.yaml": dump(GREETING), "tools/tool.yaml": dump(TOOL)})
+    async with class_like_default(api, argoCD={"namespace": NAMESPACE, "project": "default"}) as class_name:
+        await api.apply(APPLICATION_SET, build_set(class_name, class_name, repository.url))
+        try:
+            for name in ("one", "two"):
+                documents = inline_job(name, namespace, {"nothing.yaml": NOTHING})
+                documents[-1]["spec"]["className"] = class_name
+                await apply(api, documents)
+
+            async def install(name: str) -> Path:
+                application = await argocd.until(f"tools-{namespace}.{name}", health="Healthy", sync="Synced")
+                assert spec_of(application)["destination"]["server"].startswith(f"https://{name}-k3s.nestor-")
+                job = await job_with(api, name, namespace, conditions.READY, "True")
+                inside = await nested_kubeconfig(api, job, tmp_path)
+                assert await kubectl(inside, "get", "configmap", "greeting", "-o", "jsonpath={.data.by}") == "Argo CD"
+                assert await kubectl(inside, "get", "deployment", "tool", "-o", "jsonpath={.status.readyReplicas}") == "1"
+                return inside
+
+            inside, _ = await asyncio.gather(install("one"), install("two"))
+            assert await list_clusters(api, class_name) == ["one", "two"]
+
+            # Argo CD keeps it as Git has it, with rights that end at the namespace.
+            await kubectl(inside, "patch", "configmap", "greeting", "--type=merge", "-p", '{"data": {"by": "the tenant"}}')
+
+            async def is_healed() -> bool:
+                return await kubectl(inside, "get", "configmap", "greeting", "-o", "jsonpath={.data.by}") == "Argo CD"
+
+            await eventually(is_healed, limit=60)
+            can = ("auth", "can-i", "--as=nestor:argocd")
+            assert (await try_kubectl(inside, *can, "create", "deployments", "-n", "default"))[1].strip() == "yes"
+            assert (await try_kubectl(inside, *can, "list", "secrets", "-n", "kube-system"))[1].strip() == "no"
+
+            await api.delete(kinds.NESTED_APP_JOB, "two", namespace)
+            await wait_for(api, APPLICATION, f"tools-{namespace}.two", NAMESPACE, lambda found: found is None, limit=90)
+            await wait_for(api, kinds.NESTED_APP_JOB, "two", namespace, lambda found: found is None, limit=90)
+            assert await list_clusters(api, class_name) == ["one"]
+        finally:
+            await api.delete(APPLICATION_SET, class_name, NAMESPACE)
+            for name in ("one", "two"):
+                await wait_for(api, APPLICATION, f"tools-{namespace}.{name}", NAMESPACE, lambda found: found is None, limit=90)
+            for name in ("one", "two"):
+                await api.delete(kinds.NESTED_APP_JOB, name, namespace)
+            await wait_for_none(api, kinds.NESTED_APP_JOB, namespace, limit=120)

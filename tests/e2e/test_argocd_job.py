@@ -1,0 +1,74 @@
+"""Argo CD as a job: the AppDef tutorial's second example, its manifest as it is published, at the job's URL."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from aiohttp import web as server
+
+from devcluster.build import argocd as builds
+from devcluster.cluster import settings
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from nestor.objects import Object
+from tests.e2e.argocd import ArgoCD, class_like_default
+from tests.e2e.conftest import Web, apply, example, kubectl, nested_kubeconfig
+from tests.waiting import eventually, job_with
+
+pytestmark = [pytest.mark.xdist_group("argocd"), pytest.mark.long]
+
+INSECURE = '{"data": {"server.insecure": "true"}}'
+
+
+@pytest.fixture
+async def manifest_url(argocd: ArgoCD) -> AsyncIterator[str]:
+    """Where the tests have what the tutorial's URL leads to."""
+    path, application = builds.find_manifest(), server.Application()
+
+    async def give(_: server.Request) -> server.FileResponse:
+        return server.FileResponse(path)
+
+    application.router.add_get("/argoproj/argo-cd/stable/manifests/install.yaml", give)
+    runner = server.AppRunner(application)
+    await runner.setup()
+    try:
+        await server.TCPSite(runner, settings.MACHINE_IP, 0).start()
+        host, port = runner.addresses[0][:2]
+        yield f"http://{host}:{port}/argoproj/argo-cd/stable/manifests/install.yaml"
+    finally:
+        await runner.cleanup()
+
+
+async def test_the_manifest_as_published_answers_at_the_jobs_url(
+    api: Api, namespace: str, web: Web, manifest_url: str, tmp_path: Path
+) -> None:
+    default: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
+    # The web server of the tests has a private address.
+    async with class_like_default(api, network=default.get("network", {}) | {"privateRanges": []}) as class_name:
+        (document,) = example("05-manifest-by-url", "argo-cd", namespace)
+        document["spec"]["className"] = class_name
+        command = document["spec"]["app"]["appDef"]["commands"]["Start"]["nested_kubernetes"]
+        [step] = command["templates"]
+        command["templates"] = [{"name": step["name"], "type": "kubectl", "format": "url", "path": manifest_url}]
+        await apply(api, [document])
+        job = await job_with(api, "argo-cd", namespace, conditions.READY, "True", limit=180)
+        inside = await nested_kubeconfig(api, job, tmp_path)
+        # Its server knows nothing of the TLS in front of it, and sends browsers to HTTPS, as Argo CD's own documentation says.
+        host = job["status"]["url"].split("/")[2].split(":")[0]
+        async with web.session.get(
+            f"http://{web.address}:{web.port}/api/version", headers={"Host": host}, allow_redirects=False
+        ) as answer:
+            assert (answer.status, answer.headers["Location"].split("/")[2].split(":")[0]) == (307, host)
+        await kubectl(inside, "patch", "configmap", "argocd-cmd-params-cm", "--type=merge", "-p", INSECURE)
+        await kubectl(inside, "rollout", "restart", "deployment", "argocd-server")
+        await kubectl(inside, "rollout", "status", "deployment", "argocd-server", "--timeout=90s", limit=120)
+
+        async def read_version() -> str:
+            status, text = await web.get(f"http://{host}/api/version")
+            return str(json.loads(text)["Version"]) if status == 200 else ""
+
+        assert (await eventually(read_version, limit=60)).partition("+")[0] == builds.version()
+        await api.delete(kinds.NESTED_APP_JOB, "argo-cd", namespace)
