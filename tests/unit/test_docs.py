@@ -109,7 +109,7 @@ def check_tests(proof: str) -> None:
         assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), test
 
 
-@pytest.mark.parametrize("page", ["README.md", "charts/nestor/templates/NOTES.txt"])
+@pytest.mark.parametrize("page", ["README.md", "charts/nestor/README.md", "charts/nestor/templates/NOTES.txt"])
 def test_uninstalling_names_all_that_helm_leaves(page: str) -> None:
     text = " ".join((ROOT / page).read_text().split())
     listed = re.search(r"kubectl delete crd((?: [a-z]+\.nestor\.dev)+)", text)
