@@ -29,13 +29,13 @@ class Attack:
 
     id: str
     says: str
-    verb: Literal["create", "patch", "delete", "approve", "get", "list"]
+    verb: Literal["create", "patch", "delete", "approve", "get", "list", "status", "ephemeralcontainers"]
     kind: Kind
     name: str
     namespace: str | None
     refused: str
     body: Object = field(default_factory=dict)
-    """What is created, without its name and namespace, or the patch."""
+    """What is created, without its name and namespace, or the patch. A verb that is none means the patch of that subresource."""
 
 
 def pod(**spec: Any) -> Object:
@@ -215,6 +215,16 @@ HOST = (
            "keep volumes of jobs", {"spec": {"claimRef": {"namespace": HOME, "name": "mine", "uid": None}}}),
     Attack("volume-of-job-taken", "to give a job's volume to another claim", "patch", kinds.PERSISTENT_VOLUME, "of-job", None,
            "keep volumes of jobs", {"spec": {"persistentVolumeReclaimPolicy": "Retain", "claimRef": {"name": "mine"}}}),
+    Attack("snapshot-deleted", "to delete a stranger's VolumeSnapshot", "delete", kinds.VOLUME_SNAPSHOT, "theirs", STRANGER,
+           NOT_OURS),
+    Attack("content-taken", "to have a stranger's snapshot stay, or go", "patch", kinds.VOLUME_SNAPSHOT_CONTENT, "theirs", None,
+           "keep snapshots of jobs", {"spec": {"deletionPolicy": "Retain"}}),
+    Attack("content-of-job-deleted", "to have a job's snapshot go", "patch", kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", None,
+           "keep snapshots of jobs", {"spec": {"deletionPolicy": "Delete"}}),
+    Attack("content-of-job-given", "to name the Secret with which a driver deletes a job's snapshot", "patch",
+           kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", None, "keep snapshots of jobs",
+           {"metadata": {"annotations": {"snapshot.storage.kubernetes.io/deletion-secret-name": "theirs"}},
+            "spec": {"deletionPolicy": "Retain"}}),
     Attack("claim-deleted", "to delete a stranger's claim, and its data", "delete", kinds.PERSISTENT_VOLUME_CLAIM, "theirs",
            STRANGER, NOT_OURS),
     Attack("server-of-others-deleted", "to delete a stranger's StatefulSet", "delete", kinds.STATEFUL_SET, "theirs", STRANGER,
