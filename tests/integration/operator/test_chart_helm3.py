@@ -24,8 +24,9 @@ EVERYTHING = (
 
 async def run(helm: str, *arguments: str) -> tuple[int, str, str]:
     """Exit code, output and complaints of one of them."""
-    streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
-    process = await asyncio.create_subprocess_exec(str(apiserver.binary(helm)), *arguments, **streams)
+    process = await asyncio.create_subprocess_exec(
+        str(apiserver.binary(helm)), *arguments, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
     output, complaints = await process.communicate()
     return process.returncode or 0, output.decode(), complaints.decode()
 

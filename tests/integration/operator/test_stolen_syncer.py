@@ -35,6 +35,7 @@ async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
         for wall in build_walls(HOME):
             await admin.apply(kinds.NETWORK_POLICY, wall)
         await ensure(admin, kinds.NESTED_CLUSTER, "hello", HOME, spec={})
+        await ensure(admin, kinds.SERVICE_ACCOUNT, "hello-syncer", HOME)
         for name, own in (("server", {labels.COMPONENT: labels.COMPONENT_SERVER}), ("copy", COPY)):
             for kind, body in _build_targets():
                 await ensure(admin, kind, name, HOME, **body | {"metadata": {"labels": own}})
