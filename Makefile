@@ -155,6 +155,11 @@ crds: $(VENV)/.ready ## Generate crds/, the chart's copy and docs/reference from
 image: $(VENV)/.ready ## Build Nestor's image from the Dockerfile
 	@$(RUN) -m devcluster.build image
 
+.PHONY: sbom
+sbom: $(VENV)/.ready ## Write what the image consists of, as CycloneDX, to FILE (sbom.cdx.json in the cache)
+	@$(RUN) -m devcluster.build.sbom > $(or $(FILE),$(NESTOR_CACHE)/sbom.cdx.json)
+	@echo $(or $(FILE),$(NESTOR_CACHE)/sbom.cdx.json)
+
 .PHONY: cluster-up
 cluster-up: $(VENV)/.ready ## Start only the embedded cluster
 	@$(RUN) -m devcluster up
