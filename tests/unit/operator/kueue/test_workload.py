@@ -80,7 +80,7 @@ def test_what_kueue_says(said: list[Object], may_run: bool, waits_for: str | Non
     found = made(*said, admissionChecks=checks)
     assert workload.is_admitted(found) is may_run
     if waits_for is not None:
-        assert workload.explain(found, "batch") == f"it waits for Kueue in LocalQueue 'batch'{waits_for}" if said else True
+        assert workload.explain(found, "batch") == f"it waits for Kueue in LocalQueue 'batch'{waits_for}"
     assert "needs the label" in workload.explain(None, None)
 
 
