@@ -147,6 +147,21 @@ def test_what_keeps_a_job_as_its_files_say_is_told() -> None:
     assert states.find_keeper(job) == "Flux"
 
 
+@pytest.mark.parametrize(
+    ("part", "key", "keeper"),
+    [
+        ("annotations", "argocd.argoproj.io/tracking-id", "Argo CD"),
+        ("labels", "helm.toolkit.fluxcd.io/name", "Flux"),
+        ("annotations", "meta.helm.sh/release-name", "Helm"),
+        ("labels", "app.kubernetes.io/managed-by", ""),
+    ],
+)
+def test_each_that_keeps_jobs_by_files_is_known(part: str, key: str, keeper: str) -> None:
+    job = builders.ready()
+    job["metadata"][part] = {key: "shop"}
+    assert states.find_keeper(job) == keeper
+
+
 def test_advice_is_for_those_who_can_act() -> None:
     assert states.advise(builders.failed())
     assert states.advise(builders.ready()) == ""
