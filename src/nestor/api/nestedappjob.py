@@ -380,6 +380,12 @@ class NestedAppJobStatus(Model):
         list[TargetStatus], Field(max_length=64, json_schema_extra=list_map("serviceNamespace", "serviceName", "servicePort"))
     ] = Field(default_factory=list, description="The AppDef's targets, in order.")
     pods: PodCounts | None = Field(None, description="Number of pods of the application, by state.")
+    active_deadline_seconds: int | None = Field(
+        None,
+        description="For how many seconds the job may run, counted from `startTime`: the shorter of its own "
+        "`activeDeadlineSeconds` and its class's `maxActiveDeadlineSeconds`. Absent if there is no limit.",
+        ge=1,
+    )
     start_time: str | None = Field(None, description="When the job started or was last resumed (RFC 3339).", max_length=64)
     completion_time: str | None = Field(None, description="When the job ended, successfully or not (RFC 3339).", max_length=64)
     terminal_state: Literal["Completed", "Failed"] | None = Field(
