@@ -299,7 +299,7 @@ async def test_who_may_not_have_a_secret_go_with_the_job_is_told_so(
     async with opened(limited(cli, control_plane, user)) as page:
         posted = {"name": "mine", "namespace": namespace, "p.TITLE": "x", "p.DB_PASSWORD": "hunter2"}
         assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine?said=kept")
-        assert "Its Secret with the passwords stays" in (await page.get(f"/jobs/{namespace}/mine?said=kept"))[1]
+        assert "the Secret with its passwords stays" in (await page.get(f"/jobs/{namespace}/mine?said=kept"))[1]
     assert await host.get(kinds.SECRET, "mine-parameters", namespace)
     await host.delete(kinds.CLUSTER_ROLE_BINDING, user)
     await host.delete(kinds.CLUSTER_ROLE, user)
@@ -337,7 +337,7 @@ async def test_who_may_not_see_the_pods_is_told_so_and_sees_their_number(
 async def test_a_page_is_told_what_happens_and_when_it_ends(page: Page, host: Api, namespace: str) -> None:
     job = await create(host, namespace)
     async with page.events(f"/jobs/{namespace}/shop/live") as events:
-        await wait_for_part(events, "live_stages", "Nobody has reported")
+        await wait_for_part(events, "live_stages", "Nestor has not looked")
         waits = condition("StepsApplied", "False", "StepRunning", "step 1 of 1 'web' is running")
         home = f"own-{namespace}"
         await host.apply(kinds.NAMESPACE, {"metadata": {"name": home}})

@@ -104,7 +104,7 @@ async def test_a_job_is_made_with_the_keyboard_alone(cli: CommandLine, host: Api
             await page.keyboard.press("Tab")
         await page.keyboard.type("By hand")
         await page.keyboard.press("Enter")
-        await expect(page.get_by_text("Nobody has reported on this job yet.")).to_be_visible()
+        await expect(page.get_by_text("Nestor has not looked at this job yet.")).to_be_visible()
     (job,) = await host.list(kinds.NESTED_APP_JOB, namespace)
     assert job["spec"]["parameters"] == {"TITLE": "By hand"}
 

@@ -123,9 +123,7 @@ async def test_only_who_may_use_an_entry_writes_jobs_that_name_it(lonely: Api, u
     await eventually(create)
 
 
-async def test_another_ones_job_may_be_suspended_and_deleted_but_not_be_made_to_run_something_else(
-    lonely: Api, user: Api, space: str
-) -> None:
+async def test_another_ones_job_may_be_suspended_and_deleted_but_not_be_changed(lonely: Api, user: Api, space: str) -> None:
     await lonely.create(kinds.NESTED_APP_JOB, build_job("hers", space, className=space))
     await lonely.create(kinds.NESTED_APP_JOB, build_job("listed", space, **entry(space)))
     for name, kind in (("hers", "nestedclass"), ("listed", "nestedapp")):

@@ -7,14 +7,15 @@ import logging
 from nestor.api import labels
 from nestor.api.argocd import ArgoCDAccess
 from nestor.contracts.cluster import ARGOCD_USER
-from nestor.kube import Api, Kind, NotFound, WorkQueue, kinds
+from nestor.kube import Api, Change, Kind, NotFound, WorkQueue, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object
 from nestor.syncer.view.caches import Caches
 
 log = logging.getLogger(__name__)
 
-CHECK_SECONDS = 60.0
+CHECK_SECONDS = 600.0
+"""The tenant may have deleted them."""
 _RETRY_LIMIT = 60.0
 _RBAC = "rbac.authorization.k8s.io"
 _MARK = f"{labels.MANAGED_BY}=nestor"
@@ -30,7 +31,14 @@ class ArgoCDRights:
         """Whether nothing is left of an earlier policy."""
         self.queue: WorkQueue[str] = WorkQueue(self._ensure, workers=1, name="argocd", max_delay=_RETRY_LIMIT)
         caches.on_policy(self._on_policy)
+        caches.nested(kinds.NAMESPACE).on_change(self._on_namespace)
         self.queue.add("")
+
+    def _on_namespace(self, change: Change) -> None:
+        """One that is made later gets its binding at once."""
+        access = self._caches.policy.argo_cd
+        if change.old is None and access is not None and change.key[1] in access.namespaces:
+            self.queue.add("")
 
     def _on_policy(self) -> None:
         self._is_clean = False

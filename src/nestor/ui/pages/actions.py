@@ -101,7 +101,8 @@ async def add_time(visitor: Visitor, job: Object, field: str, seconds: int) -> b
     already, and `Conflict` if it never holds still.
     """
     meta, most = job["metadata"], await _find_most(visitor, job) if field == ends.STOP else None
-    for attempt in range(1, ATTEMPTS + 1):
+    attempts = 0
+    while True:
         patch = ends.build_extension(job, field, seconds, most)
         if patch is None:
             raise Failure(
@@ -110,12 +111,12 @@ async def add_time(visitor: Visitor, job: Object, field: str, seconds: int) -> b
         try:
             await _patch(visitor, {"metadata": meta}, patch)
         except Conflict:
-            if attempt == ATTEMPTS:
+            attempts += 1
+            if attempts == ATTEMPTS:
                 raise
         else:
-            break
+            return most is not None and most in patch["spec"].values()
         job = await visitor.api.get(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"])
-    return most is not None and most in patch["spec"].values()
 
 
 async def _find_most(visitor: Visitor, job: Object) -> int | None:

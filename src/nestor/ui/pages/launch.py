@@ -112,10 +112,10 @@ async def _create(visitor: Visitor, app: App, form: Form, read: inputs.Entered) 
     except BaseException as error:
         with contextlib.suppress(ApiError):
             # An answer may be lost, of which nothing is: the job is there, and waits for its passwords.
-            made = await _find_made(visitor, job, secret)
-            if made is not None and not isinstance(error, asyncio.CancelledError):
-                return await _give(visitor, secret, made)
-            if made is None:
+            found = await _find_made(visitor, job, secret)
+            if found is not None and not isinstance(error, asyncio.CancelledError):
+                return await _give(visitor, secret, found)
+            if found is None:
                 await visitor.api.delete(kinds.SECRET, secret["metadata"]["name"], form.namespace, uid=secret["metadata"]["uid"])
         raise
     return await _give(visitor, secret, made)
