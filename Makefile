@@ -147,8 +147,9 @@ bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is miss
 	@$(RUN) -m benchmarks.nested $(NAMES)
 
 .PHONY: crds
-crds: $(VENV)/.ready ## Generate crds/ and the chart's copy from the models
+crds: $(VENV)/.ready ## Generate crds/, the chart's copy and docs/reference from the models
 	@$(RUN) -m nestor.api.crd crds
+	@$(RUN) -m tests.reference
 
 .PHONY: image
 image: $(VENV)/.ready ## Build Nestor's image from the Dockerfile

@@ -7,7 +7,7 @@ import yaml
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
-from nestor.objects import Object
+from nestor.objects import Object, status_of
 from tests.e2e.argocd import APPLICATION, APPLICATION_SET, NAMESPACE, ArgoCD
 from tests.e2e.conftest import ROOT, Web
 from tests.e2e.gitserver import Repository
@@ -36,6 +36,12 @@ def build_set(repository: Repository, namespace: str) -> Object:
     return {"metadata": {"name": namespace, "namespace": NAMESPACE}, "spec": found["spec"]}
 
 
+def is_up_to_date(found: Object | None) -> bool:
+    """Whether Argo CD has made the set's Applications."""
+    told = {item["type"]: item["status"] for item in status_of(found).get("conditions") or ()}
+    return told.get("ResourcesUpToDate") == "True"
+
+
 async def test_each_open_pull_request_has_a_preview_that_follows_it(
     api: Api, argocd: ArgoCD, repository: Repository, namespace: str, web: Web
 ) -> None:
@@ -45,6 +51,7 @@ async def test_each_open_pull_request_has_a_preview_that_follows_it(
     repository.open_pull(13, "other", first)
     await api.apply(APPLICATION_SET, build_set(repository, namespace))
     try:
+        await wait_for(api, APPLICATION_SET, namespace, NAMESPACE, is_up_to_date)
         await argocd.until("preview-12", health="Healthy", sync="Synced")
         job = await job_with(api, "pr-12", namespace, conditions.READY, "True")
         assert f"Preview of commit {first[:7]}" in await web.page(job["status"]["url"])
