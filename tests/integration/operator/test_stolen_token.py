@@ -14,7 +14,19 @@ from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, kinds
 from nestor.vnode.identity.request import Wish, build_request
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ACCOUNT
-from tests.integration.operator.stolen import ATTACKS, HOME, MARKED, STRANGER, TAKEN, USER, Attack, account, binding, stateful
+from tests.integration.operator.stolen import (
+    ARGO,
+    ATTACKS,
+    HOME,
+    MARKED,
+    STRANGER,
+    TAKEN,
+    USER,
+    Attack,
+    account,
+    binding,
+    stateful,
+)
 from tests.integration.operator.world import build_class, build_job
 from tests.integration.snapshots import define_snapshots
 from tests.waiting import eventually
@@ -71,7 +83,8 @@ async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
 
 
 async def _ensure_targets(admin: Api) -> None:
-    for name, marks in ((STRANGER, {}), (USER, {}), (HOME, TAKEN["metadata"]["labels"] | BASELINE)):
+    agreed = {labels.ARGOCD_CLUSTERS: "allowed"}
+    for name, marks in ((STRANGER, {}), (USER, {}), (HOME, TAKEN["metadata"]["labels"] | BASELINE), (ARGO, agreed)):
         await ensure(admin, kinds.NAMESPACE, name, metadata={"labels": marks})
     for name in (STRANGER, USER):
         await ensure(admin, kinds.SERVICE_ACCOUNT, "powerful", name)
@@ -92,6 +105,8 @@ async def _ensure_targets(admin: Api) -> None:
     await ensure(admin, kinds.ROLE_BINDING, "theirs", STRANGER, **binding("view", account("powerful", STRANGER)))
     await ensure(admin, kinds.CLUSTER_ROLE_BINDING, "theirs", **binding("view", account("powerful", STRANGER)))
     await ensure(admin, kinds.NODE, "real")
+    taints = [{"key": "x", "effect": "NoSchedule"}]
+    await ensure(admin, kinds.NODE, "virtual", metadata={"labels": {labels.BACKEND: "x"}}, spec={"taints": taints})
     await ensure(admin, kinds.NESTED_CLASS, "default", **build_class())
     await ensure(admin, kinds.NESTED_CLUSTER, "own", USER, spec={})
     await ensure(admin, kinds.NESTED_APP_JOB, "theirs", USER, spec=build_job("theirs", USER)["spec"])
