@@ -76,7 +76,7 @@ async def ensure_runner(
     pod = context.cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace)
     action = decide_runner(pod, plan.hash, is_over=is_over, now=times.now())
     if action.kind in ("Create", "Replace"):
-        body = build_pod(resolved, context.settings.image, plan, dns_address, action.attempt)
+        body = build_pod(resolved, context.settings.image_with_tools, plan, dns_address, action.attempt)
         # A working pod gets its grace period: there is only one runner at a time.
         former = pod if action.kind == "Replace" else None
         made = await oneshot.make(context.api, body, former, is_patient=True, refused_since=steps_since)
