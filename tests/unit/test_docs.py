@@ -11,7 +11,7 @@ from devcluster.build import debian
 from nestor.api.crd import RESOURCES
 from nestor.api.labels import GROUP
 from tests.e2e import attacks
-from tests.integration.operator import stolen
+from tests.integration.operator import stolen, stolen_syncer
 
 ROOT = Path(__file__).parents[2]
 COUNTS = {
@@ -100,6 +100,7 @@ def test_every_attack_of_the_tests_is_a_row_and_every_row_is_an_attack() -> None
     known = {f"`{who}/{item.id}`": item.says for who, items in lists.items() for item in items}
     known |= {f"`admin/{name}`": says for name, says in attacks.ADMIN.items()}
     known |= {f"`operator/{item.id}`": item.says for item in stolen.ATTACKS}
+    known |= {f"`syncer/{item.id}`": item.says for item in stolen_syncer.ATTACKS}
     rows = {row[0]: row[1] for row in ATTACKS if "/" in row[0].partition(" ")[0]}
     assert rows == known
     assert len(rows) >= 60
@@ -115,7 +116,7 @@ def test_every_row_of_an_attack_names_tests_that_exist() -> None:
 
 
 def test_no_attack_stands_for_two() -> None:
-    for items in (attacks.APP, attacks.RUNNER, attacks.CONTROLLED, stolen.ATTACKS):
+    for items in (attacks.APP, attacks.RUNNER, attacks.CONTROLLED, stolen.ATTACKS, stolen_syncer.ATTACKS):
         assert len({item.id for item in items}) == len(items)
     assert {item.id for item in (*attacks.APP, *attacks.CLOSED, *attacks.RUNNER)} == {item.id for item in attacks.CONTROLLED}
 
@@ -127,7 +128,7 @@ def check_tests(proof: str) -> None:
         assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), test
 
 
-@pytest.mark.parametrize("page", ["README.md", "charts/nestor/templates/NOTES.txt"])
+@pytest.mark.parametrize("page", ["README.md", "charts/nestor/README.md", "charts/nestor/templates/NOTES.txt"])
 def test_uninstalling_names_all_that_helm_leaves(page: str) -> None:
     text = " ".join((ROOT / page).read_text().split())
     listed = re.search(r"kubectl delete crd((?: [a-z]+\.nestor\.dev)+)", text)
