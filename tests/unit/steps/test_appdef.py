@@ -345,7 +345,13 @@ def test_every_documented_key_is_known_to_its_type() -> None:
     url = {"format": "url", "path": "https://example.com/a.yml", "sha256": "0" * 64}
     helm = {"release": "r", "values": {}, "values_files": [], "wait": True, "create_namespace": True, "namespace": "a"}
     remote = {"path": None, "chart": "web", "repo": "https://example.com", "version": "1"}
-    several = [template(**applied, **url), template(type="kustomize", **applied), script(final_exit_codes=[3]), chart(**helm), chart(**remote)]
+    several = [
+        template(**applied, **url),
+        template(type="kustomize", **applied),
+        script(final_exit_codes=[3]),
+        chart(**helm),
+        chart(**remote),
+    ]
     numbered = [{**step, **common, "name": f"step-{number}"} for number, step in enumerate(several)]
     assert warn(*numbered, global_retry=1, global_retry_sleep=1, render=True) == []
     assert build(*numbered).steps[4].helm is not None
