@@ -17,6 +17,7 @@ from nestor.names import Part
 from nestor.objects import Object, annotations_of, is_terminating
 from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
+from nestor.operator.admission.app_source import list_pull_secrets
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
 from nestor.operator.result import Result
 from nestor.operator.world import pod_status
@@ -139,8 +140,8 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
             {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
         ],
     }
-    if resolved.app.image_pull_secret_name:
-        spec["imagePullSecrets"] = [{"name": home.child(Part.PULL_SECRET)}]
+    if resolved.app.image:
+        spec |= list_pull_secrets(resolved.app, home, resolved.policy.images)
     annotations = {labels.PLAN_HASH: plan.hash, labels.RUNNER_ATTEMPT: str(attempt)}
     metadata = home.metadata(home.child(Part.RUNNER), component=labels.COMPONENT_RUNNER, annotations=annotations)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
