@@ -160,6 +160,11 @@ docs: $(VENV)/.ready ## Build the documentation as a site, without dead links
 image: $(VENV)/.ready ## Build Nestor's image from the Dockerfile
 	@$(RUN) -m devcluster.build image
 
+.PHONY: sbom
+sbom: $(VENV)/.ready ## Write what the image consists of, as CycloneDX, to FILE (sbom.cdx.json in the cache)
+	@$(RUN) -m devcluster.build.sbom > $(or $(FILE),$(NESTOR_CACHE)/sbom.cdx.json)
+	@echo $(or $(FILE),$(NESTOR_CACHE)/sbom.cdx.json)
+
 .PHONY: cluster-up
 cluster-up: $(VENV)/.ready ## Start only the embedded cluster
 	@$(RUN) -m devcluster up
@@ -170,8 +175,8 @@ cluster-down: $(VENV)/.ready ## Stop the embedded cluster
 
 .PHONY: lock
 lock: $(VENV)/.ready ## Pin the dependencies of pyproject.toml again, with hashes and without index addresses
-	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml -o requirements/runtime.txt
-	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra cli --extra dev pyproject.toml -o requirements/dev.txt
+	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra otel pyproject.toml -o requirements/runtime.txt
+	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra cli --extra otel --extra dev pyproject.toml -o requirements/dev.txt
 
 # No prerequisites: the folder's name identifies its requirements, and a fresh checkout's files are newer than any cache.
 $(VENV)/.ready:

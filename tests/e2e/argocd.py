@@ -22,6 +22,7 @@ from devcluster.build import argocd as builds
 from devcluster.build import cache, references, registry
 from devcluster.cluster import embedded, paths, settings
 from devcluster.progress import Console
+from nestor.api import labels
 from nestor.kube import Api, Kind, kinds
 from nestor.objects import Object, status_of
 from tests.argocd_lua import FILE as CUSTOMIZATIONS
@@ -141,7 +142,7 @@ def read_manifest() -> list[Object]:
 
 
 async def _install(api: Api, cluster: Cluster) -> None:
-    meta = {"name": NAMESPACE}
+    meta = {"name": NAMESPACE, "labels": {labels.ARGOCD_CLUSTERS: "allowed"}}
     await api.apply(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
     text = yaml.safe_dump_all(read_manifest())
     await kubectl(

@@ -8,6 +8,7 @@ import copy
 import json
 import re
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Self
 
@@ -32,6 +33,7 @@ class MemoryApi:
         self.refusal: Callable[[str, Object], ApiError | None] = lambda _, __: None
         self._kinds: dict[str, Kind] = {**_KINDS, **{kind.plural: kind for kind in known}}
         self.git_version = "v1.36.3"
+        self.requests: Counter[tuple[str, str]] = Counter()
         self._version = 0
         self._watches: builtins.list[_Watch] = []
         self._statuses: dict[Key, Object] = {}

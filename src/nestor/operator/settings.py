@@ -36,7 +36,7 @@ class Settings:
     service_cidrs: tuple[str, ...] = ()
     """The host cluster's Service ranges; empty: read from the host (ServiceCIDR, Kubernetes 1.33 and later)."""
     port: int = 8080
-    """Port of /healthz and /readyz."""
+    """Port of /healthz, /readyz and, with `metrics`, /metrics."""
     lease: str = ""
     """The Lease in its namespace that it must hold to do anything; empty: there is no second operator."""
     lease_seconds: float = 15
@@ -63,6 +63,8 @@ class Settings:
     """Where the host's DNS listens."""
     vnode_pod: Object = field(default_factory=dict)
     """What admins say about the pods that serve backends, as fields of a pod's spec: see `VNODE_FIELDS`."""
+    metrics: bool = False
+    """Whether /metrics is served."""
     log_level: str = "info"
     log_format: str = "text"
 
@@ -104,6 +106,7 @@ def read_settings(arguments: list[str]) -> Settings:
     _add(parser, "--kueue", "NESTOR_KUEUE", "false", "let Kueue decide when jobs start, where classes say so: true or false")
     _add(parser, "--dns", "NESTOR_DNS", "{}", "JSON: where the host's DNS listens (namespaces, ports, ranges)")
     _add(parser, "--vnode-pod", "NESTOR_VNODE_POD", "{}", "JSON: fields of the pods that serve backends")
+    _add(parser, "--metrics", "NESTOR_METRICS", "false", "serve /metrics on the port: true or false")
     _add(parser, "--log-level", "NESTOR_LOG_LEVEL", "info", "debug, info, warning or error")
     _add(parser, "--log-format", "NESTOR_LOG_FORMAT", "text", "text or json")
     parsed = parser.parse_args(arguments)
@@ -124,6 +127,8 @@ def read_settings(arguments: list[str]) -> Settings:
     dns = _parse(parser, read_dns, parsed.dns, "NESTOR_DNS or --dns must be a JSON object with namespaces, ports and ranges")
     if parsed.network_probe not in ("true", "false"):
         parser.error("NESTOR_NETWORK_PROBE or --network-probe must be true or false")
+    if parsed.metrics not in ("true", "false"):
+        parser.error("NESTOR_METRICS or --metrics must be true or false")
     if parsed.kueue not in ("true", "false"):
         parser.error("NESTOR_KUEUE or --kueue must be true or false")
     return Settings(
@@ -145,6 +150,7 @@ def read_settings(arguments: list[str]) -> Settings:
         kueue=parsed.kueue == "true",
         dns=dns,
         vnode_pod=vnode_pod,
+        metrics=parsed.metrics == "true",
         log_level=parsed.log_level,
         log_format=parsed.log_format,
     )

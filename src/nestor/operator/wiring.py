@@ -12,10 +12,10 @@ from aiohttp import web
 from nestor.api import labels
 from nestor.api.class_choice import find_class_name
 from nestor.exposure.host_claims import hosts_of
-from nestor.kube import Change, WorkQueue, kinds
+from nestor.kube import Change, RetryLater, WorkQueue, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object, labels_of, spec_of
-from nestor.operator import health
+from nestor.operator import gauges, health
 from nestor.operator.admission.catalogue import AppReconciler
 from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
@@ -25,6 +25,7 @@ from nestor.operator.enforcement.keeper import Enforcement
 from nestor.operator.gangs.keeper import GangKeeper
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.queueing.queues import Queues
+from nestor.operator.result import Result
 from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
 from nestor.operator.world.definitions import Definitions
@@ -122,25 +123,33 @@ class Operator:
 
     async def _reconcile(self, key: Key) -> float | None:
         """Tells the queue when to look again, or, by raising, to retry soon."""
-        started = time.monotonic()
+        started, has_failed = time.monotonic(), True
         try:
-            if key.kind == JOB:
-                result = await self._jobs.reconcile(key.namespace, key.name)
-            elif key.kind == APP:
-                result = await self._apps.reconcile(key.name)
-            elif key.kind == CLASS:
-                result = await self._enforcement.reconcile(key.name)
-            elif key.kind == BACKEND:
-                result = await self._backends.reconcile(key.name)
-            elif key.kind == REQUEST:
-                result = await self._requests.reconcile(key.name)
-            else:
-                result = await self._clusters.reconcile(key.namespace, key.name)
+            result = await self._pass(key)
+            has_failed = result.error is not None
+        except RetryLater:
+            has_failed = False
+            raise
         finally:
-            log.debug("%s %s/%s reconciled in %.0f ms", key.kind, key.namespace, key.name, 1000 * (time.monotonic() - started))
+            took = time.monotonic() - started
+            self.context.meters.note_pass(key.kind, took, failed=has_failed)
+            log.debug("%s %s/%s reconciled in %.0f ms", key.kind, key.namespace, key.name, 1000 * took)
         if result.error is not None:
             raise result.error
         return result.retry_after
+
+    async def _pass(self, key: Key) -> Result:
+        if key.kind == JOB:
+            return await self._jobs.reconcile(key.namespace, key.name)
+        if key.kind == APP:
+            return await self._apps.reconcile(key.name)
+        if key.kind == CLASS:
+            return await self._enforcement.reconcile(key.name)
+        if key.kind == BACKEND:
+            return await self._backends.reconcile(key.name)
+        if key.kind == REQUEST:
+            return await self._requests.reconcile(key.name)
+        return await self._clusters.reconcile(key.namespace, key.name)
 
     def _add_all(self) -> None:
         """Queue all jobs and clusters: what all of them are built from has changed."""
@@ -258,4 +267,7 @@ class Operator:
                 waiting.append(", ".join(kind.plural for kind in self.feeds()))
             return f"waiting for the first list of {', '.join(waiting)}" if waiting else self._definitions.problem
 
-        return health.build_app(find_stale, find_unready)
+        def write_metrics() -> str:
+            return gauges.write_page(self.context, self.queue, self._queues.count_waiting())
+
+        return health.build_app(find_stale, find_unready, write_metrics if self.context.settings.metrics else None)

@@ -76,6 +76,10 @@ class Queues:
         meta = job["metadata"]
         self._noted[meta["uid"]] = (meta["name"], meta["namespace"])
 
+    def count_waiting(self) -> dict[str, int]:
+        """How many jobs wait in each class's queue."""
+        return {name: len(found.line.waiting) for name, found in self._classes.items()}
+
     def note_class(self, name: str) -> None:
         """The class has appeared, changed or gone."""
         self._changed.add(name)

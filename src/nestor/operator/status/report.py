@@ -14,6 +14,7 @@ async def report(context: Context, outbox: Outbox, job: Object, status: Object) 
     old, status = status_of(job), outbox.complete(job, status)
     if status != old:
         await write_status(context, job, status)
+        context.meters.note_status(job, old, status)
     outbox.take(job, status)
     for event in list_events(old, status):
         await post(context, job, event)

@@ -9,6 +9,7 @@ from nestor.cluster.shape import Host
 from nestor.kube import Api, kinds
 from nestor.kube.applier import Applier
 from nestor.kube.events import EventRecorder
+from nestor.operator.meters import Meters
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
@@ -26,6 +27,8 @@ class Context:
     events: EventRecorder
     applier: Applier
     provisioner: Provisioner
+    meters: Meters = field(default_factory=Meters)
+    """What it counts."""
     made: dict[str, str] = field(default_factory=dict)
     """The UIDs of jobs' namespaces that Nestor is known to have made, by name."""
 
