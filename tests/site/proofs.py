@@ -92,6 +92,25 @@ PROOFS = (
     Proof("docs/providers.md", r"python -m pytest .*", "NOT", "runs a file that its reader writes"),
     Proof(_ANY, r"pip install .*", "NOT", "would change the environment of the tests; the image's build installs the package"),
     # The command line.
+    Proof(
+        "docs/cli.md",
+        r"nestor validate jobs/ --class .*",
+        "LIKE",
+        "tests/unit/cli/test_commands.py::test_validate_takes_the_default_class_by_name_or_from_a_file",
+    ),
+    Proof("docs/cli.md", r"kubectl get nclass .*", "LIKE", ADMINS),
+    Proof(
+        "docs/batch.md",
+        r"nestor run .* --rm .*",
+        "LIKE",
+        "tests/integration/cli/test_run.py::test_run_of_a_job_that_ends_waits_for_its_end_and_removes_it",
+    ),
+    Proof(
+        "docs/observability.md",
+        r"kubectl exec .*",
+        "LIKE",
+        "tests/e2e/test_services_traffic.py::test_the_first_services_of_a_job_have_addresses_that_are_free_on_both_sides",
+    ),
     Proof("docs/cli.md", r"nestor --help", "RUNS", OFFLINE),
     Proof("docs/cli.md", r"nestor --install-completion", "NOT", "would change the shell of whoever runs the tests"),
     Proof("docs/cli.md", r"nestor (run|list|status|logs|exec|delete|suspend|resume) .*", "LIKE", _CLI),

@@ -47,6 +47,8 @@ def values_schema() -> Schema:
 def find_unknown(value: Any, schema: Schema, path: str = "") -> Iterator[str]:
     """Paths of fields of a value that a schema does not know."""
     if isinstance(value, list):
+        if schema.get("type", "array") != "array":
+            yield path
         for item in value:
             yield from find_unknown(item, schema.get("items") or {}, f"{path}[]")
         return

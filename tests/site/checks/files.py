@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-OF_THE_READER = {"-", "your-values.yaml", "AppDef.json", "job.yaml", "jobs.yaml", "tests/unit/providers/test_mine.py"}
+OF_THE_READER = {"-", "your-values.yaml", "AppDef.json", "job.yaml", "jobs.yaml", "jobs/", "tests/unit/providers/test_mine.py"}
 """What readers bring along."""
 
 
