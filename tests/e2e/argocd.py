@@ -63,14 +63,6 @@ class ArgoCD:
 
         return await self._wait(name, is_so, limit)
 
-    async def until_resource(self, name: str, kind: str, is_met: Callable[[Object], bool], *, limit: float = LIMIT) -> Object:
-        """Await an Application one of whose resources is as it should be."""
-
-        def is_so(found: Object | None) -> bool:
-            return any(item["kind"] == kind and is_met(item) for item in status_of(found).get("resources") or ())
-
-        return await self._wait(name, is_so, limit)
-
     async def _wait(self, name: str, is_met: Callable[[Object | None], bool], limit: float) -> Object:
         found = await wait_for(self.api, APPLICATION, name, NAMESPACE, is_met, limit=limit)
         assert found is not None

@@ -26,9 +26,10 @@ PREVIEW = Path(__file__).parents[3] / "examples" / "18-preview-per-pull-request"
 
 async def make_namespace(api: Api, name: str = "") -> str:
     """Where an Argo CD would run."""
-    meta = {"name": name or f"argocd-{uuid.uuid4().hex[:6]}", "labels": {labels.ARGOCD_CLUSTERS: "allowed"}}
+    name = name or f"argocd-{uuid.uuid4().hex[:6]}"
+    meta = {"name": name, "labels": {labels.ARGOCD_CLUSTERS: "allowed"}}
     await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    return meta["name"]
+    return name
 
 
 async def make_class(api: Api, namespace: str, **argo_cd: Any) -> str:

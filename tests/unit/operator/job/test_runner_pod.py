@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import datetime
+from dataclasses import replace
 
 import pytest
 
+from nestor.api.assigned import AssignedNodes
 from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
 from nestor.kube import Forbidden, Invalid
 from nestor.operator import oneshot
+from nestor.operator.admission.turn import Turn
 from nestor.operator.job import runner_pod as runner
 from nestor.operator.job.runner_pod import build_plan_secret, build_pod, decide_runner
 from nestor.operator.oneshot import Action
@@ -143,6 +146,14 @@ def build(job: Object | None = None) -> Object:
     """The pod of a job."""
     resolved = builders.build_resolved(job)
     return build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.9", 2)
+
+
+def test_it_runs_where_kueue_has_said() -> None:
+    assert not {"nodeSelector", "tolerations"} & build()["spec"].keys()
+    nodes = AssignedNodes.model_validate({"nodeSelector": {"pool": "a"}, "tolerations": [{"key": "t", "operator": "Exists"}]})
+    resolved = replace(builders.build_resolved(), turn=Turn(runner=nodes))
+    spec = build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.9", 2)["spec"]
+    assert (spec["nodeSelector"], spec["tolerations"]) == ({"pool": "a"}, [{"key": "t", "operator": "Exists"}])
 
 
 def test_it_holds_no_token_of_the_host() -> None:
