@@ -14,7 +14,7 @@ from tests.site import links
 ICON = links.ROOT / "charts/nestor/icon.svg"
 
 
-class _Indents(Extension):
+class _Indents(Extension):  # type: ignore[misc]
     """What belongs to an item of a list is indented by two spaces, as elsewhere; Python's Markdown wants four."""
 
     def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802 - the library's name
@@ -23,7 +23,7 @@ class _Indents(Extension):
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Read lists as other programs do."""
-    config.markdown_extensions.append(_Indents())  # type: ignore[arg-type]
+    config.markdown_extensions.append(_Indents())
     return config
 
 

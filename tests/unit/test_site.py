@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections import Counter
 from html.parser import HTMLParser
+from os.path import normpath
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -71,7 +72,7 @@ def find_dead(pages: dict[str, Reader], folder: Path) -> list[str]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc or (name == "404.html" and link.startswith("/")):
                 continue
-            target = links.normpath(f"{Path(name).parent}/{unquote(parts.path)}") if parts.path else name
+            target = normpath(f"{Path(name).parent}/{unquote(parts.path)}") if parts.path else name
             if not (folder / target).is_file():
                 dead.append(f"{name}: {link}")
             elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids:
