@@ -13,11 +13,11 @@ import pytest
 import yaml
 
 from devcluster.demo.tools import find_tool
-from nestor.api import conditions, labels
+from nestor.api import labels
 from nestor.kube import Api, kinds
-from nestor.objects import Object, conditions_of
 from tests import children, waiting
 from tests.e2e.conftest import IS_EMBEDDED, ROOT, Cluster, Web
+from tests.e2e.isolation import find_walls
 from tests.site import blocks, proofs
 from tests.site.shell import read_commands
 
@@ -113,17 +113,12 @@ async def test_the_users_page_works_from_top_to_bottom(
     await waiting.wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_namespace=namespace), limit=60)
 
 
-def is_known(item: Object | None, kind: str) -> bool:
-    """Whether an object has a condition that says True or False."""
-    return (conditions.find(conditions_of(item), kind) or {}).get("status") in ("True", "False")
-
-
 async def test_what_admins_only_look_at_is_there(api: Api, namespace: str, cluster: Cluster, tmp_path: Path) -> None:
     reader = Reader.at_work(cluster, namespace, tmp_path)
     name = f"{namespace}-a"
     said: dict[str, str] = {}
     # A fresh installation has yet to find out whether policies are enforced.
-    await waiting.wait_for(api, kinds.NESTED_CLASS, "default", "", lambda item: is_known(item, conditions.NETWORK_ENFORCED))
+    await find_walls(api)
     listed = list_commands("docs/admins.md", proofs.ADMINS)
     commands = [[word.replace("team-a", name) for word in words] for words in listed]
 
