@@ -209,9 +209,12 @@ HOST_NOT_ALLOWED = Reason(
     "user",
     "choose a host below the class's domain, or ask an admin to add yours to the class's `expose.allowedHosts`",
 )
-GATEWAY_PENDING = Reason(
-    "GatewayPending",
-    advice="wait; if this does not change, ask an admin whether the class's Gateway exists and its controller runs",
+GATEWAY_PENDING = Reason("GatewayPending", advice="wait for the Gateway's controller to answer")
+GATEWAY_SILENT = Reason("GatewaySilent", "somebody", "ask an admin whether the class's Gateway exists and its controller runs")
+GATEWAY_UNAVAILABLE = Reason(
+    "GatewayUnavailable",
+    "somebody",
+    "an admin can install Gateway API in the host cluster, or take `expose.gateway` out of the class",
 )
 GATEWAY_REFUSED = Reason(
     "GatewayRefused",

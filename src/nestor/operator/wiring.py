@@ -65,6 +65,7 @@ class Operator:
             lambda: context.classes.default,
         )
         self._jobs = JobReconciler(context, self._queues)
+        self._jobs.hosts.on_routes(self._add_claimants)
         self._jobs.outbox.on_report(lambda namespace, name: self.queue.add(Key(JOB, namespace, name)))
         self._clusters = ClusterReconciler(context)
         self._apps = AppReconciler(context)

@@ -8,7 +8,6 @@ from typing import Literal
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.exposure.exposed import list_targets
-from nestor.exposure.http_route import name_gateway
 from nestor.objects import Object, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import digest_snapshot, dump_snapshot
@@ -62,7 +61,6 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
         "namespace": resolved.home.namespace,
         "appDigest": digest_snapshot(dump_snapshot(resolved.app)) if resolved.app.origin else None,
         "command": resolved.command,
-        "gateway": name_gateway(gateway) if (gateway := resolved.policy.expose.gateway) else None,
         "url": observed.exposure.url,
         "targets": list_targets(observed.exposure),
         "kubernetesVersion": cluster_status.get("kubernetesVersion") or resolved.version,
