@@ -47,7 +47,7 @@ def _name(pod: Object) -> str:
 
 def find_next_step(found: Iterable[Object]) -> str | None:
     """What to do, by a job's conditions: about its end; otherwise about the first that waits for somebody; otherwise about the
-    first that is not True.
+    first that is not True, as what follows from that may pass with it.
     """
     found = list(found)
     ended = conditions.find(found, conditions.SUCCEEDED) or {}
@@ -56,6 +56,6 @@ def find_next_step(found: Iterable[Object]) -> str | None:
     stages = [item for stage in conditions.STAGES if (item := conditions.find(found, stage))]
     reasons = [conditions.reason_of(item) for item in stages if item.get("status") != "True"]
     urgent = [reason for reason in reasons if reason.needs != "nobody"]
-    at_least = [conditions.reason_of(item) for item in stages]  # such as a host without walls
-    chosen = [*urgent, *reasons, *(reason for reason in at_least if reason.needs != "nobody")]
+    at_least = [conditions.reason_of(item) for item in stages if item.get("status") == "True"]  # such as a host without walls
+    chosen = [*urgent, *reasons[:1], *(reason for reason in at_least if reason.needs != "nobody")]
     return next((reason.advice for reason in chosen if reason.advice), None)

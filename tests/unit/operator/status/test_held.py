@@ -98,6 +98,14 @@ RUNNING = (conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
         # Who must act comes first, whatever else is not done yet.
         ([ADMITTED, STEPS, (conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)], conditions.HOSTNAME_CONFLICT),
         ([ADMITTED, (conditions.CLUSTER_READY, "False", conditions.SERVER_NOT_READY), STEPS], conditions.SERVER_NOT_READY),
+        (
+            [
+                ADMITTED,
+                (conditions.CLUSTER_READY, "False", conditions.PROVISIONING),
+                (conditions.EXPOSED, "False", conditions.TARGET_NOT_FOUND),
+            ],
+            None,
+        ),
         ([(conditions.ADMITTED, "True", conditions.NETWORK_NOT_ENFORCED)], conditions.NETWORK_NOT_ENFORCED),
         (
             [
