@@ -151,9 +151,19 @@ crds: $(VENV)/.ready ## Generate crds/, the chart's copy and docs/reference from
 	@$(RUN) -m nestor.api.crd crds
 	@$(RUN) -m tests.reference
 
+.PHONY: docs
+docs: $(VENV)/.ready ## Build the documentation as a site, without dead links
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet --site-dir $(NESTOR_CACHE)/docs
+	@echo "$(NESTOR_CACHE)/docs/index.html; its search needs a server: $(PYTHON) -m http.server -d $(NESTOR_CACHE)/docs"
+
 .PHONY: image
 image: $(VENV)/.ready ## Build Nestor's image from the Dockerfile
 	@$(RUN) -m devcluster.build image
+
+.PHONY: sbom
+sbom: $(VENV)/.ready ## Write what the image consists of, as CycloneDX, to FILE (sbom.cdx.json in the cache)
+	@$(RUN) -m devcluster.build.sbom > $(or $(FILE),$(NESTOR_CACHE)/sbom.cdx.json)
+	@echo $(or $(FILE),$(NESTOR_CACHE)/sbom.cdx.json)
 
 .PHONY: cluster-up
 cluster-up: $(VENV)/.ready ## Start only the embedded cluster

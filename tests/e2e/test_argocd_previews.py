@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
@@ -9,7 +11,7 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.objects import Object, status_of
 from tests.e2e.argocd import APPLICATION, APPLICATION_SET, NAMESPACE, ArgoCD
-from tests.e2e.conftest import ROOT, Web
+from tests.e2e.conftest import ROOT, Web, kubectl
 from tests.e2e.gitserver import Repository
 from tests.waiting import eventually, job_with, wait_for, wait_for_none
 
@@ -43,7 +45,7 @@ def is_up_to_date(found: Object | None) -> bool:
 
 
 async def test_each_open_pull_request_has_a_preview_that_follows_it(
-    api: Api, argocd: ArgoCD, repository: Repository, namespace: str, web: Web
+    api: Api, argocd: ArgoCD, repository: Repository, namespace: str, web: Web, kubeconfig: Path
 ) -> None:
     await repository.commit(CHART)
     first = await repository.commit({"news.txt": "one"}, "feature")
@@ -71,5 +73,7 @@ async def test_each_open_pull_request_has_a_preview_that_follows_it(
         assert await api.find(kinds.NESTED_APP_JOB, "pr-12", namespace) is None
         await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
     finally:
+        # What it has to say is shown if the test fails.
+        print(await kubectl(kubeconfig, "-n", NAMESPACE, "logs", "deployment/argocd-applicationset-controller", "--tail=50"))
         await api.delete(APPLICATION_SET, namespace, NAMESPACE)
         await wait_for(api, APPLICATION, "preview-12", NAMESPACE, lambda found: found is None, limit=90)

@@ -82,6 +82,14 @@ def test_artifact_hub_is_told_of_the_resources_as_they_are() -> None:
     assert base64.b64decode(content) == (ROOT / "charts/nestor/icon.svg").read_bytes()
 
 
+def test_commands_of_its_readme_are_those_of_the_pages_that_say_more() -> None:
+    pages = " ".join("".join((ROOT / page).read_text() for page in ("README.md", "docs/upgrade.md")).replace("\\\n", " ").split())
+    blocks = re.findall(r"^```\n(.*?)^```$", (ROOT / "charts/nestor/README.md").read_text(), re.MULTILINE | re.DOTALL)
+    commands = [" ".join(line.split()) for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    assert len(commands) == 6
+    assert [command for command in commands if command not in pages] == []
+
+
 def test_only_a_backends_own_process_reports_about_it() -> None:
     """The policy names accounts as the operator does."""
     text = (ROOT / "charts/nestor/templates/vnode-policy.yaml").read_text()

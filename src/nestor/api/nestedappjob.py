@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, create_model
 from pydantic.alias_generators import to_snake
@@ -399,6 +399,12 @@ class NestedAppJobStatus(Model):
     )
     start_time: str | None = Field(None, description="When the job started or was last resumed (RFC 3339).", max_length=64)
     completion_time: str | None = Field(None, description="When the job ended, successfully or not (RFC 3339).", max_length=64)
+    terminal_state: Literal["Completed", "Failed"] | None = Field(
+        None,
+        description="The condition `Succeeded` in a word, for workflow engines that cannot read conditions: `Completed` if it is "
+        "True, `Failed` if it is False. A failed step counts, too, which the job may still get over when its AppDef changes. "
+        "Absent otherwise.",
+    )
     restarts: int | None = Field(None, description="How often `failurePolicy` has restarted the application.", ge=0)
     restart: RestartStatus | None = Field(None, description="The restart in progress.")
     suspend_time: str | None = Field(None, description="When the job was suspended (RFC 3339).", max_length=64)

@@ -12,8 +12,9 @@ from nestor.objects import Object, spec_of, status_of
 def build_http_route(
     name: str, namespace: str, labels: dict[str, str], host: str, target: Target, policy: ExposePolicy
 ) -> Object:
-    """The HTTPRoute: all paths lead to the Service. The policy's annotations are the target's own by now, and it has a "
-    "Gateway."""
+    """The HTTPRoute: all paths lead to the Service. The policy's annotations are the target's own by now, and it has a
+    Gateway.
+    """
     gateway = policy.gateway
     if gateway is None:
         raise ValueError("the class has no Gateway")

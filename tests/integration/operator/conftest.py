@@ -161,6 +161,13 @@ async def spare_plane() -> AsyncIterator[apiserver.ControlPlane]:
         yield running
 
 
+@pytest.fixture(scope="session")
+async def guarded() -> AsyncIterator[apiserver.ControlPlane]:
+    """A control plane with the policies of the chart's own values, for whoever attacks them."""
+    async with plane_running() as running:
+        yield running
+
+
 @pytest.fixture
 async def lonely(second_plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
     """A client of the control plane without an operator."""

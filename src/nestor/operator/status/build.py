@@ -29,12 +29,17 @@ class Event:
     message: str
 
 
+_TERMINAL = {"True": "Completed", "False": "Failed"}
+"""What the status of `Succeeded` means to those who cannot read conditions."""
+
+
 def build_status(job: Object, found: list[Condition], time: str, details: Object | None = None) -> Object:
     """The whole status. A refused job keeps the details it had before, because its cluster stays."""
     old: Object = status_of(job)
     generation = job["metadata"].get("generation", 0)
     merged = conditions.merge(old.get("conditions") or (), found, generation, time)
     status: Object = {**old, "conditions": merged, "observedGeneration": generation}
+    status["terminalState"] = _TERMINAL.get((conditions.find(merged, conditions.SUCCEEDED) or {}).get("status", ""))
     timings = dict(old.get("timings") or {})
     reached = {condition.type for condition in found if condition.status == "True"}
     for stage in conditions.TIMED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -11,8 +12,17 @@ from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
 from nestor.exposure.exposed import decide_exposed
 from nestor.kube import Api, Change, Forbidden, Kind, kinds
-from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure, withdraw_lost
-from nestor.operator.job.hosts import Hosts
+from nestor.operator.job.expose import (
+    Routes,
+    admit_routes,
+    ensure_ingresses,
+    is_pending,
+    is_waiting,
+    observe_exposure,
+    withdraw_lost,
+)
+from nestor.operator.job.hosts import HeldRoute, Hosts
+from nestor.operator.job.reconcile import PENDING_SECONDS, REFUSAL_SECONDS
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
@@ -276,6 +286,49 @@ async def test_a_refused_job_keeps_no_host_that_is_anothers_by_name(
     lost = await withdraw_lost(context, hosts, squatter)
     assert lost == {VICTIMS: f"host '{VICTIMS}' is the default host of job 'shop' in namespace 'team-b'"}
     assert api.deleted == ["evil"]
+
+
+async def test_a_refused_job_keeps_no_route_of_a_gateway_for_anothers_host(context: Context, hosts: Hosts) -> None:
+    """Of two HTTPRoutes for a host, Gateways prefer the older one."""
+    api = FakeApi()
+    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    squatter = job("evil", "1", "2025-01-01T00:00:00Z", expose={"host": VICTIMS})
+    squatter |= {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "False"}]}}
+    context.cache.jobs.put(squatter)
+    assert claimed(hosts) == set(), "it is refused, and has nothing"
+    hosts.note_routes("1", {VICTIMS: HeldRoute("evil", HELD), "other.jobs.test": HeldRoute("other", HELD)})
+    assert {(claim.host, claim.held_since) for claim in hosts.all() if claim.is_held} == {
+        (VICTIMS, HELD),
+        ("other.jobs.test", HELD),
+    }
+    victim = build_job("shop", "team-b")
+    victim["metadata"] |= {"uid": "2", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    context.cache.jobs.put(victim)
+    assert list(await withdraw_lost(context, hosts, squatter)) == [VICTIMS]
+    assert api.deleted == ["evil"]
+    hosts.forget("1")
+    assert not hosts.routes_of("1")
+
+
+@pytest.mark.parametrize(
+    ("reason", "waits", "is_told_soon"),
+    [
+        (conditions.GATEWAY_PENDING, True, True),
+        (conditions.GATEWAY_REFUSED, True, False),
+        (conditions.HOSTNAME_CONFLICT, True, False),
+        (None, False, False),
+    ],
+)
+async def test_what_nothing_tells_of_is_asked_for(
+    context: Context, hosts: Hosts, reason: str | None, waits: bool, is_told_soon: bool
+) -> None:
+    """HTTPRoutes are not watched: an answer that is still to come is asked for more often than one that may change."""
+    context.cache.jobs.put(job())
+    routes = tuple(
+        replace(route, refusal=(reason, "why") if reason else None, is_kept=True) for route in admit(context, hosts, job())
+    )
+    assert (is_waiting(routes), is_pending(routes)) == (waits, is_told_soon)
+    assert PENDING_SECONDS < REFUSAL_SECONDS
 
 
 class FakeApi:

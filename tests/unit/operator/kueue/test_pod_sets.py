@@ -89,3 +89,16 @@ def test_a_quota_is_never_above_what_was_reserved(
     found = find_reserved(policy, None, job, ["requests.cpu", *find_counted(policy, None).values()])
     assert found == kept
     assert (cap_quota(policy, found).namespace.quota or None) == capped
+
+
+def test_of_extended_resources_a_limit_is_what_is_requested() -> None:
+    """As the API server demands it of pods; of CPU and memory, pods may use more than they request."""
+    policy = build_policy(namespace={"quota": {"requests.nvidia.com/gpu": 2, "requests.cpu": 4}})
+    (*_, app) = build_pod_sets(policy, spec(), [K3S], RUNNER)
+    (container,) = app["template"]["spec"]["containers"]
+    assert container["resources"] == {"requests": {"nvidia.com/gpu": "2", "cpu": "4"}, "limits": {"nvidia.com/gpu": "2"}}
+
+
+def test_a_container_without_an_image_yet_is_one_for_kueue_too() -> None:
+    (server, *_) = build_pod_sets(build_policy(), spec(), [K3S | {"image": ""}], RUNNER)
+    assert server["template"]["spec"]["containers"][0]["image"] == "k3s"
