@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import yaml
 
@@ -41,6 +42,18 @@ def test_the_chart_takes_every_field_of_a_class_and_no_others() -> None:
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert values["properties"].pop("create") == {"type": "boolean"}
     assert sorted(find_differences(values, spec, "defaultClass")) == []
+
+
+@pytest.mark.parametrize(("name", "is_taken"), [("cpu", True), ("ephemeral-storage", True), ("nvidia.com/gpu", False)])
+def test_the_chart_limits_no_extended_resource_for_each_container(name: str, is_taken: bool) -> None:
+    schema = json.loads((ROOT / "charts/nestor/values.schema.json").read_text())
+    given = {"defaultClass": {"namespace": {"maxResources": {name: 1}}}}
+    faults = [error.message for error in jsonschema_rs.iter_errors(schema, given) if name in error.message]
+    assert (not faults) is is_taken
+    crd = yaml.safe_load((ROOT / "crds/nestedclasses.yaml").read_text())
+    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    (found,) = spec["namespace"]["properties"]["maxResources"]["x-kubernetes-validations"]
+    assert (f"'{name}'" in found["rule"]) is is_taken
 
 
 def test_the_chart_has_the_version_of_the_package() -> None:

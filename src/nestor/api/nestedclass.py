@@ -158,6 +158,10 @@ class Peer(Model):
     ip_block: IpBlock | None = Field(None, description="Address range, for an Ingress controller on the host network.")
 
 
+LIMITED = ("cpu", "memory", "ephemeral-storage")
+"""What a class may limit for each container."""
+
+
 class NamespacePolicy(Model):
     """The namespace that each job gets in the host cluster."""
 
@@ -203,7 +207,12 @@ class NamespacePolicy(Model):
         description="The most that a container may have, by resource name (LimitRange): `cpu`, `memory`, `ephemeral-storage`. A "
         "container that sets no limit has this one, unless `defaultResources` has a lower one; one that sets a higher limit is "
         "refused, with an event on its pod. The limit is never below those of the nested cluster's own containers, by default 2 "
-        "CPUs and 2Gi of memory. A change applies to new pods. If not set, there is no limit.",
+        "CPUs and 2Gi of memory. A change applies to new pods. If not set, there is no limit. Extended resources are limited by "
+        "`quota`.",
+        json_schema_extra=rules(
+            # API servers make the most that a container may have its default as well, and every container would get a GPU.
+            rule(f"self.all(name, name in {list(LIMITED)})", f"must be limits of {', '.join(LIMITED)}")
+        ),
     )
 
 

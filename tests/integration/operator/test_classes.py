@@ -209,6 +209,12 @@ async def test_no_container_has_more_than_its_class_allows_and_the_cluster_start
         await api.create(kinds.POD, build_pod("graphic", **{"nvidia.com/gpu": "2"}))
 
 
+async def test_a_class_limits_no_extended_resource_for_each_container(api: Api, namespace: str, make: Any) -> None:
+    # The most that a container may have is also its default: every container would get a GPU, those of the cluster included.
+    with pytest.raises(Invalid, match="must be limits of cpu, memory, ephemeral-storage"):
+        await make(namespace={"maxResources": {"cpu": 1, "nvidia.com/gpu": 1}})
+
+
 async def test_a_users_own_cluster_that_names_no_class_keeps_the_one_that_it_was_given(
     operator: Operator, api: Api, namespace: str, make: Any
 ) -> None:
