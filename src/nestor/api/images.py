@@ -27,7 +27,8 @@ def is_allowed(image: str, allowed: Collection[str] | None) -> bool:
 def complete(image: str) -> str:
     """The image's name with its registry and owner, as container runtimes complete it."""
     first, slash, rest = image.partition("/")
-    if slash and ("." in first or ":" in first or first == "localhost"):
+    # A host may be upper-case, a path may not.
+    if slash and ("." in first or ":" in first or first == "localhost" or first != first.lower()):
         registry, path = first, rest
     else:
         registry, path = DEFAULT_REGISTRY, image

@@ -397,6 +397,12 @@ class NestedAppJobStatus(Model):
         "says why. Absent if there is nothing to do.",
         max_length=1024,
     )
+    active_deadline_seconds: int | None = Field(
+        None,
+        description="For how many seconds the job may run, counted from `startTime`: the shorter of its own "
+        "`activeDeadlineSeconds` and its class's `maxActiveDeadlineSeconds`. Absent if there is no limit.",
+        ge=1,
+    )
     start_time: str | None = Field(None, description="When the job started or was last resumed (RFC 3339).", max_length=64)
     completion_time: str | None = Field(None, description="When the job ended, successfully or not (RFC 3339).", max_length=64)
     terminal_state: Literal["Completed", "Failed"] | None = Field(

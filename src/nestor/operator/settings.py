@@ -7,6 +7,7 @@ import datetime
 import ipaddress
 import json
 import os
+import secrets
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -92,7 +93,9 @@ def read_settings(arguments: list[str]) -> Settings:
     _add(parser, "--port", "NESTOR_PORT", "8080", "port of /healthz and /readyz")
     _add(parser, "--lease", "NESTOR_LEASE", "", "Lease in its namespace to hold; empty: it is the only operator")
     _add(parser, "--lease-seconds", "NESTOR_LEASE_SECONDS", "15", "after so long without a renewal, the next one takes the Lease")
-    _add(parser, "--place", "POD_NAME", socket.gethostname(), "its pod: whose Lease a new process in it need not await")
+    # Two processes of one machine are no pod: each would take the other's Lease for its own earlier one.
+    nowhere = f"{socket.gethostname()}-{secrets.token_hex(4)}"
+    _add(parser, "--place", "POD_NAME", nowhere, "its pod: whose Lease a new process in it need not await")
     _add(parser, "--workers", "NESTOR_WORKERS", "10", "jobs reconciled at the same time")
     _add(parser, "--force-after", "NESTOR_FORCE_AFTER", "45", "seconds until a deletion force-deletes what is left")
     _add(

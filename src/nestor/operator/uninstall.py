@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nestor.api import labels
@@ -48,7 +50,8 @@ async def uninstall(api: Api, *, deletes: bool, limit: float) -> str | None:
 
     `deletes`: delete what users have made, and wait for that, `limit` seconds at most. Otherwise only look.
     """
-    left = await _find(api)
+    deadline = time.monotonic() + limit
+    left = await _wait_for(api, deadline)
     if not deletes:
         if not left.wishes:
             return _explain_namespaces(left)
@@ -56,15 +59,40 @@ async def uninstall(api: Api, *, deletes: bool, limit: float) -> str | None:
             f"there are {left.describe()}. Only the operator can clean up after them: delete them with "
             "`kubectl delete naj,ncl,ofb -A --all`, wait until they are gone, and uninstall again"
         )
-    deadline = time.monotonic() + limit
     log.info("deleting %s", left.describe() or "nothing: there is nothing left")
     while left:
-        await together(*(_delete(api, kind, item) for kind, item in left.wishes if not item["metadata"].get("deletionTimestamp")))
+        with _suppress_transient():
+            await together(
+                *(_delete(api, kind, item) for kind, item in left.wishes if not item["metadata"].get("deletionTimestamp"))
+            )
         if time.monotonic() > deadline:
             return f"not gone after {limit:.0f} s: {left.describe()}. Their conditions and events say why; then uninstall again"
         await asyncio.sleep(_PAUSE_SECONDS)
-        left = await _find(api)
+        left = await _wait_for(api, deadline)
     return None
+
+
+async def _wait_for(api: Api, deadline: float) -> Left:
+    """What is left. An API server that does not answer is asked again: helm would have to be told to go on. Raises `ApiError`."""
+    while True:
+        try:
+            return await _find(api)
+        except ApiError as error:
+            if not error.is_transient or time.monotonic() > deadline:
+                raise
+            log.info("asking again: %s", error)
+        await asyncio.sleep(_PAUSE_SECONDS)
+
+
+@contextlib.contextmanager
+def _suppress_transient() -> Iterator[None]:
+    """Go on without what an API server could not do just now."""
+    try:
+        yield
+    except ApiError as error:
+        if not error.is_transient:
+            raise
+        log.info("trying again: %s", error)
 
 
 def main(arguments: list[str]) -> int:

@@ -69,11 +69,11 @@ class People:
         if len(self._known) >= PEOPLE:
             self._forget()
         api = self._api.in_the_name_of(person.name, person.groups)
-        return Visitor(api, Hub(api), UserContext(self._settings.host, "default", None), person.name)
+        return Visitor(api, Hub(api), UserContext(self._settings.host, "default", None), person.name, is_shared=True)
 
     def _forget(self) -> None:
-        """Whoever has looked at nothing for longest. Raises `Refused` if all look at something."""
-        idle = next((person for person, visitor in self._known.items() if not visitor.hub.is_busy), None)
+        """Whoever has asked for nothing for longest. Raises `Refused` if all look at something."""
+        idle = next((person for person, visitor in self._known.items() if not visitor.is_busy), None)
         if idle is None:
             raise Refused(503, "Too many people use this page at the same time. Try again later.")
         task = asyncio.create_task(_close(self._known.pop(idle)))

@@ -20,14 +20,18 @@ from nestor.cli.exits import Failure
 from nestor.kube import ApiError
 from nestor.ui import words
 from nestor.ui.guard import HEADERS, Handler, Refused
-from nestor.ui.visitor import Visitor, find_visitor
+from nestor.ui.visitor import STREAMS as MOST_STREAMS
+from nestor.ui.visitor import Visitor, find_visitor, recall_visitor, release
 from nestor.ui.words import Told
 
 LIVE = "live_"
 """What the names of those blocks of a template begin with that are kept up to date."""
 BEAT_SECONDS = 15.0
+RETRY_SECONDS = 5
+"""When a page that could not be kept up to date asks again."""
 SETTLE_SECONDS = 0.1
 """Changes come in bunches."""
+OLD = "This page may be out of date."
 PAUSES = 5
 """Times as long as a page took to write it is not written again."""
 HERE = Path(__file__).parent
@@ -97,24 +101,52 @@ async def stream(request: web.Request, view: View) -> web.StreamResponse:
     """Its live parts as they change, as server-sent events."""
     visitor = await find_visitor(request)
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
-    async with streaming(request, response):
+    async with streaming(request, response, visitor):
+        await response.write(f"retry: {RETRY_SECONDS * 1000}\n\n".encode())
         sent: dict[str, str] = {}
         try:
             while True:
                 with contextlib.suppress(Moved):
                     await _follow(response, view, visitor, sent)
         except (ApiError, Failure, TimeoutError) as error:
-            told = words.tell(error)
-            kind = "gone" if told.status == 404 else "problem"
-            await _send(response, kind, {"title": told.title, "message": told.message, "hint": told.hint})
+            await _tell_end(response, error, visitor)
     return response
 
 
+async def _tell_end(response: web.StreamResponse, error: ApiError | Failure | TimeoutError, visitor: Visitor) -> None:
+    """Say why the page is no longer kept up to date. It asks again by itself where that may help."""
+    told = words.tell(error, is_shared=visitor.is_shared)
+    if isinstance(error, TimeoutError) or (isinstance(error, ApiError) and error.is_transient):
+        await _send(response, "trouble", {"message": f"{OLD} {told.message}"})
+        return
+    kind = "gone" if told.status == 404 else "problem"
+    await _send(response, kind, {"title": told.title, "message": told.message, "hint": told.hint})
+
+
 @contextlib.asynccontextmanager
-async def streaming(request: web.Request, response: web.StreamResponse) -> Any:
-    """Send the answer's head; the block may last as long as the page is open, and ends with the server."""
+async def streaming(request: web.Request, response: web.StreamResponse, visitor: Visitor) -> Any:
+    """Send the answer's head; the block may last as long as the page is open, and ends with the server. Raises `Refused` if the
+    visitor has too many open already.
+    """
+    if visitor.use.streams >= MOST_STREAMS:
+        raise Refused(429, "You have too many of these pages open: close some of them.")
+    visitor.use.streams += 1
+    try:
+        await _prepare(request, response)
+        async with _held(request):
+            yield
+    finally:
+        visitor.use.streams -= 1
+
+
+async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(HEADERS | {"Cache-Control": "no-store"})
     await response.prepare(request)
+
+
+@contextlib.asynccontextmanager
+async def _held(request: web.Request) -> Any:
+    """The server ends the block when it ends itself."""
     task = asyncio.current_task()
     assert task is not None
     request.app[STREAMS].add(task)
@@ -133,7 +165,7 @@ async def _follow(response: web.StreamResponse, view: View, visitor: Visitor, se
             changed.clear()
             began = time.monotonic()
             content = read()
-            await _tell_trouble(response, content["trouble"], sent)
+            await _tell_trouble(response, content["trouble"], sent, visitor)
             for name, text in render_parts(view.template, visitor, content).items():
                 if sent.get(name) != text:
                     sent[name] = text
@@ -148,14 +180,14 @@ async def _follow(response: web.StreamResponse, view: View, visitor: Visitor, se
                 await response.write(b": still there\n\n")
 
 
-async def _tell_trouble(response: web.StreamResponse, trouble: ApiError | None, sent: dict[str, str]) -> None:
+async def _tell_trouble(response: web.StreamResponse, trouble: ApiError | None, sent: dict[str, str], visitor: Visitor) -> None:
     """Say once that what is shown may be old, and once that it is no longer. Raises what will not pass by itself."""
     if trouble is not None and not trouble.is_transient:
         raise trouble
-    message = words.tell(trouble).message if trouble else ""
+    message = words.tell(trouble, is_shared=visitor.is_shared).message if trouble else ""
     if sent.get("trouble", "") != message:
         sent["trouble"] = message
-        await _send(response, "trouble", {"message": f"What you see may be old. {message}" if message else ""})
+        await _send(response, "trouble", {"message": f"{OLD} {message}" if message else ""})
 
 
 async def _send(response: web.StreamResponse, event: str, content: dict[str, str]) -> None:
@@ -168,7 +200,8 @@ async def finish(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         response = await handler(request)
     except Refused as refused:
-        response = _refuse(request, Told("This page is closed to you", refused.message, status=refused.status))
+        title = "Too many pages" if refused.status == 429 else "This page is closed to you"
+        response = _refuse(request, Told(title, refused.message, status=refused.status))
     except web.HTTPException as error:
         if error.status < 400:
             response = error
@@ -177,7 +210,10 @@ async def finish(request: web.Request, handler: Handler) -> web.StreamResponse:
                 request, Told("Not found" if error.status == 404 else "This did not work", error.reason, status=error.status)
             )
     except (ApiError, Failure, TimeoutError) as error:
-        response = _refuse(request, words.tell(error))
+        visitor = recall_visitor(request)
+        response = _refuse(request, words.tell(error, is_shared=visitor is not None and visitor.is_shared))
+    finally:
+        release(request)
     if not response.prepared:
         response.headers.update(HEADERS)
         response.headers.setdefault("Cache-Control", "no-store")

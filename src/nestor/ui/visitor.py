@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from aiohttp import web
 
 from nestor.kube import Api, UserContext
 from nestor.ui.hub import Hub
+
+STREAMS = 20
+"""So many pages and outputs of one identity are kept up to date at a time: each costs the server work at every change."""
+
+
+@dataclass
+class Use:
+    """What one identity has under way."""
+
+    requests: int = 0
+    """Those not yet answered. Pages that are kept up to date are among them."""
+    streams: int = 0
 
 
 @dataclass(frozen=True)
@@ -20,6 +32,14 @@ class Visitor:
     context: UserContext
     name: str
     """As the API server knows them; empty if it does not say."""
+    is_shared: bool = False
+    """Whether the server is everybody's, instead of one that the user has started."""
+    use: Use = field(default_factory=Use, compare=False)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request of theirs is under way, or a page is open that uses a watch."""
+        return bool(self.use.requests) or self.hub.is_busy
 
     @property
     def namespace(self) -> str:
@@ -48,6 +68,24 @@ class OneUser:
         return self.visitor
 
 
+VISITOR = web.RequestKey("visitor", Visitor)
+
+
 async def find_visitor(request: web.Request) -> Visitor:
-    """Who sent this request."""
-    return await request.app[FINDER].find(request)
+    """Who sent this request. They count as busy until `release`."""
+    known = recall_visitor(request)
+    if known is None:
+        known = request[VISITOR] = await request.app[FINDER].find(request)
+        known.use.requests += 1
+    return known
+
+
+def recall_visitor(request: web.Request) -> Visitor | None:
+    """The same, if anybody has asked yet."""
+    return request.get(VISITOR)
+
+
+def release(request: web.Request) -> None:
+    """The request is answered."""
+    if (visitor := recall_visitor(request)) is not None:
+        visitor.use.requests -= 1

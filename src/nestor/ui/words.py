@@ -37,18 +37,17 @@ class Told:
     status: int = 500
 
 
-def tell(error: ApiError | Failure | TimeoutError) -> Told:
-    """Any error of a request that a page made."""
+def tell(error: ApiError | Failure | TimeoutError, *, is_shared: bool = False) -> Told:
+    """Any error of a request that a page made. `is_shared`: the page is everybody's, who have no part in its connection."""
     if isinstance(error, TimeoutError):
         return Told("No answer", "The cluster did not respond in time.", "Try again.", 504)
     if isinstance(error, Failure):
         return Told("This did not work", _sentence(error.message), status=_STATUS.get(error.code, 409))
     if isinstance(error, Unreachable):
-        return Told("No connection to the cluster", _sentence(error.message), "Is the network, or the VPN, up?", 502)
+        hint = "Try again in a moment." if is_shared else "Is the network, or the VPN, up?"
+        return Told("No connection to the cluster", _sentence(error.message), hint, 502)
     if error.status == 401:
-        return Told(
-            "The cluster does not know you", "Your credentials are not accepted.", "Log in again as you do for kubectl.", 403
-        )
+        return _tell_unknown(is_shared=is_shared)
     if isinstance(error, Forbidden):
         return _tell_forbidden(error)
     if isinstance(error, NotFound) and error.details.get("name"):
@@ -61,6 +60,13 @@ def tell(error: ApiError | Failure | TimeoutError) -> Told:
         return Told("The cluster refused it", _sentence(_list_causes(error)), status=422)
     failure = explain(error)
     return Told("The cluster refused it", _sentence(failure.message), status=502 if error.is_transient else 409)
+
+
+def _tell_unknown(*, is_shared: bool) -> Told:
+    if is_shared:
+        said = "Its own credentials, not yours, are not accepted."
+        return Told("The cluster does not know this page", said, "Tell whoever manages the page.", 502)
+    return Told("The cluster does not know you", "Your credentials are not accepted.", "Log in again as you do for kubectl.", 403)
 
 
 def _tell_forbidden(error: Forbidden) -> Told:

@@ -20,6 +20,7 @@ DIGEST = "@sha256:" + 64 * "a"
         ("registry-1.docker.io/library/nginx", "docker.io/library/nginx"),
         ("ghcr.io/a/b:1", "ghcr.io/a/b:1"),
         ("localhost/a", "localhost/a"),
+        ("Evil/x:1", "Evil/x:1"),
         ("registry:5000/a", "registry:5000/a"),
         (f"nginx{DIGEST}", f"docker.io/library/nginx{DIGEST}"),
     ],

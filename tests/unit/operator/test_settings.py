@@ -100,3 +100,13 @@ def test_kueue_has_no_say_unless_an_admin_says_so(capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit):
         read_settings(["--image", "x", "--kueue", "yes"])
     assert "NESTOR_KUEUE or --kueue must be true or false" in capsys.readouterr().err
+
+
+def test_two_processes_that_are_no_pod_have_two_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one place, each would take the other's Lease for its own."""
+    monkeypatch.delenv("POD_NAME", raising=False)
+    first, second = (read_settings(["--image", "x", "--lease", "x"]).place for _ in range(2))
+    assert first != second
+    monkeypatch.setenv("POD_NAME", "nestor-7d9")
+    first, second = (read_settings(["--image", "x", "--lease", "x"]).place for _ in range(2))
+    assert first == second == "nestor-7d9"

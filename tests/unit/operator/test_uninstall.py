@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import labels
-from nestor.kube import Api, Kind, kinds
+from nestor.kube import Api, ApiError, Forbidden, Kind, Unreachable, kinds
 from nestor.operator import uninstall as module
 from nestor.operator.uninstall import SHOWN, uninstall
 from tests.fakes.api import MemoryApi
@@ -107,3 +107,36 @@ async def test_of_very_many_the_first_are_named() -> None:
     said = await uninstall(cast(Api, api), deletes=False, limit=1)
     assert said is not None
     assert f"OverflowBackend b{SHOWN - 1:02}, and 3 more. Only" in said
+
+
+async def test_an_api_server_that_does_not_answer_for_a_moment_is_asked_again() -> None:
+    api = build()
+    answers = [ApiError(503, "ServiceUnavailable", "restarting"), ApiError(429, "TooManyRequests", "later"), None]
+    real_list, real_delete = api.list, api.delete
+
+    async def ask(kind: Kind, *arguments: Any, **options: Any) -> list[Object]:
+        if (error := answers[0]) is not None:
+            answers.pop(0)
+            raise error
+        return await real_list(kind, *arguments, **options)
+
+    async def delete(*arguments: Any, **options: Any) -> bool:
+        api.delete = real_delete  # type: ignore[method-assign]
+        answers.insert(0, Unreachable("no answer"))
+        raise ApiError(500, "InternalError", "etcd")
+
+    api.list, api.delete = ask, delete  # type: ignore[method-assign]
+    assert await uninstall(cast(Api, api), deletes=True, limit=60) is None
+    assert answers == [None]
+
+
+@pytest.mark.parametrize(("error", "limit"), [(Forbidden(403, "Forbidden", "no"), 60), (Unreachable("no answer"), 0)])
+async def test_what_does_not_pass_or_takes_too_long_ends_it(error: ApiError, limit: float) -> None:
+    api = build()
+
+    async def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    api.list = fail  # type: ignore[method-assign, assignment]
+    with pytest.raises(type(error)):
+        await uninstall(cast(Api, api), deletes=True, limit=limit)

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from nestor.kube import Api
@@ -15,6 +16,7 @@ from nestor.portal.people import People, Person, read_person
 from nestor.portal.settings import parse
 from nestor.ui.guard import Refused
 from nestor.ui.hub import Hub
+from nestor.ui.visitor import FINDER, find_visitor, release
 
 SETTINGS = parse(["--host=x", "--user-prefix=oidc:", "--group=oidc:team-a", "--groups-prefix=oidc:", "--group=oidc:team-b"])
 PLAIN = parse(["--host=x", "--group=system:masters", "--group=team-a"])
@@ -115,3 +117,31 @@ async def test_those_who_look_at_nothing_are_forgotten_first(monkeypatch: pytest
     monkeypatch.setattr(Hub, "close", end)
     await known.close()
     assert (known.size, server.closed, len(ended)) == (0, 3, 3), "also of the one who was forgotten"
+
+
+async def test_whose_request_is_under_way_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that makes a job uses no watch, and must not lose its connection between two calls."""
+    monkeypatch.setattr(people, "PEOPLE", 2)
+    server = Server()
+    known = People(cast(Api, server), PLAIN)
+    app = web.Application()
+    app[FINDER] = known
+
+    def ask(user: str) -> web.Request:
+        return make_mocked_request("POST", "/", said(user), app=app)
+
+    request = ask("a")
+    first = await find_visitor(request)
+    assert await find_visitor(request) is first
+    for other in ("b", "c"):
+        release(await find(ask(other)))
+    assert await known.find(ask("a")) is first
+    release(request)
+    assert not first.is_busy
+    await known.close()
+
+
+async def find(request: web.Request) -> web.Request:
+    """One whose visitor is known."""
+    await find_visitor(request)
+    return request

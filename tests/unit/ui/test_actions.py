@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.cli.exits import Failure
-from nestor.kube import Conflict, Kind
+from nestor.kube import Conflict, Forbidden, Kind
 from nestor.objects import Object
 from nestor.ui.pages import actions
 from nestor.ui.visitor import Visitor
@@ -60,3 +60,35 @@ async def test_what_has_no_such_end_is_not_extended() -> None:
     api = Busy(changes=0)
     with pytest.raises(Failure, match="nothing to extend"):
         await actions.add_time(visitor(api), api.build(), "keep", 3600)
+
+
+async def test_a_job_gets_no_more_time_than_its_class_allows() -> None:
+    """More would be refused, and later changes with it."""
+    api = Bounded(changes=0)
+    job = api.build() | {"status": {"className": "short"}}
+    assert await actions.add_time(visitor(api), job, "stop", 30) is False
+    assert await actions.add_time(visitor(api), job, "stop", 3600) is True
+    assert [body["spec"] for body in api.patches] == [{"activeDeadlineSeconds": 90}, {"activeDeadlineSeconds": 100}]
+    job["spec"]["activeDeadlineSeconds"] = 100
+    with pytest.raises(Failure, match="at most"):
+        await actions.add_time(visitor(api), job, "stop", 3600)
+
+
+async def test_whose_class_cannot_be_seen_is_left_to_the_operator() -> None:
+    api = Bounded(changes=0, is_hidden=True)
+    job = api.build() | {"status": {"className": "short"}}
+    assert await actions.add_time(visitor(api), job, "stop", 3600) is False
+
+
+class Bounded(Busy):
+    """The class lets jobs run for 100 seconds."""
+
+    def __init__(self, changes: int, *, is_hidden: bool = False) -> None:
+        super().__init__(changes)
+        self.is_hidden = is_hidden
+
+    async def find(self, _kind: Kind, name: str) -> Object:
+        assert name == "short"
+        if self.is_hidden:
+            raise Forbidden(403, "Forbidden", "no")
+        return {"spec": {"maxActiveDeadlineSeconds": 100}}

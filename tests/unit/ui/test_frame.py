@@ -31,6 +31,7 @@ class Rows:
         self.tell: Callable[[], None] = lambda: None
         self.opened = 0
         self.has_moved = False
+        self.error: Exception | None = None
 
     @contextlib.asynccontextmanager
     async def open(self, _: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
@@ -41,6 +42,8 @@ class Rows:
 
     def read(self) -> dict[str, Any]:
         """Once, other lists are needed."""
+        if self.error is not None:
+            raise self.error
         if self.has_moved:
             self.has_moved = False
             raise frame.Moved
@@ -52,15 +55,22 @@ async def rows(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Rows, Asy
     """A page, and what its browser is told."""
     view = Rows()
     api = cast(Api, object())
-    app = build_app(OneUser(Visitor(api, Hub(api), UserContext("here", "team-a", None), "jane")))
+    visitor = Visitor(api, Hub(api), UserContext("here", "team-a", None), "jane")
+    monkeypatch.setattr(frame, "SETTLE_SECONDS", 0)
+    async with serve(view, visitor) as server, ClientSession() as session, session.get(server.make_url("/test")) as answer:
+        assert visitor.is_busy
+        yield view, read(answer.content)
+
+
+def serve(view: Rows, visitor: Visitor) -> TestServer:
+    """The page, for that visitor."""
+    app = build_app(OneUser(visitor))
 
     async def stream(request: web.Request) -> web.StreamResponse:
         return await frame.stream(request, view)
 
     app.router.add_get("/test", stream)
-    monkeypatch.setattr(frame, "SETTLE_SECONDS", 0)
-    async with TestServer(app) as server, ClientSession() as session, session.get(server.make_url("/test")) as answer:
-        yield view, read(answer.content)
+    return TestServer(app)
 
 
 async def read(content: Any) -> AsyncIterator[tuple[str, dict[str, str]]]:
@@ -107,7 +117,7 @@ async def test_what_may_be_old_is_told_once_and_that_it_is_over(rows: Told) -> N
     view, events = rows
     await coming(events)
     trouble = Unreachable("connection refused")
-    for state, said in ((trouble, "What you see may be old. Connection refused."), (None, "")):
+    for state, said in ((trouble, "This page may be out of date. Connection refused."), (None, "")):
         view.content = view.content | {"trouble": state}
         view.tell()
         assert await coming(events) == ("trouble", {"message": said})
@@ -124,3 +134,33 @@ async def test_who_may_no_longer_look_is_told_why_and_sent_nothing_more(rows: To
     kind, content = await coming(events)
     assert (kind, content["message"]) == ("problem", "Not any more.")
     assert [event async for event in events] == []
+
+
+@pytest.mark.parametrize("error", [Unreachable("connection refused"), TimeoutError()])
+async def test_who_could_not_look_this_time_asks_again(rows: Told, error: Exception) -> None:
+    view, events = rows
+    await coming(events)
+    view.error = error
+    view.tell()
+    kind, content = await coming(events)
+    assert kind == "trouble"
+    assert content["message"].startswith("This page may be out of date.")
+    assert [event async for event in events] == []
+
+
+async def test_one_visitor_keeps_so_many_pages_open_and_counts_as_busy_until_they_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(frame, "MOST_STREAMS", 2)
+    view, api = Rows(), cast(Api, object())
+    visitor = Visitor(api, Hub(api), UserContext("here", "team-a", None), "jane")
+    async with serve(view, visitor) as server, ClientSession() as session:
+        first = await session.get(server.make_url("/test"))
+        second = await session.get(server.make_url("/test"))
+        async with session.get(server.make_url("/test")) as third:
+            assert third.status == 429
+            assert "close some of them" in await third.text()
+        assert (visitor.use.streams, visitor.use.requests, visitor.is_busy) == (2, 2, True)
+        for answer in (first, second):
+            answer.close()
+    assert (visitor.use.streams, visitor.use.requests, visitor.is_busy) == (0, 0, False)

@@ -170,11 +170,40 @@ def test_advice_is_for_those_who_can_act() -> None:
 
 def test_the_end_follows_from_the_limits() -> None:
     job = builders.running()
-    assert ends.find_ends(job) == ends.Ends("", "", can_run_longer=False, can_be_kept=False)
+    nothing = ends.Ends("", "", is_limited=False, is_endless=True, can_run_longer=False, can_be_kept=False)
+    assert ends.find_ends(job) == nothing
     job["spec"] |= {"activeDeadlineSeconds": 3600, "ttlSecondsAfterFinished": 60}
-    assert ends.find_ends(job) == ends.Ends(builders.ago(94 - 3600), "", can_run_longer=True, can_be_kept=True)
+    limited = ends.Ends(builders.ago(94 - 3600), "", is_limited=True, is_endless=False, can_run_longer=True, can_be_kept=True)
+    assert ends.find_ends(job) == limited
     job["status"]["completionTime"] = builders.ago(4)
-    assert ends.find_ends(job) == ends.Ends("", builders.ago(4 - 60), can_run_longer=False, can_be_kept=True)
+    over = ends.Ends("", builders.ago(4 - 60), is_limited=False, is_endless=False, can_run_longer=False, can_be_kept=True)
+    assert ends.find_ends(job) == over
+
+
+def test_a_job_ends_by_its_class_too() -> None:
+    job = builders.running()
+    job["status"]["activeDeadlineSeconds"] = 1800
+    found = ends.find_ends(job)
+    assert (found.stops, found.is_endless, found.can_run_longer) == (builders.ago(94 - 1800), False, False)
+    job["spec"]["activeDeadlineSeconds"] = 3600
+    assert ends.find_ends(job).stops == builders.ago(94 - 1800)
+
+
+def test_nothing_else_is_said_to_stop_a_job_only_where_that_is_known() -> None:
+    job = builders.running()
+    job["spec"]["successPolicy"] = {"targets": [{"kind": "Job", "name": "x"}]}
+    assert not ends.find_ends(job).is_endless
+    del job["spec"]["successPolicy"], job["status"]["startTime"]
+    found = ends.find_ends(job)
+    assert (found.is_endless, found.is_limited) == (False, False), "its class may have a limit"
+
+
+def test_no_extension_goes_beyond_what_the_class_allows() -> None:
+    job = builders.running()
+    job["spec"] |= {"activeDeadlineSeconds": 3600, "ttlSecondsAfterFinished": 60}
+    assert (ends.build_extension(job, "stop", 3600, 5400) or {})["spec"] == {"activeDeadlineSeconds": 5400}
+    assert ends.build_extension(job, "stop", 3600, 3600) is None
+    assert (ends.build_extension(job, "keep", 3600, 3600) or {})["spec"] == {"ttlSecondsAfterFinished": 3660}
 
 
 def test_an_extension_adds_to_what_is_there_and_notices_others() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from nestor.cli.exits import Code, Failure
@@ -58,3 +60,10 @@ def test_faults_of_an_object_are_told_by_field() -> None:
     whole = [{"message": "too many"}, {"message": "too many"}, "odd", {"field": "spec"}]
     assert tell(Invalid(422, "Invalid", "…", {"causes": whole})).message == "Too many."
     assert tell(Invalid(400, "BadRequest", "it is wrong")).message == "It is wrong."
+
+
+@pytest.mark.parametrize("error", [ApiError(401, "Unauthorized", "no"), Unreachable("connection refused")])
+def test_the_visitors_of_a_shared_page_are_not_told_to_mend_their_own_connection(error: ApiError) -> None:
+    own, shared = tell(error), tell(error, is_shared=True)
+    assert re.search("kubectl|VPN", own.hint)
+    assert not re.search("kubectl|VPN|Your", f"{shared.title} {shared.message} {shared.hint}")

@@ -11,7 +11,7 @@ from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.cluster.home import Home
-from nestor.kube import NotFound, kinds
+from nestor.kube import ApiError, NotFound, kinds
 from nestor.kube.tasks import together
 from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_terminating, labels_of, status_of
@@ -71,7 +71,7 @@ class Finalizer:
         meta, home = job["metadata"], find_home(job)
         # First, so that Argo CD does not try to delete in a cluster that goes away.
         if argo_cd := read_record(job):
-            await self._registrar.delete(home, argo_cd)
+            await self._unregister(job, home, argo_cd)
         await self._delete_kubeconfig(home)
         live = await self._find_namespace(home)
         deletion = self._deletions.setdefault(meta["uid"], _Deletion())
@@ -91,6 +91,17 @@ class Finalizer:
         # Last, because a conflict above brings us back here, and the elapsed time must not start over.
         self.forget(home.namespace, home.name, meta["uid"])
         return Result()
+
+    async def _unregister(self, job: Object, home: Home, argo_cd: str) -> None:
+        """What forbids that must not keep a job from stopping. The Secret goes with the namespace, which owns it."""
+        try:
+            await self._registrar.delete(home, argo_cd)
+        except ApiError as error:
+            if error.is_transient:
+                raise
+            message = f"Argo CD in namespace '{argo_cd}' could not be told that the cluster goes away: {error.message}"
+            log.warning("%s/%s: %s", job["metadata"]["namespace"], job["metadata"]["name"], message)
+            await self._warn_once(job, job, "ArgoCDNotTold", message)
 
     def _find_limit(self, namespace: str, deletion: _Deletion) -> float:
         """How long the deletion may take, in seconds: pods at backends are given up only when it should be over."""

@@ -60,7 +60,8 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
         found.append(Condition(conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT, "; ".join(lost.values())))
         details |= describe_lost(status_of(job), lost)
     result = Result(RESYNC_SECONDS).within(refused.retry_seconds)
-    life = _decide_lifecycle(context, job, is_held=refused.is_held)
+    spec = _read_spec(context, job, is_held=refused.is_held)
+    life = _decide_lifecycle(context, job, spec) if spec else None
     await keep_home_keys(context, find_home(job), status_of(job).get("namespaceUID"))
     if life is None:
         await report(context, outbox, job, build_status(job, [*found, summarize(found)], timestamp(), details))
@@ -72,16 +73,21 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     if life.is_stopped:
         await stop(context, find_home(job), life.suspend, is_applied=False)
     found += [life.succeeded, summarize(found, life)]
+    details["activeDeadlineSeconds"] = spec.active_deadline_seconds if spec else None
     await report(context, outbox, job, build_status(job, found, timestamp(), details | life.record.to_status()))
     return result.within(life.delay)
 
 
-def _decide_lifecycle(context: Context, job: Object, *, is_held: bool) -> Lifecycle | None:
-    """The lifecycle of a refused job; None if it was never admitted. One that is held may not run, as if it were suspended."""
+def _read_spec(context: Context, job: Object, *, is_held: bool) -> NestedAppJobSpec | None:
+    """The spec by which a refused job ends; None if it cannot be read. One that is held may not run, as if it were suspended."""
     try:
         spec = NestedAppJobSpec.model_validate(job["spec"])
     except ValidationError:
         return None
-    spec = cap_deadline(spec.model_copy(update={"suspend": spec.suspend or is_held}), context.classes.of(job))
+    return cap_deadline(spec.model_copy(update={"suspend": spec.suspend or is_held}), context.classes.of(job))
+
+
+def _decide_lifecycle(context: Context, job: Object, spec: NestedAppJobSpec) -> Lifecycle | None:
+    """The lifecycle of a refused job; None if it was never admitted."""
     facts = gather_facts(context.cache, job, find_home(job), spec, now())
     return decide_lifecycle(facts, now()) if facts.record.succeeded else None

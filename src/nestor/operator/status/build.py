@@ -60,6 +60,7 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
     return life.record.to_status() | {
         "className": resolved.class_name,
         "machine": resolved.spec.machine,
+        "activeDeadlineSeconds": resolved.spec.active_deadline_seconds,
         "namespace": resolved.home.namespace,
         "appDigest": digest_snapshot(dump_snapshot(resolved.app)) if resolved.app.origin else None,
         "command": resolved.command,

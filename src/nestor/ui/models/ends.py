@@ -9,6 +9,9 @@ from nestor.cli.view import times
 from nestor.objects import Object, spec_of, status_of
 from nestor.ui.models.launch import LONGEST
 
+STOP, KEEP = "stop", "keep"
+FIELDS = {STOP: "activeDeadlineSeconds", KEEP: "ttlSecondsAfterFinished"}
+
 
 @dataclass(frozen=True)
 class Ends:
@@ -16,19 +19,26 @@ class Ends:
 
     stops: str
     deleted: str
+    is_limited: bool
+    """Whether it may only run for so long."""
+    is_endless: bool
+    """Whether nothing but its user stops it."""
     can_run_longer: bool
     can_be_kept: bool
 
 
 def find_ends(job: Object) -> Ends:
-    """By its limits, which count from its start and from its end."""
+    """By its limits, which count from its start and from its end. What its class says is in the status, once it has started."""
     spec, status = spec_of(job), status_of(job)
-    is_over = bool(status.get("completionTime"))
-    limit, ttl = spec.get("activeDeadlineSeconds"), spec.get("ttlSecondsAfterFinished")
+    is_over, start = bool(status.get("completionTime")), status.get("startTime")
+    own, ttl = spec.get("activeDeadlineSeconds"), spec.get("ttlSecondsAfterFinished")
+    limit = min(filter(None, (own, status.get("activeDeadlineSeconds"))), default=None)
     return Ends(
-        "" if is_over else _add(status.get("startTime"), limit),
+        "" if is_over else _add(start, limit),
         _add(status.get("completionTime"), ttl),
-        can_run_longer=limit is not None and not is_over,
+        is_limited=limit is not None and not is_over,
+        is_endless=bool(start) and limit is None and not is_over and not spec.get("successPolicy"),
+        can_run_longer=own is not None and not is_over,
         can_be_kept=ttl is not None,
     )
 
@@ -40,11 +50,16 @@ def _add(start: str | None, seconds: int | None) -> str:
     return (begin + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def build_extension(job: Object, field: str, seconds: int) -> Object | None:
-    """The patch that gives it so much longer; None if there is nothing to extend. It fails if somebody was faster."""
-    names = {"stop": "activeDeadlineSeconds", "keep": "ttlSecondsAfterFinished"}
-    now = spec_of(job).get(names[field]) if field in names else None
+def build_extension(job: Object, field: str, seconds: int, most: int | None = None) -> Object | None:
+    """The patch that gives it so much longer; None if there is nothing to extend. It fails if somebody was faster.
+
+    `most`: for how long its class lets it run.
+    """
+    now = spec_of(job).get(FIELDS[field]) if field in FIELDS else None
     if now is None:
         return None
+    limit = most if most is not None and field == STOP else LONGEST
+    if limit <= int(now):
+        return None
     version = {"resourceVersion": job["metadata"]["resourceVersion"]}
-    return {"metadata": version, "spec": {names[field]: min(LONGEST, int(now) + seconds)}}
+    return {"metadata": version, "spec": {FIELDS[field]: min(limit, int(now) + seconds)}}

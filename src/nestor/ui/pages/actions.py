@@ -9,8 +9,8 @@ from aiohttp import web
 from nestor.api import labels
 from nestor.cli.exits import Code, Failure
 from nestor.cli.view.facts import is_over
-from nestor.kube import Conflict, kinds
-from nestor.objects import Object
+from nestor.kube import Conflict, Forbidden, kinds
+from nestor.objects import Object, spec_of, status_of
 from nestor.ui import frame
 from nestor.ui.models import ends, launch, states
 from nestor.ui.models.states import job_path
@@ -91,26 +91,44 @@ async def extend(request: web.Request) -> web.Response:
     seconds = launch.read_seconds(str(posted.get("by", "")), str(posted.get("unit", "")))
     if seconds is None:
         raise Failure("that is no length of time", Code.USAGE)
-    await add_time(visitor, job, str(posted.get("field", "")), seconds)
-    raise _back(job, "extended")
+    is_most = await add_time(visitor, job, str(posted.get("field", "")), seconds)
+    raise _back(job, "most" if is_most else "extended")
 
 
-async def add_time(visitor: Visitor, job: Object, field: str, seconds: int) -> None:
-    """Have one of its ends so much later than it is now. A job that starts changes all the time: if it was changed meanwhile,
-    look again. Raises `Failure` if it has no such end, and `Conflict` if it never holds still.
+async def add_time(visitor: Visitor, job: Object, field: str, seconds: int) -> bool:
+    """Have one of its ends so much later than it is now, as far as its class allows; whether that is the most. A job that starts
+    changes all the time: if it was changed meanwhile, look again. Raises `Failure` if it has no such end or is at the most
+    already, and `Conflict` if it never holds still.
     """
-    meta = job["metadata"]
+    meta, most = job["metadata"], await _find_most(visitor, job) if field == ends.STOP else None
     for attempt in range(1, ATTEMPTS + 1):
-        patch = ends.build_extension(job, field, seconds)
+        patch = ends.build_extension(job, field, seconds, most)
         if patch is None:
-            raise Failure("there is nothing to extend", Code.USAGE)
+            raise Failure(
+                f"the job's class lets it run for {most} seconds at most" if most else "there is nothing to extend", Code.USAGE
+            )
         try:
             await _patch(visitor, {"metadata": meta}, patch)
-            return
         except Conflict:
             if attempt == ATTEMPTS:
                 raise
+        else:
+            break
         job = await visitor.api.get(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"])
+    return most is not None and most in patch["spec"].values()
+
+
+async def _find_most(visitor: Visitor, job: Object) -> int | None:
+    """For how long the job's class lets jobs run, in seconds. None: for ever, or the visitor may not see it."""
+    name = status_of(job).get("className")
+    if not name:
+        return None
+    try:
+        found = await visitor.api.find(kinds.NESTED_CLASS, name)
+    except Forbidden:
+        return None
+    most: int | None = spec_of(found).get("maxActiveDeadlineSeconds")
+    return most
 
 
 async def delete(request: web.Request) -> web.Response:

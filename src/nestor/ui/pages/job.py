@@ -26,7 +26,9 @@ SAID = {
     "resumed": "The job is being resumed.",
     "rerun": "All steps will run again.",
     "extended": "The job has more time now.",
-    "kept": "The job is made. Its Secret with the passwords stays when the job goes: you may not change it. Delete it by hand.",
+    "most": "The job has all the time now that its class allows.",
+    "kept": "The job is made. You lack permission to patch Secrets, so the Secret with its passwords stays when the job is "
+    "deleted: delete it yourself.",
 }
 
 
@@ -96,11 +98,11 @@ async def _try(
     try:
         (found,) = await stack.enter_async_context(visitor.hub.use(wanted, on_change=on_change))
     except Forbidden as error:
-        return None, words.tell(error)
+        return None, words.tell(error, is_shared=visitor.is_shared)
     except ApiError as error:
         if error.is_transient:
             raise
-        return None, words.tell(error)
+        return None, words.tell(error, is_shared=visitor.is_shared)
     return found, None
 
 

@@ -58,7 +58,7 @@ async def show(request: web.Request) -> web.Response:
     except Forbidden as error:
         # With the form for another namespace: few people may see all of them.
         nothing = {"rows": [], "more": 0, "namespace": namespace or ALL, "parts": {"live_rows": ""}}
-        return frame.render("jobs.html", visitor, status=403, refusal=words.tell(error), **nothing)
+        return frame.render("jobs.html", visitor, status=403, refusal=words.tell(error, is_shared=visitor.is_shared), **nothing)
 
 
 async def live(request: web.Request) -> web.StreamResponse:

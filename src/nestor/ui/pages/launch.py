@@ -13,7 +13,7 @@ from multidict import MultiDict
 
 from nestor.cli import manifests
 from nestor.kube import ApiError, kinds
-from nestor.objects import Object, owner_reference
+from nestor.objects import Object, owner_reference, spec_of
 from nestor.ui import frame, words
 from nestor.ui.models import apps, inputs, launch
 from nestor.ui.models.apps import App, Command
@@ -83,7 +83,7 @@ async def create(request: web.Request) -> web.Response:
     try:
         is_whole = await _create(visitor, app, form, read)
     except ApiError as error:
-        told = words.tell(error)
+        told = words.tell(error, is_shared=visitor.is_shared)
         return await _render(visitor, replace(sheet, told=told, status=told.status))
     raise web.HTTPSeeOther(job_path(form.namespace, form.name) + ("" if is_whole else "?said=kept"))
 
@@ -109,14 +109,34 @@ async def _create(visitor: Visitor, app: App, form: Form, read: inputs.Entered) 
     secret = await visitor.api.create(kinds.SECRET, launch.build_secret(form, read.secret))
     try:
         made = await visitor.api.create(kinds.NESTED_APP_JOB, job, strict=True)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(ApiError):
-            await visitor.api.delete(kinds.SECRET, secret["metadata"]["name"], form.namespace, uid=secret["metadata"]["uid"])
+            # An answer may be lost, of which nothing is: the job is there, and waits for its passwords.
+            made = await _find_made(visitor, job, secret)
+            if made is not None and not isinstance(error, asyncio.CancelledError):
+                return await _give(visitor, secret, made)
+            if made is None:
+                await visitor.api.delete(kinds.SECRET, secret["metadata"]["name"], form.namespace, uid=secret["metadata"]["uid"])
         raise
-    owner = owner_reference(kinds.NESTED_APP_JOB.api_version, kinds.NESTED_APP_JOB.name, form.name, made["metadata"]["uid"])
+    return await _give(visitor, secret, made)
+
+
+async def _find_made(visitor: Visitor, job: Object, secret: Object) -> Object | None:
+    """The job, if one of that name is there that reads the Secret and is no older than it. Raises `ApiError`."""
+    found = await visitor.api.find(kinds.NESTED_APP_JOB, job["metadata"]["name"], job["metadata"]["namespace"])
+    if found is None or spec_of(found).get("parametersFrom") != spec_of(job)["parametersFrom"]:
+        return None
+    first, then = (item["metadata"].get("creationTimestamp") or "" for item in (secret, found))
+    return found if first <= then else None
+
+
+async def _give(visitor: Visitor, secret: Object, job: Object) -> bool:
+    """Have the Secret go with the job. Whether that worked."""
+    meta = job["metadata"]
+    owner = owner_reference(kinds.NESTED_APP_JOB.api_version, kinds.NESTED_APP_JOB.name, meta["name"], meta["uid"])
     try:
         await visitor.api.patch(
-            kinds.SECRET, secret["metadata"]["name"], form.namespace, {"metadata": {"ownerReferences": [owner]}}
+            kinds.SECRET, secret["metadata"]["name"], meta["namespace"], {"metadata": {"ownerReferences": [owner]}}
         )
     except ApiError:
         return False

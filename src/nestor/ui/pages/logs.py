@@ -69,17 +69,17 @@ async def lines(request: web.Request) -> web.StreamResponse:
     except (Forbidden, NotFound) as error:
         if part != STEPS or not (kept := _list_kept(job, step)):
             raise
-        why = words.tell(error)
+        why = words.tell(error, is_shared=visitor.is_shared)
         return web.Response(text="\n".join([*kept, "", f"This is all that the job itself keeps. {why.message} {why.hint}\n"]))
     response = web.StreamResponse(headers={"Content-Type": "text/plain; charset=utf-8", "X-Accel-Buffering": "no"})
-    async with frame.streaming(request, response):
+    async with frame.streaming(request, response, visitor):
         try:
             if first is not None:
                 await response.write(first.encode() + b"\n")
             async for line in found:
                 await response.write(line.encode() + b"\n")
         except ApiError as error:
-            await response.write(f"\n{words.tell(error).message}\n".encode())
+            await response.write(f"\n{words.tell(error, is_shared=visitor.is_shared).message}\n".encode())
     return response
 
 

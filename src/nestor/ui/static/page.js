@@ -95,7 +95,13 @@ function follow(path) {
     source.addEventListener("gone", end);
     source.addEventListener("problem", end);
     source.addEventListener("open", () => tell(""));
-    source.addEventListener("error", () => tell("The connection is lost; what you see may be old. Is `nestor ui` still running?"));
+    source.addEventListener("error", () => {
+      if (banner.hidden || source.readyState === EventSource.CLOSED) tell(document.body.dataset.lost);
+      // Browsers ask again by themselves, except after an answer that is an error.
+      if (isOver || source.readyState !== EventSource.CLOSED) return;
+      source = null;
+      setTimeout(begin, 10000);
+    });
   };
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) return begin();

@@ -11,8 +11,9 @@ import pytest
 from nestor import names
 from nestor.api import labels
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Conflict, Kind, kinds
+from nestor.kube import Api, ApiError, Conflict, Forbidden, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.argocd import Registrar
 from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
 from nestor.operator.deletion.left import NAMED, LeftPods
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
@@ -276,3 +277,24 @@ async def test_the_namespace_of_a_job_that_is_there_is_not_swept() -> None:
     api = FakeApi(build_job())
     assert (await JobReconciler(build_context(api)).reconcile("team-a", "hello")).retry_after is not None
     assert not api.deleted
+
+
+@pytest.mark.parametrize("error", [Forbidden(403, "Forbidden", "a policy says no"), ApiError(503, "ServiceUnavailable", "later")])
+async def test_what_argo_cd_may_not_be_told_keeps_no_job_from_stopping(error: ApiError, monkeypatch: pytest.MonkeyPatch) -> None:
+    api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO) | {"status": {"argoCDNamespace": "argocd"}}
+    context = build_context(api)
+    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+
+    async def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(Registrar, "delete", fail)
+    if error.is_transient:
+        with pytest.raises(ApiError):
+            await finalizer.finalize(job)
+        return
+    for _ in range(2):
+        await finalize(finalizer, job)
+    assert (kinds.POD, "app", 10) in api.deleted
+    assert api.events == ["ArgoCDNotTold"]
+    assert "a policy says no" in api.posted[0]["message"]

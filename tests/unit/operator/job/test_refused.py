@@ -191,3 +191,26 @@ async def test_a_job_has_its_place_from_its_first_pass_on_unless_it_is_refused(y
     await reconciler.reconcile("team-a", "old")
     job = scene.api.look(kinds.NESTED_APP_JOB, "old", "team-a") or {}
     assert condition(job, conditions.ADMITTED)[1] == reason
+
+
+async def test_a_job_says_for_how_long_it_may_run_by_its_class_too_and_while_it_is_refused() -> None:
+    scene = Scene()
+    scene.set_class("Privileged", maxActiveDeadlineSeconds=3600)
+    scene.add_job()
+    reconciler = JobReconciler(scene.context)
+
+    async def read() -> int | None:
+        await reconciler.reconcile("team-a", "hello")
+        job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+        scene.change(kinds.NESTED_APP_JOB, job)
+        found: int | None = job["status"].get("activeDeadlineSeconds")
+        return found
+
+    assert await read() == 3600
+    edit(scene, activeDeadlineSeconds=60)
+    assert await read() == 60
+    edit(scene, activeDeadlineSeconds=7200)
+    assert await read() == 3600, "it is refused, and ends all the same"
+    scene.set_class("Privileged")
+    edit(scene, activeDeadlineSeconds=None)
+    assert await read() is None
