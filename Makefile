@@ -151,6 +151,11 @@ crds: $(VENV)/.ready ## Generate crds/, the chart's copy and docs/reference from
 	@$(RUN) -m nestor.api.crd crds
 	@$(RUN) -m tests.reference
 
+.PHONY: docs
+docs: $(VENV)/.ready ## Build the documentation as a site, without dead links
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet --site-dir $(NESTOR_CACHE)/docs
+	@echo "$(NESTOR_CACHE)/docs/index.html; its search needs a server: $(PYTHON) -m http.server -d $(NESTOR_CACHE)/docs"
+
 .PHONY: image
 image: $(VENV)/.ready ## Build Nestor's image from the Dockerfile
 	@$(RUN) -m devcluster.build image

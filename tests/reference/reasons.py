@@ -9,7 +9,7 @@ _HEAD = """# Conditions and reasons
 
 Conditions say how far an object is, and their reasons why. Built from `src/nestor/api/conditions.py` by
 `python -m tests.reference`.
-[`nestor doctor`](../cli.md#doctor) prints the same advice.
+[Troubleshooting](../troubleshooting.md) begins with what you see. `nestor doctor` prints the same advice.
 
 ## Conditions of a job
 

@@ -420,6 +420,16 @@ class ImagesPolicy(Model):
         "only on the nodes and in no registry then cannot be used. A change applies to new pods. Defaults to false.",
     )
 
+    pull_secret_names: Annotated[list[ObjectName], Field(max_length=8)] = Field(
+        default_factory=list,
+        description="Secrets of the operator's namespace, of type kubernetes.io/dockerconfigjson, with which images of jobs are "
+        "pulled, app images included, besides those that a job, a NestedApp or a pod names itself. So users need none for the "
+        "registries of the house. They are copied into each job's namespace, where users cannot read them, but their pods can "
+        "use every image that these Secrets give access to: `allowed` says which of them. Pods that may run at a backend do not "
+        "get them, because a backend could read them: the class names Secrets for these in `imagePullSecrets` of the backend. "
+        "Nor do NestedClusters that users create. A change applies to new pods. If not set, there are none.",
+    )
+
     @property
     def pull_policy(self) -> Literal["Always", "IfNotPresent"]:
         """For images that users name."""

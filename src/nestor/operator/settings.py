@@ -30,6 +30,8 @@ class Settings:
 
     image: str
     """Nestor's image, for the syncers and runners, and for what serves backends."""
+    runner_image: str = ""
+    """The image of runners, with the tools that steps use; empty: the same."""
     image_pull_policy: str = "IfNotPresent"
     """When the pods that serve backends pull it."""
     namespace: str = "nestor-system"
@@ -70,6 +72,11 @@ class Settings:
     log_format: str = "text"
 
     @property
+    def image_with_tools(self) -> str:
+        """The image in which steps run."""
+        return self.runner_image or self.image
+
+    @property
     def lifetimes(self) -> Lifetimes:
         """How long certificates are valid."""
         return Lifetimes(datetime.timedelta(seconds=self.access_seconds), datetime.timedelta(seconds=self.admin_seconds))
@@ -79,6 +86,7 @@ def read_settings(arguments: list[str]) -> Settings:
     """Flags win over the environment."""
     parser = argparse.ArgumentParser(prog="nestor operator", description="Reconcile NestedAppJobs and NestedClusters.")
     _add(parser, "--image", "NESTOR_IMAGE", "", "Nestor's own image, for syncers and runners (required)")
+    _add(parser, "--runner-image", "NESTOR_RUNNER_IMAGE", "", "image of runners, if --image has no tools for steps")
     _add(parser, "--image-pull-policy", "NESTOR_IMAGE_PULL_POLICY", "IfNotPresent", "when pods that serve backends pull it")
     _add(parser, "--namespace", "POD_NAMESPACE", "nestor-system", "the operator's own namespace")
     _add(parser, "--service-cidr", "NESTOR_SERVICE_CIDR", "", "the host's Service ranges, comma-separated; empty: detected")
@@ -136,6 +144,7 @@ def read_settings(arguments: list[str]) -> Settings:
         parser.error("NESTOR_KUEUE or --kueue must be true or false")
     return Settings(
         image=parsed.image,
+        runner_image=parsed.runner_image,
         image_pull_policy=parsed.image_pull_policy,
         namespace=parsed.namespace,
         service_cidrs=cidrs,

@@ -148,14 +148,14 @@ RIGHTS = (
 )  # fmt: skip
 SECRETS = (
     Attack("token-secret-kube-system", "a Secret in `kube-system` that gets an account's token", "create", kinds.SECRET, "x",
-           "kube-system", "gets a token", TOKEN_SECRET),
+           "kube-system", f"gets a token|{NO_CLUSTER}", TOKEN_SECRET),
     Attack("token-secret-home", "the same in a job's namespace", "create", kinds.SECRET, "x", HOME, "gets a token", TOKEN_SECRET),
     Attack("token-request", "a token of the API server's, for another account", "create",
            Kind("", "v1", "serviceaccounts/powerful/token", "TokenRequest"), "", STRANGER, "cannot create resource",
            {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}),
     Attack("secrets-listed", "to list Secrets", "list", kinds.SECRET, "", STRANGER, "cannot list resource"),
-    Attack("secret-changed", "to change a stranger's Secret", "patch", kinds.SECRET, "theirs", STRANGER, NOT_OURS,
-           {"metadata": {"labels": MARKED}}),
+    Attack("secret-changed", "to change a stranger's Secret", "patch", kinds.SECRET, "theirs", STRANGER,
+           f"{NOT_OURS}|{NO_CLUSTER}", {"metadata": {"labels": MARKED}}),
     Attack("secret-deleted", "to delete a stranger's Secret", "delete", kinds.SECRET, "theirs", STRANGER, NOT_OURS),
     Attack("secret-unmarked", "a Secret that is not marked as its own", "create", kinds.SECRET, "x", STRANGER, NOT_OURS,
            {"metadata": {"labels": {labels.MANAGED_BY: "Helm"}}}),

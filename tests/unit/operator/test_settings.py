@@ -34,6 +34,12 @@ def test_when_its_image_is_pulled(policy: str, capsys: pytest.CaptureFixture[str
     assert "must be one of Always, IfNotPresent, Never" in capsys.readouterr().err
 
 
+def test_runners_have_the_same_image_unless_another_one_is_named() -> None:
+    assert read_settings(["--image=x"]).image_with_tools == "x"
+    found = read_settings(["--image=x", "--runner-image=y"])
+    assert (found.image, found.image_with_tools) == ("x", "y")
+
+
 def test_lifetimes_can_be_short_for_tests() -> None:
     usual, short = read_settings(["--image", "x"]), ["--access-seconds", "60", "--admin-seconds", "30", "--server-seconds", "90"]
     assert usual.lifetimes == Lifetimes(datetime.timedelta(days=28), datetime.timedelta(days=7))

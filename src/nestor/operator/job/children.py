@@ -79,9 +79,9 @@ class ChildrenKeeper:
             nonlocal certificate_problem
             certificate_problem = await inputs.ensure_tls_secret(resolved)
 
-        async def ensure_backend_secrets() -> None:
+        async def ensure_pull_secrets() -> None:
             nonlocal missing
-            missing = await inputs.ensure_backend_secrets(resolved)
+            missing = await inputs.ensure_pull_secrets(resolved)
 
         async def ensure_policy() -> None:
             taints = read_taints(context.cache.backends)
@@ -95,7 +95,7 @@ class ChildrenKeeper:
 
         first = (
             ensure_certificate,
-            ensure_backend_secrets,
+            ensure_pull_secrets,
             ensure_object,
             lambda: context.applier.ensure(kinds.SECRET, runner_pod.build_plan_secret(home, plan)),
             lambda: inputs.ensure_templates(resolved),

@@ -66,6 +66,9 @@ class Queues:
         self._given: set[str] = set()
         self._let_in: set[str] = set()
         self._asking: dict[str, bool] = {}
+        self._asker = ""
+        """Who asks at the moment is told by the answer. If it were woken, a job that is refused for another reason, and so gives
+        the place back, would be looked at again and again."""
         self._told: dict[str, int] = {}
         """What each waiting job was last told: its position, or, as a negative number, how many more its namespace has."""
         for job in jobs:
@@ -91,7 +94,11 @@ class Queues:
         """Let the job run, if it wants to. Raises `Refused` if it has to wait, or could never run."""
         self._asking[known.uid] = True
         self._noted[known.uid] = (known.name, known.namespace)
-        self.flush()
+        self._asker = known.uid
+        try:
+            self.flush()
+        finally:
+            self._asker = ""
         if (entry := self._entries.get(known.uid)) is None:
             return
         found = self._classes[entry.class_name]
@@ -225,7 +232,8 @@ class Queues:
 
     def _tell(self, uid: str, position: int) -> None:
         self._told[uid] = position
-        self.wake(self._entries[uid].namespace, self._entries[uid].name)
+        if uid != self._asker:
+            self.wake(self._entries[uid].namespace, self._entries[uid].name)
 
 
 def _find_room_limit(policy: NestedClassSpec | None) -> int | None:

@@ -120,9 +120,10 @@ def _feed(store: Store, handler: Handler) -> Callable[..., Any]:
         store.note_contact()
         obj = event["object"]
         kept = store.trim(obj)
-        # In its place: kopf holds on to the last event of each object for some seconds.
-        obj.clear()
-        obj.update(kept)
+        # In its place: kopf holds on to the last event of each object for some seconds. What is trimmed already stays itself.
+        if kept is not obj:
+            obj.clear()
+            obj.update(kept)
         if event["type"] == "DELETED":
             store.drop(obj)
         else:

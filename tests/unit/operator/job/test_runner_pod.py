@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from nestor import names
 from nestor.api.assigned import AssignedNodes
 from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
 from nestor.kube import Forbidden, Invalid
@@ -197,6 +198,16 @@ def test_the_app_image_is_pulled_as_the_class_says() -> None:
     plan = resolved.build_plan("image:x", 0)
     (app, *_) = build_pod(resolved, "nestor:1", plan, "10.43.0.21", 1)["spec"]["volumes"]
     assert app == {"name": "app", "image": {"reference": "registry.test/hello:1", "pullPolicy": "Always"}}
+
+
+def test_the_app_image_is_pulled_with_the_classs_secrets_and_nothing_else_is() -> None:
+    policy = builders.build_policy(images={"pullSecretNames": ["house"]})
+    resolved = builders.build_resolved(policy=policy)
+    plan = resolved.build_plan("image:x", 0)
+    shared = [{"name": names.operators_pull_secret("house")}]
+    assert build_pod(resolved, "nestor:1", plan, "10.43.0.21", 1)["spec"]["imagePullSecrets"] == shared
+    without = replace(resolved, app=replace(resolved.app, image=None))
+    assert "imagePullSecrets" not in build_pod(without, "nestor:1", plan, "10.43.0.21", 1)["spec"]
 
 
 def test_its_plan_and_attempt_are_written_on_it() -> None:

@@ -77,6 +77,16 @@ def test_whatever_makes_room_wakes_the_next(change: Any) -> None:
     assert town.run("b") is None
 
 
+@pytest.mark.parametrize("queue", [{}, ONE])
+def test_a_job_that_takes_its_place_and_is_refused_for_another_reason_does_not_wake_itself(queue: Object) -> None:
+    town = Town(job("a", refused=conditions.APPDEF_INVALID), queue=queue)
+    for _ in range(3):
+        assert town.ask("a") is None
+        town.queues.give_back("a")
+        town.queues.flush()
+    assert town.woken == []
+
+
 def test_a_job_that_is_deleted_has_its_place_until_it_is_gone() -> None:
     gone = job("a", is_placed=True)
     gone["metadata"]["deletionTimestamp"] = YOUNG
