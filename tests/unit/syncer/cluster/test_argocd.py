@@ -40,7 +40,6 @@ async def test_rights_come_with_the_namespace_and_not_by_asking_again_and_again(
         await api.create(kinds.NAMESPACE, {"metadata": {"name": name}})
 
     await eventually(lambda: has_asked(1))
-    await rights.queue.idle.wait()
     await make("nobodys")
     await make("later")
     await eventually(lambda: has_asked(2))
