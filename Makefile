@@ -147,12 +147,23 @@ bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is miss
 	@$(RUN) -m benchmarks.nested $(NAMES)
 
 .PHONY: crds
-crds: $(VENV)/.ready ## Generate crds/ and the chart's copy from the models
+crds: $(VENV)/.ready ## Generate crds/, the chart's copy and docs/reference from the models
 	@$(RUN) -m nestor.api.crd crds
+	@$(RUN) -m tests.reference
+
+.PHONY: docs
+docs: $(VENV)/.ready ## Build the documentation as a site, without dead links
+	@NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet --site-dir $(NESTOR_CACHE)/docs
+	@echo "$(NESTOR_CACHE)/docs/index.html; its search needs a server: $(PYTHON) -m http.server -d $(NESTOR_CACHE)/docs"
 
 .PHONY: image
 image: $(VENV)/.ready ## Build Nestor's image from the Dockerfile
 	@$(RUN) -m devcluster.build image
+
+.PHONY: sbom
+sbom: $(VENV)/.ready ## Write what the image consists of, as CycloneDX, to FILE (sbom.cdx.json in the cache)
+	@$(RUN) -m devcluster.build.sbom > $(or $(FILE),$(NESTOR_CACHE)/sbom.cdx.json)
+	@echo $(or $(FILE),$(NESTOR_CACHE)/sbom.cdx.json)
 
 .PHONY: cluster-up
 cluster-up: $(VENV)/.ready ## Start only the embedded cluster
@@ -164,8 +175,8 @@ cluster-down: $(VENV)/.ready ## Stop the embedded cluster
 
 .PHONY: lock
 lock: $(VENV)/.ready ## Pin the dependencies of pyproject.toml again, with hashes and without index addresses
-	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml -o requirements/runtime.txt
-	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra cli --extra dev pyproject.toml -o requirements/dev.txt
+	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra otel pyproject.toml -o requirements/runtime.txt
+	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra cli --extra otel --extra dev pyproject.toml -o requirements/dev.txt
 
 # No prerequisites: the folder's name identifies its requirements, and a fresh checkout's files are newer than any cache.
 $(VENV)/.ready:

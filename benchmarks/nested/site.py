@@ -21,7 +21,7 @@ from tests.integration.syncer import world as worlds
 from tests.integration.syncer.world import World
 
 SPACE = "apps"
-_COUNT = re.compile(r'nestor_syncer_requests_total\{side="(\w+)",method="(\w+)"\} (\d+)')
+_COUNT = re.compile(r'nestor_syncer_requests_total\{code="[^"]+",method="(\w+)",side="(\w+)"\} (\d+)')
 
 
 class Site:
@@ -50,7 +50,7 @@ class Site:
         async with aiohttp.ClientSession() as session, session.get(url) as answer:
             text = await answer.text()
         found: Counter[str] = Counter()
-        for side, method, number in _COUNT.findall(text):
+        for method, side, number in _COUNT.findall(text):
             found[side] += int(number) if method != "WATCH" else 0
         return found
 

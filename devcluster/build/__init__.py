@@ -48,6 +48,7 @@ def ensure_images(progress: Progress) -> list[tuple[str, Path]]:
     at = cache.default()
     with at.lock("images"):
         images = _ensure_assembled(at, progress)
+        images.append(dockerfiles.ensure_core(at, progress))
         images.append(dockerfiles.ensure_nestor(at, progress))
         images.append(dockerfiles.ensure_python(at, progress))
         images += dockerfiles.ensure_examples(at, progress)

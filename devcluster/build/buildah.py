@@ -40,11 +40,21 @@ class Buildah:
         if not self.has(image.reference):
             self._run("tag", "tag", digest.splitlines()[0], image.reference)
 
-    def build(self, context: Path, name: str, *, arguments: Mapping[str, str] | None = None, volumes: Sequence[str] = ()) -> None:
-        """Build the context's Dockerfile. `chroot` isolation needs nothing of the machine: no runtime, no cgroups."""
+    def build(
+        self,
+        context: Path,
+        name: str,
+        *,
+        arguments: Mapping[str, str] | None = None,
+        volumes: Sequence[str] = (),
+        target: str = "",
+    ) -> None:
+        """Build the context's Dockerfile, or one of its stages. `chroot` isolation needs neither a runtime nor cgroups."""
         given = [f"--build-arg={key}={value}" for key, value in (arguments or {}).items()]
         mounted = [f"--volume={volume}" for volume in volumes]
         options = ["--isolation=chroot", "--layers", "--format=oci", "--pull=false", *given, *mounted, f"--tag={name}"]
+        if target:
+            options.append(f"--target={target}")
         self._run(f"build-{context.name}", "build", *options, str(context))
 
     def save(self, name: str, reference: str, archive: Path) -> None:

@@ -9,6 +9,7 @@ ARGO_CD = "github.com/argoproj/argo-cd/v3"
 CONTAINERD = "github.com/containerd/containerd/v2"
 DISTRIBUTION = "github.com/distribution/distribution/v3"
 HELM = "helm.sh/helm/v4"
+HELM_3 = "helm.sh/helm/v3"
 KINE = "github.com/k3s-io/kine"
 LOCAL_PATH = "github.com/rancher/local-path-provisioner"
 KUBERNETES = "k8s.io/kubernetes"
@@ -81,6 +82,11 @@ COMPONENTS = (
         disk_gigabytes=1.4,
     ),
     Component("localpath", "localpath", {"local-path-provisioner": LOCAL_PATH}, (), disk_gigabytes=0.3),
+    # For the tests of the chart alone: helm 3 is still what many have.
+    Component(
+        "helm3", "helm3", {"helm3": f"{HELM_3}/cmd/helm"}, (), HELM_3, {f"{HELM_3}/internal/version.version": "{version}"},
+        disk_gigabytes=1.0,
+    ),
     # For the end-to-end tests alone.
     Component("deviceplugin", "deviceplugin", {"device-plugin": "."}, tests=(".",), disk_gigabytes=0.2),
     Component(

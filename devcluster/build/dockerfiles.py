@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from devcluster.build import base, gobuild, keys, machine, wheels
@@ -34,26 +35,38 @@ def list_sources() -> list[tuple[str, Path]]:
 
 
 def ensure_nestor(cache: Cache, progress: Progress) -> tuple[str, Path]:
-    """Reference and archive of the Nestor image; an unchanged tree costs nothing."""
-    reference = nestor_reference()
+    """Reference and archive of the Nestor image with all tools; an unchanged tree costs nothing."""
+    return _ensure_nestor(cache, progress, nestor_reference(), base.PACKAGES, "")
+
+
+def ensure_core(cache: Cache, progress: Progress) -> tuple[str, Path]:
+    """The same without the tools that only steps use."""
+    repository, _, tag = nestor_reference().rpartition(":")
+    return _ensure_nestor(cache, progress, f"{repository}-core:{tag}", base.CORE, "core")
+
+
+def _ensure_nestor(cache: Cache, progress: Progress, reference: str, packages: Sequence[str], target: str) -> tuple[str, Path]:
+    """`packages`: of the base. `target`: the stage of the Dockerfile, if it is not the last one."""
     tools = [gobuild.folder(cache, component).name for component in COMPONENTS if component.name in ("kube", "helm")]
     inputs = keys.files_below(REPOSITORY, *NESTOR_SOURCES)
-    archive = cache.images / f"nestor-{keys.file_key(REPOSITORY, inputs, reference, *tools, *base.PACKAGES, *base.LEFT_OUT)}.tar"
+    name = reference.rpartition("/")[2].partition(":")[0]
+    archive = cache.images / f"{name}-{keys.file_key(REPOSITORY, inputs, reference, *tools, *packages, *base.LEFT_OUT)}.tar"
     if not archive.exists():
         buildah = Buildah(cache)
         machine.check_disk(base.DISK_GIGABYTES, "to build the Nestor image", cache.root)
-        local_base = base.ensure_base(cache, buildah, progress)
+        local_base = base.ensure_base(cache, buildah, progress, packages)
         local_tools = base.ensure_tools_image(cache, buildah, progress)
-        packages = wheels.ensure_wheels(cache, progress)
-        with progress.stage("Build the Nestor image"):
+        wheelhouse = wheels.ensure_wheels(cache, progress)
+        with progress.stage(f"Build the image {name}"):
             arguments = {
                 "BASE": local_base,
                 "KUBECTL_IMAGE": local_tools,
                 "HELM_IMAGE": local_tools,
                 "PIP_OPTIONS": "--no-index --find-links=/wheels",
             }
-            buildah.build(REPOSITORY, "localhost/nestor", arguments=arguments, volumes=[f"{packages}:/wheels:ro"])
-            buildah.save("localhost/nestor", reference, archive)
+            local = f"localhost/{name}"
+            buildah.build(REPOSITORY, local, arguments=arguments, volumes=[f"{wheelhouse}:/wheels:ro"], target=target)
+            buildah.save(local, reference, archive)
     return reference, archive
 
 

@@ -6,7 +6,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from devcluster.build import commands, components, keys, machine
@@ -79,14 +79,25 @@ def _build(cache: Cache, component: Component) -> None:
     _forget_old(cache, component)
 
 
-def _go_build(cache: Cache, component: Component, package: str, output: Path) -> None:
+def build_program(cache: Cache, component: Component, program: str, output: Path, machine: str) -> None:
+    """Build one program for another processor; it appears when it is whole. Only what has no C can be built so."""
+    if component.cgo:
+        raise commands.BuildError(f"{program} has parts in C, which are built for this machine alone")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    fresh = output.with_name(f".{output.name}.new")
+    _go_build(cache, component, component.programs[program], fresh, {"GOARCH": machine})
+    fresh.replace(output)
+
+
+def _go_build(cache: Cache, component: Component, package: str, output: Path, more: Mapping[str, str] | None = None) -> None:
     verb = ["test", "-c", "-vet=off"] if output.suffix == ".test" else ["build"]
     patience = ["nice", "-n", str(component.niceness)] if component.niceness else []
     command = [
         *patience, "go", *verb, "-mod=readonly", "-trimpath", "-buildvcs=false", "-tags", component.tags,
         "-ldflags", components.linker_flags(component, _go_mod(component)), "-o", str(output), package,
     ]  # fmt: skip
-    commands.run(command, cache.log / f"go-{output.name}.log", cwd=MODULES / component.module, env=_env(component))
+    env = _env(component) | dict(more or {})
+    commands.run(command, cache.log / f"go-{output.name.strip('.')}.log", cwd=MODULES / component.module, env=env)
 
 
 def _env(component: Component) -> dict[str, str]:

@@ -28,6 +28,8 @@ def build_values(kind: str, info: ClusterInfo, image: str, digest: str | None = 
     if kind == "embedded":
         # Tests and conformance have classes whose jobs may have privileged pods.
         operator["allowPrivileged"] = True
+        # Steps alone use tools.
+        values["image"] |= {"repository": f"{repository}-core", "runner": image}
         # Its Ingress controller runs on the machine, beside the cluster.
         link = f"{settings.MACHINE_IP.rpartition('.')[0]}.0/{settings.LINK_PREFIX}"
         expose["from"] = [{"ipBlock": {"cidr": link}}]

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from nestor.process.later import later
+
 PROCESSES = ("operator", "syncer", "vnode", "runner", "reader", "probe", "portal")
 """What Nestor's own pods run; users have no use for these."""
 NEW_OBJECTS = 10_000
@@ -22,6 +24,12 @@ parsed: with Python's 700, half a million empty lists take ten times as long, an
 _AUTHORITIES = "SSL_CERT_FILE"
 """What tells OpenSSL which file has the authorities that the machine trusts."""
 _NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
+_LATER = (
+    *("cryptography.exceptions", "cryptography.x509", "cryptography.hazmat.primitives.hashes"),
+    *("cryptography.hazmat.primitives.serialization", "cryptography.hazmat.primitives.asymmetric.ec"),
+    *("h11", "idna", "iso8601", "locale", "yaml"),
+)
+"""What a process needs when it makes certificates, or serves a kubelet's requests, or never: kopf and yarl import the others."""
 
 
 def main() -> None:
@@ -57,13 +65,15 @@ def starting() -> Iterator[None]:
     """For the imports of a process: without garbage collections, of which none would find anything, and without the 150
     authorities that aiohttp reads for a default which nobody here uses. Every connection says itself whom it trusts; one that
     forgets to trusts nobody. Nor does Pydantic ever look for plugins, for which it would read what each package says of itself.
+    Some libraries are read when they are used.
     """
     os.environ.setdefault(_NO_PLUGINS, "__all__")
     found = os.environ.get(_AUTHORITIES)
     os.environ[_AUTHORITIES] = os.devnull
     gc.disable()
     try:
-        yield
+        with later(_LATER):
+            yield
     finally:
         gc.enable()
         gc.freeze()

@@ -137,8 +137,8 @@ def remote_input(name: str, uid: str) -> str:
     return join_limited([name], "x-" + digest("input", uid, name, length=12))
 
 
-def backend_pull_secret(name: str) -> str:
-    """The copy in a job's namespace of a Secret with which images are pulled at backends."""
+def operators_pull_secret(name: str) -> str:
+    """The copy in a job's namespace of a Secret of the operator's with which images are pulled."""
     return join_limited(["pull", name], digest(name), limit=CHILD_LIMIT)
 
 

@@ -22,6 +22,7 @@ from devcluster.build import argocd as builds
 from devcluster.build import cache, references, registry
 from devcluster.cluster import embedded, paths, settings
 from devcluster.progress import Console
+from nestor.api import labels
 from nestor.kube import Api, Kind, kinds
 from nestor.objects import Object, status_of
 from tests.argocd_lua import FILE as CUSTOMIZATIONS
@@ -59,14 +60,6 @@ class ArgoCD:
             status = status_of(found)
             seen = {key: (status.get(key) or {}).get("status") for key in ("health", "sync")}
             return all(seen[key] == wanted for key, wanted in (("health", health), ("sync", sync)) if wanted)
-
-        return await self._wait(name, is_so, limit)
-
-    async def until_resource(self, name: str, kind: str, is_met: Callable[[Object], bool], *, limit: float = LIMIT) -> Object:
-        """Await an Application one of whose resources is as it should be."""
-
-        def is_so(found: Object | None) -> bool:
-            return any(item["kind"] == kind and is_met(item) for item in status_of(found).get("resources") or ())
 
         return await self._wait(name, is_so, limit)
 
@@ -141,7 +134,7 @@ def read_manifest() -> list[Object]:
 
 
 async def _install(api: Api, cluster: Cluster) -> None:
-    meta = {"name": NAMESPACE}
+    meta = {"name": NAMESPACE, "labels": {labels.ARGOCD_CLUSTERS: "allowed"}}
     await api.apply(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
     text = yaml.safe_dump_all(read_manifest())
     await kubectl(

@@ -86,6 +86,7 @@ class Repository:
             {
                 "number": number,
                 "title": branch,
+                "user": {"login": "jane"},
                 "state": "open",
                 "head": head,
                 "base": base,

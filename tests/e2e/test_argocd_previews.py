@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import yaml
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
-from nestor.objects import Object
+from nestor.objects import Object, status_of
 from tests.e2e.argocd import APPLICATION, APPLICATION_SET, NAMESPACE, ArgoCD
-from tests.e2e.conftest import ROOT, Web
+from tests.e2e.conftest import ROOT, Web, kubectl
 from tests.e2e.gitserver import Repository
 from tests.waiting import eventually, job_with, wait_for, wait_for_none
 
@@ -36,8 +38,14 @@ def build_set(repository: Repository, namespace: str) -> Object:
     return {"metadata": {"name": namespace, "namespace": NAMESPACE}, "spec": found["spec"]}
 
 
+def is_up_to_date(found: Object | None) -> bool:
+    """Whether Argo CD has made the set's Applications."""
+    told = {item["type"]: item["status"] for item in status_of(found).get("conditions") or ()}
+    return told.get("ResourcesUpToDate") == "True"
+
+
 async def test_each_open_pull_request_has_a_preview_that_follows_it(
-    api: Api, argocd: ArgoCD, repository: Repository, namespace: str, web: Web
+    api: Api, argocd: ArgoCD, repository: Repository, namespace: str, web: Web, kubeconfig: Path
 ) -> None:
     await repository.commit(CHART)
     first = await repository.commit({"news.txt": "one"}, "feature")
@@ -45,6 +53,7 @@ async def test_each_open_pull_request_has_a_preview_that_follows_it(
     repository.open_pull(13, "other", first)
     await api.apply(APPLICATION_SET, build_set(repository, namespace))
     try:
+        await wait_for(api, APPLICATION_SET, namespace, NAMESPACE, is_up_to_date)
         await argocd.until("preview-12", health="Healthy", sync="Synced")
         job = await job_with(api, "pr-12", namespace, conditions.READY, "True")
         assert f"Preview of commit {first[:7]}" in await web.page(job["status"]["url"])
@@ -64,5 +73,7 @@ async def test_each_open_pull_request_has_a_preview_that_follows_it(
         assert await api.find(kinds.NESTED_APP_JOB, "pr-12", namespace) is None
         await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
     finally:
+        # What it has to say is shown if the test fails.
+        print(await kubectl(kubeconfig, "-n", NAMESPACE, "logs", "deployment/argocd-applicationset-controller", "--tail=50"))
         await api.delete(APPLICATION_SET, namespace, NAMESPACE)
         await wait_for(api, APPLICATION, "preview-12", NAMESPACE, lambda found: found is None, limit=90)

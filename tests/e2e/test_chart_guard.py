@@ -38,7 +38,7 @@ type: kubernetes.io/service-account-token
 """
 
 
-async def test_a_stolen_token_of_the_operator_takes_nobody_further(kubeconfig: Path, tmp_path: Path) -> None:
+async def test_a_stolen_token_of_the_operator_takes_nobody_further(kubeconfig: Path, namespace: str, tmp_path: Path) -> None:
     content = yaml.safe_load(await asyncio.to_thread(kubeconfig.read_text))
     token = (await kubectl(kubeconfig, "-n", SYSTEM, "create", "token", "nestor", "--duration=10m")).strip()
     content["users"] = [{"name": content["contexts"][0]["context"]["user"], "user": {"token": token}}]
@@ -49,7 +49,7 @@ async def test_a_stolen_token_of_the_operator_takes_nobody_further(kubeconfig: P
         (("create", "-f", "-"), PRIVILEGED, "may not write this in namespaces"),
         (("create", "-f", "-"), TOKEN, "no Secret that gets a token"),
         (("create", "clusterrolebinding", "thief", *admin), None, "attempting to grant RBAC|may bind"),
-        (("delete", "namespace", "kube-public", "--wait=false"), None, "namespaces of jobs only"),
+        (("delete", "namespace", namespace, "--wait=false"), None, "namespaces of jobs only"),
         (("label", "namespace", "kube-system", "nestor.dev/job-uid=1"), None, "namespaces of jobs only"),
         (("-n", "kube-system", "get", "secrets"), None, "cannot list resource"),
     ):

@@ -161,7 +161,7 @@ async def test_the_first_services_of_a_job_have_addresses_that_are_free_on_both_
     read = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8081/metrics').read().decode())"
     pod = ("-n", inside.home, "services-k3s-0", "-c", "syncer")
     lines = (await kubectl(kubeconfig, "exec", *pod, "--", "python3", "-c", read)).splitlines()
-    counters = {name: int(number) for name, _, number in (line.partition(" ") for line in lines) if "_service" in name}
+    counters = {name: float(number) for name, _, number in (line.partition(" ") for line in lines) if "_service" in name}
     print(counters)
     assert counters["nestor_syncer_services_recreated_total"] == 0
     assert counters["nestor_syncer_service_addresses_reserved_total"] > 0

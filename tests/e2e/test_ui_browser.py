@@ -15,7 +15,7 @@ import uuid
 from collections.abc import AsyncIterator
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Page, expect
 
 from nestor.kube import Api, kinds
 from tests import children
@@ -111,16 +111,22 @@ async def test_a_job_from_the_catalogue_to_its_end(api: Api, namespace: str, clu
         await expect(page.get_by_role("log")).to_contain_text("eady to accept connections")
         await page.go_back()
 
-        await page.get_by_role("button", name="Suspend").click()
-        await expect(page.locator("#live_head")).to_contain_text("Suspended", timeout=READY_MILLISECONDS)
-        await page.get_by_role("button", name="Resume").click()
-        await page.get_by_role("button", name="Add").click()
+        await _suspend_resume_extend(page)
         await wait_for(api, kinds.NESTED_APP_JOB, "shop", namespace, lambda found: runs_for(found, 9 * 3600))
         await page.get_by_role("link", name="Delete…").click()
         await take(page, "delete")
         await page.get_by_role("button", name="Delete it").click()
         await expect(page.get_by_text("There are no jobs here")).to_be_visible(timeout=READY_MILLISECONDS)
         assert await api.find(kinds.NESTED_APP_JOB, "shop", namespace) is None
+
+
+async def _suspend_resume_extend(page: Page) -> None:
+    await page.get_by_role("button", name="Suspend").click()
+    await expect(page.locator("#live_head")).to_contain_text("Suspended", timeout=READY_MILLISECONDS)
+    await page.get_by_role("button", name="Resume").click()
+    await expect(page.get_by_text("The job is being resumed.")).to_be_visible()
+    await page.get_by_role("button", name="Add").click()
+    await expect(page.get_by_text("The job has more time now.")).to_be_visible()
 
 
 def runs_for(found: Object | None, seconds: int) -> bool:

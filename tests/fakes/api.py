@@ -8,6 +8,7 @@ import copy
 import json
 import re
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Self
 
@@ -32,6 +33,7 @@ class MemoryApi:
         self.refusal: Callable[[str, Object], ApiError | None] = lambda _, __: None
         self._kinds: dict[str, Kind] = {**_KINDS, **{kind.plural: kind for kind in known}}
         self.git_version = "v1.36.3"
+        self.requests: Counter[tuple[str, str]] = Counter()
         self._version = 0
         self._watches: builtins.list[_Watch] = []
         self._statuses: dict[Key, Object] = {}
@@ -137,6 +139,11 @@ class MemoryApi:
     ) -> builtins.list[Object]:
         """See `Api.list_trimmed`."""
         return [trim(item) for item in await self.list(kind, namespace, labels=labels, fields=fields)]
+
+    async def try_create(self, kind: Kind, body: Object) -> None:
+        """See `Api.try_create`."""
+        self._note("POST", kind, body["metadata"].get("namespace"), f"{body['metadata']['name']}?dryRun=All", body)
+        self._check("POST", body)
 
     async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
         """See `Api.create`. A pod that is evicted is gone."""

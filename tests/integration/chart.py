@@ -28,11 +28,13 @@ async def install_roles(api: Api, *arguments: str) -> None:
 
 
 async def install_syncer_roles(api: Api) -> None:
-    """Those of the syncer alone, without bindings: users of the same control plane have no rights but those of their tests."""
-    found = [item for item in await render() if item["kind"] == "ClusterRole" and "syncer" in item["metadata"]["name"]]
-    assert len(found) == 2
-    for role in found:
-        await api.apply(kinds.CLUSTER_ROLE, role)
+    """Those of the syncer alone, and what it is held to. No bindings of roles: each test gives its users what they need."""
+    documents = await render()
+    for kind, count in ((kinds.CLUSTER_ROLE, 2), (POLICY, 5), (POLICY_BINDING, 5)):
+        found = [item for item in documents if item["kind"] == kind.name and "nestor-syncer" in item["metadata"]["name"]]
+        assert len(found) == count, kind.name
+        for item in found:
+            await api.apply(kind, item)
 
 
 async def render(*arguments: str) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import pytest
 import yaml
 
@@ -41,6 +42,18 @@ def test_the_chart_takes_every_field_of_a_class_and_no_others() -> None:
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     assert values["properties"].pop("create") == {"type": "boolean"}
     assert sorted(find_differences(values, spec, "defaultClass")) == []
+
+
+@pytest.mark.parametrize(("name", "is_taken"), [("cpu", True), ("ephemeral-storage", True), ("nvidia.com/gpu", False)])
+def test_the_chart_limits_no_extended_resource_for_each_container(name: str, is_taken: bool) -> None:
+    schema = json.loads((ROOT / "charts/nestor/values.schema.json").read_text())
+    given = {"defaultClass": {"namespace": {"maxResources": {name: 1}}}}
+    faults = [error.message for error in jsonschema_rs.iter_errors(schema, given) if name in error.message]
+    assert (not faults) is is_taken
+    crd = yaml.safe_load((ROOT / "crds/nestedclasses.yaml").read_text())
+    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    (found,) = spec["namespace"]["properties"]["maxResources"]["x-kubernetes-validations"]
+    assert (f"'{name}'" in found["rule"]) is is_taken
 
 
 def test_the_chart_has_the_version_of_the_package() -> None:
@@ -80,6 +93,14 @@ def test_artifact_hub_is_told_of_the_resources_as_they_are() -> None:
     head, _, content = chart["icon"].partition(",")
     assert head == "data:image/svg+xml;base64"
     assert base64.b64decode(content) == (ROOT / "charts/nestor/icon.svg").read_bytes()
+
+
+def test_commands_of_its_readme_are_those_of_the_pages_that_say_more() -> None:
+    pages = " ".join("".join((ROOT / page).read_text() for page in ("README.md", "docs/upgrade.md")).replace("\\\n", " ").split())
+    blocks = re.findall(r"^```\n(.*?)^```$", (ROOT / "charts/nestor/README.md").read_text(), re.MULTILINE | re.DOTALL)
+    commands = [" ".join(line.split()) for block in blocks for line in block.replace("\\\n", " ").splitlines()]
+    assert len(commands) == 6
+    assert [command for command in commands if command not in pages] == []
 
 
 def test_only_a_backends_own_process_reports_about_it() -> None:

@@ -22,6 +22,9 @@ CLUSTER = f"{GROUP}/cluster"
 CLASS = f"{GROUP}/class"
 """On the Secret by which Argo CD knows a job's cluster: name of the job's NestedClass."""
 
+ARGOCD_CLUSTERS = f"{GROUP}/argocd-clusters"
+"""Label of the namespace of an Argo CD, `allowed`: the operator may make clusters of jobs known there. Its owner sets it."""
+
 COMPONENT = f"{GROUP}/component"
 """Role of a pod: `server`, `runner`, `reader`, `app` or `vnode`."""
 

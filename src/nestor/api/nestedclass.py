@@ -158,6 +158,10 @@ class Peer(Model):
     ip_block: IpBlock | None = Field(None, description="Address range, for an Ingress controller on the host network.")
 
 
+LIMITED = ("cpu", "memory", "ephemeral-storage")
+"""What a class may limit for each container."""
+
+
 class NamespacePolicy(Model):
     """The namespace that each job gets in the host cluster."""
 
@@ -203,7 +207,12 @@ class NamespacePolicy(Model):
         description="The most that a container may have, by resource name (LimitRange): `cpu`, `memory`, `ephemeral-storage`. A "
         "container that sets no limit has this one, unless `defaultResources` has a lower one; one that sets a higher limit is "
         "refused, with an event on its pod. The limit is never below those of the nested cluster's own containers, by default 2 "
-        "CPUs and 2Gi of memory. A change applies to new pods. If not set, there is no limit.",
+        "CPUs and 2Gi of memory. A change applies to new pods. If not set, there is no limit. Extended resources are limited by "
+        "`quota`.",
+        json_schema_extra=rules(
+            # API servers make the most that a container may have its default as well, and every container would get a GPU.
+            rule(f"self.all(name, name in {list(LIMITED)})", f"must be limits of {', '.join(LIMITED)}")
+        ),
     )
 
 
@@ -409,6 +418,16 @@ class ImagesPolicy(Model):
         "pulled with credentials of their own. Set it where tenants have private images and nodes run a kubelet older than 1.35, "
         "or one without `KubeletEnsureSecretPulledImages`: since 1.35, kubelets make sure of it by themselves. Images that are "
         "only on the nodes and in no registry then cannot be used. A change applies to new pods. Defaults to false.",
+    )
+
+    pull_secret_names: Annotated[list[ObjectName], Field(max_length=8)] = Field(
+        default_factory=list,
+        description="Secrets of the operator's namespace, of type kubernetes.io/dockerconfigjson, with which images of jobs are "
+        "pulled, app images included, besides those that a job, a NestedApp or a pod names itself. So users need none for the "
+        "registries of the house. They are copied into each job's namespace, where users cannot read them, but their pods can "
+        "use every image that these Secrets give access to: `allowed` says which of them. Pods that may run at a backend do not "
+        "get them, because a backend could read them: the class names Secrets for these in `imagePullSecrets` of the backend. "
+        "Nor do NestedClusters that users create. A change applies to new pods. If not set, there are none.",
     )
 
     @property

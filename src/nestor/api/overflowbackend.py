@@ -238,7 +238,8 @@ class NodeTemplate(Model):
         description="Taints of the nodes, so that only pods run there that tolerate them. Defaults to "
         "`virtual-kubelet.io/provider=<backend>`, with the effects `NoSchedule` and `PreferNoSchedule`; because of the "
         "second, pods that may run there use the host cluster's own nodes first. An empty list lets any pod run there, except "
-        "those of DaemonSets: whatever the taints are, they stay Pending there.",
+        "those of DaemonSets: whatever the taints are, they stay Pending there. Nodes without a taint that is `NoSchedule` or "
+        "`NoExecute` need `operator.allowOpenNodes: true` in the values of Nestor's chart.",
     )
     pods: int = Field(
         1000,

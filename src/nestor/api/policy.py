@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, ValidationError
 
 from nestor.api.argocd import ArgoCDAccess
-from nestor.api.base import ImagePrefix, LabelPattern, Model, Quantity
+from nestor.api.base import ImagePrefix, LabelPattern, Model, ObjectName, Quantity
 from nestor.api.devices import Devices
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
@@ -60,6 +60,11 @@ class Policy(Model):
         None,
         description="Registries, or registries with a path, of the images that pods may use, from the class's `images.allowed`. "
         "If absent, all: most classes have no such list. A cluster whose class is gone keeps the list that it had.",
+    )
+    image_pull_secrets: Annotated[list[ObjectName], Field(max_length=8)] | None = Field(
+        None,
+        description="Secrets of the operator's namespace whose copies pods pull images with that cannot run at a backend, from "
+        "the class's `images.pullSecretNames`.",
     )
     ephemeral_storage_limit: Quantity | None = Field(
         None,

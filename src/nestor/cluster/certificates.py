@@ -12,11 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
-from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography import exceptions, x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 AUTHORITY_LIFETIME = datetime.timedelta(days=3650)
 _BACKDATE = datetime.timedelta(hours=1)
@@ -61,7 +59,7 @@ def new_key() -> bytes:
 def new_authority(name: str, now: datetime.datetime) -> Pair:
     """A self-signed authority that may only sign leaves."""
     key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    subject = x509.Name([x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, name)])
     builder = (
         _builder(subject, subject, key, now, AUTHORITY_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
@@ -81,10 +79,10 @@ def new_leaf(
 ) -> Pair:
     """A leaf certificate: for a server if it has `hosts` (DNS names or addresses), otherwise for a client."""
     key = ec.generate_private_key(ec.SECP256R1())
-    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)] if organization else []
-    subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
+    attributes = [x509.NameAttribute(x509.oid.NameOID.ORGANIZATION_NAME, organization)] if organization else []
+    subject = x509.Name([*attributes, x509.NameAttribute(x509.oid.NameOID.COMMON_NAME, common_name)])
     names = [_general_name(host) for host in hosts]
-    purpose = ExtendedKeyUsageOID.SERVER_AUTH if names else ExtendedKeyUsageOID.CLIENT_AUTH
+    purpose = x509.oid.ExtendedKeyUsageOID.SERVER_AUTH if names else x509.oid.ExtendedKeyUsageOID.CLIENT_AUTH
     builder = (
         _builder(subject, authority.x509.subject, key, now, lifetime)
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
@@ -106,7 +104,7 @@ def is_issued_by(leaf: Pair, authority: Pair, now: datetime.datetime) -> bool:
     """Whether the authority signed this leaf, its key fits, and it has not expired. Raises `ValueError` if it is none."""
     try:
         leaf.x509.verify_directly_issued_by(authority.x509)
-    except InvalidSignature:
+    except exceptions.InvalidSignature:
         return False
     return leaf.x509.public_key() == leaf.private_key.public_key() and now < leaf.x509.not_valid_after_utc
 

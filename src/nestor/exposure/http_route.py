@@ -7,13 +7,19 @@ from nestor.api import conditions
 from nestor.api.appdef import Target
 from nestor.api.nestedclass import ExposePolicy, GatewayRef
 from nestor.objects import Object, spec_of, status_of
+from nestor.times import seconds_since
+
+PATIENCE_SECONDS = 60.0
+"""How long a Gateway may say nothing of a route before somebody should look at it."""
 
 
 def build_http_route(
     name: str, namespace: str, labels: dict[str, str], host: str, target: Target, policy: ExposePolicy
 ) -> Object:
-    """The HTTPRoute: all paths lead to the Service. The policy's annotations are the target's own by now, and it has a "
-    "Gateway."""
+    """The HTTPRoute: all paths lead to the Service. The policy's annotations are the target's own by now.
+
+    Raises `ValueError` if the policy has no Gateway.
+    """
     gateway = policy.gateway
     if gateway is None:
         raise ValueError("the class has no Gateway")
@@ -49,4 +55,14 @@ def judge_http_route(route: Object, gateway: GatewayRef) -> tuple[str, str] | No
     host = next(iter(spec_of(route).get("hostnames") or ()), "")
     if refusals:
         return conditions.GATEWAY_REFUSED, f"{known} does not accept the HTTPRoute for host '{host}': {refusals[0]}"
+    since = read_written(route)
+    if since and seconds_since(since) > PATIENCE_SECONDS:
+        return conditions.GATEWAY_SILENT, f"{known} has said nothing of the HTTPRoute for host '{host}' since {since}"
     return conditions.GATEWAY_PENDING, f"{known} has not accepted the HTTPRoute for host '{host}' yet"
+
+
+def read_written(route: Object) -> str:
+    """When a route last changed, apart from its status; empty if nothing says so."""
+    meta = route["metadata"]
+    fields = [item for item in meta.get("managedFields") or () if not item.get("subresource") and item.get("time")]
+    return max((str(item["time"]) for item in fields), default=str(meta.get("creationTimestamp", "")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
@@ -56,6 +57,9 @@ class WorkQueue(Generic[K]):
     exponential back-off and jitter, from `first_delay` to `max_delay` seconds; a success resets its back-off. When `work` returns
     a number, or raises `RetryLater`, the key is worked on again after so many seconds. Keys of different `lane_of` take turns.
     `begin` is awaited before the first key is worked on. `idle` is set while nothing waits, runs or is due later.
+
+    The lag of a key is the time from when it was added, to be worked on now, until `work` has not failed. What `work` then waits
+    for, to be called again, is no lag.
     """
 
     def __init__(
@@ -81,6 +85,11 @@ class WorkQueue(Generic[K]):
         self._again: set[K] = set()
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._failures: dict[K, int] = {}
+        self._since: dict[K, float] = {}
+        self.done, self.lag = 0, 0.0
+        """How many keys were worked off, and the sum of their lags in seconds."""
+        self.failed, self.postponed = 0, 0
+        """How often `work` has failed, and raised `RetryLater`."""
         self.idle = asyncio.Event()
         self.idle.set()
 
@@ -98,10 +107,16 @@ class WorkQueue(Generic[K]):
             return
         if timer is not None:
             self._timers.pop(key).cancel()
+        self._since.setdefault(key, time.monotonic())
         self._enqueue(key)
 
     def __len__(self) -> int:
         return len(self._waiting) + len(self._running)
+
+    @property
+    def oldest(self) -> float:
+        """The longest lag of the keys that are not worked off yet, in seconds."""
+        return time.monotonic() - min(self._since.values()) if self._since else 0.0
 
     def _due(self, key: K) -> None:
         self._timers.pop(key, None)
@@ -133,21 +148,31 @@ class WorkQueue(Generic[K]):
             self._running.add(key)
             try:
                 delay = await self._work(key)
-                self._failures.pop(key, None)
+                self._settle(key)
                 if delay is not None:
                     self.add(key, delay)
             except RetryLater as later:
-                self._failures.pop(key, None)
+                self.postponed += 1
+                self._settle(key)
                 self.add(key, later.delay)
             except Exception as error:
+                self.failed += 1
                 self.add(key, self._backoff(key, error))
             finally:
                 self._running.discard(key)
                 if key in self._again:
                     self._again.discard(key)
+                    self._since.setdefault(key, time.monotonic())
                     self._enqueue(key)
                 if not (self._waiting or self._running or self._timers):
                     self.idle.set()
+
+    def _settle(self, key: K) -> None:
+        self._failures.pop(key, None)
+        since = self._since.pop(key, None)
+        if since is not None:  # otherwise it was just due again
+            self.done += 1
+            self.lag += time.monotonic() - since
 
     def _backoff(self, key: K, error: Exception) -> float:
         count = self._failures[key] = self._failures.get(key, 0) + 1

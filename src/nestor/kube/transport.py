@@ -21,6 +21,8 @@ from nestor.kube.connection import Connection
 from nestor.kube.pages import Parse
 
 JSON = "application/json"
+UNANSWERED = "<error>"
+"""The code of a request that no server has answered, as client-go has it in its metrics."""
 STREAM_LIMIT = 1024
 """Streams that one client may have open."""
 _CALLS = 200
@@ -42,8 +44,8 @@ class Transport:
         self._connect()
         self._open_streams = 0
         self._timeout = timeout
-        self.requests: Counter[str] = Counter()
-        """So many were sent, by method; `WATCH` for watches."""
+        self.requests: Counter[tuple[str, str]] = Counter()
+        """So many have ended, or, of watches, begun: by method, which is `WATCH` for watches, and by the answer's status."""
         self._answer_bytes: int | None = None
         self._has_metadata_only = False
         self.fence: Callable[[], float] | None = None
@@ -163,7 +165,6 @@ class Transport:
         self, pool: aiohttp.ClientSession, method: str, target: str, body: Any, content_type: str, seconds: float
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         what = f"{method} {target.partition('?')[0]}"
-        self.requests["WATCH" if "watch=true" in target else method] += 1
         accept = _find_form(target) if self._has_metadata_only else JSON
         headers = [
             ("Accept", accept),
@@ -186,7 +187,9 @@ class Transport:
         try:
             response = await call
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            self.count(method, target, UNANSWERED)
             raise errors.Unreachable(f"{what}: {str(error) or type(error).__name__}") from error
+        self.count(method, target, str(response.status))
         try:
             if response.status in range(300, 400) and self._answer_bytes is not None:
                 raise errors.Unreachable(f"{what}: the server wants to send us elsewhere")
@@ -198,6 +201,10 @@ class Transport:
         finally:
             # Not `release()`: an unread watch must not go back to the pool.
             response.close() if not response.content.at_eof() else response.release()
+
+    def count(self, method: str, target: str, code: str) -> None:
+        """One more request, perhaps of another client that has our credentials."""
+        self.requests["WATCH" if "watch=true" in target else method, code] += 1
 
     async def request(
         self,

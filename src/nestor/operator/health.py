@@ -1,4 +1,6 @@
-"""`/healthz` and `/readyz`: 503 if a watch has gone silent or a background task died, so that kubelet restarts the process."""
+"""`/healthz` and `/readyz`: 503 if a watch has gone silent or a background task died, so that kubelet restarts the process. And
+`/metrics`.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from collections.abc import Callable
 
 from aiohttp import web
 
+from nestor.process.probes import METRICS
+
 STALE_SECONDS = 420
 """The server ends a watch after 240 s at most, so a healthy one shows activity more often; the rest is time to reconnect."""
 
@@ -14,8 +18,8 @@ Check = Callable[[], str | None]
 """Returns what is wrong, or None."""
 
 
-def build_app(is_alive: Check, is_ready: Check) -> web.Application:
-    """The two pages."""
+def build_app(is_alive: Check, is_ready: Check, write_metrics: Callable[[], str] | None = None) -> web.Application:
+    """The pages; that of metrics only if there is something to write."""
 
     def answer(check: Check) -> Callable[[web.Request], object]:
         async def handle(_: web.Request) -> web.Response:
@@ -24,7 +28,12 @@ def build_app(is_alive: Check, is_ready: Check) -> web.Application:
 
         return handle
 
+    async def answer_metrics(_: web.Request) -> web.Response:
+        return web.Response(text=(write_metrics or str)())
+
     app = web.Application()
+    if write_metrics is not None:
+        app.router.add_get(METRICS, answer_metrics)
     app.router.add_get("/healthz", answer(is_alive))  # type: ignore[arg-type]
     app.router.add_get("/readyz", answer(is_ready))  # type: ignore[arg-type]
     return app

@@ -9,7 +9,7 @@ from typing import Any
 
 from nestor.kube import Api
 from nestor.kube.election import Election, Times
-from nestor.operator import health
+from nestor.operator import gauges, health
 from nestor.operator.settings import Settings
 
 REQUEST_SECONDS = 5
@@ -32,7 +32,7 @@ async def lead(settings: Settings, stop: asyncio.Event, kubeconfig: str | None, 
         return
     async with await Api.connect(kubeconfig, manager="nestor", timeout=REQUEST_SECONDS) as api:
         election = Election(api, settings.lease, settings.namespace, settings.place, Times.of(settings.lease_seconds))
-        if await _stand_by(election, settings.port, stop):
+        if await _stand_by(election, settings, stop):
             await _work(election, work)
 
 
@@ -52,13 +52,14 @@ async def _work(election: Election, work: Work) -> None:
             await election.release()
 
 
-async def _stand_by(election: Election, port: int, stop: asyncio.Event) -> bool:
+async def _stand_by(election: Election, settings: Settings, stop: asyncio.Event) -> bool:
     """Await the Lease. False: the process is told to end."""
+    page = health.build_app(lambda: None, lambda: None, gauges.write_standby if settings.metrics else None)
     loop, numbers = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
     for number in numbers:
         loop.add_signal_handler(number, stop.set)
     waits = {
-        asyncio.create_task(health.serve(health.build_app(lambda: None, lambda: None), port), name="health"),
+        asyncio.create_task(health.serve(page, settings.port), name="health"),
         asyncio.create_task(stop.wait(), name="stop"),
         (acquiring := asyncio.create_task(election.acquire(), name="lease")),
     }

@@ -29,6 +29,8 @@ class Settings:
 
     image: str
     """Nestor's image, for the syncers and runners, and for what serves backends."""
+    runner_image: str = ""
+    """The image of runners, with the tools that steps use; empty: the same."""
     image_pull_policy: str = "IfNotPresent"
     """When the pods that serve backends pull it."""
     namespace: str = "nestor-system"
@@ -36,7 +38,7 @@ class Settings:
     service_cidrs: tuple[str, ...] = ()
     """The host cluster's Service ranges; empty: read from the host (ServiceCIDR, Kubernetes 1.33 and later)."""
     port: int = 8080
-    """Port of /healthz and /readyz."""
+    """Port of /healthz, /readyz and, with `metrics`, /metrics."""
     lease: str = ""
     """The Lease in its namespace that it must hold to do anything; empty: there is no second operator."""
     lease_seconds: float = 15
@@ -63,8 +65,15 @@ class Settings:
     """Where the host's DNS listens."""
     vnode_pod: Object = field(default_factory=dict)
     """What admins say about the pods that serve backends, as fields of a pod's spec: see `VNODE_FIELDS`."""
+    metrics: bool = False
+    """Whether /metrics is served."""
     log_level: str = "info"
     log_format: str = "text"
+
+    @property
+    def image_with_tools(self) -> str:
+        """The image in which steps run."""
+        return self.runner_image or self.image
 
     @property
     def lifetimes(self) -> Lifetimes:
@@ -76,6 +85,7 @@ def read_settings(arguments: list[str]) -> Settings:
     """Flags win over the environment."""
     parser = argparse.ArgumentParser(prog="nestor operator", description="Reconcile NestedAppJobs and NestedClusters.")
     _add(parser, "--image", "NESTOR_IMAGE", "", "Nestor's own image, for syncers and runners (required)")
+    _add(parser, "--runner-image", "NESTOR_RUNNER_IMAGE", "", "image of runners, if --image has no tools for steps")
     _add(parser, "--image-pull-policy", "NESTOR_IMAGE_PULL_POLICY", "IfNotPresent", "when pods that serve backends pull it")
     _add(parser, "--namespace", "POD_NAMESPACE", "nestor-system", "the operator's own namespace")
     _add(parser, "--service-cidr", "NESTOR_SERVICE_CIDR", "", "the host's Service ranges, comma-separated; empty: detected")
@@ -104,6 +114,7 @@ def read_settings(arguments: list[str]) -> Settings:
     _add(parser, "--kueue", "NESTOR_KUEUE", "false", "let Kueue decide when jobs start, where classes say so: true or false")
     _add(parser, "--dns", "NESTOR_DNS", "{}", "JSON: where the host's DNS listens (namespaces, ports, ranges)")
     _add(parser, "--vnode-pod", "NESTOR_VNODE_POD", "{}", "JSON: fields of the pods that serve backends")
+    _add(parser, "--metrics", "NESTOR_METRICS", "false", "serve /metrics on the port: true or false")
     _add(parser, "--log-level", "NESTOR_LOG_LEVEL", "info", "debug, info, warning or error")
     _add(parser, "--log-format", "NESTOR_LOG_FORMAT", "text", "text or json")
     parsed = parser.parse_args(arguments)
@@ -124,10 +135,13 @@ def read_settings(arguments: list[str]) -> Settings:
     dns = _parse(parser, read_dns, parsed.dns, "NESTOR_DNS or --dns must be a JSON object with namespaces, ports and ranges")
     if parsed.network_probe not in ("true", "false"):
         parser.error("NESTOR_NETWORK_PROBE or --network-probe must be true or false")
+    if parsed.metrics not in ("true", "false"):
+        parser.error("NESTOR_METRICS or --metrics must be true or false")
     if parsed.kueue not in ("true", "false"):
         parser.error("NESTOR_KUEUE or --kueue must be true or false")
     return Settings(
         image=parsed.image,
+        runner_image=parsed.runner_image,
         image_pull_policy=parsed.image_pull_policy,
         namespace=parsed.namespace,
         service_cidrs=cidrs,
@@ -145,6 +159,7 @@ def read_settings(arguments: list[str]) -> Settings:
         kueue=parsed.kueue == "true",
         dns=dns,
         vnode_pod=vnode_pod,
+        metrics=parsed.metrics == "true",
         log_level=parsed.log_level,
         log_format=parsed.log_format,
     )

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from nestor.api import labels
+from nestor.api import conditions, labels
 from nestor.api.class_choice import find_class_name
 from nestor.exposure.host_claims import hosts_of
-from nestor.kube import Change, WorkQueue, kinds
+from nestor.kube import Change, RetryLater, WorkQueue, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object, labels_of, spec_of
-from nestor.operator import health
+from nestor.objects import Object, conditions_of, labels_of, spec_of
+from nestor.operator import gauges, health, logs
 from nestor.operator.admission.catalogue import AppReconciler
 from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
@@ -25,6 +25,7 @@ from nestor.operator.enforcement.keeper import Enforcement
 from nestor.operator.gangs.keeper import GangKeeper
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.queueing.queues import Queues
+from nestor.operator.result import Result
 from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
 from nestor.operator.world.definitions import Definitions
@@ -64,6 +65,7 @@ class Operator:
             lambda: context.classes.default,
         )
         self._jobs = JobReconciler(context, self._queues)
+        self._jobs.hosts.on_routes(self._add_claimants)
         self._jobs.outbox.on_report(lambda namespace, name: self.queue.add(Key(JOB, namespace, name)))
         self._clusters = ClusterReconciler(context)
         self._apps = AppReconciler(context)
@@ -79,6 +81,7 @@ class Operator:
         )
         for kind, informer in self.cache.informers.items():
             informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
+        self.cache.informers[kinds.NODE].on_change(self._on_node)
 
     def feeds(self) -> kopf_events.Feeds:
         """The stores and handlers for kopf's events."""
@@ -122,25 +125,38 @@ class Operator:
 
     async def _reconcile(self, key: Key) -> float | None:
         """Tells the queue when to look again, or, by raising, to retry soon."""
-        started = time.monotonic()
+        started, has_failed = time.monotonic(), True
         try:
-            if key.kind == JOB:
-                result = await self._jobs.reconcile(key.namespace, key.name)
-            elif key.kind == APP:
-                result = await self._apps.reconcile(key.name)
-            elif key.kind == CLASS:
-                result = await self._enforcement.reconcile(key.name)
-            elif key.kind == BACKEND:
-                result = await self._backends.reconcile(key.name)
-            elif key.kind == REQUEST:
-                result = await self._requests.reconcile(key.name)
-            else:
-                result = await self._clusters.reconcile(key.namespace, key.name)
+            with logs.about(key.kind, key.namespace, key.name, self._find(key)):
+                result = await self._pass(key)
+            has_failed = result.error is not None
+        except RetryLater:
+            has_failed = False
+            raise
         finally:
-            log.debug("%s %s/%s reconciled in %.0f ms", key.kind, key.namespace, key.name, 1000 * (time.monotonic() - started))
+            took = time.monotonic() - started
+            self.context.meters.note_pass(key.kind, took, failed=has_failed)
+            log.debug("%s %s/%s reconciled in %.0f ms", key.kind, key.namespace, key.name, 1000 * took)
         if result.error is not None:
             raise result.error
         return result.retry_after
+
+    def _find(self, key: Key) -> Object | None:
+        store = next((store for kind, store in self.context.cache.stores.items() if kind.name == key.kind), None)
+        return store.get(key.name, key.namespace) if store is not None else None
+
+    async def _pass(self, key: Key) -> Result:
+        if key.kind == JOB:
+            return await self._jobs.reconcile(key.namespace, key.name)
+        if key.kind == APP:
+            return await self._apps.reconcile(key.name)
+        if key.kind == CLASS:
+            return await self._enforcement.reconcile(key.name)
+        if key.kind == BACKEND:
+            return await self._backends.reconcile(key.name)
+        if key.kind == REQUEST:
+            return await self._requests.reconcile(key.name)
+        return await self._clusters.reconcile(key.namespace, key.name)
 
     def _add_all(self) -> None:
         """Queue all jobs and clusters: what all of them are built from has changed."""
@@ -211,6 +227,12 @@ class Operator:
     def _on_child(self, change: Change) -> None:
         self._add_owner(change.latest)
 
+    def _on_node(self, change: Change) -> None:
+        """Queue the jobs that may have pods on a virtual node that became ready, or stopped being that."""
+        before, after = (conditions.is_true(conditions_of(item), conditions.READY) for item in (change.old, change.new))
+        if before != after:
+            self._add_users(labels_of(change.latest).get(labels.BACKEND, ""))
+
     def _on_ingress(self, change: Change) -> None:
         """Queue its own job and all jobs that want a host that the Ingress gained or lost."""
         if labels_of(change.latest).get(labels.MANAGED_BY) == "nestor":
@@ -258,4 +280,7 @@ class Operator:
                 waiting.append(", ".join(kind.plural for kind in self.feeds()))
             return f"waiting for the first list of {', '.join(waiting)}" if waiting else self._definitions.problem
 
-        return health.build_app(find_stale, find_unready)
+        def write_metrics() -> str:
+            return gauges.write_page(self.context, self.queue, self._queues.count_waiting())
+
+        return health.build_app(find_stale, find_unready, write_metrics if self.context.settings.metrics else None)

@@ -94,6 +94,7 @@ class Runner:
             exit_code=outcome.exit_code,
             message=_describe_failure(step, outcome),
             sha256=outcome.sha256,
+            is_final=outcome.exit_code in step.final_exit_codes,
         )
 
     def _tell_deadly_step(self, run: Run) -> None:
@@ -120,7 +121,8 @@ def _describe_end(step: Step, outcome: Outcome) -> str:
     """One line; what the command said is in the log already."""
     if outcome.exit_code is None:
         return outcome.message.partition("\n")[0]
-    return f"{TYPES[step.type].program} {exits.describe(outcome.exit_code)}"
+    is_final = ", which is final" if outcome.exit_code in step.final_exit_codes else ""
+    return f"{TYPES[step.type].program} {exits.describe(outcome.exit_code)}{is_final}"
 
 
 def _describe_failure(step: Step, outcome: Outcome) -> str:

@@ -109,7 +109,7 @@ def hash_step(
     Defaults are left out, so that a key of a later version changes nothing for steps that do not have it: another hash runs the
     steps of a running job again.
     """
-    ignored = {"name", "hash", "retry", "retry_sleep_seconds", "timeout_seconds"}
+    ignored = {"name", "hash", "retry", "retry_sleep_seconds", "timeout_seconds", "final_exit_codes"}
     content: dict[str, Any] = {"does": step.model_dump(exclude=ignored, exclude_defaults=True)}
     if step.render:
         content |= {"parameters": dict(parameters), "facts": dict(facts)}
@@ -125,7 +125,10 @@ def _hash_plan(base: str, steps: tuple[Step, ...], remote: Remote) -> str:
 
     Addresses of the host's API do not count: they may change whenever the operator starts, and that must not restart a plan.
     """
-    content = [[step.hash, step.name, step.retry, step.retry_sleep_seconds, step.timeout_seconds] for step in steps]
+    content = [
+        [step.hash, step.name, step.retry, step.retry_sleep_seconds, step.timeout_seconds, *step.final_exit_codes]
+        for step in steps
+    ]
     rules = remote.model_dump_json(exclude_defaults=True, exclude={"denied_addresses"})
     says = rules if rules != "{}" and any(TYPES[step.type].may_fetch(step) for step in steps) else ""
     return names.digest(base, json.dumps(content), says, length=16)

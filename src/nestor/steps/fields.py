@@ -55,6 +55,20 @@ class Fields:
         self.fault(key, f"must be an integer from {least} to {most}, not {faults.show(value)}")
         return None
 
+    def read_counts(self, key: str, most: int, *, least: int = 0) -> tuple[int, ...]:
+        """An optional list of integers, at most as many as there are."""
+        value = self.get(key)
+        if value is None:
+            return ()
+        if (
+            not isinstance(value, list)
+            or len(value) > most
+            or not all(type(item) is int and least <= item <= most for item in value)
+        ):
+            self.fault(key, f"must be a list of integers from {least} to {most}, not {faults.show(value)}")
+            return ()
+        return tuple(sorted(set(value)))
+
     def read_flag(self, key: str) -> bool | None:
         """An optional boolean."""
         value = self.get(key)

@@ -78,6 +78,8 @@ class Step(Model):
     retry: int = Field(default=DEFAULT_RETRY, ge=0)
     """Re-attempts after the first attempt."""
     retry_sleep_seconds: int = Field(default=DEFAULT_RETRY_SLEEP_SECONDS, ge=0)
+    final_exit_codes: tuple[int, ...] = ()
+    """Exit codes of a script that no retry can heal."""
     timeout_seconds: int = Field(default=DEFAULT_TIMEOUT_SECONDS, ge=1)
     """Limit of one attempt; an attempt that passes it is ended and counts as failed."""
 

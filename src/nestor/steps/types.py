@@ -72,12 +72,13 @@ def _read_kustomize(entry: Entry) -> dict[str, Any]:
 
 
 def _read_custom(entry: Entry) -> dict[str, Any]:
+    codes = entry.fields.read_counts("final_exit_codes", 255, least=1)
     cmd = entry.fields.get("cmd")
     if not isinstance(cmd, str):
         entry.fields.fault("cmd", "must be set: the script in base64, as `base64 -w 0 < script.sh` prints it")
         return {}
     try:
-        return {"cmd": scripts.normalize(cmd)}
+        return {"cmd": scripts.normalize(cmd), "final_exit_codes": codes}
     except scripts.ScriptError as error:
         entry.fields.fault("cmd", str(error))
         return {}

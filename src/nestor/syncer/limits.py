@@ -61,7 +61,10 @@ COPY_WRITES = Rate(per_second=1, burst=10)
 """Writes of one copy. The burst is for an application's start, when Services and with them service links change quickly."""
 
 STATUS_WRITES = Rate(per_second=1, burst=20)
-"""Writes of the NestedCluster's status: each wakes the operator. Pods that come and go change their count all the time."""
+"""Writes of the NestedCluster's status: each wakes the operator."""
+
+COUNT_WRITES = Rate(per_second=0.5, burst=3)
+"""Of these, the ones that tell nothing but how many pods there are. Pods that come and go change that all the time."""
 
 RUN_WRITES = Rate(per_second=1, burst=20)
 """Changes of `status.run` in it, of up to 256 KiB, which the operator copies once more. A runner writes two or three a step."""

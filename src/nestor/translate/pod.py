@@ -59,6 +59,9 @@ def build_pod(
     metadata["annotations"] = build_annotations(pod, target) | own
     where = scheduling.build_scheduling(pod, target, namespaces, policy.places, place)
     spec = backend_fields.add_backend_fields(_spec(pod, target, policy) | where, policy.places, place)
+    if policy.image_pull_secrets and not place.backends:
+        shared = [{"name": names.operators_pull_secret(name)} for name in policy.image_pull_secrets]
+        spec["imagePullSecrets"] = [*spec.get("imagePullSecrets", ()), *shared]
     host = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
     rules = policy.places.gang
     return gang.join_host(host, membership, rules) if membership and rules else host

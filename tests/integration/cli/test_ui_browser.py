@@ -83,6 +83,7 @@ async def test_nothing_keeps_anybody_from_using_a_page(
         await page.get_by_role("button", name="Run").click()
         await expect(page.get_by_role("alert")).to_contain_text("Please correct")
         assert await find_barriers(page) == []
+    await host.delete(kinds.NESTED_CLASS, "default")
 
 
 async def test_a_job_is_made_with_the_keyboard_alone(cli: CommandLine, host: Api, app: str, namespace: str) -> None:

@@ -24,6 +24,7 @@ from tests.children import WITH_US
 from tests.integration import apiserver
 from tests.integration.chart import ALLOW_PRIVILEGED, install_roles
 from tests.integration.operator.world import build_class
+from tests.samples import read_samples
 from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
@@ -52,6 +53,11 @@ class Operator:
                 return answer.status
         except aiohttp.ClientError:
             return 0
+
+    async def read_metrics(self) -> dict[tuple[str, ...], float]:
+        """All samples of its page: by name, and the values of the labels in the order of their names."""
+        async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{self.port}/metrics") as answer:
+            return read_samples(await answer.text())
 
     def count_passes(self, kind: Kind, namespace: str) -> Counter[str]:
         """How often it has looked at each object of a namespace so far."""
@@ -88,6 +94,7 @@ async def operator_running(
         "NESTOR_FORCE_AFTER": "4",
         "NESTOR_GIVE_UP_AFTER": str(give_up),
         "NESTOR_LOG_LEVEL": "debug",
+        "NESTOR_METRICS": "true",
         "NESTOR_NETWORK_PROBE": str(probes).lower(),
         "PYTHONPATH": str(ROOT / "src"),
         **more,
@@ -150,6 +157,13 @@ async def second_plane() -> AsyncIterator[apiserver.ControlPlane]:
 @pytest.fixture(scope="session")
 async def spare_plane() -> AsyncIterator[apiserver.ControlPlane]:
     """A control plane for tests whose operators no other test is to see."""
+    async with plane_running() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def guarded() -> AsyncIterator[apiserver.ControlPlane]:
+    """A control plane with the policies of the chart's own values, for whoever attacks them."""
     async with plane_running() as running:
         yield running
 

@@ -13,8 +13,9 @@ from nestor.kube import Kind, kinds
 
 Object = dict[str, Any]
 
-STRANGER, HOME, USER, SYSTEM = "stranger", "nestor-a-hello-1", "owner", "nestor-system"
-"""The namespaces of somebody who has nothing to do with Nestor, of a job, of a user with a NestedCluster, and of the operator."""
+STRANGER, HOME, USER, SYSTEM, ARGO = "stranger", "nestor-a-hello-1", "owner", "nestor-system", "with-argocd"
+"""The namespaces of somebody who has nothing to do with Nestor, of a job, of a user with a NestedCluster, of the operator, and of
+an Argo CD whose owner has agreed to know jobs' clusters."""
 MARKED = {labels.MANAGED_BY: "nestor", labels.CLUSTER: "x"}
 RBAC = "rbac.authorization.k8s.io"
 NOT_HERE, NOT_OURS, NO_CLUSTER = "may not write this in namespaces", "its own objects only", "no params found"
@@ -29,13 +30,13 @@ class Attack:
 
     id: str
     says: str
-    verb: Literal["create", "patch", "delete", "approve", "get", "list"]
+    verb: Literal["create", "patch", "delete", "approve", "get", "list", "status", "ephemeralcontainers"]
     kind: Kind
     name: str
     namespace: str | None
     refused: str
     body: Object = field(default_factory=dict)
-    """What is created, without its name and namespace, or the patch."""
+    """What is created, without its name and namespace, or the patch. A verb that is none means the patch of that subresource."""
 
 
 def pod(**spec: Any) -> Object:
@@ -147,25 +148,37 @@ RIGHTS = (
 )  # fmt: skip
 SECRETS = (
     Attack("token-secret-kube-system", "a Secret in `kube-system` that gets an account's token", "create", kinds.SECRET, "x",
-           "kube-system", "gets a token", TOKEN_SECRET),
+           "kube-system", f"gets a token|{NO_CLUSTER}", TOKEN_SECRET),
     Attack("token-secret-home", "the same in a job's namespace", "create", kinds.SECRET, "x", HOME, "gets a token", TOKEN_SECRET),
     Attack("token-request", "a token of the API server's, for another account", "create",
            Kind("", "v1", "serviceaccounts/powerful/token", "TokenRequest"), "", STRANGER, "cannot create resource",
            {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}),
     Attack("secrets-listed", "to list Secrets", "list", kinds.SECRET, "", STRANGER, "cannot list resource"),
-    Attack("secret-changed", "to change a stranger's Secret", "patch", kinds.SECRET, "theirs", STRANGER, NOT_OURS,
-           {"metadata": {"labels": MARKED}}),
+    Attack("secret-changed", "to change a stranger's Secret", "patch", kinds.SECRET, "theirs", STRANGER,
+           f"{NOT_OURS}|{NO_CLUSTER}", {"metadata": {"labels": MARKED}}),
     Attack("secret-deleted", "to delete a stranger's Secret", "delete", kinds.SECRET, "theirs", STRANGER, NOT_OURS),
     Attack("secret-unmarked", "a Secret that is not marked as its own", "create", kinds.SECRET, "x", STRANGER, NOT_OURS,
            {"metadata": {"labels": {labels.MANAGED_BY: "Helm"}}}),
     Attack("secret-of-argo-cd", "a repository for Argo CD", "create", kinds.SECRET, "x", STRANGER, "of what Argo CD acts on",
            {"metadata": {"labels": {"argocd.argoproj.io/secret-type": "repository"}}}),
+    Attack("secret-of-argo-cd-cluster", "a cluster for Argo CD, which runs the programs that it names, where nobody has agreed",
+           "create", kinds.SECRET, "nestor-x", STRANGER, "argocd-clusters: allowed",
+           {"metadata": {"labels": {"argocd.argoproj.io/secret-type": "cluster"}}}),
+    Attack("secret-of-argo-cd-other", "a cluster for Argo CD with the name of one that is no job's", "create", kinds.SECRET,
+           "production", ARGO, "clusters of jobs only", {"metadata": {"labels": {"argocd.argoproj.io/secret-type": "cluster"}}}),
+    Attack("secret-marked", "a Secret in `kube-system` or elsewhere, marked as a nested cluster's", "create", kinds.SECRET, "x",
+           "kube-system", NO_CLUSTER),
+    Attack("secret-labelled", "a Secret that others know by a label, such as a service mesh", "create", kinds.SECRET,
+           "x-kubeconfig", STRANGER, "no labels of others",
+           {"metadata": {"labels": {labels.CLUSTER: None, labels.JOB: "x", "istio/multiCluster": "true"}}}),
     Attack("secret-for-job", "a Secret for a job, in its user's namespace, that is no kubeconfig", "create", kinds.SECRET, "x",
            USER, "kubeconfigs of jobs only", {"metadata": {"labels": {labels.CLUSTER: None, labels.JOB: "theirs"}}}),
     Attack("configmap-changed", "to change a ConfigMap of `kube-system`, such as `aws-auth`", "patch", kinds.CONFIG_MAP, "theirs",
            "kube-system", NOT_OURS, {"data": {"mapUsers": "me"}}),
     Attack("configmap-planted", "a ConfigMap in `kube-system` for others than nested clusters", "create", kinds.CONFIG_MAP,
            "aws-auth", "kube-system", "objects of nested clusters", {"metadata": {"labels": {labels.CLUSTER: None}}}),
+    Attack("configmap-marked", "the same, marked as a nested cluster's", "create", kinds.CONFIG_MAP, "coredns-custom",
+           "kube-system", NO_CLUSTER),
 )  # fmt: skip
 NAMESPACES = (
     Attack("namespace-deleted", "to delete a stranger's namespace", "delete", kinds.NAMESPACE, STRANGER, None, "of jobs only"),
@@ -201,6 +214,10 @@ NETWORK = (
            {"spec": {"defaultBackend": {"service": {"name": "theirs", "port": {"number": 80}}}}}),
     Attack("policy-of-stranger", "to delete a stranger's NetworkPolicy", "delete", kinds.NETWORK_POLICY, "theirs", STRANGER,
            NOT_OURS),
+    Attack("service-marked", "a Service in a stranger's namespace, marked as a nested cluster's", "create", kinds.SERVICE, "x",
+           STRANGER, NO_CLUSTER, {"spec": {"selector": {labels.CLUSTER: "x"}, "ports": [{"port": 80}]}}),
+    Attack("policy-marked", "a NetworkPolicy there", "create", kinds.NETWORK_POLICY, "x", STRANGER, NO_CLUSTER,
+           {"spec": {"podSelector": {"matchLabels": {labels.CLUSTER: "x"}}}}),
     Attack("policy-for-all", "a NetworkPolicy for all pods of a user's namespace", "create", kinds.NETWORK_POLICY, "x", USER,
            "close off pods of nested clusters", {"spec": {"podSelector": {}}}),
 )  # fmt: skip
@@ -210,11 +227,26 @@ HOST = (
            {"metadata": {"labels": {labels.BACKEND: "x"}}}),
     Attack("node-made", "a node that is none of a backend", "create", kinds.NODE, "fake", None, "virtual nodes only"),
     Attack("node-open", "a virtual node without a taint, which all pods would choose", "create", kinds.NODE, "fake", None,
-           "has a taint", {"metadata": {"labels": {labels.BACKEND: "x"}}}),
+           "operator.allowOpenNodes", {"metadata": {"labels": {labels.BACKEND: "x"}}}),
+    Attack("node-preferred", "a virtual node with a taint that keeps no pod away", "create", kinds.NODE, "fake", None,
+           "operator.allowOpenNodes", {"metadata": {"labels": {labels.BACKEND: "x"}},
+                                     "spec": {"taints": [{"key": "x", "effect": "PreferNoSchedule"}]}}),
+    Attack("node-opened", "to take the taint off a virtual node", "patch", kinds.NODE, "virtual", None, "operator.allowOpenNodes",
+           {"spec": {"taints": None}}),
     Attack("volume-taken", "to give a stranger's volume to another claim", "patch", kinds.PERSISTENT_VOLUME, "theirs", None,
            "keep volumes of jobs", {"spec": {"claimRef": {"namespace": HOME, "name": "mine", "uid": None}}}),
     Attack("volume-of-job-taken", "to give a job's volume to another claim", "patch", kinds.PERSISTENT_VOLUME, "of-job", None,
            "keep volumes of jobs", {"spec": {"persistentVolumeReclaimPolicy": "Retain", "claimRef": {"name": "mine"}}}),
+    Attack("snapshot-deleted", "to delete a stranger's VolumeSnapshot", "delete", kinds.VOLUME_SNAPSHOT, "theirs", STRANGER,
+           NOT_OURS),
+    Attack("content-taken", "to have a stranger's snapshot stay, or go", "patch", kinds.VOLUME_SNAPSHOT_CONTENT, "theirs", None,
+           "keep snapshots of jobs", {"spec": {"deletionPolicy": "Retain"}}),
+    Attack("content-of-job-deleted", "to have a job's snapshot go", "patch", kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", None,
+           "keep snapshots of jobs", {"spec": {"deletionPolicy": "Delete"}}),
+    Attack("content-of-job-given", "to name the Secret with which a driver deletes a job's snapshot", "patch",
+           kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", None, "keep snapshots of jobs",
+           {"metadata": {"annotations": {"snapshot.storage.kubernetes.io/deletion-secret-name": "theirs"}},
+            "spec": {"deletionPolicy": "Retain"}}),
     Attack("claim-deleted", "to delete a stranger's claim, and its data", "delete", kinds.PERSISTENT_VOLUME_CLAIM, "theirs",
            STRANGER, NOT_OURS),
     Attack("server-of-others-deleted", "to delete a stranger's StatefulSet", "delete", kinds.STATEFUL_SET, "theirs", STRANGER,

@@ -24,10 +24,11 @@ from tests.waiting import eventually, wait_for
 PREVIEW = Path(__file__).parents[3] / "examples" / "18-preview-per-pull-request"
 
 
-async def make_namespace(api: Api) -> str:
+async def make_namespace(api: Api, name: str = "") -> str:
     """Where an Argo CD would run."""
-    name = f"argocd-{uuid.uuid4().hex[:6]}"
-    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    name = name or f"argocd-{uuid.uuid4().hex[:6]}"
+    meta = {"name": name, "labels": {labels.ARGOCD_CLUSTERS: "allowed"}}
+    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
     return name
 
 
@@ -113,7 +114,7 @@ async def test_an_argo_cd_that_is_not_there_is_told_and_the_job_works(operator: 
     said = await job_saying(api, "untold", namespace, conditions.CLUSTER_READY, "Argo CD could not be told of the cluster")
     assert conditions.is_true(said["status"]["conditions"], conditions.CLUSTER_READY)
     assert job["metadata"]["uid"] == said["metadata"]["uid"]
-    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "no-such-argocd"}})
+    await make_namespace(api, "no-such-argocd")
     await registered(api, where, "no-such-argocd")
 
 

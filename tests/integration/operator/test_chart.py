@@ -245,6 +245,16 @@ async def test_a_pinned_image_is_used_everywhere() -> None:
     assert passed_on.endswith(f"@{digest}")
 
 
+async def test_another_image_for_runners_is_passed_on() -> None:
+    for arguments, image in (([], ""), (["--set", "image.runner=registry.test/whole:1"], "registry.test/whole:1")):
+        (found,) = [item for item in await render(*arguments) if item["kind"] == "Deployment"]
+        (container,) = found["spec"]["template"]["spec"]["containers"]
+        assert container["image"].startswith("registry.test/nestor:")
+        assert {item["name"]: item.get("value") for item in container["env"]}["NESTOR_RUNNER_IMAGE"] == image
+    code, output = await helm("--set", "image.repository=x", "--set", "image.runner=registry.test/whole")
+    assert (code != 0, "runner" in output) == (True, True)
+
+
 async def test_the_pull_policy_is_passed_on() -> None:
     (found,) = [item for item in await render("--set", "image.pullPolicy=Always") if item["kind"] == "Deployment"]
     (container,) = found["spec"]["template"]["spec"]["containers"]

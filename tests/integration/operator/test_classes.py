@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nestor import names
 from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, Invalid, kinds
 from tests.integration.operator.conftest import Operator
@@ -208,6 +209,12 @@ async def test_no_container_has_more_than_its_class_allows_and_the_cluster_start
         await api.create(kinds.POD, build_pod("graphic", **{"nvidia.com/gpu": "2"}))
 
 
+async def test_a_class_limits_no_extended_resource_for_each_container(api: Api, namespace: str, make: Any) -> None:
+    # The most that a container may have is also its default: every container would get a GPU, those of the cluster included.
+    with pytest.raises(Invalid, match="must be limits of cpu, memory, ephemeral-storage"):
+        await make(namespace={"maxResources": {"cpu": 1, "nvidia.com/gpu": 1}})
+
+
 async def test_a_users_own_cluster_that_names_no_class_keeps_the_one_that_it_was_given(
     operator: Operator, api: Api, namespace: str, make: Any
 ) -> None:
@@ -228,3 +235,29 @@ async def test_a_users_own_cluster_that_names_no_class_keeps_the_one_that_it_was
     assert "className" not in found["spec"]
     with pytest.raises(Invalid, match="`className` may not be changed"):
         await api.patch(kinds.NESTED_CLUSTER, "own", namespace, {"spec": {"className": "default"}})
+
+
+async def test_the_classs_secrets_for_images_are_for_all_pods_of_its_jobs(
+    operator: Operator, api: Api, namespace: str, make: Any
+) -> None:
+    house, copy = f"house-{namespace}", names.operators_pull_secret(f"house-{namespace}")
+    name = await make(images={"pullSecretNames": [house]})
+    await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
+    secret = {
+        "metadata": {"name": house, "namespace": "nestor-system"},
+        "type": "kubernetes.io/dockerconfigjson",
+        "stringData": {".dockerconfigjson": '{"auths": {"registry.test": {}}}'},
+    }
+    made = await api.apply(kinds.SECRET, secret)
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("images", namespace, className=name))
+    where = await host_namespace(api, job)
+    copied = await wait_for(api, kinds.SECRET, copy, where, bool)
+    assert (copied or {})["data"] == made["data"]
+
+    def is_allowed(found: Object | None) -> bool:
+        policy = ((found or {}).get("status") or {}).get("policy") or {}
+        return bool(policy.get("imagePullSecrets") == [house])
+
+    await wait_for(api, kinds.NESTED_CLUSTER, "images", where, is_allowed)
+    runner = await wait_for(api, kinds.POD, "images-run", where, bool)
+    assert (runner or {})["spec"]["imagePullSecrets"] == [{"name": copy}]

@@ -103,7 +103,7 @@ async def test_a_host_without_the_kind_is_told_and_one_that_has_it_serves(operat
     wish: Object = {"className": name, "expose": {"allTargets": True}}
     nested = {"targets": [TARGET, API], "templates": [STEP]}
     job = await api.create(kinds.NESTED_APP_JOB, build_job("web", namespace, nested=nested, **wish))
-    refused = await job_with(api, "web", namespace, conditions.EXPOSED, "False", conditions.INGRESS_REFUSED)
+    refused = await job_with(api, "web", namespace, conditions.EXPOSED, "False", conditions.GATEWAY_UNAVAILABLE)
     assert "the host cluster has no HTTPRoutes" in message_of(refused, conditions.EXPOSED)
 
     await define(api)

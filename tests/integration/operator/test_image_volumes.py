@@ -7,6 +7,7 @@ from unittest import mock
 
 import pytest
 
+from nestor.api.nestedclass import ImagesPolicy
 from nestor.kube import Api, kinds
 from nestor.operator.admission import reader_pod as appreader
 from nestor.operator.admission.app_source import AppSource
@@ -50,7 +51,7 @@ async def test_a_dropped_image_volume_is_told_in_words(older: Api) -> None:
 
 
 async def test_so_is_a_reader_without_the_image(older: Api) -> None:
-    pod = appreader.build_pod(AppSource(image="registry.test/hello:1"), builders.build_shape(), "nestor:1", "IfNotPresent", 1)
+    pod = appreader.build_pod(AppSource(image="registry.test/hello:1"), builders.build_shape(), "nestor:1", ImagesPolicy(), 1)
     made = await older.create(kinds.POD, pod)
     assert appreader.decide_reader(made, "registry.test/hello:1", now()).message.startswith("this cluster has no image volumes")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import pytest
@@ -13,9 +13,22 @@ from nestor.cluster import certificates
 from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, kinds
 from nestor.vnode.identity.request import Wish, build_request
 from tests.integration import apiserver
-from tests.integration.operator.conftest import ACCOUNT, plane_running
-from tests.integration.operator.stolen import ATTACKS, HOME, MARKED, STRANGER, TAKEN, USER, Attack, account, binding, stateful
+from tests.integration.operator.conftest import ACCOUNT
+from tests.integration.operator.stolen import (
+    ARGO,
+    ATTACKS,
+    HOME,
+    MARKED,
+    STRANGER,
+    TAKEN,
+    USER,
+    Attack,
+    account,
+    binding,
+    stateful,
+)
 from tests.integration.operator.world import build_class, build_job
+from tests.integration.snapshots import define_snapshots
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -24,10 +37,10 @@ POD: Object = {"containers": [{"name": "c", "image": "i"}]}
 BASELINE = {"pod-security.kubernetes.io/enforce": "baseline"}
 
 
-def body_of(kind: Kind, name: str, namespace: str | None, body: Object) -> Object:
-    """A whole object; what a thief creates looks like the operator's own as far as that is possible."""
+def body_of(kind: Kind, name: str, namespace: str | None, body: Object, marked: Mapping[str, str] = MARKED) -> Object:
+    """A whole object; what a thief creates looks like the operator's own (or a syncer's) as far as that is possible."""
     meta = body.get("metadata", {})
-    marks = {"labels": {key: value for key, value in (MARKED | meta.get("labels", {})).items() if value is not None}}
+    marks = {"labels": {key: value for key, value in ({**marked} | meta.get("labels", {})).items() if value is not None}}
     place = {"name": name} | ({"namespace": namespace} if namespace else {})
     return {"apiVersion": kind.api_version, "kind": kind.name, **body, "metadata": {**meta, **marks, **place}}
 
@@ -53,23 +66,25 @@ def volume(namespace: str, name: str) -> Object:
     }
 
 
-@pytest.fixture(scope="module")
-async def guarded() -> AsyncIterator[apiserver.ControlPlane]:
-    """A control plane with the policies of the chart's own values."""
-    async with plane_running() as running:
-        yield running
+def content(namespace: str, name: str) -> Object:
+    """The content of a snapshot."""
+    snapshot = {"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot", "namespace": namespace, "name": name}
+    source = {"snapshotHandle": name}
+    return {"deletionPolicy": "Retain", "driver": "none.test", "source": source, "volumeSnapshotRef": snapshot}
 
 
 @pytest.fixture(scope="module")
 async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
     """An admin's client. All that is attacked is there."""
     async with await Api.connect(str(guarded.kubeconfig), manager="test") as admin:
+        await define_snapshots(admin)
         await _ensure_targets(admin)
         yield admin
 
 
 async def _ensure_targets(admin: Api) -> None:
-    for name, marks in ((STRANGER, {}), (USER, {}), (HOME, TAKEN["metadata"]["labels"] | BASELINE)):
+    agreed = {labels.ARGOCD_CLUSTERS: "allowed"}
+    for name, marks in ((STRANGER, {}), (USER, {}), (HOME, TAKEN["metadata"]["labels"] | BASELINE), (ARGO, agreed)):
         await ensure(admin, kinds.NAMESPACE, name, metadata={"labels": marks})
     for name in (STRANGER, USER):
         await ensure(admin, kinds.SERVICE_ACCOUNT, "powerful", name)
@@ -83,9 +98,15 @@ async def _ensure_targets(admin: Api) -> None:
     await ensure(admin, kinds.PERSISTENT_VOLUME_CLAIM, "theirs", STRANGER, spec=claim)
     await ensure(admin, kinds.PERSISTENT_VOLUME, "theirs", spec=volume(STRANGER, "theirs"))
     await ensure(admin, kinds.PERSISTENT_VOLUME, "of-job", spec=volume(HOME, "data"))
+    taken = {"source": {"persistentVolumeClaimName": "theirs"}}
+    await ensure(admin, kinds.VOLUME_SNAPSHOT, "theirs", STRANGER, spec=taken)
+    await ensure(admin, kinds.VOLUME_SNAPSHOT_CONTENT, "theirs", spec=content(STRANGER, "theirs"))
+    await ensure(admin, kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", spec=content(HOME, "data"))
     await ensure(admin, kinds.ROLE_BINDING, "theirs", STRANGER, **binding("view", account("powerful", STRANGER)))
     await ensure(admin, kinds.CLUSTER_ROLE_BINDING, "theirs", **binding("view", account("powerful", STRANGER)))
     await ensure(admin, kinds.NODE, "real")
+    taints = [{"key": "x", "effect": "NoSchedule"}]
+    await ensure(admin, kinds.NODE, "virtual", metadata={"labels": {labels.BACKEND: "x"}}, spec={"taints": taints})
     await ensure(admin, kinds.NESTED_CLASS, "default", **build_class())
     await ensure(admin, kinds.NESTED_CLUSTER, "own", USER, spec={})
     await ensure(admin, kinds.NESTED_APP_JOB, "theirs", USER, spec=build_job("theirs", USER)["spec"])
@@ -112,19 +133,21 @@ async def thief(guarded: apiserver.ControlPlane, targets: Api) -> AsyncIterator[
         yield client
 
 
-async def send(api: Api, attack: Attack) -> None:
+async def send(api: Api, attack: Attack, marked: Mapping[str, str] = MARKED) -> None:
     """The request."""
     if attack.verb == "create":
-        await api.create(attack.kind, body_of(attack.kind, attack.name, attack.namespace, attack.body))
+        await api.create(attack.kind, body_of(attack.kind, attack.name, attack.namespace, attack.body, marked))
     elif attack.verb == "patch":
         await api.patch(attack.kind, attack.name, attack.namespace, attack.body)
     elif attack.verb == "delete":
         await api.delete(attack.kind, attack.name, attack.namespace)
     elif attack.verb == "list":
         await api.list(attack.kind, attack.namespace)
-    else:
+    elif attack.verb == "approve":
         said = {"type": "Approved", "status": "True", "reason": "x", "message": "x"}
         await api.patch(attack.kind, attack.name, None, {"status": {"conditions": [said]}}, subresource="approval")
+    else:
+        await api.patch(attack.kind, attack.name, attack.namespace, attack.body, subresource=attack.verb)
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
@@ -143,6 +166,8 @@ async def test_where_a_user_has_a_cluster_and_a_job_the_operator_writes(thief: A
     ):
         await thief.create(kind, body_of(kind, name, USER, body))
         await targets.delete(kind, name, USER)
+    kept = {"metadata": {"labels": {labels.JOB: "hello"}, "annotations": {labels.NESTED_NAME: "data"}}}
+    await thief.patch(kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", None, kept | {"spec": {"deletionPolicy": "Retain"}})
     made = {"metadata": {"name": "nestor-y", "labels": {labels.JOB_UID: "9"} | BASELINE}}
     await thief.create(kinds.NAMESPACE, made)
     await thief.create(kinds.POD, body_of(kinds.POD, "x", "nestor-y", {"spec": POD}))

@@ -38,9 +38,9 @@ async def admin(helm_plane: apiserver.ControlPlane) -> AsyncIterator[Api]:
         yield client
 
 
-async def helm(plane: apiserver.ControlPlane, *arguments: str) -> tuple[int, str]:
+async def helm(plane: apiserver.ControlPlane, *arguments: str, program: str = "helm") -> tuple[int, str]:
     """Exit code and output."""
-    command = (str(apiserver.binary("helm")), *arguments, "--namespace", SYSTEM, "--kubeconfig", str(plane.kubeconfig))
+    command = (str(apiserver.binary(program)), *arguments, "--namespace", SYSTEM, "--kubeconfig", str(plane.kubeconfig))
     streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
     environment = os.environ | {"HOME": str(plane.folder)}
     async with children.running(*command, env=environment, **streams) as process:
@@ -48,10 +48,12 @@ async def helm(plane: apiserver.ControlPlane, *arguments: str) -> tuple[int, str
         return process.returncode or 0, output.decode()
 
 
-async def install(plane: apiserver.ControlPlane, *values: str) -> None:
+async def install(plane: apiserver.ControlPlane, *values: str, program: str = "helm") -> None:
     """Install or upgrade the chart, without the images that nobody runs here."""
     settings = ("--set", "image.repository=nestor.test/nestor", *values)
-    code, output = await helm(plane, "upgrade", "--install", "nestor", str(CHART), "--create-namespace", *settings)
+    code, output = await helm(
+        plane, "upgrade", "--install", "nestor", str(CHART), "--create-namespace", *settings, program=program
+    )
     assert code == 0, output
 
 
@@ -131,10 +133,15 @@ async def test_helm_uninstalls_nothing_while_there_are_jobs_or_deletes_them_if_t
     assert await admin.find(kinds.CRD, "nestedappjobs.nestor.dev") is not None
 
 
-async def test_without_jobs_helm_uninstalls(helm_plane: apiserver.ControlPlane, admin: Api) -> None:
-    await install(helm_plane)
+@pytest.mark.parametrize("program", ["helm", "helm3"])
+async def test_without_jobs_helm_installs_upgrades_and_uninstalls(
+    helm_plane: apiserver.ControlPlane, admin: Api, program: str
+) -> None:
+    await install(helm_plane, program=program)
+    await install(helm_plane, "--set", "operator.replicas=2", program=program)
+    assert (await admin.get(kinds.DEPLOYMENT, "nestor", SYSTEM))["spec"]["replicas"] == 2
     async with hooks_running(helm_plane, admin) as outputs:
-        code, output = await helm(helm_plane, "uninstall", "nestor")
+        code, output = await helm(helm_plane, "uninstall", "nestor", program=program)
     assert code == 0, output + "".join(outputs)
     assert await admin.find(kinds.SERVICE_ACCOUNT, "nestor-uninstall", SYSTEM) is None
 

@@ -27,7 +27,7 @@ async def read_counter(world: World, name: str) -> int:
         aiohttp.ClientSession() as session,
         session.get(f"http://127.0.0.1:{world.settings.health_port}/metrics") as answer,
     ):
-        found = re.search(rf"^nestor_syncer_{name}_total (\d+)$", await answer.text(), re.MULTILINE)
+        found = re.search(rf"^nestor_syncer_{name}_total (\d+)\.0$", await answer.text(), re.MULTILINE)
     assert found is not None
     return int(found[1])
 

@@ -6,52 +6,30 @@ and write what it would write.
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-import json
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from nestor import names
 from nestor.kube import kinds
 from nestor.translate.fields.volumes import SNAPSHOT_SOURCE, SNAPSHOT_SPEC
+from tests.integration.snapshots import define_snapshots
 from tests.integration.syncer.test_storage import CLAIM, allow, bound, claim, is_bound, is_so, provision, refusals
 from tests.integration.syncer.world import World
-from tests.waiting import has, wait_for
 
 Object = dict[str, Any]
 
 SNAPSHOT, CLASS, CONTENT = kinds.VOLUME_SNAPSHOT, kinds.VOLUME_SNAPSHOT_CLASS, kinds.VOLUME_SNAPSHOT_CONTENT
-MODULE = "github.com/kubernetes-csi/external-snapshotter/client/v8"
-FOLDER = Path(__file__).parents[3] / "devcluster/go/snapshots"
 DISKS = "disks"
 MADE = "2026-01-01T00:00:00Z"
-
-
-async def read_definitions() -> dict[str, Object]:
-    """The definitions, from the Go module that has them."""
-    command = ["go", "-C", str(FOLDER), "mod", "download", "-json", MODULE]
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    output, _ = await process.communicate()
-    folder = Path(json.loads(output)["Dir"]) / "config/crd"
-    return {
-        kind.plural: yaml.safe_load((folder / f"{kind.group}_{kind.plural}.yaml").read_text())
-        for kind in (SNAPSHOT, CLASS, CONTENT)
-    }
 
 
 @pytest.fixture(scope="session")
 async def definitions(world: World) -> dict[str, Object]:
     """The host cluster has snapshots from here on."""
-    found = await read_definitions()
-    for body in found.values():
-        await world.host.apply(kinds.CRD, body)
-        await wait_for(world.host, kinds.CRD, body["metadata"]["name"], "", has("Established", "True"), limit=30)
-    return found
+    return await define_snapshots(world.host)
 
 
 @pytest.fixture

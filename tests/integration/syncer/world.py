@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from nestor import names
+from nestor.api.labels import JOB_UID
 from nestor.cluster import certificates, pki
 from nestor.cluster.certificates import Pair
 from nestor.cluster.server import CONTROLLERS
@@ -31,6 +32,8 @@ Object = dict[str, Any]
 
 CLUSTER = "hello"
 NODE = "node-1"
+ACCOUNT = f"{CLUSTER}-syncer"
+"""By such a name, the chart's policies know a syncer."""
 START = "2026-01-01T00:00:00Z"
 
 
@@ -275,7 +278,7 @@ def running_status(host_pod: Object) -> Object:
 async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: NestedPlane, nested: Api) -> World:
     """What the operator makes before the syncer starts."""
     namespace = f"nestor-team-a-{CLUSTER}-{names.digest(str(nested_plane.folder))}"
-    labels = {"pod-security.kubernetes.io/enforce": "baseline"}
+    labels = {"pod-security.kubernetes.io/enforce": "baseline", JOB_UID: "job-uid"}
     metadata = {"name": namespace, "labels": labels}
     await host.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     await _create_cluster(host, namespace)
@@ -361,14 +364,14 @@ async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Pa
     await chart.install_syncer_roles(host)
     await host.create(
         kinds.SERVICE_ACCOUNT,
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "syncer", "namespace": namespace}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": namespace}},
     )
     group = "rbac.authorization.k8s.io"
-    subjects = [{"kind": "ServiceAccount", "name": "syncer", "namespace": namespace}]
+    subjects = [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}]
     await host.apply(
         kinds.ROLE_BINDING,
         {
-            "metadata": {"name": "syncer", "namespace": namespace},
+            "metadata": {"name": ACCOUNT, "namespace": namespace},
             "subjects": subjects,
             "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "nestor-syncer"},
         },
@@ -390,7 +393,7 @@ async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Pa
             "spec": {"expirationSeconds": 7200},
         },
         subresource="token",
-        name="syncer",
+        name=ACCOUNT,
     )
     config = yaml.safe_load(plane.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": token["status"]["token"]}

@@ -43,8 +43,8 @@ NEEDED = {
     TlsSecretNotFound TooLarge PriorityNotFound QueueNameMissing WorkloadConflict""",
     "somebody": """TooManyJobs RetainedLimitReached NetworkNotEnforced
     ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
-    GatewayRefused SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued QueueUnbounded
-    KueueUnavailable""",
+    GatewayRefused GatewaySilent GatewayUnavailable SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued
+    QueueUnbounded KueueUnavailable""",
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from nestor.api import crd
+from nestor.api import crd, labels
 from nestor.api.crd import RESOURCES, Resource
 from nestor.api.nestedclass import NetworkPolicyModel
 
@@ -125,6 +125,21 @@ def test_a_backends_state_is_columns() -> None:
     assert columns["Type"] == ".spec.type"
     assert columns["Nodes"] == ".status.readyNodes"
     assert {"Ready", "Status", "Message"} < columns.keys()
+
+
+def test_a_list_shows_the_place_in_the_queue_the_default_class_and_who_may_use_each() -> None:
+    found = {
+        resource.kind: {
+            column["name"]: column["jsonPath"]
+            for column in crd.build_crd(resource)["spec"]["versions"][0]["additionalPrinterColumns"]
+            if not column.get("priority")
+        }
+        for resource in RESOURCES
+    }
+    assert found["NestedAppJob"]["Queue"] == ".status.queue.position"
+    assert found["NestedClass"]["Access"] == ".spec.access"
+    assert found["NestedClass"]["Default"] == ".metadata.annotations." + labels.DEFAULT_CLASS.replace(".", "\\.")
+    assert "Enforced" in found["NestedClass"]
 
 
 def test_the_generator_writes_both_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,6 +134,27 @@ def test_validate_compares_versions_with_a_class_in_another_file(tmp_path: Path)
     assert call("validate", str(tmp_path / "a-job.yaml")).exit_code == Code.OK
 
 
+def test_validate_takes_the_default_class_by_name_or_from_a_file(tmp_path: Path) -> None:
+    body = job(kubernetesVersion="v1.30")
+    body["spec"].pop("className", None)
+    versions = [{"version": "v1.36", "image": "k3s"}]
+    big, small = (nested_class(cluster={"versions": versions}) | {"metadata": {"name": name}} for name in ("big", "small"))
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "job.yaml").write_text(yaml.safe_dump(body))
+    (tmp_path / "big.yaml").write_text(yaml.safe_dump(big))
+    (tmp_path / "both.yaml").write_text(yaml.safe_dump_all([big, small]))
+    jobs, both = str(tmp_path / "jobs"), str(tmp_path / "both.yaml")
+    assert call("validate", jobs).exit_code == Code.OK
+    for arguments in ((jobs, "--class", str(tmp_path / "big.yaml")), (jobs, both, "--class", "big")):
+        result = call("validate", *arguments)
+        assert (result.exit_code, "not offered by class 'big'" in result.stdout) == (Code.FAILED, True)
+    result = call("validate", jobs, "--class", both)
+    assert (result.exit_code, "several NestedClasses" in result.stderr) == (Code.USAGE, True)
+    result = call("validate", jobs, "--class", "big")
+    assert (result.exit_code, "no valid NestedClass named 'big' in the files; there: none" in result.stderr) == (Code.USAGE, True)
+    assert call("validate", jobs, "--class", str(tmp_path / "jobs" / "job.yaml")).exit_code == Code.USAGE
+
+
 def test_validate_reads_standard_input_and_can_be_quiet() -> None:
     result = call("validate", "-q", "-", text=json.dumps(APPDEF))
     assert (result.exit_code, result.stdout) == (0, "")

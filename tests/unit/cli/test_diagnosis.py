@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from nestor import __version__
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.api.crd import RESOURCES, build_crd
 from nestor.cli.commands import doctor
 from nestor.cli.diagnosis import installation, job
-from nestor.cli.diagnosis.facts import JOB_RIGHTS, RIGHTS, Installation, JobFacts
+from nestor.cli.diagnosis.facts import JOB_RIGHTS, RIGHTS, Installation, JobFacts, is_operator
 from nestor.cli.diagnosis.pods import describe_trouble
 from tests.unit.cli import builders
 from tests.unit.cli.builders import condition
@@ -73,6 +73,25 @@ def test_a_healthy_installation_has_nothing_but_good_findings() -> None:
     assert any("you can run jobs in namespace 'team-a'" in finding.text for finding in findings)
 
 
+def test_a_default_class_has_the_annotation_or_that_name() -> None:
+    big = CLASS | {"metadata": {"name": "big", "annotations": {labels.DEFAULT_CLASS: "true"}}}
+    findings = installation.judge(dataclasses.replace(HEALTHY, classes=[big]))
+    assert {finding.level for finding in findings} == {"good"}
+
+
+def test_a_class_with_a_gateway_needs_no_ingress_class() -> None:
+    expose = {"domain": "apps.test", "gateway": {"name": "public", "namespace": "gateways"}, "controllerCertificate": True}
+    for known in ([], [NGINX]):
+        found = dataclasses.replace(HEALTHY, classes=[changed(CLASS, expose=expose)], ingress_classes=known)
+        assert {finding.level for finding in installation.judge(found)} == {"good"}
+
+
+def test_the_portal_is_no_second_operator() -> None:
+    portal = changed(OPERATOR, selector={"matchLabels": {"app.kubernetes.io/name": "nestor-portal"}})
+    assert not is_operator(portal)
+    assert is_operator(changed(OPERATOR, selector={"matchLabels": {"app.kubernetes.io/name": "nestor"}}))
+
+
 def with_walls(status: str, reason: str, message: str) -> Object:
     """The class, and what the operator found out about network policies."""
     found = {"type": "NetworkEnforced", "status": status, "reason": reason, "message": message}
@@ -110,7 +129,7 @@ BROKEN = [
         "'default': nothing enforces them",
     ),
     ({"classes": [with_walls("Unknown", "NetworkNotProbed", "no room")]}, "warn", "'default': no room"),
-    ({"classes": [CLASS | {"metadata": {"name": "big"}}]}, "warn", "no class is named 'default'"),
+    ({"classes": [CLASS | {"metadata": {"name": "big"}}]}, "warn", "no class is named 'default' or has annotation"),
     ({"classes": [changed(CLASS, expose={"ingressClassName": "nginx"})]}, "warn", "no `expose.allowedHosts`: no job gets a URL"),
     (
         {"classes": [changed(CLASS, expose={"ingressClassName": "nginx", "allowedHosts": ["a.test"]})]},

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nestor.api import labels
 from nestor.api.crd import RESOURCES
 from nestor.cli.exits import Failure
 from nestor.cli.offline import rules
 from nestor.cli.offline.check import check, check_one, root_schema
 from nestor.cli.offline.documents import Document, read
-from nestor.cli.offline.versions import read_classes
+from nestor.cli.offline.known import read_known
 from tests.unit.cli.objects import APPDEF, GOOD, TABLE, job, resource
 
 Object = dict[str, Any]
@@ -144,10 +145,73 @@ NEAREST = "the AppDef's Kubernetes version 'v1.30' is not offered; v1.33, the ne
 def test_a_version_is_compared_with_the_class_where_it_is_among_the_files(
     cluster: Object, body: Object, fault: str, warnings: list[str], wrap: Callable[[Object], Object]
 ) -> None:
-    classes = read_classes([None, wrap(class_of("own", **cluster)), class_of("broken", versions=[])])
-    found = check_one(body, classes)
+    known = read_known([None, wrap(class_of("own", **cluster)), class_of("broken", versions=[])])
+    found = check_one(body, known)
     assert [fault in str(item) for item in found.faults] == ([True] if fault else [])
     assert found.warnings == warnings
+
+
+def ruled(**spec: Any) -> Object:
+    """A class with more to say."""
+    return class_of("own") | {"spec": class_of("own")["spec"] | spec}
+
+
+MACHINES = {"machines": [{"name": "small"}, {"name": "gpu", "description": "4 GPUs"}]}
+TAKES_GPU = {"appDef": APPDEF | {"machines": ["gpu*"]}}
+TARGET = {"service_name": "web", "service_port": 80, "service_namespace": "default"}
+NESTED = APPDEF["commands"]["Start"]["nested_kubernetes"]
+EXPOSED = {"appDef": APPDEF | {"commands": {"Start": {"nested_kubernetes": NESTED | {"targets": [TARGET]}}}}}
+
+
+@pytest.mark.parametrize(
+    ("rules", "body", "fault"),
+    [
+        ({}, job(className="own"), ""),
+        ({"placement": MACHINES}, job(className="own", machine="gpu"), ""),
+        ({"placement": MACHINES}, job(className="own", machine="big"), "available: 'small', 'gpu' (4 GPUs)"),
+        ({"placement": MACHINES}, job(className="own", machine="small", app=TAKES_GPU), "'gpu*' (`spec.app.appDef.machines`)"),
+        ({"maxActiveDeadlineSeconds": 60}, job(className="own", activeDeadlineSeconds=61), "`spec.activeDeadlineSeconds`"),
+        ({}, job(className="own", storage={"size": "1Gi"}), "the class allows no persistent volumes"),
+        ({}, job(className="own", priority="urgent"), "class 'own' has no priority named 'urgent'; available: none"),
+        ({}, job(className="own", app=EXPOSED, expose={"host": "a.test"}), "a.test"),
+        ({"images": {"allowed": []}}, job(className="own", app={"image": "shop:1"}), "shop:1"),
+        ({"images": {"allowed": []}}, job(className="own", app=None, appRef={"name": "shop"}), ""),
+        ({"access": "Permitted"}, job(className="own"), ""),
+    ],
+)  # fmt: skip
+def test_a_job_is_held_to_its_class_where_that_is_known(rules: Object, body: Object, fault: str) -> None:
+    body["spec"] = {key: value for key, value in body["spec"].items() if value is not None}
+    found = check_one(body, read_known([ruled(**rules)]))
+    assert [fault in str(item) for item in found.faults] == ([True] if fault else []), found.faults
+    assert not check_one(body).faults, "nothing is known of another class"
+
+
+def test_what_an_appdef_gets_a_warning_for_is_told_once() -> None:
+    app = {"appDef": APPDEF | {"machines": ["n1"], "licensed": True}}
+    warnings = check_one(job(className="own", app=app), read_known([ruled()])).warnings
+    assert [item for item in warnings if "no machines" in item] == [
+        "`spec.app.appDef.machines` ('n1') has no effect: class 'own' has no machines"
+    ]
+    assert len([item for item in warnings if "licensed" in item]) == 1
+
+
+def test_parameters_from_a_secret_are_unknown() -> None:
+    command = APPDEF["commands"]["Start"] | {"parameters": {"PASSWORD": {"name": "Password", "type": "STR", "required": True}}}
+    app = {"appDef": APPDEF | {"commands": {"Start": command}}}
+    known, given = read_known([ruled()]), {"secretRef": {"name": "login"}}
+    assert not check_one(job(className="own", app=app, parametersFrom=given), known).faults
+    assert check_one(job(className="own", app=app), known).faults
+
+
+def test_who_names_no_class_has_the_default_one() -> None:
+    body = job(kubernetesVersion="v1.30")
+    body["spec"].pop("className", None)
+    marked = class_of("own") | {"metadata": {"name": "own", "annotations": {labels.DEFAULT_CLASS: "true"}}}
+    assert "not offered by class 'own'" in str(check_one(body, read_known([marked])).faults[0])
+    assert "not offered by class 'own'" in str(check_one(body, read_known([class_of("own")], "own")).faults[0])
+    assert not check_one(body, read_known([class_of("own")])).faults
+    permitted = ruled(access="Permitted")
+    assert "`spec.className` must be set" in str(check_one(job(className=None), read_known([permitted], "own")).faults[0])
 
 
 def test_a_bare_appdef_is_checked_command_by_command() -> None:

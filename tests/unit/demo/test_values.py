@@ -12,7 +12,8 @@ from devcluster.demo.tools import DemoError
 def test_the_embedded_cluster_gets_the_stand_in_and_its_ingress() -> None:
     info = ClusterInfo(Path("/k"), 8080, "nestor.localhost", "nestor-dev")
     built = values.build_values("embedded", info, values.IMAGE, "sha256:1")
-    assert built["image"]["repository"] == "registry.nestor.localhost/nestor"
+    version = values.IMAGE.rpartition(":")[2]
+    assert built["image"] == {"repository": "registry.nestor.localhost/nestor-core", "tag": version, "runner": values.IMAGE}
     assert built["defaultClass"]["expose"] == {
         "domain": "nestor.localhost",
         "ingressClassName": "nestor-dev",

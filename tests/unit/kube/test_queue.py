@@ -203,3 +203,31 @@ async def test_a_lane_that_is_filled_again_and_again_leaves_the_others_their_tur
         queue.add(key)
     await settle(queue)
     assert seen.index("b3") == 7
+
+
+async def test_the_lag_of_a_key_lasts_until_it_did_not_fail() -> None:
+    """What is only due again has none, and neither has what waits for something else."""
+    times = {"broken": 2, "later": 1, "again": 1}
+    seen: list[float] = []
+
+    async def work(key: str) -> float | None:
+        seen.append(queue.oldest)
+        if not times.get(key):
+            return None
+        times[key] -= 1
+        if key == "broken":
+            raise ValueError("not yet")
+        if key == "later":
+            raise RetryLater(0.001)
+        return 0.001
+
+    queue = WorkQueue(work, first_delay=0.001)
+    assert queue.oldest == 0
+    for key in ("broken", "later", "again", "fine"):
+        queue.add(key)
+    assert (queue.done, queue.failed, queue.postponed) == (0, 0, 0)
+    await settle(queue)
+    assert (queue.done, queue.failed, queue.postponed) == (4, 2, 1)
+    assert all(seen[:3])
+    assert queue.lag > 0
+    assert queue.oldest == 0

@@ -180,3 +180,20 @@ def test_argo_cd_reaches_the_server_even_if_only_some_others_do() -> None:
     assert peers({"network": {"apiFrom": [block]}, "argoCD": argo}) == [block, selected]
     assert peers({"network": {"apiFrom": [block]}}) == [block]
     assert peers({"argoCD": argo}) == []
+
+
+def test_labels_that_say_what_nestor_or_argo_cd_says_have_no_effect() -> None:
+    own = {
+        "team": "a",
+        "example.com/tier": "preview",
+        "nestor.dev/job": "other",
+        "node.kubernetes.io/x": "y",
+        "argocd.argoproj.io/secret-type": "repository",
+        "argoproj.io/x": "y",
+    }
+    policy = ArgoCDPolicy(namespace="argocd", labels=own)
+    found = Registration(RESOLVED.home, "gold", policy).metadata["labels"]
+    assert found["argocd.argoproj.io/secret-type"] == "cluster"
+    assert found[labels.JOB] == "hello"
+    assert (found["team"], found["example.com/tier"], found[labels.CLASS]) == ("a", "preview", "gold")
+    assert not {"node.kubernetes.io/x", "argoproj.io/x"} & found.keys()

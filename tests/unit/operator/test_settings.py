@@ -34,6 +34,12 @@ def test_when_its_image_is_pulled(policy: str, capsys: pytest.CaptureFixture[str
     assert "must be one of Always, IfNotPresent, Never" in capsys.readouterr().err
 
 
+def test_runners_have_the_same_image_unless_another_one_is_named() -> None:
+    assert read_settings(["--image=x"]).image_with_tools == "x"
+    found = read_settings(["--image=x", "--runner-image=y"])
+    assert (found.image, found.image_with_tools) == ("x", "y")
+
+
 def test_lifetimes_can_be_short_for_tests() -> None:
     usual, short = read_settings(["--image", "x"]), ["--access-seconds", "60", "--admin-seconds", "30", "--server-seconds", "90"]
     assert usual.lifetimes == Lifetimes(datetime.timedelta(days=28), datetime.timedelta(days=7))
@@ -78,3 +84,19 @@ def test_the_host_is_probed_unless_an_admin_says_no(capsys: pytest.CaptureFixtur
     with pytest.raises(SystemExit):
         read_settings(["--image", "x", "--network-probe", "maybe"])
     assert "must be true or false" in capsys.readouterr().err
+
+
+def test_who_works_is_decided_by_a_lease_where_the_chart_names_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_settings(["--image", "x"]).lease == ""
+    monkeypatch.setenv("NESTOR_LEASE", "nestor-operator")
+    monkeypatch.setenv("POD_NAME", "nestor-7d9")
+    found = read_settings(["--image", "x"])
+    assert (found.lease, found.lease_seconds, found.place) == ("nestor-operator", 15, "nestor-7d9")
+
+
+def test_kueue_has_no_say_unless_an_admin_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert not read_settings(["--image", "x"]).kueue
+    assert read_settings(["--image", "x", "--kueue", "true"]).kueue
+    with pytest.raises(SystemExit):
+        read_settings(["--image", "x", "--kueue", "yes"])
+    assert "NESTOR_KUEUE or --kueue must be true or false" in capsys.readouterr().err

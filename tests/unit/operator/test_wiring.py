@@ -30,6 +30,7 @@ async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kin
         raise AssertionError
 
     operator = Operator.__new__(Operator)
+    operator.context = Scene().context
     rooms = {"_jobs": JOB, "_clusters": CLUSTER, "_apps": APP, "_backends": BACKEND, "_requests": REQUEST}
     vars(operator).update({room: SimpleNamespace(reconcile=reconcile if kind == its else other) for room, its in rooms.items()})
     key = Key(kind, "team-a", "x")

@@ -41,6 +41,40 @@ def test_some_names_are_nobodys(name: str) -> None:
         read_person(said(name), PLAIN)
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ([], 401),
+        ([("X-Forwarded-Groups", "team-a")], 401),
+        ([("X-Forwarded-User", " ")], 401),
+        # What a browser sent beside what the proxy says.
+        ([("X-Forwarded-User", "jane"), ("x-forwarded-user", "admin")], 400),
+        ([("X-Forwarded-User", "jane"), ("X-Forwarded-Groups", ""), ("X-Forwarded-Groups", "team-a")], 400),
+        ([("X-Forwarded-User", "system:admin")], 403),
+    ],
+)
+def test_who_is_not_said_once_is_nobody(headers: list[tuple[str, str]], status: int) -> None:
+    with pytest.raises(Refused) as refused:
+        read_person(CIMultiDictProxy(CIMultiDict(headers)), PLAIN)
+    assert refused.value.status == status
+
+
+def test_no_prefix_makes_anybody_one_of_the_clusters_own() -> None:
+    settings = parse(["--host=x", "--user-prefix=system:", "--groups-prefix=system:", "--group=system:masters"])
+    with pytest.raises(Refused):
+        read_person(said("admin"), settings)
+    plain = parse(["--host=x", "--groups-prefix=system:", "--group=system:masters"])
+    assert read_person(said("jane", "masters"), plain) == Person("jane")
+
+
+def test_the_headers_are_those_that_the_admin_names() -> None:
+    settings = parse(["--host=x", "--user-header=X-Email", "--groups-header=X-Teams", "--group=a"])
+    headers = CIMultiDictProxy(CIMultiDict({"x-email": "jane", "X-Teams": "a", "X-Forwarded-User": "john"}))
+    assert read_person(headers, settings) == Person("jane", ("a",))
+    with pytest.raises(Refused):
+        read_person(said("john"), settings)
+
+
 class Server:
     """An API server's client, and those in the names of others."""
 
@@ -73,5 +107,11 @@ async def test_those_who_look_at_nothing_are_forgotten_first(monkeypatch: pytest
     monkeypatch.setattr(Hub, "is_busy", True)
     with pytest.raises(Refused, match="Too many"):
         await come("d")
+    ended = []
+
+    async def end(self: Hub) -> None:
+        ended.append(self)
+
+    monkeypatch.setattr(Hub, "close", end)
     await known.close()
-    assert (known.size, server.closed) == (0, 3)
+    assert (known.size, server.closed, len(ended)) == (0, 3, 3), "also of the one who was forgotten"

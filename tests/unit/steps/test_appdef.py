@@ -48,6 +48,13 @@ def test_scripts_and_charts_may_take_longer_than_kubectl(step: Object, timeout: 
     assert read(step).timeout_seconds == timeout
 
 
+def test_exit_codes_that_are_final_run_no_finished_step_again() -> None:
+    with_codes, without = build(script(final_exit_codes=[139, 3, 3])), build(script(final_exit_codes=[]))
+    assert with_codes.steps[0].final_exit_codes == (3, 139)
+    assert with_codes.steps[0].hash == without.steps[0].hash
+    assert with_codes.hash != without.hash == build(script()).hash
+
+
 def test_steps_come_in_list_order() -> None:
     plan = build(template(name="b"), script(name="a"), template(name="c", type="kustomize", path="overlays/prod/"))
     assert [(step.name, step.type, step.path) for step in plan.steps] == [
@@ -175,6 +182,14 @@ WORDS = "'kubectl', 'kustomize', 'custom' or 'helm'"
             "`templates[0].sha256` may be set only together with `format: url`: files of the image need no checksum",
         ),
         ({"type": "kustomize", "format": "url"}, "`templates[0].format` may be 'url' only for type 'kubectl'"),
+        (
+            {"type": "custom", "path": None, "cmd": "Og==", "final_exit_codes": 3},
+            "`templates[0].final_exit_codes` must be a list of integers from 1 to 255, not 3",
+        ),
+        (
+            {"type": "custom", "path": None, "cmd": "Og==", "final_exit_codes": [0, True]},
+            "`templates[0].final_exit_codes` must be a list of integers from 1 to 255, not [0, True]",
+        ),
     ],
 )
 def test_a_fault_names_its_field_and_what_is_allowed(changes: Object, fault: str) -> None:
@@ -296,6 +311,7 @@ def warn(*templates: Any, **settings: Any) -> list[str]:
         (template(chart="x"), "templates[0].chart` has no effect for type 'kubectl'"),
         (template(type="kustomize", cmd="x"), "templates[0].cmd` has no effect for type 'kustomize'"),
         (script(path="x"), "templates[0].path` has no effect for type 'custom'"),
+        (template(final_exit_codes=[3]), "templates[0].final_exit_codes` has no effect for type 'kubectl'"),
         (chart(vals={}), "templates[0].vals`: unknown key, ignored; did you mean `values`?"),
         (chart(cmd=""), "templates[0].cmd` has no effect for type 'helm'"),
         (template(type="shell", scrpt=""), "templates[0].scrpt`: unknown key, ignored"),
@@ -329,7 +345,13 @@ def test_every_documented_key_is_known_to_its_type() -> None:
     url = {"format": "url", "path": "https://example.com/a.yml", "sha256": "0" * 64}
     helm = {"release": "r", "values": {}, "values_files": [], "wait": True, "create_namespace": True, "namespace": "a"}
     remote = {"path": None, "chart": "web", "repo": "https://example.com", "version": "1"}
-    several = [template(**applied, **url), template(type="kustomize", **applied), script(), chart(**helm), chart(**remote)]
+    several = [
+        template(**applied, **url),
+        template(type="kustomize", **applied),
+        script(final_exit_codes=[3]),
+        chart(**helm),
+        chart(**remote),
+    ]
     numbered = [{**step, **common, "name": f"step-{number}"} for number, step in enumerate(several)]
     assert warn(*numbered, global_retry=1, global_retry_sleep=1, render=True) == []
     assert build(*numbered).steps[4].helm is not None

@@ -72,7 +72,18 @@ def test_resources_are_those_of_the_place_where_the_pod_can_only_run_there(mode:
 def test_pull_secrets_are_those_of_all_backends_that_the_pod_may_go_to(mode: str, expected: list[str]) -> None:
     spec = host_spec(build_pod(imagePullSecrets=[{"name": "own"}]), mode=mode)
     own = names.host_name("own", "shop")
-    assert spec["imagePullSecrets"] == [{"name": name} for name in (own, *map(names.backend_pull_secret, expected))]
+    assert spec["imagePullSecrets"] == [{"name": name} for name in (own, *map(names.operators_pull_secret, expected))]
+
+
+def test_those_of_the_class_are_for_pods_that_stay_here() -> None:
+    pod, shared = build_pod(imagePullSecrets=[{"name": "own"}]), {"name": names.operators_pull_secret("house")}
+    policy = Policy(image_pull_secrets=["house"])
+    own = {"name": names.host_name("own", "shop")}
+    assert build_host(pod, TARGET, {}, policy)["spec"]["imagePullSecrets"] == [own, shared]
+    assert build_host(build_pod(), TARGET, {}, policy)["spec"]["imagePullSecrets"] == [shared]
+    rules = Placement.model_validate({"overflow": {"backends": [{"name": "aci"}], "mode": "WhenFull"}})
+    away = policy.model_copy(update={"placement": rules})
+    assert build_host(pod, TARGET, {}, away)["spec"]["imagePullSecrets"] == [own], "a backend could read it"
 
 
 def test_without_backends_nothing_is_added() -> None:

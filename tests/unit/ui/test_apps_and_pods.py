@@ -172,3 +172,40 @@ def test_a_pod_that_crashes_is_no_good_one() -> None:
     assert (place.pods[0].state.mood, place.pods[0].why) == ("warn", "container 'main': CrashLoopBackOff")
     ((place,),) = [pods.group_pods([pod("a", "n1", conditions=[])], {}, build_job())]
     assert place.pods[0].state.word == "not ready yet"
+
+
+def test_the_output_of_every_container_can_be_chosen() -> None:
+    found = pod("a", "n1")
+    found["spec"]["initContainers"] = [{"name": "prepare"}]
+    ((place,),) = [pods.group_pods([found], {}, build_job())]
+    assert place.pods[0].containers == ("prepare", "main")
+
+
+def test_a_pod_that_has_ended_is_told_by_how() -> None:
+    ended = {"state": {"terminated": {"exitCode": 1, "reason": "Error"}}}
+    status: Object = {"conditions": [{"type": "Ready", "status": "False"}], "containerStatuses": [{"name": "main"} | ended]}
+    failed, done = pod("a", "n1", "Failed", **status), pod("b", "n1", "Succeeded", conditions=[])
+    ((place,),) = [pods.group_pods([failed, done], {}, build_job())]
+    assert [(item.state.mood, item.state.word) for item in place.pods] == [("bad", "failed"), ("good", "succeeded")]
+
+
+def test_a_pod_is_ready_by_that_condition_alone() -> None:
+    started = [{"type": "Initialized", "status": "True"}, {"type": "Ready", "status": "False"}]
+    ((place,),) = [pods.group_pods([pod("a", "n1", conditions=started)], {}, build_job())]
+    assert place.pods[0].state.word == "not ready yet"
+
+
+def test_the_title_is_what_the_catalogue_shows_then_the_entrys_then_the_appdefs() -> None:
+    definition = {"name": "From the AppDef", "description": "The AppDef's."}
+    found = app(status={"title": "As shown"}, title="The entry's", description="The entry's.", appDef=definition)
+    assert (apps.build_app(found).title, apps.build_app(found).description) == ("As shown", "The entry's.")
+    del found["status"]["title"]
+    assert apps.build_app(found).title == "The entry's"
+    del found["spec"]["title"], found["spec"]["description"]
+    assert (apps.build_app(found).title, apps.build_app(found).description) == ("From the AppDef", "The AppDef's.")
+
+
+@pytest.mark.parametrize(("size", "is_shown"), [(apps.ICON_BYTES, True), (apps.ICON_BYTES + 1, False)])
+def test_an_icon_has_a_size_that_a_page_can_have(size: int, is_shown: bool) -> None:
+    icon = {"type": "image/png", "data": base64.encodebytes(b"x" * size).decode()}
+    assert (apps.read_icon(app(appDef={"image": icon})) is not None) is is_shown

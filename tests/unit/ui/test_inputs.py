@@ -161,3 +161,14 @@ def test_whatever_an_appdef_declares_makes_a_form(declared: Any) -> None:
 def test_ids_tell_all_names_apart() -> None:
     names = ["a b", "a_b", "a-b", "ä", "a_20b"]
     assert len({one(name, {}).id for name in names}) == len(names)
+
+
+def test_a_text_that_was_emptied_is_empty_and_a_number_has_its_default() -> None:
+    declared = {"T": {"type": "STR", "value": "x"}, "N": {"type": "INT", "value": 3}, "U": {"type": "STR"}}
+    read = read_entered(declared, {"T": [""], "N": [""], "U": [""]})
+    assert (read.plain, read.faults) == ({"T": ""}, ())
+
+
+def test_a_condition_that_is_no_name_hides_nothing() -> None:
+    found = build_inputs({"a": {"type": "BOOL"}, "b": {"type": "STR", "if": ["a", 5]}})
+    assert found[1].shown_if == ("a",)

@@ -39,3 +39,24 @@ def test_a_real_connection_is_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(peers, "_ROOT", 4712)
         assert not is_own(ours, theirs)
     assert not is_own(ours, theirs), "it is closed"
+
+
+@pytest.mark.parametrize(("user", "root", "is_ours"), [(1000, 0, True), (0, 1000, True), (0, 0, False), (1001, 0, False)])
+def test_only_ones_own_programs_and_roots_are_answered(
+    user: int, root: int, is_ours: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "tcp"
+    table.write_text("\n".join([HEAD, OURS, THEIRS]))
+    monkeypatch.setattr(peers, "_TABLES", (table, tmp_path / "tcp6"))
+    monkeypatch.setattr(os, "getuid", lambda: user)
+    monkeypatch.setattr(peers, "_ROOT", root)
+    assert is_own((*ADDRESS, 0, 0), (*PEER, 0, 0)) is is_ours
+
+
+def test_where_the_system_keeps_no_table_everybody_is_answered_and_where_it_cannot_be_read_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "_TABLES", (tmp_path / "tcp",))
+    assert is_own(ADDRESS, PEER)
+    (tmp_path / "tcp").mkdir()
+    assert not is_own(ADDRESS, PEER)

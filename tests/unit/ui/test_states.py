@@ -147,6 +147,21 @@ def test_what_keeps_a_job_as_its_files_say_is_told() -> None:
     assert states.find_keeper(job) == "Flux"
 
 
+@pytest.mark.parametrize(
+    ("part", "key", "keeper"),
+    [
+        ("annotations", "argocd.argoproj.io/tracking-id", "Argo CD"),
+        ("labels", "helm.toolkit.fluxcd.io/name", "Flux"),
+        ("annotations", "meta.helm.sh/release-name", "Helm"),
+        ("labels", "app.kubernetes.io/managed-by", ""),
+    ],
+)
+def test_each_that_keeps_jobs_by_files_is_known(part: str, key: str, keeper: str) -> None:
+    job = builders.ready()
+    job["metadata"][part] = {key: "shop"}
+    assert states.find_keeper(job) == keeper
+
+
 def test_advice_is_for_those_who_can_act() -> None:
     assert states.advise(builders.failed())
     assert states.advise(builders.ready()) == ""
@@ -175,3 +190,55 @@ def test_an_extension_adds_to_what_is_there_and_notices_others() -> None:
     }
     assert ends.build_extension(job, "keep", 60) is None
     assert ends.build_extension(job, "suspend", 60) is None
+
+
+def test_the_end_is_told_once() -> None:
+    """What `Ready` or a stage says already is not said again."""
+    job = builders.ready()
+    end = {"type": "Succeeded", "status": "True", "reason": "Completed", "message": "Job x is done"}
+    job["status"]["conditions"] = [item for item in job["status"]["conditions"] if item["type"] != "Succeeded"] + [end]
+    assert states.list_stages(job)[-1].message == "Job x is done"
+    job["status"]["conditions"][-1] |= {"message": states.list_stages(job)[0].message}
+    assert [stage.title for stage in states.list_stages(job)].count("End") == 0
+
+
+def test_a_job_without_a_policy_has_no_end_to_wait_for() -> None:
+    job = builders.running()
+    waits = {"type": "Succeeded", "status": "Unknown", "reason": "Running", "message": "it is still to be seen"}
+    job["status"]["conditions"] = [item for item in job["status"]["conditions"] if item["type"] != "Succeeded"] + [waits]
+    assert "End" not in [stage.title for stage in states.list_stages(job)]
+    job["spec"]["successPolicy"] = {"targets": [{"kind": "Job", "name": "x"}]}
+    assert states.list_stages(job)[-1].title == "End"
+
+
+def test_a_step_that_is_tried_once_has_no_attempts() -> None:
+    job = builders.ready()
+    job["status"]["steps"] = [{"name": "a", "state": "Failed", "attempt": 1, "maxAttempts": 1, "message": "\x1b[31mno\x1b[0m"}]
+    (step,) = states.list_steps(job)
+    assert (step.attempts, step.output) == ("", "no")
+    job["status"]["steps"][0] |= {"maxAttempts": 3, "state": "Succeeded"}
+    assert states.list_steps(job)[0].attempts == "", "the first try was enough"
+    job["status"]["steps"][0] |= {"attempt": 2}
+    assert states.list_steps(job)[0].attempts == "attempt 2 of 3"
+
+
+def test_what_has_ended_is_not_resumed() -> None:
+    job = builders.completed()
+    job["spec"]["suspend"] = True
+    found = states.list_actions(job)
+    assert not found.resume
+    assert not found.suspend
+    assert found.rerun_empties
+
+
+def test_a_job_without_parameters_has_none() -> None:
+    job = builders.ready()
+    job["spec"].pop("parameters", None)
+    job["spec"].pop("parametersFrom", None)
+    assert states.list_parameters(job) == []
+
+
+def test_a_list_of_jobs_keeps_no_field_managers() -> None:
+    job = builders.ready()
+    job["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    assert "managedFields" not in states.trim_for_rows(job)["metadata"]

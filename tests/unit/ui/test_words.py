@@ -55,4 +55,6 @@ def test_faults_of_an_object_are_told_by_field() -> None:
     causes = [{"field": "spec.machine", "message": "too long"}, {"field": "spec", "message": "one of `app` and `appRef`"}]
     told = tell(Invalid(422, "Invalid", "NestedAppJob is invalid: …", {"causes": causes}))
     assert told.message == "spec.machine: too long; spec: one of `app` and `appRef`."
+    whole = [{"message": "too many"}, {"message": "too many"}, "odd", {"field": "spec"}]
+    assert tell(Invalid(422, "Invalid", "…", {"causes": whole})).message == "Too many."
     assert tell(Invalid(400, "BadRequest", "it is wrong")).message == "It is wrong."

@@ -94,7 +94,7 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
         str | None,
         typer.Option(
             "--class",
-            help="NestedClass of the job. Default: `default`.",
+            help="NestedClass of the job. Default: the cluster's default class.",
             autocompletion=completion.complete_class,
             show_default=False,
             rich_help_panel=JOB_PANEL,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -16,6 +16,7 @@ from nestor.cli.exits import Code, Failure
 if TYPE_CHECKING:
     from nestor.cli.offline import check
     from nestor.cli.offline.documents import Document
+    from nestor.cli.offline.known import Known
 
 Files = Annotated[
     list[Path],
@@ -27,29 +28,43 @@ Files = Annotated[
     ),
 ]
 SUFFIXES = (".yaml", ".yml", ".json")
+ClassOption = Annotated[
+    str | None,
+    typer.Option(
+        "--class",
+        metavar="NAME|FILE",
+        help="The NestedClass of jobs that name none: the name of one in the files, or another file that holds it, such as from "
+        "'kubectl get nclass NAME -o yaml'.",
+        show_default="the one annotated as the default, else 'default'",
+    ),
+]
 
 
-def validate(files: Files, quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only problems.")] = False) -> None:
+def validate(
+    files: Files,
+    class_: ClassOption = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only problems.")] = False,
+) -> None:
     """Check NestedAppJobs, NestedApps, NestedClasses, NestedClusters and AppDefs offline, by the same rules as the cluster.
 
-    Reports the file, line and field of every fault, and what is allowed. Exits with code 1 if anything is wrong.
+    Jobs whose NestedClass is known are held to it. Reports the file, line and field of every fault, and what is allowed. Exits
+    with code 1 if anything is wrong.
     """
 
     async def start() -> int:
-        return _validate(files, quiet=quiet)
+        return _validate(files, class_, quiet=quiet)
 
     raise typer.Exit(session.run(start))
 
 
-def _validate(files: list[Path], *, quiet: bool) -> int:
+def _validate(files: list[Path], class_: str | None, *, quiet: bool) -> int:
     # Only here: the models and plans that it checks with take longer to import than other commands run.
     from nestor.cli.offline import check  # noqa: PLC0415
-    from nestor.cli.offline.versions import read_classes  # noqa: PLC0415
 
     is_good = True
     named = set(files)
     found = [(str(file), _read(file, is_named=file in named)) for file in expand(files)]
-    classes = read_classes(document.content for _, read in found if isinstance(read, list) for document in read)
+    known = _read_classes(class_, [document.content for _, read in found if isinstance(read, list) for document in read])
     for file, read in found:
         if isinstance(read, Failure):
             is_good = False
@@ -58,9 +73,32 @@ def _validate(files: list[Path], *, quiet: bool) -> int:
             target.print(line, soft_wrap=True)
             continue
         for document in read:
-            for result in check.check(document, classes):
+            for result in check.check(document, known):
                 is_good = tell(file, document, result, quiet=quiet) and is_good
     return Code.OK if is_good else Code.FAILED
+
+
+def _read_classes(class_: str | None, contents: list[Any]) -> Known:
+    """The classes in the files and in that of the option, and which is the default. Raises `Failure`."""
+    from nestor.cli.offline.known import read_known  # noqa: PLC0415 - as above
+
+    if class_ is None:
+        return read_known(contents)
+    file = Path(class_)
+    if file.suffix not in SUFFIXES and not file.is_file():
+        if class_ not in (known := read_known(contents, class_)).classes:
+            there_are = ", ".join(f"'{name}'" for name in known.classes) or "none"
+            raise Failure(f"--class: no valid NestedClass named '{class_}' in the files; there: {there_are}", Code.USAGE)
+        return known
+    read = _read(file, is_named=True)
+    if isinstance(read, Failure):
+        raise read
+    own = read_known(document.content for document in read)
+    default = own.default if own.default in own.classes else next(iter(own.classes), "")
+    if not default or (len(own.classes) > 1 and own.default != default):
+        what = "several NestedClasses, none of which is the default" if default else "no valid NestedClass"
+        raise Failure(f"--class: {file} holds {what}", Code.USAGE)
+    return read_known([*contents, *(document.content for document in read)], default)
 
 
 def _read(file: Path, *, is_named: bool) -> list[Document] | Failure:

@@ -94,7 +94,7 @@ async def read_installation(session: Session) -> Installation:
         namespace=session.namespace,
         served=served,
         crds=crds,
-        operators=operators,
+        operators=None if operators is None else [item for item in operators if is_operator(item)],
         operator_pods=pods,
         classes=classes,
         ingress_classes=ingress_classes,
@@ -103,6 +103,12 @@ async def read_installation(session: Session) -> Installation:
         tls_secrets=await _read_tls_secrets(api, classes or [], operators or []),
         has_image_volumes=volumes,
     )
+
+
+def is_operator(deployment: Object) -> bool:
+    """Whether it is the operator's: the portal's has the chart's labels too, but its pods have a name of their own."""
+    selected = (spec_of(deployment).get("selector") or {}).get("matchLabels") or {}
+    return bool(selected.get("app.kubernetes.io/name", "nestor") == "nestor")
 
 
 async def read_job(session: Session, job: Object) -> JobFacts:

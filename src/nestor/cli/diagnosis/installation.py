@@ -173,7 +173,7 @@ def _judge_walls(name: str, item: Object) -> Iterator[Finding]:
 
 
 def _judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[Finding]:
-    if facts.ingress_classes is None:
+    if facts.ingress_classes is None or expose.get("gateway"):
         return
     known = [item["metadata"]["name"] for item in facts.ingress_classes]
     wanted = expose.get("ingressClassName")

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
-from types import MappingProxyType
 from typing import Any
 
 from nestor.api import labels
 from nestor.api.crd import RESOURCES, Resource, build_crd
 from nestor.api.words import VERSION
 from nestor.cli.offline import appdefs, metadata, rules, structure
+from nestor.cli.offline.admission import check_admission
 from nestor.cli.offline.documents import Document
 from nestor.cli.offline.faults import Fault
-from nestor.cli.offline.versions import Classes, check_version
+from nestor.cli.offline.known import NOTHING, Known
+from nestor.cli.offline.versions import check_version
 
 API_VERSION = f"{labels.GROUP}/{VERSION}"
-NO_CLASSES: Classes = MappingProxyType({})
 _BY_KIND = {resource.kind: resource for resource in RESOURCES}
 
 
@@ -32,17 +32,17 @@ class Result:
     """Not ours to judge."""
 
 
-def check(document: Document, classes: Classes = NO_CLASSES) -> list[Result]:
-    """One result, or one per item of a List. `classes`: those that are known, by their names."""
+def check(document: Document, known: Known = NOTHING) -> list[Result]:
+    """One result, or one per item of a List. `known`: what the other files tell."""
     content = document.content
     if not isinstance(content, dict):
         return [Result("document", [Fault("", "must be a dictionary: a resource with `apiVersion` and `kind`, or an AppDef")])]
     if content.get("kind") == "List" and isinstance(content.get("items"), list):
-        return [result for item in content["items"] for result in check(Document(document.number, document.line, item), classes)]
-    return [check_one(content, classes)]
+        return [result for item in content["items"] for result in check(Document(document.number, document.line, item), known)]
+    return [check_one(content, known)]
 
 
-def check_one(content: dict[str, Any], classes: Classes = NO_CLASSES) -> Result:
+def check_one(content: dict[str, Any], known: Known = NOTHING) -> Result:
     """One resource, or a bare AppDef."""
     kind = content.get("kind")
     if kind is None and ("commands" in content or "appdefversion" in content):
@@ -50,18 +50,18 @@ def check_one(content: dict[str, Any], classes: Classes = NO_CLASSES) -> Result:
         return Result(f"AppDef '{content.get('name') or ''}'", found.faults, found.warnings)
     title = f"{kind} '{_name(content)}'"
     if not isinstance(kind, str) or not isinstance(content.get("apiVersion"), str):
-        known = ", ".join(_BY_KIND)
-        return Result("document", [Fault("", f"must have `apiVersion` and `kind` ({known}), or be an AppDef with `commands`")])
+        kinds = ", ".join(_BY_KIND)
+        return Result("document", [Fault("", f"must have `apiVersion` and `kind` ({kinds}), or be an AppDef with `commands`")])
     if kind not in _BY_KIND:
         is_ours = content["apiVersion"].partition("/")[0] == labels.GROUP
         fault = [Fault("kind", f"'{kind}' is unknown in {labels.GROUP}; known: {', '.join(_BY_KIND)}")] if is_ours else []
         return Result(title, fault, is_skipped=not is_ours)
     if content["apiVersion"] != API_VERSION:
         return Result(title, [Fault("apiVersion", f"must be '{API_VERSION}', not '{content['apiVersion']}'")])
-    return _check_resource(content, _BY_KIND[kind], title, classes)
+    return _check_resource(content, _BY_KIND[kind], title, known)
 
 
-def _check_resource(content: dict[str, Any], resource: Resource, title: str, classes: Classes) -> Result:
+def _check_resource(content: dict[str, Any], resource: Resource, title: str, known: Known) -> Result:
     schema = root_schema(resource.kind)
     # An API server ignores the status of a new object, so it does no harm.
     whole = structure.with_defaults({key: value for key, value in content.items() if key != "status"}, schema)
@@ -77,8 +77,11 @@ def _check_resource(content: dict[str, Any], resource: Resource, title: str, cla
         found = _check_appdef(whole["spec"], resource.kind)
         faults, warnings = faults + found.faults, found.warnings
         if resource.kind in ("NestedAppJob", "NestedCluster"):
-            refused, told = check_version(whole["spec"], found.version, classes)
+            refused, told = check_version(whole, found.version, known)
             faults, warnings = faults + refused, warnings + told
+        if resource.kind == "NestedAppJob" and not faults:
+            faults, more = check_admission(whole, known)
+            warnings += [item for item in more if not any(told.startswith(item) for told in warnings)]
     return Result(title, faults, warnings)
 
 

@@ -107,9 +107,7 @@ def admit(
     """The job with its command, parameters and version. `cluster` is its NestedCluster if it already exists, `host` the
     cluster it runs in, `given` the content of its Secret with parameters, `turn` what its turn brought. Raises `Refused`.
     """
-    check_placement(known.policy, known.spec)
-    check_storage(known.policy, known.spec)
-    known = limit_deadline(known)
+    known = check_wishes(known)
     if cluster is None:
         check_image(known, source)
     chosen = _choose_command(known, source)
@@ -152,6 +150,13 @@ def admit(
         warnings=tuple(warnings),
         turn=turn,
     )
+
+
+def check_wishes(known: JobIdentity) -> JobIdentity:
+    """The job with its deadline, if its class allows what it wants whatever its application is. Raises `Refused`."""
+    check_placement(known.policy, known.spec)
+    check_storage(known.policy, known.spec)
+    return limit_deadline(known)
 
 
 def _choose_offer(known: JobIdentity, chosen: Chosen) -> Offer | None:

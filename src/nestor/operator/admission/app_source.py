@@ -13,6 +13,9 @@ from nestor.api import conditions
 from nestor.api.appdef import explain
 from nestor.api.nestedapp import NamespacedConfigMapRef, NestedAppSpec
 from nestor.api.nestedappjob import App, NestedAppJobSpec
+from nestor.api.nestedclass import ImagesPolicy
+from nestor.cluster.home import Home
+from nestor.names import Part
 from nestor.objects import Object
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.world.kept import find_fault, read_spec
@@ -39,6 +42,13 @@ class AppSource:
     def blame(self, message: str) -> str:
         """A message about a fault in the AppDef, prefixed with its origin."""
         return f"{self.origin}: {message}" if self.origin else message
+
+
+def list_pull_secrets(source: AppSource, home: Home, images: ImagesPolicy) -> Object:
+    """`imagePullSecrets` of a pod that mounts the app image: the copies of its own Secret, and of the class's."""
+    own = [home.child(Part.PULL_SECRET)] if source.image_pull_secret_name else []
+    found = [*own, *map(names.operators_pull_secret, images.pull_secret_names)]
+    return {"imagePullSecrets": [{"name": name} for name in found]} if found else {}
 
 
 def find_source(known: JobIdentity, apps: Iterable[Object]) -> AppSource:

@@ -125,24 +125,25 @@ class CopiedInputs:
         self._copied[resolved.uid, "tls"] = time.monotonic()
         return None
 
-    async def ensure_backend_secrets(self, resolved: Resolved) -> str | None:
-        """Copy the class's pull secrets for backends. Returns which of them are missing, or None."""
-        placement = resolve_placement(resolved.policy, resolved.spec).placement
+    async def ensure_pull_secrets(self, known: JobIdentity) -> str | None:
+        """Copy the class's pull secrets, for its jobs and for backends. Returns which of them are missing, or None."""
+        placement = resolve_placement(known.policy, known.spec).placement
         backends = placement.overflow.backends if placement and placement.overflow else []
+        named = {*known.policy.images.pull_secret_names, *(name for item in backends for name in item.image_pull_secrets)}
         missing = []
-        for name in sorted({name for backend in backends for name in backend.image_pull_secrets}):
-            if self._is_fresh(resolved.uid, f"pull/{name}"):
+        for name in sorted(named):
+            if self._is_fresh(known.uid, f"pull/{name}"):
                 continue
             found = await self._api.find(kinds.SECRET, name, self._operator_namespace)
             if found is None or found.get("type") not in PULL_TYPES:
                 missing.append(name)
                 continue
-            await self._copy(found, resolved.home, names.backend_pull_secret(name))
-            self._copied[resolved.uid, f"pull/{name}"] = time.monotonic()
+            await self._copy(found, known.home, names.operators_pull_secret(name))
+            self._copied[known.uid, f"pull/{name}"] = time.monotonic()
         if not missing:
             return None
         listed = ", ".join(f"'{name}'" for name in missing)
-        return f"no pull secret {listed} for backends in namespace '{self._operator_namespace}'"
+        return f"no pull secret {listed}, which class '{known.class_name}' names, in namespace '{self._operator_namespace}'"
 
     async def _copy(self, secret: Object, home: Home, name: str) -> None:
         body = {"metadata": home.metadata(name), "type": secret["type"], "data": secret.get("data") or {}}

@@ -63,8 +63,7 @@ def choose_machine(known: JobIdentity, patterns: Sequence[str], *, is_counted: b
         if known.spec.machine or not taken or known.policy.queue.quota or is_counted:
             raise Refused(conditions.MACHINE_NOT_FOUND, _explain_choice(known, patterns, taken, wanted))
         wanted = taken[0]
-    name = wanted.name if wanted is not None else None
-    return replace(known, spec=known.spec.model_copy(update={"machine": name}))
+    return replace(known, spec=known.spec.model_copy(update={"machine": wanted.name}))
 
 
 def _explain_choice(known: JobIdentity, patterns: Sequence[str], taken: Sequence[Machine], wanted: Machine | None) -> str:

@@ -7,12 +7,13 @@ import json
 
 from nestor import times
 from nestor.api import conditions, faults, labels
+from nestor.api.nestedclass import ImagesPolicy
 from nestor.cluster.home import Home
 from nestor.contracts.reader import FAULTS, IMAGE_FOLDER, OUTPUT_LIMIT, Exit
 from nestor.names import Part
 from nestor.objects import Object, annotations_of, is_terminating, status_of
 from nestor.operator import oneshot
-from nestor.operator.admission.app_source import AppSource
+from nestor.operator.admission.app_source import AppSource, list_pull_secrets
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
 from nestor.operator.world import pod_status
 
@@ -119,7 +120,7 @@ def parse_output(output: bytes) -> Object:
     return found
 
 
-def build_pod(source: AppSource, home: Home, nestor_image: str, pull_policy: str, attempt: int) -> Object:
+def build_pod(source: AppSource, home: Home, nestor_image: str, images: ImagesPolicy, attempt: int) -> Object:
     """The pod: our reader, with the image as a volume. It has no token and no network, and writes nothing."""
     spec: Object = {
         "restartPolicy": "Never",
@@ -149,10 +150,9 @@ def build_pod(source: AppSource, home: Home, nestor_image: str, pull_policy: str
                 "volumeMounts": [{"name": "app", "mountPath": IMAGE_FOLDER, "readOnly": True}],
             }
         ],
-        "volumes": [{"name": "app", "image": {"reference": source.image, "pullPolicy": pull_policy}}],
+        "volumes": [{"name": "app", "image": {"reference": source.image, "pullPolicy": images.pull_policy}}],
     }
-    if source.image_pull_secret_name:
-        spec["imagePullSecrets"] = [{"name": home.child(Part.PULL_SECRET)}]
+    spec |= list_pull_secrets(source, home, images)
     annotations = {labels.APP_IMAGE: str(source.image), labels.RUNNER_ATTEMPT: str(attempt)}
     metadata = home.metadata(home.child(Part.READER), component=labels.COMPONENT_READER, annotations=annotations)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

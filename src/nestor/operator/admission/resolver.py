@@ -131,6 +131,7 @@ class AppResolver:
             await self._ensure_namespace(known)
             await together(
                 self._inputs.ensure_pull_secret(known, source),
+                self._inputs.ensure_pull_secrets(known),
                 self._context.applier.ensure(kinds.NETWORK_POLICY, reader_pod.build_policy(home)),
             )
         except (ForeignObject, Forbidden, Invalid) as error:
@@ -140,8 +141,8 @@ class AppResolver:
             raise Refused(conditions.PROVISIONING_FAILED, message, retry_seconds=oneshot.NEW_NAMESPACE_SECONDS) from error
         live = self._context.cache.find(kinds.NAMESPACE, home.namespace)
         age = seconds_since(live["metadata"]["creationTimestamp"]) if live else 0.0
-        image, pull_policy = self._context.settings.image, known.policy.images.pull_policy
-        body = reader_pod.build_pod(source, home, image, pull_policy, action.attempt)
+        image = self._context.settings.image
+        body = reader_pod.build_pod(source, home, image, known.policy.images, action.attempt)
         made = await oneshot.make(self._api, body, former, is_patient=False, refused_since=age)
         if made.problem:
             message = f"{_describe(source)}: {made.problem}"

@@ -13,9 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.x509.oid import NameOID
+from cryptography import exceptions, x509
 
 from nestor.contracts import vnode
 from nestor.objects import Object, conditions_of, spec_of, status_of
@@ -87,7 +85,7 @@ def _parse(text: str) -> x509.CertificateSigningRequest:
         parsed = x509.load_pem_x509_csr(base64.b64decode(text, validate=True))
         is_signed = parsed.is_signature_valid
         list(parsed.extensions)
-    except (ValueError, TypeError, UnsupportedAlgorithm, binascii.Error, x509.DuplicateExtension) as error:
+    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm, binascii.Error, x509.DuplicateExtension) as error:
         raise _Refused("it is not a certificate request in PEM") from error
     if not is_signed:
         raise _Refused("its signature is not that of its key")
@@ -97,9 +95,9 @@ def _parse(text: str) -> x509.CertificateSigningRequest:
 def _read_node(parsed: x509.CertificateSigningRequest) -> str:
     """The node that the subject names."""
     found = [(item.oid, str(item.value)) for item in parsed.subject]
-    names = [value for oid, value in found if oid == NameOID.COMMON_NAME]
-    others = [(oid, value) for oid, value in found if oid != NameOID.COMMON_NAME]
-    if others != [(NameOID.ORGANIZATION_NAME, vnode.NODE_GROUP)]:
+    names = [value for oid, value in found if oid == x509.oid.NameOID.COMMON_NAME]
+    others = [(oid, value) for oid, value in found if oid != x509.oid.NameOID.COMMON_NAME]
+    if others != [(x509.oid.NameOID.ORGANIZATION_NAME, vnode.NODE_GROUP)]:
         raise _Refused(f"the subject's only organization must be '{vnode.NODE_GROUP}'")
     if len(names) != 1 or not names[0].startswith(vnode.NODE_USER_PREFIX):
         raise _Refused(f"the subject's common name must be '{vnode.NODE_USER_PREFIX}' and the name of a node")

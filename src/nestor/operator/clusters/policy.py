@@ -50,6 +50,7 @@ def resolve_policy(
         update={
             "pod_security": own.pod_security,
             "allowed_labels": own.allowed_labels,
+            "image_pull_secrets": policy.images.pull_secret_names or None,
             "ephemeral_storage_limit": limit,
             "services": _resolve_services(policy, host),
             "devices": policy.devices,

@@ -201,8 +201,7 @@ class ClusterReconciler:
 
 
 def _read_spec(cluster: Object, default: str) -> NestedClusterSpec:
-    """With the name of its class, whoever chose it. Raises `Refused`."""
-    """Raises `Refused` for a stub: without its spec, it would get the default class."""
+    """With the name of its class, whoever chose it. Raises `Refused` for a stub: it would get the default class."""
     if fault := find_fault(cluster):
         raise Refused(conditions.PROVISIONING_FAILED, fault)
     spec = NestedClusterSpec.model_validate(spec_of(cluster))

@@ -25,6 +25,7 @@ from nestor.operator.status.report import post, write_status
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import has_finalizer, remove_finalizer
 from nestor.operator.world.homes import find_home
+from nestor.operator.world.http_routes import find_http_routes
 from nestor.times import seconds_since, timestamp
 
 log = logging.getLogger(__name__)
@@ -109,6 +110,9 @@ class Finalizer:
             if is_retained(namespace):
                 await retain_volumes(self._api, namespace)
             await self._stop_producers(name, namespace["metadata"]["labels"][labels.JOB])
+            # Whether a namespace without a job has any, nobody knows any more.
+            if about is None or status_of(about).get("gateway"):
+                await self._delete_http_routes(name, labels_of(namespace)[labels.JOB_UID])
         pods = self._context.cache.pods_by_namespace.all(name)
         is_forced = age > self._context.settings.force_after_seconds
         if pods:
@@ -132,6 +136,11 @@ class Finalizer:
         ]
         binding = names.child(cluster, Part.SYNCER)
         await together(*deletions, self._api.delete(kinds.ROLE_BINDING, binding, namespace))
+
+    async def _delete_http_routes(self, namespace: str, uid: str) -> None:
+        """A namespace may be left behind, and Gateways would prefer its routes to those of a new job of that name."""
+        found = await find_http_routes(self._api, namespace, uid)
+        await together(*(self._api.delete(kinds.HTTP_ROUTE, item["metadata"]["name"], namespace) for item in found))
 
     async def _delete_pods(self, pods: Iterable[Object], namespace: Object, age: float, *, about: Object | None) -> None:
         """Those at backends are forced last: a backend may take minutes, and once the host pod is gone, its virtual node has lost

@@ -24,7 +24,7 @@ from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.job import runner_pod
 from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.job.http_routes import delete_http_routes, ensure_http_routes
+from nestor.operator.job.http_routes import ensure_http_routes, list_unserved, withdraw_http_routes
 from nestor.operator.job.openings import Openings
 from nestor.operator.job.policy import write_policy
 from nestor.operator.queueing.needs import cap_quota
@@ -40,6 +40,8 @@ class Children:
 
     routes: Routes = ()
     """Where the targets are reachable, or why they are not."""
+    is_exposed: bool = False
+    """Whether the pass has come to the routes, so that there are no others of the job."""
     addresses: Addresses | None = None
     """The cluster's addresses; None if it could not be created."""
     problem: str | None = None
@@ -77,9 +79,9 @@ class ChildrenKeeper:
             nonlocal certificate_problem
             certificate_problem = await inputs.ensure_tls_secret(resolved)
 
-        async def ensure_backend_secrets() -> None:
+        async def ensure_pull_secrets() -> None:
             nonlocal missing
-            missing = await inputs.ensure_backend_secrets(resolved)
+            missing = await inputs.ensure_pull_secrets(resolved)
 
         async def ensure_policy() -> None:
             taints = read_taints(context.cache.backends)
@@ -89,10 +91,11 @@ class ChildrenKeeper:
         async def expose() -> None:
             routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)
             found.routes, _ = await together(self._expose(resolved, routes), self.openings.ensure(resolved, routes))
+            found.is_exposed = True
 
         first = (
             ensure_certificate,
-            ensure_backend_secrets,
+            ensure_pull_secrets,
             ensure_object,
             lambda: context.applier.ensure(kinds.SECRET, runner_pod.build_plan_secret(home, plan)),
             lambda: inputs.ensure_templates(resolved),
@@ -114,15 +117,16 @@ class ChildrenKeeper:
         return found
 
     async def _expose(self, resolved: Resolved, routes: Routes) -> Routes:
-        """By a Gateway or by Ingresses; those of the other kind go."""
+        """By a Gateway or by Ingresses; those of the other kind go when these are there."""
         context, job = self._context, self._context.cache.jobs.get(resolved.name, resolved.namespace)
         if resolved.policy.expose.gateway is not None:
             found = await ensure_http_routes(context, self._hosts, resolved, routes)
-            await ensure_ingresses(context, resolved, ())
+            await ensure_ingresses(context, resolved, (), kept=list_unserved(found))
             return found
-        if status_of(job).get("gateway"):
-            await delete_http_routes(context, self._hosts, resolved)
-        return await ensure_ingresses(context, resolved, routes)
+        found = await ensure_ingresses(context, resolved, routes)
+        if job is not None and status_of(job).get("gateway"):
+            await withdraw_http_routes(context, self._hosts, job)
+        return found
 
     async def ensure_namespace(self, known: JobIdentity) -> Home:
         """Ensure the job's own namespace. If it was recreated, everything copied into it is copied again."""

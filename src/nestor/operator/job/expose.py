@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import replace
 
 from nestor import names
@@ -17,6 +17,7 @@ from nestor.objects import Object
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.job.annotations import find_policy
 from nestor.operator.job.hosts import Hosts
+from nestor.operator.job.http_routes import withdraw_http_routes
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
@@ -40,9 +41,9 @@ def admit_routes(cache: Cache, hosts: Hosts, resolved: Resolved, certificate_pro
 
 
 def _list_claims(cache: Cache, hosts: Hosts, resolved: Resolved) -> list[HostClaim]:
-    job = cache.jobs.get(resolved.name, resolved.namespace) or {"metadata": {}}
-    created = job["metadata"].get("creationTimestamp", "")
-    held = hosts.held(resolved.home.namespace, resolved.uid)
+    job = cache.jobs.get(resolved.name, resolved.namespace)
+    created = job["metadata"].get("creationTimestamp", "") if job else ""
+    held = hosts.held(job) if job else {}
     return [
         HostClaim(
             route.host, resolved.name, resolved.namespace, resolved.uid, created, held.get(route.host, ""), route.is_default
@@ -69,13 +70,13 @@ def _admit_one(
     return replace(route, refusal=(conditions.HOSTNAME_CONFLICT, f"{message}; {advice}"), is_kept=is_kept)
 
 
-async def ensure_ingresses(context: Context, resolved: Resolved, routes: Routes) -> Routes:
+async def ensure_ingresses(context: Context, resolved: Resolved, routes: Routes, kept: Collection[str] = ()) -> Routes:
     """Ensure an Ingress for each open route, and delete all others of ours. Refusals by the host are in the returned routes.
 
-    A problem with one target never affects the others.
+    A problem with one target never affects the others. `kept`: names of others that may stay as they are.
     """
     home = resolved.home.namespace
-    wanted = {route.ingress for route in routes if route.is_open}
+    wanted = {route.ingress for route in routes if route.is_open} | set(kept)
     for item in context.cache.ingresses_by_namespace.all(home):
         if find_exposed_job(item, {home: resolved.uid}) and item["metadata"]["name"] not in wanted:
             await context.api.delete(kinds.INGRESS, item["metadata"]["name"], home)
@@ -83,7 +84,9 @@ async def ensure_ingresses(context: Context, resolved: Resolved, routes: Routes)
 
 
 async def withdraw_lost(context: Context, hosts: Hosts, job: Object) -> dict[str, str]:
-    """Delete the Ingresses of a refused job whose hosts are another job's by now. A sentence for each of these hosts."""
+    """Delete the Ingresses and HTTPRoutes of a refused job whose hosts are another job's by now. A sentence for each of these
+    hosts.
+    """
     uid, home = job["metadata"]["uid"], find_home(job).namespace
     held = [claim for claim in hosts.of(job) if claim.is_held]
     lost = find_rivals(held, hosts.all())
@@ -91,9 +94,8 @@ async def withdraw_lost(context: Context, hosts: Hosts, job: Object) -> dict[str
         meta = item["metadata"]
         if find_exposed_job(item, {home: uid}) and hosts_of(item) & lost.keys():
             await context.api.delete(kinds.INGRESS, meta["name"], home, uid=meta.get("uid"))
-    for host, route in hosts.routes_of(uid).items():
-        if host in lost:
-            await context.api.delete(kinds.HTTP_ROUTE, route.name, home)
+    if any(host in lost for host in hosts.routes_of(uid) or ()):
+        await withdraw_http_routes(context, hosts, job, lost)
     return lost
 
 
@@ -121,11 +123,6 @@ def observe_exposure(cache: Cache, resolved: Resolved, routes: Routes) -> Exposu
 def _observe_one(cache: Cache, home: str, route: Route) -> TargetView:
     name = names.host_name(route.target.service_name, route.target.service_namespace)
     return TargetView(route, cache.find(kinds.SERVICE, name, home), cache.slices_by_service.all((home, name)))
-
-
-def is_pending(routes: Routes) -> bool:
-    """Whether a Gateway has not yet said anything of a route; its answer is not watched."""
-    return any(route.refusal and route.refusal[0] == conditions.GATEWAY_PENDING for route in routes)
 
 
 def is_waiting(routes: Routes) -> bool:

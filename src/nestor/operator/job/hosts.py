@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -25,6 +25,8 @@ class HeldRoute:
 
     name: str
     created: str
+    written: str
+    """When it last changed."""
 
 
 class Hosts:
@@ -35,6 +37,11 @@ class Hosts:
         self._classes = classes
         self._further: dict[str, frozenset[str]] = {}
         self._routes: dict[str, dict[str, HeldRoute]] = {}
+        self._tell: Callable[[set[str]], None] = lambda _: None
+
+    def on_routes(self, tell: Callable[[set[str]], None]) -> None:
+        """Have this called with the hosts that HTTPRoutes gained or lost, since there is no watch for them."""
+        self._tell = tell
 
     def note(self, uid: str, routes: Sequence[Route]) -> None:
         """Remember the hosts of a job's additional targets, found by a pass over it."""
@@ -45,13 +52,16 @@ class Hosts:
         self._further.pop(uid, None)
         self._routes.pop(uid, None)
 
-    def note_routes(self, uid: str, routes: dict[str, HeldRoute]) -> None:
+    def note_routes(self, job: Object, routes: dict[str, HeldRoute]) -> None:
         """Remember the HTTPRoutes of a job, by their hosts."""
-        self._routes[uid] = routes
+        before = self._find_routed(job)
+        self._routes[job["metadata"]["uid"]] = routes
+        if changed := before.keys() ^ routes.keys():
+            self._tell(changed)
 
-    def routes_of(self, uid: str) -> dict[str, HeldRoute]:
-        """The HTTPRoutes of a job, by their hosts."""
-        return self._routes.get(uid, {})
+    def routes_of(self, uid: str) -> dict[str, HeldRoute] | None:
+        """The HTTPRoutes of a job, by their hosts. None: this process has not looked yet."""
+        return self._routes.get(uid)
 
     def all(self) -> Iterable[HostClaim]:
         """The hosts that admitted jobs want, and those that refused jobs still hold: their Ingresses stay."""
@@ -68,7 +78,7 @@ class Hosts:
         An existing Ingress does not make its host the job's own: it may have been another job's before.
         """
         meta, policy = job["metadata"], self._find_policy(job)
-        held = self.held(_find_namespace(job), meta["uid"])
+        held = self.held(job)
         is_shared = self._is_shared(job, policy, held)
         first = _choose_host(job, policy, is_shared=is_shared) if policy else None
         further = self._find_further(job, policy, held)
@@ -84,14 +94,13 @@ class Hosts:
 
         What a job once got stays, whatever namespaces come and go: its Ingress and its status remember it.
         """
-        return self._is_shared(job, self._find_policy(job), self.held(_find_namespace(job), job["metadata"]["uid"]))
+        return self._is_shared(job, self._find_policy(job), self.held(job))
 
     def _is_shared(self, job: Object, policy: ExposePolicy | None, held: Iterable[str]) -> bool:
-        name, namespace, status = job["metadata"]["name"], job["metadata"]["namespace"], status_of(job)
+        name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
         if policy is None or policy.domain is None:
             return False
-        urls = [status.get("url"), *(target.get("url") for target in status.get("targets") or ())]
-        known = {urlsplit(url).hostname or "" for url in urls if url} | set(held)
+        known = _list_hosts(status_of(job)) | set(held)
         plain = names.default_host(name, namespace, policy.domain)
         if any(host == plain or host.endswith(f"--{plain}") for host in known):
             return False
@@ -107,12 +116,23 @@ class Hosts:
             return noted or frozenset()
         return frozenset(host for host in held if may_be_further(host, meta["name"], meta["namespace"], policy))
 
-    def held(self, namespace: str, uid: str) -> dict[str, str]:
+    def held(self, job: Object) -> dict[str, str]:
         """The hosts of the Ingresses and HTTPRoutes that expose a job, each with its creation time."""
+        namespace, uid = _find_namespace(job), job["metadata"]["uid"]
         found = self._cache.ingresses_by_namespace.all(namespace)
         own = [item for item in found if find_exposed_job(item, {namespace: uid})]
         held = {host: item["metadata"]["creationTimestamp"] for item in own for host in hosts_of(item)}
-        return {host: route.created for host, route in self.routes_of(uid).items()} | held
+        return self._find_routed(job) | held
+
+    def _find_routed(self, job: Object) -> dict[str, str]:
+        """The hosts of its HTTPRoutes; until this process has looked at them, those that its status tells. A job that is refused
+        keeps them, and what it keeps must not be given to another.
+        """
+        meta, status = job["metadata"], status_of(job)
+        if (noted := self.routes_of(meta["uid"])) is not None:
+            return {host: route.created for host, route in noted.items()}
+        hosts = _list_hosts(status) if status.get("gateway") else set()
+        return dict.fromkeys(hosts, str(meta.get("creationTimestamp", "")))
 
     def homes(self) -> dict[str, str]:
         """The namespaces of all known jobs, each with the job's UID."""
@@ -127,6 +147,12 @@ class Hosts:
 def _find_namespace(job: Object) -> str:
     meta = job["metadata"]
     return names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
+
+
+def _list_hosts(status: Object) -> set[str]:
+    """The hosts of the URLs in a job's status."""
+    urls = [status.get("url"), *(target.get("url") for target in status.get("targets") or ())]
+    return {urlsplit(url).hostname or "" for url in urls if url}
 
 
 def _choose_host(job: Object, policy: ExposePolicy, *, is_shared: bool) -> str | None:

@@ -9,6 +9,7 @@ from nestor import names
 from nestor.api import conditions
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
+from nestor.exposure.http_route import name_gateway
 from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS
 from nestor.kube.tasks import together
@@ -26,11 +27,13 @@ from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
 from nestor.operator.enforcement.verdict import check_enforced, explain_open
 from nestor.operator.job.children import Children, ChildrenKeeper
-from nestor.operator.job.expose import admit_routes, is_pending, is_waiting, observe_exposure
+from nestor.operator.job.expose import admit_routes, is_waiting, observe_exposure
 from nestor.operator.job.hosts import Hosts
+from nestor.operator.job.http_routes import find_poll
 from nestor.operator.job.policy import keep_policy
 from nestor.operator.job.refused import expire, reconcile_refused
 from nestor.operator.job.runner_pod import RESOURCES, ensure_runner
+from nestor.operator.job.server_refusal import find_refusal, is_pod_missing
 from nestor.operator.kueue.keeper import Kueue
 from nestor.operator.lifecycle.data_epoch import drop_data, track_data
 from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
@@ -44,6 +47,7 @@ from nestor.operator.queueing.queues import Queues
 from nestor.operator.result import Result
 from nestor.operator.status.build import build_status, describe
 from nestor.operator.status.conditions import Observed, decide_conditions
+from nestor.operator.status.held import explain_held
 from nestor.operator.status.observe import find_start_deadline, gather_facts
 from nestor.operator.status.report import report
 from nestor.operator.world.context import Context
@@ -55,8 +59,6 @@ from nestor.times import now, seconds_since, timestamp
 
 log = logging.getLogger(__name__)
 
-PENDING_SECONDS = 2
-"""How soon to ask again what a Gateway says of an HTTPRoute."""
 REFUSAL_SECONDS = 10
 """How soon to retry exposing a job whose host is taken or whose TLS secret is missing; not every fix causes an event."""
 
@@ -196,6 +198,8 @@ class JobReconciler:
         """Bring everything into the state that the job's lifecycle demands, and report it."""
         context = self._context
         children, refused, error = await self._ensure_children(it)
+        if children.addresses is not None:
+            refused = refused or await find_refusal(context, it.shape, children.addresses.api)
         runner = Result(RESYNC_SECONDS)
         if it.life.is_stopped:
             await stop(context, it.shape, it.life.suspend, is_applied=error is None)
@@ -205,9 +209,12 @@ class JobReconciler:
         if error is not None:
             return Result(error=error)
         result = Result(runner.retry_after).within(it.life.delay)
-        if is_waiting(children.routes):
-            result = result.within(PENDING_SECONDS if is_pending(children.routes) else REFUSAL_SECONDS)
+        poll = find_poll(self.hosts, it.resolved.uid, children.routes)
+        if poll is not None or is_waiting(children.routes):
+            result = result.within(poll or REFUSAL_SECONDS)
         if children.registered.problem:
+            result = result.within(REFUSAL_SECONDS)
+        if is_pod_missing(context, it.shape):
             result = result.within(REFUSAL_SECONDS)
         if context.applier.is_settling(it.shape.namespace):
             result = result.within(LAG_SECONDS)
@@ -244,6 +251,7 @@ class JobReconciler:
             runner=cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace),
             plan_hash=it.plan.hash,
             problem=refused,
+            held=explain_held(cache.pods_by_namespace.all(home.namespace), cache.virtual_nodes),
             note="; ".join(filter(None, (children.problem, children.note))),
             warnings=resolved.warnings,
             unenforced=explain_open(cache.classes.get(class_name), resolved.policy, class_name),
@@ -257,6 +265,11 @@ class JobReconciler:
         details["namespaceUID"] = context.made.get(home.namespace)
         if children.addresses is not None:
             details["argoCDNamespace"] = children.registered.namespace
+        # By it, HTTPRoutes are found again; so it stays until they are gone.
+        if (gateway := resolved.policy.expose.gateway) is not None:
+            details["gateway"] = name_gateway(gateway)
+        elif children.is_exposed:
+            details["gateway"] = None
         found = decide_conditions(observed, it.life)
         await report(context, self.outbox, it.job, build_status(it.job, found, timestamp(), details))
 

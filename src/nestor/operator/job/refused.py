@@ -19,6 +19,7 @@ from nestor.operator.admission.limits import cap_deadline
 from nestor.operator.clusters.homes import keep_home_keys
 from nestor.operator.job.expose import withdraw_lost
 from nestor.operator.job.hosts import Hosts
+from nestor.operator.job.http_routes import recall_http_routes
 from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle
 from nestor.operator.lifecycle.suspend import stop
 from nestor.operator.notices.outbox import Outbox
@@ -54,6 +55,7 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     """
     found = [Condition(conditions.ADMITTED, refused.status, refused.reason, refused.message)]
     details: Object = {"queue": refused.queue} | ({"reserved": None, "assigned": None} if refused.is_held else {})
+    await recall_http_routes(context, hosts, job)
     if lost := await withdraw_lost(context, hosts, job):
         found.append(Condition(conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT, "; ".join(lost.values())))
         details |= describe_lost(status_of(job), lost)

@@ -17,6 +17,7 @@ from nestor.names import Part
 from nestor.objects import Object, annotations_of, is_terminating
 from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
+from nestor.operator.admission.app_source import list_pull_secrets
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
 from nestor.operator.result import Result
 from nestor.operator.world import pod_status
@@ -76,7 +77,7 @@ async def ensure_runner(
     pod = context.cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace)
     action = decide_runner(pod, plan.hash, is_over=is_over, now=times.now())
     if action.kind in ("Create", "Replace"):
-        body = build_pod(resolved, context.settings.image, plan, dns_address, action.attempt)
+        body = build_pod(resolved, context.settings.image_with_tools, plan, dns_address, action.attempt)
         # A working pod gets its grace period: there is only one runner at a time.
         former = pod if action.kind == "Replace" else None
         made = await oneshot.make(context.api, body, former, is_patient=True, refused_since=steps_since)
@@ -139,8 +140,8 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
             {"name": "tmp", "emptyDir": {"sizeLimit": "256Mi"}},
         ],
     }
-    if resolved.app.image_pull_secret_name:
-        spec["imagePullSecrets"] = [{"name": home.child(Part.PULL_SECRET)}]
+    if resolved.app.image:
+        spec |= list_pull_secrets(resolved.app, home, resolved.policy.images)
     annotations = {labels.PLAN_HASH: plan.hash, labels.RUNNER_ATTEMPT: str(attempt)}
     metadata = home.metadata(home.child(Part.RUNNER), component=labels.COMPONENT_RUNNER, annotations=annotations)
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

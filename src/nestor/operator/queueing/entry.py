@@ -77,7 +77,7 @@ def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Mar
     meta, spec = job["metadata"], spec_of(job)
     name, machine, created = find_class_name(job, default), find_machine_name(job), meta.get("creationTimestamp", "")
     state = _read_state(job, marks)
-    fault = _find_fault(policy, name, spec, machine) if policy and state == "Waits" else None
+    fault = find_misfit(policy, name, spec.get("priority"), machine) if policy and state == "Waits" else None
     state = "Out" if fault else state
     since = find_since(job, now) if state == "Waits" else ""
     came = times.read(since).timestamp() - _find_head_start(policy, spec.get("priority")) if since else 0.0
@@ -97,8 +97,9 @@ def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Mar
     )
 
 
-def _find_fault(policy: NestedClassSpec, name: str, spec: Object, machine: str | None) -> Fault | None:
-    wanted, known = spec.get("priority"), policy.queue.priorities
+def find_misfit(policy: NestedClassSpec, name: str, wanted: str | None, machine: str | None) -> Fault | None:
+    """Why a job of class `name` could never start: it wants a priority that the class does not have, or more than it has."""
+    known = policy.queue.priorities
     if wanted and wanted not in {item.name for item in known}:
         listed = ", ".join(f"'{item.name}'" + (f" ({item.description})" if item.description else "") for item in known) or "none"
         return conditions.PRIORITY_NOT_FOUND, f"class '{name}' has no priority named '{wanted}'; available: {listed}"

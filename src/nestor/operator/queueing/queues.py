@@ -70,6 +70,9 @@ class Queues:
         """Who has given back the place in its class, though not the one in its namespace, until its AppDef is read."""
         self._entered: set[str] = set()
         """Who has come to the line of its class from that of its namespace."""
+        self._asker = ""
+        """Who asks at the moment is told by the answer. If it were woken, a job that is refused for another reason, and so gives
+        the place back, would be looked at again and again."""
         self._told: dict[str, int] = {}
         """What each waiting job was last told: its position, or, as a negative number, how many more its namespace has."""
         for job in jobs:
@@ -79,6 +82,10 @@ class Queues:
         """The job has appeared, changed or gone."""
         meta = job["metadata"]
         self._noted[meta["uid"]] = (meta["name"], meta["namespace"])
+
+    def count_waiting(self) -> dict[str, int]:
+        """How many jobs wait in each class's queue."""
+        return {name: len(found.line.waiting) for name, found in self._classes.items()}
 
     def note_class(self, name: str) -> None:
         """The class has appeared, changed or gone."""
@@ -94,7 +101,11 @@ class Queues:
         if (there := self._classes.get(known.class_name)) and there.policy is None:
             self._changed.add(known.class_name)
         self._noted[known.uid] = (known.name, known.namespace)
-        self.flush()
+        self._asker = known.uid
+        try:
+            self.flush()
+        finally:
+            self._asker = ""
         if (entry := self._entries.get(known.uid)) is None:
             return
         found = self._classes[entry.class_name]
@@ -250,7 +261,8 @@ class Queues:
 
     def _tell(self, uid: str, position: int) -> None:
         self._told[uid] = position
-        self.wake(self._entries[uid].namespace, self._entries[uid].name)
+        if uid != self._asker:
+            self.wake(self._entries[uid].namespace, self._entries[uid].name)
 
 
 def _find_room_limit(policy: NestedClassSpec | None) -> int | None:

@@ -8,14 +8,14 @@ from typing import Literal
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.exposure.exposed import list_targets
-from nestor.exposure.http_route import name_gateway
-from nestor.objects import Object, status_of
+from nestor.objects import Object, is_terminating, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import digest_snapshot, dump_snapshot
 from nestor.operator.admission.turn import write_assigned
 from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.notices.due import list_lost
 from nestor.operator.status.conditions import WARNING, Observed
+from nestor.operator.status.held import find_next_step
 from nestor.steps import Plan
 
 
@@ -28,12 +28,17 @@ class Event:
     message: str
 
 
+_TERMINAL = {"True": "Completed", "False": "Failed"}
+"""What the status of `Succeeded` means to those who cannot read conditions."""
+
+
 def build_status(job: Object, found: list[Condition], time: str, details: Object | None = None) -> Object:
     """The whole status. A refused job keeps the details it had before, because its cluster stays."""
     old: Object = status_of(job)
     generation = job["metadata"].get("generation", 0)
     merged = conditions.merge(old.get("conditions") or (), found, generation, time)
     status: Object = {**old, "conditions": merged, "observedGeneration": generation}
+    status["terminalState"] = _TERMINAL.get((conditions.find(merged, conditions.SUCCEEDED) or {}).get("status", ""))
     timings = dict(old.get("timings") or {})
     reached = {condition.type for condition in found if condition.status == "True"}
     for stage in conditions.TIMED:
@@ -42,6 +47,7 @@ def build_status(job: Object, found: list[Condition], time: str, details: Object
     if timings:
         status["timings"] = timings
     status |= details or {}
+    status["nextStep"] = None if is_terminating(job) else find_next_step(merged)
     return {key: value for key, value in status.items() if value is not None}
 
 
@@ -57,17 +63,22 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
         "namespace": resolved.home.namespace,
         "appDigest": digest_snapshot(dump_snapshot(resolved.app)) if resolved.app.origin else None,
         "command": resolved.command,
-        "gateway": name_gateway(gateway) if (gateway := resolved.policy.expose.gateway) else None,
         "url": observed.exposure.url,
         "targets": list_targets(observed.exposure),
         "kubernetesVersion": cluster_status.get("kubernetesVersion") or resolved.version,
         "kubeconfigSecretName": kubeconfig,
         "steps": list_steps(run, plan),
-        "pods": cluster_status.get("pods"),
+        "pods": _describe_pods(cluster_status.get("pods"), observed.held),
         "queue": None,
         "reserved": resolved.reserved if is_running else None,
         "assigned": write_assigned(resolved.turn) if is_running else None,
     }
+
+
+def _describe_pods(counts: Object | None, held: str | None) -> Object | None:
+    if not counts or not held:
+        return counts
+    return {**counts, "why": held}
 
 
 def list_steps(run: Object | None, plan: Plan) -> list[Object]:

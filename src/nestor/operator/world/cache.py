@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator
 
 from nestor.api import labels
@@ -29,6 +30,8 @@ class Store:
         self._objects: dict[Key, Object] = {}
         self._gone: dict[str, None] = {}
         """The UIDs of the objects dropped last, oldest first."""
+        self.last_contact = time.monotonic()
+        """When the server last said anything of this kind."""
 
     def put(self, obj: Object) -> bool:
         """Store a state, unless a newer one is known: our own writes may be ahead of the watch.
@@ -54,6 +57,15 @@ class Store:
         if known is not None and known["metadata"].get("uid") == obj["metadata"].get("uid"):
             del self._objects[key_of(obj)]
 
+    @property
+    def silence(self) -> float:
+        """Seconds since then."""
+        return time.monotonic() - self.last_contact
+
+    def note_contact(self) -> None:
+        """The server has just said something of this kind."""
+        self.last_contact = time.monotonic()
+
     def get(self, name: str, namespace: str = "") -> Object | None:
         """The object, or None. Do not modify it."""
         return self._objects.get((namespace, name))
@@ -74,6 +86,13 @@ class Cache:
         self.classes = Store(TRIMS[kinds.NESTED_CLASS])
         self.apps = Store(TRIMS[kinds.NESTED_APP])
         self.backends = Store(TRIMS[kinds.OVERFLOW_BACKEND])
+        self.stores = {
+            kinds.NESTED_APP_JOB: self.jobs,
+            kinds.NESTED_CLUSTER: self.clusters,
+            kinds.NESTED_CLASS: self.classes,
+            kinds.NESTED_APP: self.apps,
+            kinds.OVERFLOW_BACKEND: self.backends,
+        }
         ours = f"{labels.MANAGED_BY}=nestor"
         watched = (kinds.POD, kinds.SERVICE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE, kinds.PERSISTENT_VOLUME_CLAIM)
         self.informers = {kind: Informer(api, kind, labels=ours, trim=TRIMS[kind]) for kind in watched}
@@ -86,6 +105,11 @@ class Cache:
         self.ingresses_by_namespace = Index(self.informers[kinds.INGRESS], _namespace_of)
         self.pods_by_namespace = Index(self.informers[kinds.POD], _namespace_of)
         self.slices_by_service = Index(self.informers[kinds.ENDPOINT_SLICE], _service_of)
+
+    @property
+    def virtual_nodes(self) -> dict[str, Object]:
+        """The nodes of backends, by name."""
+        return {name: node for (_, name), node in self.informers[kinds.NODE].store.items()}
 
     def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         """One watched object, or None."""

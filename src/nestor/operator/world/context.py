@@ -9,7 +9,9 @@ from nestor.cluster.shape import Host
 from nestor.kube import Api, kinds
 from nestor.kube.applier import Applier
 from nestor.kube.events import EventRecorder
+from nestor.operator.meters import Meters
 from nestor.operator.settings import Settings
+from nestor.operator.traces import Traces
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
 
@@ -26,6 +28,10 @@ class Context:
     events: EventRecorder
     applier: Applier
     provisioner: Provisioner
+    meters: Meters = field(default_factory=Meters)
+    """What it counts."""
+    traces: Traces = field(default_factory=Traces)
+    """Where traces of jobs go."""
     made: dict[str, str] = field(default_factory=dict)
     """The UIDs of jobs' namespaces that Nestor is known to have made, by name."""
 

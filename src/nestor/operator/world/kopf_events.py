@@ -14,6 +14,7 @@ import kopf
 
 from nestor.api import labels
 from nestor.kube import Api, Kind, pages
+from nestor.kube.transport import UNANSWERED
 from nestor.objects import Object
 from nestor.operator.world.cache import Store
 
@@ -73,8 +74,9 @@ class _Login:
     The same session is returned while the credentials are unchanged, so that kopf gives up instead of retrying rejected ones.
     """
 
-    def __init__(self, api: Api, response: type[aiohttp.ClientResponse]) -> None:
+    def __init__(self, api: Api, response: type[aiohttp.ClientResponse], trace: aiohttp.TraceConfig) -> None:
         self._api = api
+        self._trace = trace
         self._response = response
         self._headers: dict[str, str] = {}
         self._known: kopf.AiohttpSession | None = None
@@ -84,7 +86,9 @@ class _Login:
         if self._known is None or headers != self._headers:
             await self.close()
             connector = aiohttp.TCPConnector(limit=0, ssl=self._api.ssl_context)
-            session = aiohttp.ClientSession(connector=connector, headers=headers, response_class=self._response)
+            session = aiohttp.ClientSession(
+                connector=connector, headers=headers, response_class=self._response, trace_configs=[self._trace]
+            )
             self._headers, self._known = headers, kopf.AiohttpSession(server=self._api.host, aiohttp_session=session)
         return self._known
 
@@ -93,13 +97,33 @@ class _Login:
             await self._known.aiohttp_session.close()
 
 
+def build_trace(api: Api, feeds: Feeds) -> aiohttp.TraceConfig:
+    """Counts kopf's requests with ours, and notes when a server has answered them: kopf tells nobody of bookmarks."""
+    stores = {kind.path(None): store for kind, (store, _) in feeds.items()}
+
+    async def end(_: object, __: object, params: aiohttp.TraceRequestEndParams) -> None:
+        api.count(params.method, str(params.url), str(params.response.status))
+        if params.response.ok and (store := stores.get(params.url.path)):
+            store.note_contact()
+
+    async def fail(_: object, __: object, params: aiohttp.TraceRequestExceptionParams) -> None:
+        api.count(params.method, str(params.url), UNANSWERED)
+
+    trace = aiohttp.TraceConfig()
+    trace.on_request_end.append(end)
+    trace.on_request_exception.append(fail)
+    return trace
+
+
 def _feed(store: Store, handler: Handler) -> Callable[..., Any]:
     async def take(event: dict[str, Any], **_: Any) -> None:
+        store.note_contact()
         obj = event["object"]
         kept = store.trim(obj)
-        # In its place: kopf holds on to the last event of each object for some seconds.
-        obj.clear()
-        obj.update(kept)
+        # In its place: kopf holds on to the last event of each object for some seconds. What is trimmed already stays itself.
+        if kept is not obj:
+            obj.clear()
+            obj.update(kept)
         if event["type"] == "DELETED":
             store.drop(obj)
         else:
@@ -126,7 +150,7 @@ async def run(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
 
 async def _run_kopf(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
     logging.getLogger("kopf").setLevel(logging.WARNING)
-    login = _Login(api, build_response(feeds))
+    login = _Login(api, build_response(feeds), build_trace(api, feeds))
     try:
         tasks = await kopf.spawn_tasks(
             registry=build_registry(feeds, login.log_in),

@@ -72,6 +72,7 @@ async def _refresh(api: Api, kind: Kind, store: Store) -> list[Object]:
     """Store what exists, drop what does not; returns the changes. What the watch delivered meanwhile is newer than the list."""
     before = {key_of(obj): obj for obj in store}
     found = {key_of(obj): obj for obj in await api.list(kind)}
+    store.note_contact()
     news = []
     for (namespace, name), obj in found.items():
         known = before.get((namespace, name))

@@ -65,6 +65,7 @@ class ClusterStatus:
         self._run: Object | None = None
         self._run_written: Object | None = None
         self._writes, self._run_writes = Bucket(limits.STATUS_WRITES), Bucket(limits.RUN_WRITES)
+        self._count_writes = Bucket(limits.COUNT_WRITES)
         self._ready: conditions.Condition | None = None
         self._outcome: Outcome | None = None
         self._written: Object | None = None
@@ -115,7 +116,9 @@ class ClusterStatus:
         now = time.monotonic()
         run, later = self._choose_run(now)
         status = await self._build(self._ready, run)
-        if status != self._written:
+        if wait := self._find_pause(status, now):
+            later = min(wait, later or wait)
+        elif status != self._written:
             self._count(now, has_new_run=run != self._run_written)
             try:
                 await self._apply(status)
@@ -138,6 +141,16 @@ class ClusterStatus:
         """
         wait = self._run_writes.find_wait(now) if self._run != self._run_written else 0
         return (self._run_written, wait) if wait else (self._run, 0)
+
+    def _find_pause(self, status: Object, now: float) -> float:
+        """Seconds until the status may be written, if it tells nothing new but the number of pods; otherwise 0."""
+        written = self._written
+        if written is None or status == written or status != written | {"pods": status["pods"]}:
+            return 0
+        wait = self._count_writes.find_wait(now)
+        if not wait:
+            self._count_writes.take(now)
+        return wait
 
     def _count(self, now: float, *, has_new_run: bool) -> None:
         """Count this write. Raises `RetryLater` if there are too many."""

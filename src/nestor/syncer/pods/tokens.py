@@ -2,7 +2,7 @@
 
 As on a kubelet, tokens are bound to the nested pod and become invalid with it. They should also name the pod's node, but the host
 pod needs them before it has one: its kubelet starts it as soon as it is scheduled. So they are requested again when the nested
-pod is bound.
+pod is bound. From then on the host pod owns the Secret, so that the host's garbage collector removes it.
 """
 
 from __future__ import annotations
@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import datetime
+import time
 from functools import partial
 
 from nestor import times
 from nestor.api import labels
 from nestor.kube import Change, Forbidden, WorkQueue, kinds
 from nestor.kube.index import Index
-from nestor.objects import Object, annotations_of, labels_of, spec_of
+from nestor.objects import Object, annotations_of, is_terminating, labels_of, owner_reference, spec_of
 from nestor.syncer import limits
+from nestor.syncer.copies.fields import value
 from nestor.syncer.copies.rows.config import SECRET_FIELDS
 from nestor.syncer.copies.writer import Writer, is_synced_from
 from nestor.syncer.view.context import RETRY_LIMIT, Context
@@ -30,6 +32,9 @@ _PURPOSE = "token"
 _WORKERS = 8
 _RENEW_AT = 0.8
 """Renew a token after this fraction of its lifetime, as a kubelet does."""
+_COLLECTED_SECONDS = 60
+"""How long the garbage collector may take, which usually takes milliseconds."""
+_FIELDS = (*SECRET_FIELDS, value("metadata.ownerReferences"))
 
 
 class TokenController:
@@ -38,9 +43,11 @@ class TokenController:
     def __init__(self, context: Context) -> None:
         self._context = context
         secrets, pods = context.caches.host(kinds.SECRET), context.caches.nested(kinds.POD)
-        self._writer = Writer(context.host, kinds.SECRET, SECRET_FIELDS, partial(is_synced_from, context.target.cluster))
+        self._writer = Writer(context.host, kinds.SECRET, _FIELDS, partial(is_synced_from, context.target.cluster))
         self._by_uid = Index(secrets, _pod_uid)
         self._bytes = context.caches.copied_bytes
+        self._ends: dict[str, float] = {}
+        """By UID of a pod that is gone: until when its Secret may be left to the garbage collector."""
         self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="tokens", max_delay=RETRY_LIMIT)
         secrets.on_change(self._on_secret)
         pods.on_change(self._on_pod)
@@ -67,13 +74,14 @@ class TokenController:
     async def _reconcile(self, uid: str) -> float | None:
         pod = self._context.caches.nested_by_uid.get(uid)
         if pod is None:
-            await self._remove(uid)
-            return None
-        wanted, secret = volumes.find_tokens(pod), self._secret(pod)
+            return await self._remove(uid)
+        wanted, secret, host = volumes.find_tokens(pod), self._secret(pod), self._context.caches.host_by_uid.get(uid)
         if not wanted or is_terminal(pod):
             return None
+        if secret is None and is_terminating(host):
+            return None  # collected, perhaps, and the news of the host pod's end are late
         due = _due(secret, pod)
-        if self._context.caches.host_by_uid.get(uid) is not None:
+        if host is not None:
             return due if due > 0 else await self._renew(pod, wanted)
         if secret is not None and due <= 0:
             await self._writer.remove(secret)  # the pod waits, perhaps for long; its tokens are requested again with its host pod
@@ -86,6 +94,7 @@ class TokenController:
         metadata = self._context.target.metadata(pod, name=volumes.token_secret_name(pod))
         metadata["labels"][labels.PURPOSE] = _PURPOSE
         metadata["annotations"] |= {labels.RENEW_AFTER: times.write(renew), labels.TOKEN_NODE: _node(pod)}
+        metadata["ownerReferences"] = self._find_owners(pod) or metadata["ownerReferences"]
         data = {token.key: base64.b64encode(value.encode()).decode() for token, value in zip(wanted, answers, strict=True)}
         desired = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": data}
         secret = self._secret(pod)
@@ -109,11 +118,26 @@ class TokenController:
         answer = await self._context.nested.create(kinds.SERVICE_ACCOUNT, body, subresource="token", name=account)
         return str(answer["status"]["token"])
 
-    async def _remove(self, uid: str) -> None:
+    def _find_owners(self, pod: Object) -> list[Object]:
+        """The host pod, if no other one will ever mount the Secret: a nested pod that has a node gets no second host pod."""
+        host = self._context.caches.host_by_uid.get(pod["metadata"]["uid"])
+        if host is None or not _node(pod) or is_terminating(host):
+            return []
+        return [owner_reference("v1", kinds.POD.name, host["metadata"]["name"], host["metadata"]["uid"])]
+
+    async def _remove(self, uid: str) -> float | None:
         if self._context.caches.host_by_uid.get(uid) is not None:
-            return  # it is deleted first, and its event queues the UID again
-        for secret in self._by_uid.all(uid):
+            return None  # it is deleted first, and its event queues the UID again
+        found = self._by_uid.all(uid)
+        if not found:
+            self._ends.pop(uid, None)
+            return None
+        left = self._ends.setdefault(uid, time.monotonic() + _COLLECTED_SECONDS) - time.monotonic()
+        if left > 0 and all(_is_collected(secret) for secret in found):
+            return left
+        for secret in found:
             await self._writer.remove(secret)
+        return None
 
     def _secret(self, pod: Object) -> Object | None:
         name = volumes.token_secret_name(pod)
@@ -123,6 +147,11 @@ class TokenController:
 def _pod_uid(secret: Object) -> str | None:
     """UID of the pod whose tokens a Secret holds; None for other Secrets."""
     return nested_uid(secret) if labels_of(secret).get(labels.PURPOSE) == _PURPOSE else None
+
+
+def _is_collected(secret: Object) -> bool:
+    """Whether the garbage collector removes it with its host pod."""
+    return [owner["kind"] for owner in secret["metadata"].get("ownerReferences") or []] == [kinds.POD.name]
 
 
 def _due(secret: Object | None, pod: Object) -> float:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any
 
 import aiohttp
 
 from nestor.contracts.syncer import SERVER_PATH
 from nestor.kube import Api, ApiError, WorkQueue
-from nestor.process import probes
+from nestor.process import metrics, probes
+from nestor.process.metrics import Family, Samples
 from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches, silence
@@ -24,6 +25,11 @@ _DNS_SECONDS = 0.1
 _FAILURES = 3
 _MESSAGE_LIMIT = 500
 """Characters of what a tenant's admission policy says."""
+_COUNTERS = {
+    "service_addresses_reserved": "Addresses that were found for Services before these were created.",
+    "service_addresses_missed": "Services that were created without one.",
+    "services_recreated": "Nested Services that had to be created again, for an address.",
+}
 _ALIVE = (401, 403)
 """Statuses of a server that works but does not take our certificate yet, as after a rotation: no restart would help."""
 
@@ -62,26 +68,71 @@ class Health:
         return silence(self.caches.needed) if self.caches is not None and self.working else 0.0
 
     def metrics(self) -> str:
-        """The metrics in Prometheus text format."""
-        lines = ["# TYPE nestor_syncer_queue_length gauge"]
-        lines += [f'nestor_syncer_queue_length{{queue="{name}"}} {len(queue)}' for name, queue in self.queues.items()]
-        lines += ["# TYPE nestor_syncer_watch_silence_seconds gauge"]
+        """The metrics in Prometheus' text format."""
+        return metrics.write(self._measure())
+
+    def _measure(self) -> Iterator[Family]:
         sides = (("host", self.caches.host_side), ("nested", self.caches.nested_side)) if self.caches else ()
-        lines += [
-            f'nestor_syncer_watch_silence_seconds{{side="{side}",resource="{informer.kind.plural}"}} {informer.silence:.1f}'
-            for side, informers in sides
-            for informer in informers
-        ]
-        lines += ["# TYPE nestor_syncer_requests_total counter"]
-        lines += [
-            f'nestor_syncer_requests_total{{side="{side}",method="{method}"}} {count}'
-            for side, client in self.clients.items()
-            for method, count in sorted(client.requests.items())
-        ]
-        for name, count in self.counters.items():
-            lines += [f"# TYPE nestor_syncer_{name}_total counter", f"nestor_syncer_{name}_total {count()}"]
-        lines += ["# TYPE nestor_syncer_ready gauge", f"nestor_syncer_ready {int(self.is_ready)}"]
-        return "\n".join(lines) + "\n"
+        silence = {(side, item.kind.plural): item.silence for side, informers in sides for item in informers}
+        sent: Samples = {(side, *key): number for side, client in self.clients.items() for key, number in client.requests.items()}
+        queue = ("queue",)
+        yield Family("nestor_syncer_ready", "gauge", "Whether pods that are created now will run.", (), {(): self.is_ready})
+        yield Family(
+            "nestor_syncer_queue_length",
+            "gauge",
+            "Objects that wait for a queue's workers, or are with them.",
+            queue,
+            self._each(len),
+        )
+        yield Family(
+            "nestor_syncer_lag_seconds",
+            "summary",
+            "From when a change was heard of until it was carried to the other cluster, without what it had to wait for there.",
+            queue,
+            self._each(lambda item: item.lag),
+            self._each(lambda item: item.done),
+        )
+        yield Family(
+            "nestor_syncer_oldest_change_seconds",
+            "gauge",
+            "Age of the oldest change that is not carried yet.",
+            queue,
+            self._each(lambda item: item.oldest),
+        )
+        yield Family(
+            "nestor_syncer_failures_total",
+            "counter",
+            "Attempts to carry a change that failed.",
+            queue,
+            self._each(lambda item: item.failed),
+        )
+        yield Family(
+            "nestor_syncer_postponed_total",
+            "counter",
+            "Changes that had to wait for something else, or for the pace that the host is spared with.",
+            queue,
+            self._each(lambda item: item.postponed),
+        )
+        yield Family(
+            "nestor_syncer_watch_silence_seconds",
+            "gauge",
+            "Since the server last said anything in a watch: an event, a bookmark, or a list.",
+            ("side", "resource"),
+            silence,
+        )
+        yield Family(
+            "nestor_syncer_requests_total",
+            "counter",
+            "Requests to the API server of the host, or the nested one.",
+            ("side", "method", "code"),
+            sent,
+        )
+        for name, words in _COUNTERS.items():
+            count = self.counters.get(name, int)
+            yield Family(f"nestor_syncer_{name}_total", "counter", words, (), {(): count()})
+
+    def _each(self, read: Callable[[WorkQueue[Any]], float]) -> Samples:
+        return {(name,): read(queue) for name, queue in self.queues.items()}
 
 
 async def serve(health: Health, port: int) -> None:

@@ -111,12 +111,13 @@ def read_icon(found: Object) -> tuple[str, bytes] | None:
     """Media type and content of the icon, if it is a picture that browsers show."""
     icon = _read_dict(_read_dict(spec_of(found), "appDef"), "image")
     kind, data = icon.get("type"), icon.get("data")
-    if kind not in ICON_TYPES or not isinstance(data, str) or not data or len(data) > ICON_BYTES * 4 // 3:
+    if kind not in ICON_TYPES or not isinstance(data, str) or not data or len(data) > 2 * ICON_BYTES:
         return None
     try:
-        return kind, base64.b64decode(re.sub(r"\s", "", data), validate=True)
+        content = base64.b64decode(re.sub(r"\s", "", data), validate=True)
     except (binascii.Error, ValueError):
         return None
+    return (kind, content) if len(content) <= ICON_BYTES else None
 
 
 def _read_dict(content: Object, key: str) -> Object:

@@ -9,12 +9,15 @@ from aiohttp import web
 from nestor.api import labels
 from nestor.cli.exits import Code, Failure
 from nestor.cli.view.facts import is_over
-from nestor.kube import kinds
+from nestor.kube import Conflict, kinds
 from nestor.objects import Object
 from nestor.ui import frame
 from nestor.ui.models import ends, launch, states
 from nestor.ui.models.states import job_path
 from nestor.ui.visitor import Visitor, find_visitor
+
+ATTEMPTS = 10
+"""How often to add time to a job that is being changed."""
 
 
 async def _get(request: web.Request) -> tuple[Visitor, Object]:
@@ -86,11 +89,28 @@ async def extend(request: web.Request) -> web.Response:
     visitor, job = await _get(request)
     posted = await request.post()
     seconds = launch.read_seconds(str(posted.get("by", "")), str(posted.get("unit", "")))
-    patch = None if seconds is None else ends.build_extension(job, str(posted.get("field", "")), seconds)
-    if patch is None:
-        raise Failure("there is nothing to extend, or that is no length of time", Code.USAGE)
-    await _patch(visitor, job, patch)
+    if seconds is None:
+        raise Failure("that is no length of time", Code.USAGE)
+    await add_time(visitor, job, str(posted.get("field", "")), seconds)
     raise _back(job, "extended")
+
+
+async def add_time(visitor: Visitor, job: Object, field: str, seconds: int) -> None:
+    """Have one of its ends so much later than it is now. A job that starts changes all the time: if it was changed meanwhile,
+    look again. Raises `Failure` if it has no such end, and `Conflict` if it never holds still.
+    """
+    meta = job["metadata"]
+    for attempt in range(1, ATTEMPTS + 1):
+        patch = ends.build_extension(job, field, seconds)
+        if patch is None:
+            raise Failure("there is nothing to extend", Code.USAGE)
+        try:
+            await _patch(visitor, {"metadata": meta}, patch)
+            return
+        except Conflict:
+            if attempt == ATTEMPTS:
+                raise
+        job = await visitor.api.get(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"])
 
 
 async def delete(request: web.Request) -> web.Response:

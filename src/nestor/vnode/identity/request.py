@@ -11,7 +11,6 @@ from typing import Literal
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from nestor.api import labels
 from nestor.contracts import vnode
@@ -55,7 +54,7 @@ class Answer:
 
 def build_request(wish: Wish, key: bytes) -> Object:
     """The CertificateSigningRequest."""
-    subject = [(NameOID.ORGANIZATION_NAME, vnode.NODE_GROUP), (NameOID.COMMON_NAME, wish.user)]
+    subject = [(x509.oid.NameOID.ORGANIZATION_NAME, vnode.NODE_GROUP), (x509.oid.NameOID.COMMON_NAME, wish.user)]
     builder = x509.CertificateSigningRequestBuilder().subject_name(
         x509.Name([x509.NameAttribute(kind, value) for kind, value in subject])
     )
@@ -108,7 +107,7 @@ def find_renewal(content: bytes, wish: Wish, now: datetime.datetime) -> float | 
         key = _read_key(content)
     except (ValueError, TypeError):
         return None
-    names = [str(item.value) for item in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    names = [str(item.value) for item in certificate.subject.get_attributes_for_oid(x509.oid.NameOID.COMMON_NAME)]
     is_ours = names == [wish.user] and certificate.public_key() == key.public_key() and _find_addresses(certificate, wish)
     left = (certificate.not_valid_after_utc - now).total_seconds()
     if not is_ours or left < MINIMUM_SECONDS or now < certificate.not_valid_before_utc:

@@ -38,6 +38,34 @@ def test_public_and_local_builds_have_the_same_python_and_packages() -> None:
         assert f"'{package}=" in DOCKERFILE
 
 
+def read_stages() -> dict[str, list[str]]:
+    """The instructions of each stage; that of the last one, which has no name, is empty."""
+    stages: dict[str, list[str]] = {}
+    for line in DOCKERFILE.replace("\\\n", " ").splitlines():
+        if found := re.match(r"FROM (\S+)(?: AS (\w+))?$", line):
+            stages[found[2] or ""] = [line]
+        elif stages and line and not line.startswith("#"):
+            stages[list(stages)[-1]].append(line)
+    return stages
+
+
+def list_ancestors(stages: dict[str, list[str]], name: str) -> list[str]:
+    """A stage, and those that it is made from."""
+    base = stages[name][0].split()[1]
+    return [name, *(list_ancestors(stages, base) if base in stages else [])]
+
+
+def test_the_core_is_the_whole_image_without_the_tools() -> None:
+    stages = read_stages()
+    assert list_ancestors(stages, "core") == ["core", "system"]
+    assert list_ancestors(stages, "") == ["", "tools", "system"]
+    assert stages["core"][1:] == stages[""][1:]
+    text = " ".join(" ".join(stages[name]) for name in ("core", "system", "packages"))
+    for tool in ("kubectl", "helm", "git", "curl", "jq", "apt-get"):
+        assert tool not in text
+    assert set(base.PACKAGES) - set(base.CORE) == {"git", "curl", "jq", "bash"}
+
+
 def test_kubectl_and_helm_are_where_scripts_written_for_kns_call_them(tmp_path: Path) -> None:
     tools = {f"/usr/local/bin/{name}" for name in ("kubectl", "helm")}
     assert set(re.findall(r"^COPY --from=\w+ \S+ (/usr/local/bin/\S+)$", DOCKERFILE, re.MULTILINE)) == tools

@@ -7,8 +7,10 @@ import json
 
 import pytest
 
+from nestor import names
 from nestor.api import conditions
 from nestor.api.labels import APP_IMAGE, COMPONENT, RUNNER_ATTEMPT
+from nestor.api.nestedclass import ImagesPolicy
 from nestor.operator.admission import reader_pod as appreader
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.reader_pod import Unreadable, build_pod, decide_reader, parse_output
@@ -150,7 +152,7 @@ def test_what_is_no_appdef_is_not_taken(output: bytes, message: str) -> None:
 
 def test_the_pod_can_do_nothing_but_read() -> None:
     shape = builders.build_shape()
-    made = build_pod(SOURCE, shape, "nestor:1", "IfNotPresent", 3)
+    made = build_pod(SOURCE, shape, "nestor:1", ImagesPolicy(), 3)
     spec, (container,) = made["spec"], made["spec"]["containers"]
     assert made["metadata"]["name"] == "hello-reader"
     assert made["metadata"]["labels"][COMPONENT] == "reader"
@@ -170,8 +172,8 @@ def test_the_pod_can_do_nothing_but_read() -> None:
     assert "imagePullSecrets" not in spec
     assert spec["volumes"] == [{"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}}]
     private = AppSource(image=IMAGE, image_pull_secret_name="mine")
-    pulled = build_pod(private, shape, "nestor:1", "Always", 1)["spec"]
-    assert pulled["imagePullSecrets"] == [{"name": "hello-pull"}]
+    pulled = build_pod(private, shape, "nestor:1", ImagesPolicy(always_pull=True, pull_secret_names=["house"]), 1)["spec"]
+    assert pulled["imagePullSecrets"] == [{"name": "hello-pull"}, {"name": names.operators_pull_secret("house")}]
     assert pulled["volumes"] == [{"name": "app", "image": {"reference": IMAGE, "pullPolicy": "Always"}}]
 
 

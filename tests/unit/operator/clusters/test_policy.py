@@ -62,6 +62,13 @@ def test_images_are_pulled_as_the_class_says_in_users_own_clusters_too(is_job: b
     assert not resolve_policy(build_policy(), is_job=is_job).always_pull_images
 
 
+def test_secrets_for_images_are_for_jobs_alone() -> None:
+    policy = build_policy(images={"pullSecretNames": ["house"]})
+    assert resolve_policy(policy, is_job=True).image_pull_secrets == ["house"]
+    assert resolve_policy(policy, is_job=False).image_pull_secrets is None
+    assert resolve_policy(build_policy(), is_job=True).image_pull_secrets is None
+
+
 def test_where_pods_run_is_for_jobs_alone() -> None:
     rules = {"nodeSelector": {"pool": "batch"}, "overflow": {"backends": [{"name": "hpc"}]}}
     assert resolve_policy(build_policy(placement=rules), is_job=True).placement == Placement.model_validate(rules)

@@ -44,6 +44,10 @@ class FakeApi:
         """The job, and what a test has put there."""
         return self.job if kind == kinds.NESTED_APP_JOB else self.found.get(kind)
 
+    async def list(self, kind: Kind, *_: Any, **__: Any) -> list[Object]:
+        """What a test has put there."""
+        return [self.found[kind]] if kind in self.found else []
+
     async def delete(
         self, kind: Kind, name: str, namespace: str = "", *, uid: str = "", grace_seconds: int | None = None
     ) -> bool:

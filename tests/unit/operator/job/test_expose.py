@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -12,7 +13,8 @@ from nestor.cluster.shape import Host
 from nestor.exposure.exposed import decide_exposed
 from nestor.kube import Api, Change, Forbidden, Kind, kinds
 from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure, withdraw_lost
-from nestor.operator.job.hosts import Hosts
+from nestor.operator.job.hosts import HeldRoute, Hosts
+from nestor.operator.job.http_routes import POLL_SECONDS, find_poll
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
@@ -278,6 +280,49 @@ async def test_a_refused_job_keeps_no_host_that_is_anothers_by_name(
     assert api.deleted == ["evil"]
 
 
+async def test_a_refused_job_keeps_no_route_of_a_gateway_for_anothers_host(context: Context, hosts: Hosts) -> None:
+    """Of two HTTPRoutes for a host, Gateways prefer the older one."""
+    api = FakeApi()
+    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    squatter = job("evil", "1", "2025-01-01T00:00:00Z", expose={"host": VICTIMS})
+    squatter |= {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "False"}]}}
+    context.cache.jobs.put(squatter)
+    assert claimed(hosts) == set(), "it is refused, and has nothing"
+    found = {VICTIMS: HeldRoute("evil", HELD, HELD), "other.jobs.test": HeldRoute("other", HELD, HELD)}
+    hosts.note_routes(squatter, found)
+    assert {(claim.host, claim.held_since) for claim in hosts.all() if claim.is_held} == {
+        (VICTIMS, HELD),
+        ("other.jobs.test", HELD),
+    }
+    victim = build_job("shop", "team-b")
+    victim["metadata"] |= {"uid": "2", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    context.cache.jobs.put(victim)
+    assert list(await withdraw_lost(context, hosts, squatter)) == [VICTIMS]
+    assert api.deleted == ["evil"]
+    hosts.forget("1")
+    assert not hosts.routes_of("1")
+
+
+@pytest.mark.parametrize(
+    ("reason", "waits", "poll"),
+    [
+        (conditions.GATEWAY_PENDING, True, POLL_SECONDS),
+        (conditions.GATEWAY_REFUSED, True, POLL_SECONDS),
+        (conditions.HOSTNAME_CONFLICT, True, None),
+        (None, False, None),
+    ],
+)
+async def test_what_nothing_tells_of_is_asked_for(
+    context: Context, hosts: Hosts, reason: str | None, waits: bool, poll: float | None
+) -> None:
+    """HTTPRoutes are not watched: an answer that is still to come is asked for soon, at first."""
+    context.cache.jobs.put(job())
+    routes = tuple(
+        replace(route, refusal=(reason, "why") if reason else None, is_kept=True) for route in admit(context, hosts, job())
+    )
+    assert (is_waiting(routes), find_poll(hosts, "1234", routes)) == (waits, poll)
+
+
 class FakeApi:
     """Notes what is deleted and applied."""
 
@@ -306,7 +351,7 @@ async def test_an_ingress_that_a_syncer_carries_is_neither_deleted_nor_counted(c
     put_ingress(context, job(), "tenant.test", name="theirs", **SYNCED)
     put_ingress(context, job(), "old.test", name="old", **{labels.COMPONENT: labels.COMPONENT_EXPOSURE})
     resolved = build_resolved(job())
-    assert hosts.held(resolved.home.namespace, resolved.uid) == {"old.test": HELD}
+    assert hosts.held(job()) == {"old.test": HELD}
     await ensure_ingresses(context, resolved, resolved.routes)
     assert api.deleted == ["old"]
 
@@ -318,7 +363,7 @@ async def test_ingresses_of_an_earlier_version_are_adopted_and_what_is_left_of_t
     put_ingress(context, job(), HOSTS[0], name="hello")
     put_ingress(context, job(), "old.test", name="old")
     resolved = build_resolved(job())
-    assert hosts.held(resolved.home.namespace, resolved.uid).keys() == {HOSTS[0], "old.test"}
+    assert hosts.held(job()).keys() == {HOSTS[0], "old.test"}
     await ensure_ingresses(context, resolved, resolved.routes)
     assert api.deleted == ["old"]
     names_of = [body["metadata"]["name"] for body in api.applied]

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import base64
 import datetime
+from dataclasses import replace
 
 import pytest
 
+from nestor import names
+from nestor.api.assigned import AssignedNodes
 from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
 from nestor.kube import Forbidden, Invalid
 from nestor.operator import oneshot
+from nestor.operator.admission.turn import Turn
 from nestor.operator.job import runner_pod as runner
 from nestor.operator.job.runner_pod import build_plan_secret, build_pod, decide_runner
 from nestor.operator.oneshot import Action
@@ -145,6 +149,14 @@ def build(job: Object | None = None) -> Object:
     return build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.9", 2)
 
 
+def test_it_runs_where_kueue_has_said() -> None:
+    assert not {"nodeSelector", "tolerations"} & build()["spec"].keys()
+    nodes = AssignedNodes.model_validate({"nodeSelector": {"pool": "a"}, "tolerations": [{"key": "t", "operator": "Exists"}]})
+    resolved = replace(builders.build_resolved(), turn=Turn(runner=nodes))
+    spec = build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.9", 2)["spec"]
+    assert (spec["nodeSelector"], spec["tolerations"]) == ({"pool": "a"}, [{"key": "t", "operator": "Exists"}])
+
+
 def test_it_holds_no_token_of_the_host() -> None:
     spec = build()["spec"]
     assert spec["automountServiceAccountToken"] is False
@@ -186,6 +198,16 @@ def test_the_app_image_is_pulled_as_the_class_says() -> None:
     plan = resolved.build_plan("image:x", 0)
     (app, *_) = build_pod(resolved, "nestor:1", plan, "10.43.0.21", 1)["spec"]["volumes"]
     assert app == {"name": "app", "image": {"reference": "registry.test/hello:1", "pullPolicy": "Always"}}
+
+
+def test_the_app_image_is_pulled_with_the_classs_secrets_and_nothing_else_is() -> None:
+    policy = builders.build_policy(images={"pullSecretNames": ["house"]})
+    resolved = builders.build_resolved(policy=policy)
+    plan = resolved.build_plan("image:x", 0)
+    shared = [{"name": names.operators_pull_secret("house")}]
+    assert build_pod(resolved, "nestor:1", plan, "10.43.0.21", 1)["spec"]["imagePullSecrets"] == shared
+    without = replace(resolved, app=replace(resolved.app, image=None))
+    assert "imagePullSecrets" not in build_pod(without, "nestor:1", plan, "10.43.0.21", 1)["spec"]
 
 
 def test_its_plan_and_attempt_are_written_on_it() -> None:

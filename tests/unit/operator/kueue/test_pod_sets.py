@@ -116,3 +116,16 @@ def test_what_kueue_was_not_asked_for_is_nothing(quota: Object, granted: Object)
     policy = build_policy(namespace={"quota": quota})
     assert find_granted(policy, None, asked) == granted
     assert find_reserved(policy, None, build_job(), granted) == granted
+
+
+def test_of_extended_resources_a_limit_is_what_is_requested() -> None:
+    """As the API server demands it of pods; of CPU and memory, pods may use more than they request."""
+    policy = build_policy(namespace={"quota": {"requests.nvidia.com/gpu": 2, "requests.cpu": 4}})
+    (*_, app) = build_pod_sets(policy, spec(), [K3S], RUNNER)
+    (container,) = app["template"]["spec"]["containers"]
+    assert container["resources"] == {"requests": {"nvidia.com/gpu": "2", "cpu": "4"}, "limits": {"nvidia.com/gpu": "2"}}
+
+
+def test_a_container_without_an_image_yet_is_one_for_kueue_too() -> None:
+    (server, *_) = build_pod_sets(build_policy(), spec(), [K3S | {"image": ""}], RUNNER)
+    assert server["template"]["spec"]["containers"][0]["image"] == "k3s"

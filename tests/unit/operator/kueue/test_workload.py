@@ -80,7 +80,7 @@ def test_what_kueue_says(said: list[Object], may_run: bool, waits_for: str | Non
     found = made(*said, admissionChecks=checks)
     assert workload.is_admitted(found) is may_run
     if waits_for is not None:
-        assert workload.explain(found, "batch") == f"it waits for Kueue in LocalQueue 'batch'{waits_for}" if said else True
+        assert workload.explain(found, "batch") == f"it waits for Kueue in LocalQueue 'batch'{waits_for}"
     assert "needs the label" in workload.explain(None, None)
 
 
@@ -156,3 +156,12 @@ def test_of_others_workloads_only_what_they_are_is_kept() -> None:
         "status": {"conditions": []},
     }
     assert "status" not in trim_workload(other)
+
+
+def test_a_workload_that_is_released_has_each_condition_once_and_what_stays_keeps_its_time() -> None:
+    """API servers refuse a list with two of one type."""
+    told = [say("QuotaReserved"), say("Admitted"), say("Requeued", "False"), say("Evicted", reason="Deactivated")]
+    said = workload.build_release(made(*told), NOW)["status"]["conditions"]
+    assert sorted(item["type"] for item in said) == ["Admitted", "Evicted", "QuotaReserved", "Requeued"]
+    times = {item["type"]: item["lastTransitionTime"] for item in said}
+    assert times == {"Admitted": NOW, "QuotaReserved": NOW, "Requeued": THEN, "Evicted": THEN}

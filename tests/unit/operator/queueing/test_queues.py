@@ -77,6 +77,16 @@ def test_whatever_makes_room_wakes_the_next(change: Any) -> None:
     assert town.run("b") is None
 
 
+@pytest.mark.parametrize("queue", [{}, ONE])
+def test_a_job_that_takes_its_place_and_is_refused_for_another_reason_does_not_wake_itself(queue: Object) -> None:
+    town = Town(job("a", refused=conditions.APPDEF_INVALID), queue=queue)
+    for _ in range(3):
+        assert town.ask("a") is None
+        town.queues.give_back("a")
+        town.queues.flush()
+    assert town.woken == []
+
+
 def test_a_job_that_is_deleted_has_its_place_until_it_is_gone() -> None:
     gone = job("a", is_placed=True)
     gone["metadata"]["deletionTimestamp"] = YOUNG
@@ -455,3 +465,35 @@ def test_a_job_that_comes_into_the_middle_of_the_line_is_told() -> None:
     assert "m" in town.woken
     town.pass_all()
     assert town.jobs["b", "m"]["status"]["queue"]["position"] == 20
+
+
+def test_jobs_that_ask_for_no_priority_have_the_classs() -> None:
+    usual = URGENT | {"defaultPriority": "urgent"}
+    low = {"name": "low", "headStartSeconds": 0}
+    town = Town(
+        job("r", is_placed=True),
+        job("a", OLD, priority="low"),
+        job("b", "2026-01-01T12:00:00Z"),
+        queue=usual | {"priorities": [*URGENT["priorities"], low]},
+    )
+    found = {uid: town.run(uid) for uid in "ab"}
+    assert {uid: (refused.queue or {})["position"] for uid, refused in found.items() if refused} == {"b": 1, "a": 2}
+
+
+def test_who_is_not_next_is_told_what_he_needs_and_far_behind_no_exact_place() -> None:
+    jobs = [job(f"j{number:02}", f"2026-01-01T00:00:{number:02}Z", machine="big") for number in range(12)]
+    town = Town(job("r", is_placed=True, machine="big"), *jobs, **SIZED)
+    said = [say(town.run(f"j{number:02}")) for number in range(12)]
+    where = "in the queue of class 'default'; it needs 6 of `requests.cpu`"
+    assert said[0] == f"Queued: next {where}, and 2 is free"
+    assert said[1] == f"Queued: number 2 {where}"
+    assert said[9] == f"Queued: number 10 {where}"
+    assert said[10] == said[11] == f"Queued: among the first 20 {where}"
+
+
+def test_what_a_limit_of_jobs_alone_makes_wait_is_told_no_amounts() -> None:
+    town = Town(job("r", is_placed=True), job("a", MIDDLE), job("b", YOUNG), queue=ONE)
+    assert [say(town.run(uid)) for uid in "ab"] == [
+        "Queued: next in the queue of class 'default'; 1 job runs, and 1 may",
+        "Queued: number 2 in the queue of class 'default'",
+    ]

@@ -178,3 +178,11 @@ def test_events_tell_the_jobs_life_once(
     old: dict[str, object], new: dict[str, object], found: Condition, events: list[tuple[str, str, str]]
 ) -> None:
     assert told(dict(old), new, found) == events
+
+
+@pytest.mark.parametrize(("status", "word"), [("True", "Completed"), ("False", "Failed"), ("Unknown", None)])
+def test_the_end_is_told_in_a_word_too_and_taken_back(status: conditions.Status, word: str | None) -> None:
+    job = build_job()
+    job["status"] = {"terminalState": "Failed"}
+    found = build_status(job, [Condition(conditions.SUCCEEDED, status, "Because", "so")], TIME)
+    assert found.get("terminalState") == word

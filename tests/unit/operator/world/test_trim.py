@@ -294,6 +294,17 @@ async def test_kopf_keeps_no_more_of_an_event_than_the_store(kind: str) -> None:
     assert OVERSIZED in handled[0]
 
 
+@pytest.mark.parametrize("spec", [{"parameters": {"a": "b"}}, {"parameters": {"a": WIDE}}])
+async def test_what_is_there_when_the_operator_starts_reaches_the_store(spec: Object) -> None:
+    """Each object of a list is trimmed as soon as it is parsed, and comes as an event then."""
+    handled: list[Object] = []
+    store = Store(trim_job)
+    listed = {"items": [{"metadata": dict(META), "spec": spec}]}
+    [item] = pages.parse_list(json.dumps(listed).encode(), trim_job)["items"]
+    await kopf_events._feed(store, handled.append)({"type": None, "object": item})
+    assert [found["metadata"]["name"] for found in (*handled, *store)] == [META["name"]] * 2
+
+
 async def test_a_job_that_is_too_large_to_be_kept_is_refused_and_not_written_but_for_its_status() -> None:
     """Each write of it brings all of it back."""
     scene = Scene()

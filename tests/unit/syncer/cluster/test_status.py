@@ -124,17 +124,18 @@ def test_why_most_of_the_pods_are_at_a_backend_is_told() -> None:
 
 
 class Informed:
-    """An informer without a cluster: no objects, and changes that a test tells of."""
+    """An informer without a cluster: the objects and changes that a test tells of."""
 
     def __init__(self) -> None:
         self.handlers: list[Any] = []
+        self.objects: list[Any] = []
 
     def on_change(self, handler: Any) -> None:
         """See `Informer.on_change`."""
         self.handlers.append(handler)
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(())
+        return iter(self.objects)
 
 
 class Written:
@@ -142,8 +143,8 @@ class Written:
 
     def __init__(self) -> None:
         self.applied: list[dict[str, Any]] = []
-        self.config_maps = Informed()
-        informed = {kinds.CONFIG_MAP: self.config_maps, kinds.POD: Informed()}
+        self.config_maps, self.pods = Informed(), Informed()
+        informed = {kinds.CONFIG_MAP: self.config_maps, kinds.POD: self.pods}
         caches = fakes.context(host_cluster=Informed(), nested=informed.get)
         context = fakes.context(caches=caches, host=self, target=TARGET)
         self.status = ClusterStatus(context, {"metadata": {"name": "hello", "generation": 1}}, None)
@@ -159,6 +160,12 @@ class Written:
         found = record(json.dumps({"version": 1, "hash": str(number), "state": "Running", "steps": []}))
         (handler,) = self.config_maps.handlers
         handler(Change(("kube-system", "nestor-run"), None, found))
+
+    def add_pod(self) -> None:
+        """There is one more pod."""
+        self.pods.objects.append(build_pod())
+        (handler,) = self.pods.handlers
+        handler(Change(("shop", "web"), None, self.pods.objects[-1]))
 
     async def until(self, check: Callable[[dict[str, Any]], bool]) -> None:
         """Until what was applied last is as it should be."""
@@ -206,6 +213,39 @@ async def test_the_status_is_written_only_so_often(monkeypatch: pytest.MonkeyPat
             await asyncio.sleep(0.001)
         await written.until(lambda status: bool(status["conditions"][0]["message"] == "100"))
     assert len(written.applied) < 30
+
+
+async def test_the_number_of_pods_is_written_now_and_then_and_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "COUNT_WRITES", Rate(per_second=0.001, burst=2))
+    monkeypatch.setattr(cluster_status, "_COUNT_DELAY", 0.001)
+    written = Written()
+    async with working(written):
+        written.status.set_ready(ready=False, message="")
+        await written.until(lambda status: bool(status["pods"]["waiting"] == 0))
+        written.add_pod()
+        await written.until(lambda status: bool(status["pods"]["waiting"] == 1))
+        written.add_pod()
+        await written.until(lambda status: bool(status["pods"]["waiting"] == 2))
+        for _ in range(50):
+            written.add_pod()
+            await asyncio.sleep(0.001)
+        assert written.applied[-1]["pods"]["waiting"] == 2
+        written.status.set_ready(ready=True, message="")
+        await written.until(lambda status: bool(status["pods"]["waiting"] == 52))
+    assert [item["pods"]["waiting"] for item in written.applied] == [0, 1, 2, 52]
+
+
+async def test_the_last_number_of_pods_is_written_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "COUNT_WRITES", Rate(per_second=2, burst=1))
+    monkeypatch.setattr(cluster_status, "_COUNT_DELAY", 0.001)
+    written = Written()
+    async with working(written):
+        written.status.set_ready(ready=True, message="")
+        for _ in range(50):
+            written.add_pod()
+            await asyncio.sleep(0.001)
+        await written.until(lambda status: bool(status["pods"]["waiting"] == 50))
+    assert len(written.applied) < 25
 
 
 async def test_a_record_that_the_host_refuses_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

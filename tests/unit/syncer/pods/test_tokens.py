@@ -15,6 +15,7 @@ from nestor.kube import Api, Forbidden, Kind, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object, annotations_of
 from nestor.syncer import limits
+from nestor.syncer.pods import tokens
 from nestor.syncer.pods.tokens import TokenController
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
@@ -203,6 +204,83 @@ async def test_a_secret_goes_with_its_pods() -> None:
         assert scene.secret is not None  # the host pod still mounts it
         scene.host.drop(kinds.POD, "web-x-shop-x-host", TARGET.namespace)
         await scene.until("")
+
+
+async def begin(scene: Scene) -> Object:
+    """A pod that the host has placed. Returns its host pod."""
+    await scene.controller.ensure(scene.pod)
+    scene.add_host_pod()
+    scene.bind()
+    await scene.until("2 n")
+    await scene.settle()
+    host = scene.host.look(kinds.POD, "web-x-shop-x-host", TARGET.namespace)
+    assert host is not None
+    return host
+
+
+def end(scene: Scene) -> None:
+    """Both pods are gone."""
+    scene.nested.drop(kinds.POD, "web", "shop")
+    scene.host.drop(kinds.POD, "web-x-shop-x-host", TARGET.namespace)
+
+
+async def test_the_host_collects_the_secret_of_a_pod_that_it_has_placed() -> None:
+    scene = Scene()
+    async with scene.running():
+        host = await begin(scene)
+        assert scene.secret is not None
+        owner = {"apiVersion": "v1", "kind": "Pod", "name": "web-x-shop-x-host", "uid": host["metadata"]["uid"]}
+        assert scene.secret["metadata"]["ownerReferences"] == [owner]
+        end(scene)
+        await scene.settle()
+        scene.host.drop(kinds.SECRET, scene.name, TARGET.namespace)  # as the garbage collector does
+        await scene.settle()
+        assert [item.split()[:2] for item in scene.host.asked] == [["POST", "secrets"], ["PATCH", "secrets"]]
+
+
+async def test_a_secret_that_the_host_does_not_collect_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "_COLLECTED_SECONDS", 0.05)
+    scene = Scene()
+    async with scene.running():
+        await begin(scene)
+        end(scene)
+        await scene.until("")
+    assert [item.split()[0] for item in scene.host.asked] == ["POST", "PATCH", "DELETE"]
+
+
+async def test_a_secret_that_is_collected_before_the_end_of_its_pod_is_known_is_not_made_again() -> None:
+    scene = Scene()
+    async with scene.running():
+        host = await begin(scene)
+        scene.host.put(kinds.POD, host | {"metadata": host["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        await scene.settle()
+        scene.host.drop(kinds.SECRET, scene.name, TARGET.namespace)
+        await scene.settle()
+        assert (scene.secret, scene.nested.count) == (None, 2)
+
+
+async def test_a_pod_that_ends_still_gets_new_tokens_and_its_secret_is_then_ours_to_remove() -> None:
+    scene = Scene()
+    async with scene.running():
+        host = await begin(scene)
+        scene.host.put(kinds.POD, host | {"metadata": host["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        await scene.settle()
+        scene.age()
+        await scene.until("3 n")
+        end(scene)
+        await scene.until("")
+
+
+async def test_a_pod_without_a_node_may_get_another_host_pod_so_none_owns_its_secret() -> None:
+    scene = Scene()
+    async with scene.running():
+        await scene.controller.ensure(scene.pod)
+        scene.add_host_pod()
+        await scene.settle()
+        scene.age()
+        await scene.until("2 None")
+        assert scene.secret is not None
+        assert [owner["kind"] for owner in scene.secret["metadata"]["ownerReferences"]] == ["NestedCluster"]
 
 
 async def test_of_several_tokens_the_shortest_lived_says_when_all_are_renewed() -> None:

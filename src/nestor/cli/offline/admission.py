@@ -1,0 +1,73 @@
+"""Whether its class would take a job, by the operator's own decisions, as far as files can tell. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from nestor.api import conditions
+from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.cli.offline.appdefs import relocate
+from nestor.cli.offline.faults import Fault
+from nestor.cli.offline.known import Known
+from nestor.operator.admission.admit import Resolved, admit, check_wishes
+from nestor.operator.admission.app_source import AppSource, find_source
+from nestor.operator.admission.identity import JobIdentity, Refused
+from nestor.operator.admission.images import check_image
+from nestor.operator.queueing.entry import find_misfit
+from nestor.operator.world.homes import find_home
+
+PATH = "spec.app.appDef"
+NOBODY = "00000000-0000-0000-0000-000000000000"
+"""A UID, which an object gets only in a cluster."""
+
+
+def check_admission(content: dict[str, Any], known: Known) -> tuple[list[Fault], list[str]]:
+    """Faults and warnings of a NestedAppJob that is well-formed. Nothing if its class is not known."""
+    name, policy = known.find_class(content)
+    if policy is None:
+        return [], []
+    if policy.access == "Permitted" and not content["spec"].get("className"):
+        said = f"must be set: class '{name}' takes jobs only from those who may use it (`access: Permitted`)"
+        return [Fault("spec.className", said)], []
+    job = _identify(content, name, policy)
+    if job is None:
+        return [], []
+    try:
+        resolved = _admit(job)
+        if resolved is None:
+            return [], []
+        resolved.build_plan("", 0)
+    except Refused as refused:
+        is_unknown = refused.reason == conditions.PARAMETERS_INVALID and job.spec.parameters_from is not None
+        return [] if is_unknown else [Fault("", relocate(refused.message, PATH))], []
+    faults = [Fault("", route.refusal[1]) for route in resolved.routes if route.refusal and route.is_requested]
+    return faults, [relocate(item, PATH) for item in resolved.warnings]
+
+
+def _identify(content: dict[str, Any], class_name: str, policy: NestedClassSpec) -> JobIdentity | None:
+    """The job; None if it cannot be read, for a reason that its own check names."""
+    try:
+        spec = NestedAppJobSpec.model_validate(content["spec"])
+    except ValidationError:
+        return None
+    said = content.get("metadata") or {}
+    meta = {"name": str(said.get("name") or "job"), "namespace": str(said.get("namespace") or "default"), "uid": NOBODY}
+    return JobIdentity(
+        **meta, spec=spec.model_copy(update={"class_name": class_name}), policy=policy, home=find_home({"metadata": meta})
+    )
+
+
+def _admit(job: JobIdentity) -> Resolved | None:
+    """The admitted job; None where its AppDef is elsewhere, but nothing that is known is against it. Raises `Refused`."""
+    misfit = find_misfit(job.policy, job.class_name, job.spec.priority, job.spec.machine)
+    if misfit is not None:
+        raise Refused(*misfit)
+    source = AppSource() if job.spec.app_ref else find_source(job, ())
+    if source.app_def is not None:
+        return admit(job, source)
+    check_wishes(job)
+    check_image(job, source)
+    return None

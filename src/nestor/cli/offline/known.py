@@ -1,0 +1,56 @@
+"""What the checked files tell about a cluster: its classes, and which of them jobs get that name none. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from nestor.api.class_choice import FALLBACK, find_class_name, find_default
+from nestor.api.nestedclass import NestedClassSpec
+
+
+@dataclass(frozen=True)
+class Known:
+    """The classes among some documents."""
+
+    classes: Mapping[str, NestedClassSpec] = field(default_factory=dict)
+    """By name; without those that have a fault, because their own check names it."""
+    default: str = FALLBACK
+    """The class of jobs that name none."""
+
+    def find_class(self, content: dict[str, Any]) -> tuple[str, NestedClassSpec | None]:
+        """Name and content of the class of a NestedAppJob or NestedCluster; None for one that is not known."""
+        name = find_class_name({"spec": content["spec"]}, self.default)
+        return name, self.classes.get(name)
+
+
+NOTHING = Known()
+
+
+def read_known(contents: Iterable[Any], default: str | None = None) -> Known:
+    """What the documents tell. `default`: the default class, where it is not for their annotations to say."""
+    items = list(_list_classes(contents))
+    found: dict[str, NestedClassSpec] = {}
+    for item in items:
+        try:
+            found[item["metadata"]["name"]] = NestedClassSpec.model_validate(item.get("spec"))
+        except ValidationError:
+            continue
+    return Known(found, default or find_default(items))
+
+
+def _list_classes(contents: Iterable[Any]) -> Iterator[dict[str, Any]]:
+    for content in contents:
+        if not isinstance(content, dict):
+            continue
+        if content.get("kind") == "List" and isinstance(content.get("items"), list):
+            yield from _list_classes(content["items"])
+        elif content.get("kind") == "NestedClass" and _is_named(content.get("metadata")):
+            yield content
+
+
+def _is_named(meta: Any) -> bool:
+    return isinstance(meta, dict) and isinstance(meta.get("name"), str) and isinstance(meta.get("annotations") or {}, dict)

@@ -1,0 +1,141 @@
+"""What Prometheus is told of the operator: read from its caches when it asks. No label has a value that users choose."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from nestor.api import conditions
+from nestor.kube import WorkQueue
+from nestor.objects import Object, conditions_of, is_terminating, status_of
+from nestor.operator.queueing.entry import WAITS
+from nestor.operator.world.context import Context
+from nestor.process import metrics
+from nestor.process.metrics import Family, Samples
+
+State = Literal["New", "Refused", "Queued", "Starting", "Ready", "NotReady", "Suspended", "Succeeded", "Failed", "Terminating"]
+HELD_UP = {row for row in conditions.REASONS if row.needs != "nobody"}
+STATES: tuple[State, ...] = State.__args__  # type: ignore[attr-defined]
+
+
+def find_state(job: Object) -> State:
+    """Where a job is, in one word. `NotReady`: it has been ready before."""
+    status = status_of(job)
+    admitted, ready, succeeded = (
+        conditions.find(conditions_of(job), kind) or {} for kind in (conditions.ADMITTED, conditions.READY, conditions.SUCCEEDED)
+    )
+    if is_terminating(job):
+        return "Terminating"
+    if status.get("completionTime"):
+        return "Succeeded" if succeeded.get("status") == "True" else "Failed"
+    if admitted.get("reason") in WAITS:
+        return "Queued"
+    if admitted.get("status") == "False" and not status.get("startTime"):
+        return "Refused"
+    if status.get("suspendTime"):
+        return "Suspended"
+    if ready.get("status") == "True":
+        return "Ready"
+    if not status.get("startTime"):
+        return "New"
+    return "NotReady" if (status.get("timings") or {}).get(conditions.READY.timing) else "Starting"
+
+
+def write_standby() -> str:
+    """The page of an operator that waits for its turn."""
+    return metrics.write([_lead(works=False)])
+
+
+def write_page(context: Context, queue: WorkQueue[Any], waiting: Mapping[str, int]) -> str:
+    """The page of the operator that works. `waiting`: how many jobs wait in the queue of each class."""
+    return metrics.write([_lead(works=True), *_measure(context, queue, waiting)], context.meters.registry)
+
+
+def _measure(context: Context, queue: WorkQueue[Any], waiting: Mapping[str, int]) -> Iterator[Family]:
+    cache = context.cache
+    classes, backends = ({item["metadata"]["name"] for item in store} for store in (cache.classes, cache.backends))
+    yield Family("nestor_jobs", "gauge", "Jobs, by what they are at.", ("class", "state"), _count_jobs(context, classes))
+    yield Family(
+        "nestor_jobs_held_up",
+        "gauge",
+        "Jobs that do not get on unless somebody acts: the user, or somebody else, such as an admin.",
+        ("reason", "needs"),
+        _count_held_up(context),
+    )
+    yield Family(
+        "nestor_class_queue_jobs",
+        "gauge",
+        "Jobs that wait in the queue of their class.",
+        ("class",),
+        {(name,): waiting.get(name, 0) for name in classes},
+    )
+    yield Family(
+        "nestor_class_network_enforced",
+        "gauge",
+        "Whether the host is known to enforce NetworkPolicies.",
+        ("class",),
+        _read_conditions(cache.classes, conditions.NETWORK_ENFORCED),
+    )
+    yield from _measure_backends(context, backends)
+    yield Family("nestor_operator_queue_length", "gauge", "Objects that wait for a pass, or have one.", (), {(): len(queue)})
+    yield Family(
+        "nestor_operator_oldest_change_seconds", "gauge", "Age of the oldest change without a pass.", (), {(): queue.oldest}
+    )
+    yield Family(
+        "nestor_operator_watch_silence_seconds",
+        "gauge",
+        "Since the API server last said anything in a watch: an event, a bookmark, or a list.",
+        ("resource",),
+        {(kind.plural,): item.silence for kind, item in cache.informers.items()}
+        | {(kind.plural,): store.silence for kind, store in cache.stores.items()},
+    )
+    sent: Samples = dict(context.api.requests)
+    yield Family("nestor_operator_requests_total", "counter", "Requests to the API server.", ("method", "code"), sent)
+
+
+def _measure_backends(context: Context, names: set[str]) -> Iterator[Family]:
+    backends = context.cache.backends
+    for kind, words in (
+        (conditions.READY, "Whether the backend's nodes take pods."),
+        (conditions.REACHABLE, "Whether it answers."),
+    ):
+        yield Family(f"nestor_backend_{kind.lower()}", "gauge", words, ("backend",), _read_conditions(backends, kind))
+    left: Samples = {(item["metadata"]["name"],): len(status_of(item).get("unconfirmedPods") or ()) for item in backends}
+    yield Family(
+        "nestor_backend_unconfirmed_pods", "gauge", "Pods that should have ended, and may still run there.", ("backend",), left
+    )
+    nodes: Samples = {(name, state): 0 for name in names for state in ("Ready", "NotReady", "Draining", "Refused")}
+    for item in backends:
+        for node in status_of(item).get("nodes") or ():
+            nodes[item["metadata"]["name"], str(node.get("state"))] += 1
+    yield Family("nestor_backend_nodes", "gauge", "Its virtual nodes.", ("backend", "state"), nodes)
+
+
+def _count_jobs(context: Context, classes: set[str]) -> Samples:
+    """By class, if there is such a class: what users write may be any word."""
+    found: Samples = {(name, state): 0 for name in sorted(classes) for state in STATES}
+    for job in context.cache.jobs:
+        name = str(status_of(job).get("className") or "")
+        key = (name if name in classes else "", find_state(job))
+        found[key] = found.get(key, 0) + 1
+    return found
+
+
+def _count_held_up(context: Context) -> Samples:
+    found: Counter[tuple[str, ...]] = Counter({(row, row.needs): 0 for row in HELD_UP})
+    for job in context.cache.jobs:
+        if not status_of(job).get("completionTime"):
+            reasons = {conditions.reason_of(item) for item in conditions_of(job) if item.get("status") != "True"}
+            found.update((row, row.needs) for row in reasons & HELD_UP)
+    return dict(found)
+
+
+def _read_conditions(items: object, kind: str) -> Samples:
+    return {(item["metadata"]["name"],): conditions.is_true(conditions_of(item), kind) for item in items}  # type: ignore[attr-defined]
+
+
+def _lead(*, works: bool) -> Family:
+    return Family(
+        "nestor_operator_leader", "gauge", "Whether this operator works, or waits until another one ends.", (), {(): works}
+    )

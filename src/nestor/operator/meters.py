@@ -1,0 +1,89 @@
+"""What the operator counts, for Prometheus. No label has a value that users choose."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
+
+from nestor import times
+from nestor.api import conditions
+from nestor.objects import Object
+from nestor.steps.types import TYPES
+
+STAGE_SECONDS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800)
+PASS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+KINDS = ("NestedAppJob", "NestedCluster", "NestedClass", "NestedApp", "OverflowBackend", "CertificateSigningRequest")
+
+disable_created_metrics()  # type: ignore[no-untyped-call] # times of creation, beside each counter
+
+
+class Meters:
+    """Counters and histograms, each from this process's start."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self._stages = Histogram(
+            "nestor_job_stage_seconds",
+            "Until a job first reached a stage: Admitted, from its creation; the others, from its start.",
+            ("stage",),
+            buckets=STAGE_SECONDS,
+            registry=registry,
+        )
+        self._passes = Histogram(
+            "nestor_operator_reconcile_seconds", "Passes over one object.", ("kind",), buckets=PASS_SECONDS, registry=registry
+        )
+        self._failures = Counter(
+            "nestor_operator_reconcile_failures", "Passes that failed, and are tried again.", ("kind",), registry=registry
+        )
+        self._retries = Counter(
+            "nestor_step_retries", "Attempts at a step after its first, by the step's type.", ("type",), registry=registry
+        )
+        self._restarts = Counter(
+            "nestor_job_restarts", "Applications installed again in an empty cluster, by their failurePolicy.", registry=registry
+        )
+        self._reruns = Counter("nestor_job_reruns", "Applications whose steps a user had run again.", registry=registry)
+        self._ended = Counter("nestor_jobs_ended", "Jobs that ended, by the reason of Succeeded.", ("reason",), registry=registry)
+        for family, values in (
+            (self._stages, conditions.TIMED),
+            (self._passes, KINDS),
+            (self._failures, KINDS),
+            (self._retries, TYPES),
+            (self._ended, [reason for reason in conditions.REASONS if reason.end_event]),
+        ):
+            for value in values:
+                family.labels(value)
+
+    def note_pass(self, kind: str, seconds: float, *, failed: bool) -> None:
+        """The end of a pass."""
+        self._passes.labels(kind).observe(seconds)
+        if failed:
+            self._failures.labels(kind).inc()
+
+    def note_status(self, job: Object, old: Object, new: Object) -> None:
+        """A job's status was written."""
+        for stage in conditions.TIMED:
+            reached = (new.get("timings") or {}).get(stage.timing)
+            if reached and not (old.get("timings") or {}).get(stage.timing):
+                self._stages.labels(stage).observe(
+                    max(0.0, times.seconds_since(_find_begin(job, stage, new), times.read(reached)))
+                )
+        if new.get("rerun") != old.get("rerun") and old.get("conditions"):
+            self._reruns.inc()
+        else:
+            self._note_retries(old, new)
+        self._restarts.inc(max(0, (new.get("restarts") or 0) - (old.get("restarts") or 0)))
+        if new.get("completionTime") and not old.get("completionTime"):
+            said = conditions.find(new.get("conditions"), conditions.SUCCEEDED) or {}
+            self._ended.labels(conditions.reason_of(said)).inc()
+
+    def _note_retries(self, old: Object, new: Object) -> None:
+        """Of a plan with the same steps: another one begins anew."""
+        before, after = ([(step["name"], step["type"]) for step in status.get("steps") or ()] for status in (old, new))
+        for known, step in zip(old.get("steps") or (), new.get("steps") or (), strict=False) if before == after else ():
+            if step["type"] in TYPES:
+                more = max(step.get("attempt", 0), 1) - max(known.get("attempt", 0), 1)
+                self._retries.labels(step["type"]).inc(max(0, more))
+
+
+def _find_begin(job: Object, stage: conditions.Type, status: Object) -> str:
+    created: str = job["metadata"]["creationTimestamp"]
+    return created if stage == conditions.ADMITTED else max(created, status.get("startTime") or created)

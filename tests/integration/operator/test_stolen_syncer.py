@@ -1,0 +1,133 @@
+"""Whoever has a syncer's token, and with it the chart's roles, writes copies of nested objects and no more than that."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from nestor.api import labels
+from nestor.cluster.access import NODES_ROLE, SYNCER_ROLE
+from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
+from tests.integration import apiserver
+from tests.integration.operator.stolen import RBAC, STRANGER, Attack
+from tests.integration.operator.stolen_syncer import ATTACKS, COPY, HOME, pod
+from tests.integration.operator.test_stolen_token import body_of, ensure, send
+from tests.integration.operator.test_syncer_walls import build_walls
+from tests.integration.snapshots import define_snapshots
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+USER = f"system:serviceaccount:{HOME}:hello-syncer"
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+WALL = "hello-app-out"
+
+
+@pytest.fixture(scope="module")
+async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
+    """An admin's client. All that is attacked is there: `server` is what the cluster consists of, `copy` a copy."""
+    async with await Api.connect(str(guarded.kubeconfig), manager="test") as admin:
+        await define_snapshots(admin)
+        marks = {labels.JOB_UID: "1", "pod-security.kubernetes.io/enforce": "baseline"}
+        await ensure(admin, kinds.NAMESPACE, STRANGER)
+        await ensure(admin, kinds.NAMESPACE, HOME, metadata={"labels": marks})
+        for wall in build_walls(HOME):
+            await admin.apply(kinds.NETWORK_POLICY, wall)
+        await ensure(admin, kinds.NESTED_CLUSTER, "hello", HOME, spec={})
+        await ensure(admin, kinds.SERVICE_ACCOUNT, "hello-syncer", HOME)
+        for name, own in (("server", {labels.COMPONENT: labels.COMPONENT_SERVER}), ("copy", COPY)):
+            for kind, body in _build_targets():
+                await ensure(admin, kind, name, HOME, **body | {"metadata": {"labels": own}})
+        yield admin
+
+
+def _build_targets() -> list[tuple[Kind, Object]]:
+    service = {"ports": [{"port": 80}]}
+    return [
+        (kinds.POD, pod()),
+        (kinds.SERVICE, {"spec": service}),
+        (kinds.SECRET, {}),
+        (kinds.CONFIG_MAP, {}),
+        (kinds.PERSISTENT_VOLUME_CLAIM, {"spec": CLAIM}),
+    ]
+
+
+@pytest.fixture(scope="module")
+async def thief(guarded: apiserver.ControlPlane, targets: Api) -> AsyncIterator[Api]:
+    """A client with the syncer's token, once the policies are in force: the last of them in the chart, and their parameters."""
+    subject = {"apiGroup": RBAC, "kind": "User", "name": USER}
+    for kind, role, namespace in ((kinds.ROLE_BINDING, SYNCER_ROLE, HOME), (kinds.CLUSTER_ROLE_BINDING, NODES_ROLE, None)):
+        body = {"roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role}, "subjects": [subject]}
+        await ensure(targets, kind, "syncer-of-test", namespace, **body)
+    async with await Api.connect(str(guarded.kubeconfig_of(USER)), manager="thief") as client:
+
+        async def is_held() -> bool:
+            """Each policy is in force a moment after it is there."""
+            found = [await _is_refused(client, targets, kind, body) for kind, body in _PROBES]
+            policy = {"status": {"className": "other"}}
+            try:
+                await client.patch(kinds.NESTED_CLUSTER, "hello", HOME, policy, subresource="status")
+            except Forbidden:
+                return all(found)
+            await targets.patch(kinds.NESTED_CLUSTER, "hello", HOME, {"status": {"className": None}}, subresource="status")
+            return False
+
+        await eventually(is_held, limit=30)
+        yield client
+
+
+_PROBES: tuple[tuple[Kind, Object], ...] = (
+    (kinds.CONFIG_MAP, {"metadata": {"labels": dict.fromkeys(COPY)}}),
+    (kinds.SERVICE, {"spec": {"type": "NodePort", "ports": [{"port": 80}]}}),
+)
+
+
+async def _is_refused(client: Api, admin: Api, kind: Kind, body: Object) -> bool:
+    try:
+        await client.create(kind, body_of(kind, "probe", HOME, body, COPY))
+    except Forbidden:
+        return True
+    await admin.delete(kind, "probe", HOME)
+    return False
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
+async def test_a_thief_of_a_syncers_token_does_not_get(thief: Api, attack: Attack) -> None:
+    with pytest.raises((Forbidden, Invalid), match=attack.refused):
+        await send(thief, attack, COPY)
+
+
+async def test_copies_are_written_changed_and_deleted(thief: Api) -> None:
+    """What the policies let through; all of it is in the tests of the syncer, which run under them too."""
+    labelled = {"metadata": {"labels": {"tenant.nestor.dev/a": "b"}}}
+    for kind, body in _build_targets():
+        await thief.create(kind, body_of(kind, "fine", HOME, body, COPY))
+        await thief.patch(kind, "fine", HOME, labelled)
+        assert await thief.delete(kind, "fine", HOME)
+
+
+async def test_a_condition_of_a_pod_and_the_syncers_part_of_the_status_are_written(thief: Api) -> None:
+    gate = {"type": "example.com/gate", "status": "True"}
+    await thief.patch(kinds.POD, "copy", HOME, {"status": {"conditions": [gate]}}, subresource="status")
+    patch = {"status": {"kubernetesVersion": "v1.36.0"}}
+    await thief.patch(kinds.NESTED_CLUSTER, "hello", HOME, patch, subresource="status")
+
+
+async def test_node_ports_are_opened_where_the_class_says_so(targets: Api, thief: Api) -> None:
+    body = body_of(kinds.SERVICE, "open", HOME, {"spec": {"type": "NodePort", "ports": [{"port": 80}]}}, COPY)
+    await targets.patch(kinds.NETWORK_POLICY, WALL, HOME, {"metadata": {"labels": {labels.NODE_PORTS: "true"}}})
+
+    async def is_let() -> bool:
+        """The wall's change is known a moment later."""
+        try:
+            await thief.create(kinds.SERVICE, body)
+        except Forbidden:
+            return False
+        return True
+
+    try:
+        await eventually(is_let, limit=20)
+        await thief.delete(kinds.SERVICE, "open", HOME)
+    finally:
+        await targets.patch(kinds.NETWORK_POLICY, WALL, HOME, {"metadata": {"labels": {labels.NODE_PORTS: "false"}}})

@@ -1,0 +1,7 @@
+"""Writes the pages."""
+
+from tests.reference import FOLDER, build_pages
+
+FOLDER.mkdir(exist_ok=True)
+for name, text in build_pages().items():
+    (FOLDER / name).write_text(text)

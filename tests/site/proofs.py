@@ -1,0 +1,185 @@
+"""How it is known of each command of the documentation that it works.
+
+`RUNS`: a test runs it as it stands on the page. `LIKE`: a test runs it with other names or in another place. `NOT`: nobody
+can run it here, for the reason that is given. The first row whose pattern matches a command says which. A command of which no row
+speaks fails `tests/unit/test_docs_commands.py`, as does a row that speaks of none, or names a test that is not there.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One row."""
+
+    pages: str
+    """A pattern of their paths."""
+    pattern: str
+    """Of the command, its words quoted as a shell needs them."""
+    how: Literal["RUNS", "LIKE", "NOT"]
+    what: str
+    """The test, or the reason."""
+
+    def speaks_of(self, page: str, words: list[str]) -> bool:
+        """Whether the row is about that command."""
+        return bool(re.fullmatch(self.pages, page) and re.fullmatch(self.pattern, shlex.join(words)))
+
+
+OFFLINE = "tests/unit/test_docs_commands.py::test_what_needs_no_cluster_works_as_the_page_says"
+USERS = "tests/e2e/test_docs_commands.py::test_the_users_page_works_from_top_to_bottom"
+ADMINS = "tests/e2e/test_docs_commands.py::test_what_admins_only_look_at_is_there"
+_CLI = "tests/e2e/test_cli.py::test_an_application_by_the_command_line_alone"
+_DEMO = "tests/e2e/test_demo.py::test_the_demo_prints_the_page_and_its_url_and_may_be_run_again"
+_UPGRADE = "tests/integration/operator/test_upgrade.py::test_running_jobs_are_left_alone"
+_HOOK = "tests/e2e/test_chart_guard.py::test_the_hook_of_the_chart_refuses_as_long_as_there_is_a_job"
+_OVERFLOW = "tests/e2e/test_overflow_examples.py::test_cpu_overflow"
+_PLACES = "tests/e2e/test_overflow_room.py::test_pods_that_do_not_fit_go_out_and_say_where_and_why"
+_ANY = r".*"
+
+PROOFS = (
+    # The pages that are run as they stand.
+    Proof(
+        "docs/users.md",
+        r"nestor run shop .*|kubectl create secret .*",
+        "LIKE",
+        "tests/integration/cli/test_run.py::test_the_catalogue",
+    ),
+    Proof("docs/users.md", _ANY, "RUNS", USERS),
+    Proof("docs/(app-authors|admins).md", r"nestor (validate|convert) .*", "RUNS", OFFLINE),
+    Proof("docs/admins.md", r"nestor doctor|kubectl (get|logs|describe|auth) .*", "RUNS", ADMINS),
+    # Installing, upgrading, uninstalling: the whole run of the tests begins with the first, on a cluster of its own.
+    Proof(
+        _ANY, r"docker (build|push) .*", "NOT", "wants Docker and a registry; `make image` builds the same Dockerfile by buildah"
+    ),
+    Proof(_ANY, r"helm upgrade --install nestor .*", "LIKE", "devcluster/demo/install.py::install_nestor"),
+    Proof(
+        _ANY,
+        r"kubectl apply --server-side --force-conflicts -f charts/nestor/crds/",
+        "LIKE",
+        "devcluster/demo/install.py::install_nestor",
+    ),
+    Proof(_ANY, r"helm upgrade nestor .*", "LIKE", _UPGRADE),
+    Proof(_ANY, r"helm uninstall nestor .*|kubectl delete naj,ncl,ofb -A --all", "LIKE", _HOOK),
+    Proof("docs/admins.md", r"kubectl create (namespace|rolebinding|quota) .*", "RUNS", ADMINS),
+    Proof(
+        "docs/admins.md",
+        r"kubectl apply -f class.yaml",
+        "NOT",
+        "the class would stay in the tests' cluster; OFFLINE validates the file",
+    ),
+    Proof(
+        _ANY,
+        r"kubectl apply -f examples/01-hello-world/app.yaml",
+        "LIKE",
+        "tests/e2e/test_appdef_sources.py::test_an_application_of_the_catalogue",
+    ),
+    # The machine that Nestor is developed on.
+    Proof("README.md", r"make demo", "LIKE", _DEMO),
+    Proof("README.md", r"make test", "NOT", "it is what runs all tests, this one too"),
+    Proof("README.md", r"make e2e CLUSTER=kind", "NOT", "wants Docker, and images from registries"),
+    Proof(
+        "docs/conformance.md",
+        r"make conformance.*",
+        "LIKE",
+        "tests/unit/devcluster/conformance/test_suite.py::test_the_command_names_cluster_processes_and_limit",
+    ),
+    Proof("docs/overflow.md", r"make bench-overflow", "LIKE", "tests/unit/benchmarks/test_overflow.py::test_pods_run_and_end"),
+    Proof("docs/providers.md", r"python -m pytest .*", "NOT", "runs a file that its reader writes"),
+    Proof(_ANY, r"pip install .*", "NOT", "would change the environment of the tests; the image's build installs the package"),
+    # The command line.
+    Proof(
+        "docs/cli.md",
+        r"nestor validate jobs/ --class .*",
+        "LIKE",
+        "tests/unit/cli/test_commands.py::test_validate_takes_the_default_class_by_name_or_from_a_file",
+    ),
+    Proof("docs/cli.md", r"kubectl get nclass .*", "LIKE", ADMINS),
+    Proof(
+        "docs/batch.md",
+        r"nestor run .* --rm .*",
+        "LIKE",
+        "tests/integration/cli/test_run.py::test_run_of_a_job_that_ends_waits_for_its_end_and_removes_it",
+    ),
+    Proof(
+        "docs/observability.md",
+        r"kubectl exec .*",
+        "LIKE",
+        "tests/e2e/test_services_traffic.py::test_the_first_services_of_a_job_have_addresses_that_are_free_on_both_sides",
+    ),
+    Proof("docs/cli.md", r"nestor --help", "RUNS", OFFLINE),
+    Proof("docs/cli.md", r"nestor --install-completion", "NOT", "would change the shell of whoever runs the tests"),
+    Proof("docs/cli.md", r"nestor (run|list|status|logs|exec|delete|suspend|resume) .*", "LIKE", _CLI),
+    Proof(
+        "docs/cli.md",
+        r"nestor open .*",
+        "LIKE",
+        "tests/integration/cli/test_run.py::test_the_page_is_opened_or_its_absence_explained",
+    ),
+    Proof(
+        "docs/cli.md", r"nestor rerun .*", "LIKE", "tests/integration/cli/test_run.py::test_a_job_rests_goes_on_and_runs_again"
+    ),
+    Proof(
+        "docs/cli.md",
+        r"nestor kubeconfig .*",
+        "LIKE",
+        "tests/integration/cli/test_access.py::test_the_kubeconfig_is_printed_written_and_merged",
+    ),
+    Proof("docs/cli.md", r"nestor apps.*", "LIKE", "tests/integration/cli/test_run.py::test_the_catalogue"),
+    Proof(
+        "docs/cli.md",
+        r"nestor (convert|validate) .*",
+        "LIKE",
+        "tests/e2e/test_cli.py::test_what_fails_is_told_by_words_and_exit_codes",
+    ),
+    Proof("docs/cli.md", r"nestor doctor .*", "LIKE", "tests/integration/cli/test_doctor.py::test_a_job_is_explained"),
+    Proof(
+        "docs/ui.md",
+        r"nestor ui",
+        "LIKE",
+        "tests/integration/cli/test_ui.py::test_only_who_has_the_link_comes_in_and_it_works_once",
+    ),
+    Proof(_ANY, r"curl .*", "NOT", "what a reader does with the URL"),
+    Proof(
+        "(README|docs/cli|docs/app-authors).md",
+        r"kubectl apply -f (-|examples/01-hello-world/job-from-configmap.yaml)",
+        "LIKE",
+        "tests/e2e/test_appdef_sources.py::test_an_appdef_in_the_job",
+    ),
+    Proof("README.md", r"nestor (exec|-n team-a run) .*", "LIKE", _CLI),
+    Proof("README.md", r"kubectl get naj -A -w", "NOT", "it never ends; without -w, docs/admins.md has it"),
+    Proof(
+        "docs/app-authors.md", r"base64 .*", "LIKE", "tests/unit/test_examples.py::test_a_script_in_base64_is_the_file_beside_it"
+    ),
+    Proof("docs/app-authors.md", r"kubectl create configmap .*|nestor (run|logs|apps) .*", "LIKE", _CLI),
+    # Backends, queues, Argo CD.
+    Proof(_ANY, r"'\$EDITOR' .*", "NOT", "what a reader writes there is theirs"),
+    Proof(
+        "(README|docs/overflow).md",
+        r"kubectl (create secret generic hpc-token|apply -f examples/09|patch nclass default|get ofb|get nodes).*",
+        "LIKE",
+        _OVERFLOW,
+    ),
+    Proof("docs/overflow.md", r"kubectl (get pods|get events|describe pod) .*", "LIKE", _PLACES),
+    Proof(
+        "docs/overflow.md",
+        r"kubectl -n kube-system patch daemonset .*",
+        "NOT",
+        "the embedded cluster has no kube-proxy that is a DaemonSet",
+    ),
+    Proof("docs/queues.md", r"kubectl get naj.*", "LIKE", ADMINS),
+    Proof("docs/security.md", r"kubectl get nclass", "LIKE", ADMINS),
+    Proof(
+        "docs/gitops.md",
+        r"kubectl patch configmap argocd-cm .*",
+        "LIKE",
+        "tests/e2e/test_argocd_lua.py::test_argo_cd_judges_as_the_unit_tests_expect",
+    ),
+    Proof(
+        "docs/troubleshooting.md", r"nestor doctor JOB|kubectl describe naj JOB|nestor exec JOB -- kubectl get .*", "LIKE", USERS
+    ),
+)

@@ -1,0 +1,108 @@
+"""Whether a request may be sent, and in whose name."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from nestor.kube import Api, kinds
+from nestor.kube.connection import Connection
+from nestor.kube.election import LeaseLost
+from nestor.kube.errors import Unreachable
+from nestor.objects import Object
+
+MAP: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
+
+
+class Server:
+    """Answers everything, and remembers what it was asked. `slow`: not within a test's time."""
+
+    def __init__(self) -> None:
+        self.asked: list[web.Request] = []
+        self.is_slow = False
+        self.url = ""
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """An object that says nothing."""
+        self.asked.append(request)
+        if self.is_slow:
+            await asyncio.sleep(60)
+        return web.json_response(MAP)
+
+    @property
+    def methods(self) -> list[str]:
+        """What it was asked."""
+        return [request.method for request in self.asked]
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    """On a port of this machine."""
+    made, app = Server(), web.Application()
+    app.router.add_route("*", "/{path:.*}", made.answer)
+    async with TestServer(app) as found:
+        made.url = str(found.make_url("")).rstrip("/")
+        yield made
+
+
+def list_writes(api: Api) -> list[Callable[[], Awaitable[object]]]:
+    """All ways to write."""
+    return [
+        lambda: api.create(kinds.CONFIG_MAP, MAP),
+        lambda: api.apply(kinds.CONFIG_MAP, MAP),
+        lambda: api.patch(kinds.CONFIG_MAP, "a", "b", {}),
+        lambda: api.replace(kinds.CONFIG_MAP, MAP),
+        lambda: api.delete(kinds.CONFIG_MAP, "a", "b"),
+    ]
+
+
+async def test_who_has_lost_the_lease_writes_nothing_and_may_read(server: Server) -> None:
+    def fail() -> float:
+        raise LeaseLost("it is another's")
+
+    async with Api(Connection(server.url)) as api:
+        api.fence = fail
+        # Whatever client was made of it.
+        for client in (api, api.with_metadata_only(), api.with_limit(10**6)):
+            for write in list_writes(client):
+                with pytest.raises(LeaseLost):
+                    await write()
+        assert server.methods == []
+        await api.get(kinds.CONFIG_MAP, "a", "b")
+        assert server.methods == ["GET"]
+
+
+async def test_whose_lease_ends_soon_waits_no_longer_for_an_answer(server: Server) -> None:
+    """It might be carried out later, when another one holds the Lease."""
+    async with Api(Connection(server.url)) as api:
+        api.fence = lambda: 0.1
+        server.is_slow = True
+        with pytest.raises(Unreachable):
+            await asyncio.wait_for(api.apply(kinds.CONFIG_MAP, MAP), 20)
+        server.is_slow = False
+        api.fence = lambda: 30
+        for write in list_writes(api):
+            await write()
+        assert server.methods[1:] == ["POST", "PATCH", "PATCH", "PUT", "DELETE"]
+
+
+async def test_requests_in_anothers_name_say_whose_and_others_do_not(server: Server) -> None:
+    async with Api(Connection(server.url, authorization=lambda: "Bearer own")) as api:
+        async with api.in_the_name_of("oidc:jane", ["a", "b"]) as jane:
+            await jane.get(kinds.CONFIG_MAP, "a", "b")
+            async with jane.stream("/api/v1/namespaces/b/pods/a/log", {}) as response:
+                await response.read()
+        await api.get(kinds.CONFIG_MAP, "a", "b")
+    said = [
+        (
+            request.headers["Authorization"],
+            request.headers.getall("Impersonate-User", []),
+            request.headers.getall("Impersonate-Group", []),
+        )
+        for request in server.asked
+    ]
+    assert said == [("Bearer own", ["oidc:jane"], ["a", "b"])] * 2 + [("Bearer own", [], [])]
