@@ -24,6 +24,9 @@ parsed: with Python's 700, half a million empty lists take ten times as long, an
 _AUTHORITIES = "SSL_CERT_FILE"
 """What tells OpenSSL which file has the authorities that the machine trusts."""
 _NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
+_ZONES = "PYTHONTZPATH"
+_ZONE_FOLDERS = "/usr/share/zoneinfo:/usr/lib/zoneinfo:/usr/share/lib/zoneinfo:/etc/zoneinfo"
+"""Python's own choice, which it looks up in a description of its whole build; Pydantic asks for it and does not use it here."""
 _LATER = (
     *("cryptography.exceptions", "cryptography.x509", "cryptography.hazmat.primitives.hashes"),
     *("cryptography.hazmat.primitives.serialization", "cryptography.hazmat.primitives.asymmetric.ec"),
@@ -68,8 +71,9 @@ def starting() -> Iterator[None]:
     Some libraries are read when they are used.
     """
     os.environ.setdefault(_NO_PLUGINS, "__all__")
-    found = os.environ.get(_AUTHORITIES)
+    found = {name: os.environ.get(name) for name in (_AUTHORITIES, _ZONES)}
     os.environ[_AUTHORITIES] = os.devnull
+    os.environ.setdefault(_ZONES, _ZONE_FOLDERS)
     gc.disable()
     try:
         with later(_LATER):
@@ -77,9 +81,10 @@ def starting() -> Iterator[None]:
     finally:
         gc.enable()
         gc.freeze()
-        del os.environ[_AUTHORITIES]
-        if found is not None:
-            os.environ[_AUTHORITIES] = found
+        for name, value in found.items():
+            del os.environ[name]
+            if value is not None:
+                os.environ[name] = value
 
 
 def _run_process(name: str, arguments: list[str]) -> int:

@@ -105,6 +105,7 @@ def test_a_process_imports_nothing_that_is_for_others(name: str) -> None:
     assert f"nestor.{name if name in PROCESSES else 'cli'}.main" in found
     assert not {item.rstrip("?") for item in found} & NOT_FOR[name]
     assert {item.rstrip("?") for item in found if item.endswith("?")} == LATER[name]
+    assert not [item for item in found if item.startswith("_sysconfigdata")]
 
 
 def test_the_image_has_nothing_of_the_command_line() -> None:
@@ -125,3 +126,16 @@ def test_the_authorities_of_the_machine_are_hidden_only_while_importing(monkeypa
     with starting():
         pass
     assert "SSL_CERT_FILE" not in os.environ
+
+
+@pytest.mark.parametrize("own", ["", "/own"])
+def test_time_zones_are_found_where_python_looks_for_them(own: str) -> None:
+    """And nothing of it is left for the programs that a process starts."""
+    say = "import os, zoneinfo\nprint(zoneinfo.TZPATH, os.environ.get('PYTHONTZPATH'))"
+    ours = f"from nestor.__main__ import starting\nwith starting(): import zoneinfo\n{say}"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")} | ({"PYTHONTZPATH": own} if own else {})
+    told = [
+        subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True).stdout
+        for code in (say, ours)
+    ]
+    assert told[0] == told[1]

@@ -132,7 +132,12 @@ KUEUE_UNAVAILABLE = Reason(
     "an admin can install Kueue and set `kueue.enabled` in the chart's values, or set `queue.kueue: Ignore` in the class",
 )
 WORKLOAD_CONFLICT = Reason("WorkloadConflict", "user", "delete the job and create it again without that label")
-PRIORITY_NOT_FOUND = Reason("PriorityNotFound", "user", "change `priority` to one of the listed priorities, or leave it out")
+PRIORITY_NOT_FOUND = Reason(
+    "PriorityNotFound",
+    "user",
+    "change `priority` to one of the listed priorities, or leave it out; for Kueue, do the same with the label "
+    "`kueue.x-k8s.io/priority-class`",
+)
 RETAINED_LIMIT = Reason(
     "RetainedLimitReached",
     "somebody",

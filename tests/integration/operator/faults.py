@@ -230,7 +230,7 @@ FAULTS = (
     Fault(
         "walls", want_walls, "NetworkNotEnforced", "does not enforce NetworkPolicies", "class 'walls-", "install a network plugin"
     ),
-    Fault("queue", fill_queue, "Queued", "1 running", "class 'queue-", "raise the limits of the class's `queue`"),
+    Fault("queue", fill_queue, "Queued", "1 job runs, and 1 may", "class 'queue-", "raise the limits of the class's `queue`"),
     Fault(
         "quota",
         exceed_quota,

@@ -102,15 +102,17 @@ def admit(
     cluster: Object | None = None,
     host: Host | None = None,
     given: SecretParameters | None = None,
+    turn: Turn | None = None,
 ) -> Resolved:
     """The job with its command, parameters and version. `cluster` is its NestedCluster if it already exists, `host` the
-    cluster it runs in, `given` the content of its Secret with parameters. Raises `Refused`.
+    cluster it runs in, `given` the content of its Secret with parameters, `turn` what its turn brought. Raises `Refused`.
     """
     known = check_wishes(known)
     if cluster is None:
         check_image(known, source)
     chosen = _choose_command(known, source)
-    known = choose_machine(known, chosen.machines)
+    turn = turn or Turn()
+    known = choose_machine(known, chosen.machines, is_counted=turn.app is not None)
     check_storage(known.policy, known.spec)  # again: a machine may have less room
     checked = _check_parameters(known, source, chosen, given)
     offer = _choose_offer(known, chosen)
@@ -130,6 +132,7 @@ def admit(
         warnings.append(source.blame(unused))
     if known.spec.notices and (unknown := explain_unknown(known.spec.notices.sinks, known.class_name, known.policy)):
         warnings.append(unknown)
+    warnings += turn.warnings
     return Resolved(
         name=known.name,
         namespace=known.namespace,
@@ -145,6 +148,7 @@ def admit(
         remote=build_remote(known.policy.templates.remote, host),
         secret_parameters=given,
         warnings=tuple(warnings),
+        turn=turn,
     )
 
 

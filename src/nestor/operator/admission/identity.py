@@ -29,6 +29,7 @@ class Refused(Exception):
         retry_seconds: float | None = None,
         status: Literal["False", "Unknown"] = "False",
         queue: Object | None = None,
+        is_stuck: bool = False,
     ) -> None:
         super().__init__(message)
         self.reason = reason
@@ -39,6 +40,8 @@ class Refused(Exception):
         """Status of condition `Admitted`. `Unknown`: nothing is wrong, but it is not decided yet."""
         self.queue = queue
         """`status.queue`, if the job waits in one."""
+        self.is_stuck = is_stuck
+        """With status `Unknown`: it takes so long that nobody else should have to wait for it."""
 
     @property
     def is_held(self) -> bool:

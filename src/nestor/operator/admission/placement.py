@@ -45,10 +45,11 @@ def check_placement(policy: NestedClassSpec, job: NestedAppJobSpec) -> None:
         raise Refused(conditions.PLACEMENT_NOT_ALLOWED, f"{'; '.join(problems)} (class '{job.class_name}')")
 
 
-def choose_machine(known: JobIdentity, patterns: Sequence[str]) -> JobIdentity:
+def choose_machine(known: JobIdentity, patterns: Sequence[str], *, is_counted: bool = False) -> JobIdentity:
     """The job with the machine that it gets: its own; the class's default one; or the first that the AppDef takes.
 
-    `patterns`: the AppDef's `machines`, where `*` and `?` stand for any characters; empty: all. Raises `Refused`.
+    `patterns`: the AppDef's `machines`, where `*` and `?` stand for any characters; empty: all. `is_counted`: Kueue has admitted
+    the job. Raises `Refused`.
     """
     machines = known.policy.placement.machines if known.policy.placement else []
     if not machines:
@@ -59,7 +60,7 @@ def choose_machine(known: JobIdentity, patterns: Sequence[str]) -> JobIdentity:
         return known  # without a default machine, an application that takes any gets none
     if wanted not in taken:
         # What a job counts for in a queue must be known before its AppDef is.
-        if known.spec.machine or not taken or known.policy.queue.quota:
+        if known.spec.machine or not taken or known.policy.queue.quota or is_counted:
             raise Refused(conditions.MACHINE_NOT_FOUND, _explain_choice(known, patterns, taken, wanted))
         wanted = taken[0]
     return replace(known, spec=known.spec.model_copy(update={"machine": wanted.name}))

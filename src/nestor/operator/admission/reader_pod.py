@@ -23,6 +23,8 @@ LOG_SECONDS = 60
 """How long to retry reading the log of a finished pod before another pod is created."""
 ACTIVE_SECONDS = 1800
 """Time limit of one pod, including the image pull; after it, another pod tries again."""
+PATIENCE_SECONDS, PULL_PATIENCE_SECONDS, PATIENCE_ATTEMPTS = 600, 60, 3
+"""How long a pod may take, and how long it may be unable to start, until its job gives its place in a queue back."""
 WORDS_LIMIT = 500
 RESOURCES: Object = {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "500m", "memory": "256Mi"}}
 """The largest file of nothing but brackets takes 170 MiB before it is refused; an OOM-killed reader would be retried forever."""
@@ -69,6 +71,15 @@ def decide_again(pod: Object, why: str, now: datetime.datetime, pause: float | N
 
 def _wait(message: str = "", reason: str = conditions.READING_APPDEF, *, attempt: int = 1, delay: float | None = None) -> Action:
     return Action("Wait", message, attempt, delay, reason)
+
+
+def find_patience(pod: Object | None, action: Action, now: datetime.datetime) -> float:
+    """For how many seconds the job may keep its place in a queue while it is read; not above 0: no longer."""
+    if max(action.attempt, oneshot.read_attempt(pod) if pod is not None else 1) > PATIENCE_ATTEMPTS:
+        return 0.0
+    is_blocked = action.reason in (conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE)
+    age = times.seconds_since(pod["metadata"]["creationTimestamp"], now) if pod is not None and action.kind == "Wait" else 0.0
+    return (PULL_PATIENCE_SECONDS if is_blocked else PATIENCE_SECONDS) - age
 
 
 def decide_without_log(pod: Object, why: str, now: datetime.datetime) -> Action:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
@@ -53,13 +54,16 @@ class AppResolver:
         """The job with everything it refers to. Raises `Refused`, with status `Unknown` while its AppDef is being read."""
         known = identify(job, self._context.classes.all(), self._context.classes.default)
         self._check_access(known, job)
+        source = None
+        if self._find_reader(known) is not None:
+            # Reading has begun, and goes on even if the job has lost its place by it.
+            source = await self._find(known, job)
         turn = await self._take_turn(known)
-        source = await self._find(known, job)
+        source = source or await self._find(known, job)
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
         try:
             given = await self._inputs.parameters.find(known)
-            resolved = admit(known, source, cluster, self._context.host, given)
-            return replace(resolved, turn=turn, warnings=(*resolved.warnings, *turn.warnings))
+            return admit(known, source, cluster, self._context.host, given, turn)
         except Refused as refused:
             if refused.retry_seconds is not None:  # for what is in its Secret: anything else is seen when it changes
                 refused.retry_seconds = self._inputs.parameters.find_delay(known.uid)
@@ -98,7 +102,13 @@ class AppResolver:
                 return read
         if action.kind in ("Create", "Replace"):
             action = await self._make_pod(known, source, action, former=pod)
-        raise _refuse(source, action)
+        refused = _refuse(source, action)
+        if refused.status == "Unknown":
+            left = reader_pod.find_patience(pod, action, now())
+            refused.is_stuck = left <= 0
+            if left > 0:
+                refused.retry_seconds = min(left, math.inf if action.delay is None else action.delay)
+        raise refused
 
     async def _read_log(self, known: JobIdentity, source: AppSource, pod: Object) -> tuple[AppSource | None, Action]:
         meta = pod["metadata"]

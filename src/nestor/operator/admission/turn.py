@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nestor.api.assigned import Assigned, AssignedNodes
@@ -19,8 +20,8 @@ class Turn:
     """The nodes for the application's pods."""
     server: AssignedNodes = field(default_factory=AssignedNodes)
     runner: AssignedNodes = field(default_factory=AssignedNodes)
-    counted: tuple[str, ...] = ()
-    """Keys of the quota that were counted."""
+    granted: Mapping[str, str] = field(default_factory=dict)
+    """What Kueue has counted for the application, by the keys of the job's quota."""
     warnings: tuple[str, ...] = ()
     """What the user should know."""
 

@@ -41,7 +41,7 @@ from nestor.operator.lifecycle.record import find_rerun
 from nestor.operator.lifecycle.retain import list_retained
 from nestor.operator.lifecycle.suspend import stop
 from nestor.operator.notices.outbox import Outbox
-from nestor.operator.queueing.entry import WAITS
+from nestor.operator.queueing.entry import WAITS, find_since
 from nestor.operator.queueing.needs import cap_quota, find_reserved
 from nestor.operator.queueing.queues import Queues
 from nestor.operator.result import Result
@@ -136,13 +136,12 @@ class JobReconciler:
             job = self._context.cache.jobs.trim(job)
             check_enforced(job, self._context.cache.classes, self._context.classes.all(), self._context.classes.default)
             resolved = await self._apps.resolve(job)
-            reserved = find_reserved(resolved.policy, resolved.spec.machine, job, resolved.turn.counted)
+            reserved = find_reserved(resolved.policy, resolved.spec.machine, job, resolved.turn.granted)
             policy = assign_nodes(cap_quota(resolved.policy, reserved), resolved.turn.app)
             resolved = replace(resolved, policy=policy, reserved=reserved, is_shared=self.hosts.is_shared(job))
             return await self._reconcile_admitted(job, resolved)
         except Refused as refused:
-            if refused.status == "False" and refused.reason not in WAITS:  # by no queue
-                self._queues.give_back(job["metadata"]["uid"])
+            self._leave_place(job, refused)
             await self._children.keep_walls(job)
             return await reconcile_refused(self._context, self.hosts, self.outbox, job, refused)
         except NotFound:
@@ -150,6 +149,16 @@ class JobReconciler:
             if await self._context.api.find(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"]) is not None:
                 raise
             return Result()
+
+    def _leave_place(self, job: Object, refused: Refused) -> None:
+        """Have a job that is refused by no queue give its place back. One whose AppDef is being read keeps it for a while."""
+        uid = job["metadata"]["uid"]
+        if refused.status == "False" and refused.reason not in (*WAITS, conditions.CLASS_NOT_FOUND):
+            self._queues.give_back(uid)
+        elif refused.is_stuck:
+            self._queues.give_back(uid, is_reading=True)
+        elif refused.status == "Unknown" and self._queues.has_place(uid):
+            refused.queue = {"since": find_since(job, timestamp())}  # for the next operator
 
     async def _reconcile_admitted(self, job: Object, resolved: Resolved) -> Result:
         """Plan → lifecycle → children → runner → observe → decide → report."""

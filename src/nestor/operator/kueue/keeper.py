@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -15,22 +14,26 @@ from nestor.cluster import shared
 from nestor.kube import Change, Informer, Kind, NotFound, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.kube.errors import ApiError, Conflict, Forbidden, Invalid
+from nestor.kube.index import Index
 from nestor.kube.tasks import together
 from nestor.objects import Object, conditions_of, is_terminating, labels_of, owners_of, spec_of, status_of
 from nestor.operator.admission.identity import JobIdentity, Refused, identify
 from nestor.operator.admission.turn import Turn
 from nestor.operator.kueue import pod_sets, workload
-from nestor.operator.kueue.trim import find_owner, trim_workload
+from nestor.operator.kueue.installed import Installed
+from nestor.operator.kueue.trim import find_owner, find_owner_uid, trim_workload
 from nestor.operator.lifecycle.suspend import decide_suspend, find_progress
-from nestor.operator.queueing.entry import holds_place, wants_to_run
+from nestor.operator.queueing.entry import is_running, wants_to_run
 from nestor.operator.world.context import Context
-from nestor.operator.world.homes import find_home
-from nestor.times import timestamp
+from nestor.operator.world.homes import find_home, is_managed_elsewhere
+from nestor.times import seconds_since, timestamp
 
 log = logging.getLogger(__name__)
 
 SECONDS = 10.0
-"""How soon to look again for Kueue's CRDs."""
+"""How soon to try again what somebody has to mend."""
+_GONE = (404, 405)
+"""Answers to writes of a kind whose definition is gone, or going."""
 
 
 class Kueue:
@@ -41,40 +44,39 @@ class Kueue:
         self._wake = wake
         self._runner = runner
         self._informer: Informer | None = None
+        self._owned: Index[str] | None = None
+        """Workloads by the UIDs of the jobs that own them."""
         self._has_looked = not context.settings.kueue
         self._flavors: dict[str, tuple[float, Object]] = {}
         """The specs of ResourceFlavors, each with the time when it was read."""
 
     async def keep(self) -> None:
-        """Watch Workloads as soon as there can be any. Does nothing unless the chart allows it."""
-        while self._context.settings.kueue:
-            try:
-                version = await self._find_version()
-            except ApiError as error:
-                log.info("cannot tell whether Kueue is installed: %s", error)
-                await asyncio.sleep(1)
-                continue
-            if version is not None:
-                log.info("Kueue is installed: its Workloads are watched, version %s", version)
-                self._informer = Informer(self._context.api, replace(kinds.WORKLOAD, version=version), trim=trim_workload)
-                self._informer.on_change(self._on_change)
-                self._has_looked = True
-                await together(self._informer.run(), self._wake_waiting(self._informer))
-            self._has_looked = True
-            await asyncio.sleep(SECONDS)
+        """Watch Workloads as long as there can be any. Does nothing unless the chart allows it."""
+        if self._context.settings.kueue:
+            await Installed(self._context.api, self._use).keep()
+
+    async def _use(self, version: str | None) -> None:
+        """Watch the Workloads of that version."""
+        self._informer = self._owned = None
+        self._has_looked = True
+        if version is None:
+            return
+        log.info("Kueue is installed: its Workloads are watched, version %s", version)
+        informer = Informer(self._context.api, replace(kinds.WORKLOAD, version=version), trim=trim_workload)
+        self.watch(informer)
+        await together(informer.run(), self._wake_waiting(informer))
+
+    def watch(self, informer: Informer) -> None:
+        """Use the Workloads that it knows."""
+        self._informer, self._owned = informer, Index(informer, find_owner_uid)
+        informer.on_change(self._on_change)
 
     async def _wake_waiting(self, informer: Informer) -> None:
         """Look at all jobs in queues once all Workloads are known."""
         await informer.synced.wait()
         for job in self._context.cache.jobs:
-            if labels_of(job).get(labels.KUEUE_QUEUE):
+            if labels_of(job).get(labels.KUEUE_QUEUE) or "assigned" in status_of(job):
                 self._wake(job["metadata"]["namespace"], job["metadata"]["name"])
-
-    async def _find_version(self) -> str | None:
-        """The version of Kueue's API to speak, the newest that both know; None if it is not installed."""
-        found = await self._context.api.list(kinds.CRD, fields=f"metadata.name={kinds.WORKLOAD.plural}.{kinds.WORKLOAD.group}")
-        served = {item["name"] for crd in found for item in spec_of(crd).get("versions") or () if item.get("served")}
-        return next((version for version in workload.VERSIONS if version in served), None)
 
     def _on_change(self, change: Change) -> None:
         namespace, name = change.key
@@ -93,18 +95,18 @@ class Kueue:
         queue, is_counted = labels_of(job).get(labels.KUEUE_QUEUE), "assigned" in status_of(job)
         if job is None or mode == "Ignore" or not (queue or is_counted):
             return _pass(known, job, queue)
-        if not wants_to_run(job) if not holds_place(job) else not is_counted:
+        is_free = not is_counted if is_running(job) else not wants_to_run(job)
+        if is_free:
             return Turn()
         informer = self._find_informer(known)
         try:
-            found = await self._ensure(known, job, informer) if queue else informer.get(workload.find_name(job), known.namespace)
-        except (Forbidden, Invalid) as error:
-            message = f"its Workload is refused: {error.message}"
-            raise Refused(conditions.QUEUED, message, retry_seconds=SECONDS, queue={"since": timestamp()}) from error
-        if not workload.is_admitted(found):
-            since = (status_of(job).get("queue") or {}).get("since") or timestamp()
-            raise Refused(conditions.QUEUED, workload.explain(found, queue), queue={"since": since})
-        return await self._read_turn(known, found or {}, informer.kind)
+            found = await self._find(known, job, informer)
+            if workload.is_admitted(found):
+                return await self._read_turn(known, found or {}, informer.kind)
+        except ApiError as error:
+            raise _explain(error, known, job) from error
+        since = (status_of(job).get("queue") or {}).get("since") or timestamp()
+        raise Refused(conditions.QUEUED, workload.explain(found, queue), queue={"since": since})
 
     def _find_informer(self, known: JobIdentity) -> Informer:
         """Raises `Refused` if Kueue is not there, and `RetryLater` if nobody has looked yet."""
@@ -112,41 +114,62 @@ class Kueue:
             raise RetryLater(0.5, "Kueue's Workloads are not known yet")
         if self._informer is None:
             allowed = "is not installed" if self._context.settings.kueue else "is not enabled in the chart's values"
-            message = f"class '{known.spec.class_name}' has Kueue decide when the job starts, but Kueue {allowed}"
+            message = f"class '{known.class_name}' has Kueue decide when the job starts, but Kueue {allowed}"
             raise Refused(conditions.KUEUE_UNAVAILABLE, message, retry_seconds=SECONDS)
         return self._informer
 
+    async def _find(self, known: JobIdentity, job: Object, informer: Informer) -> Object | None:
+        """The Workload by which the job runs, whatever its labels say now, or else may run. None: there is none yet."""
+        if is_running(job) and (name := (status_of(job).get("assigned") or {}).get("workload")):
+            found = informer.get(name, known.namespace)
+            if found is not None and workload.is_own(found, job) and not workload.is_left(found):
+                return found
+        return await self._ensure(known, job, informer) if labels_of(job).get(labels.KUEUE_QUEUE) else None
+
     async def _ensure(self, known: JobIdentity, job: Object, informer: Informer) -> Object | None:
         """The job's Workload, as far as it is known; made or changed where that is due. None: there is none yet."""
-        name = workload.find_name(job)
-        found = informer.get(name, known.namespace)
+        found, wanted = informer.get(workload.find_name(job), known.namespace), self._build_pod_sets(known)
         if is_terminating(found):
             return None
-        if labels_of(job).get(labels.KUEUE_WORKLOAD):
-            return await self._adopt(job, found, informer.kind, name)
-        if workload.has(found, workload.FINISHED):
-            await self._delete(found or {}, informer.kind)
+        if workload.is_prebuilt(job):
+            return await self._adopt(job, found, informer.kind, wanted)
+        found = found if workload.is_own(found, job) else None
+        if found is not None and workload.has(found, workload.FINISHED):
+            await self._delete(found, informer.kind)
             return None
-        wanted = workload.build_workload(
-            job, informer.kind.api_version, self._build_pod_sets(known), await self._find_priority(job, informer.kind)
-        )
-        if found is None or workload.differs(found, wanted):
-            await self._context.api.apply(informer.kind, wanted)
+        if found is not None and workload.has(found, workload.RESERVED):
+            return await self._check(job, found, informer.kind, wanted)
+        body = workload.build_workload(job, informer.kind.api_version, wanted, await self._find_priority(job, informer.kind))
+        if found is None or workload.differs(found, body):
+            await self._context.api.apply(informer.kind, body)
         return found
 
-    async def _adopt(self, job: Object, found: Object | None, kind: Kind, name: str) -> Object | None:
+    async def _check(self, job: Object, found: Object, kind: Kind, wanted: list[Object]) -> Object | None:
+        """The Workload, if it still is what the job needs. What Kueue has reserved quota for cannot be changed: a job that needs
+        something else before it runs comes anew.
+        """
+        if workload.has(found, workload.EVICTED) or pod_sets.are_same(workload.list_sets(found), wanted):
+            return found
+        if self._is_quiet(job):
+            await self._delete(found, kind)
+        return None
+
+    async def _adopt(self, job: Object, found: Object | None, kind: Kind, wanted: list[Object]) -> Object | None:
         """A Workload that was made beforehand: it becomes the job's own, so that it goes with it."""
         if found is None:
             return None
-        owner, mine = find_owner(found), workload.refer(job)
-        if owners_of(found) and not any(item["uid"] == mine["uid"] for item in owners_of(found)):
+        name, owner = found["metadata"]["name"], find_owner(found)
+        said = f"Workload '{name}', which the label `{labels.KUEUE_WORKLOAD}` names,"
+        if owners_of(found) and not workload.is_own(found, job):
             what = f"NestedAppJob '{owner}'" if owner else "another object"
-            message = f"Workload '{name}', which the label `{labels.KUEUE_WORKLOAD}` names, belongs to {what}"
-            raise Refused(conditions.WORKLOAD_CONFLICT, message)
+            raise Refused(conditions.WORKLOAD_CONFLICT, f"{said} belongs to {what}")
+        if not pod_sets.are_enough(workload.list_sets(found), wanted):
+            raise Refused(conditions.WORKLOAD_CONFLICT, f"{said} asks for less than the job may use")
         if not owners_of(found):
             meta = found["metadata"]
-            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "ownerReferences": [mine]}}
+            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "ownerReferences": [workload.refer(job)]}}
             await self._context.api.patch(kind, name, meta["namespace"], patch)
+            return None
         return found
 
     def _build_pod_sets(self, known: JobIdentity) -> list[Object]:
@@ -178,9 +201,9 @@ class Kueue:
             f"`requests.{resource}` or `limits.{resource}`"
             for resource in uncounted
         ]
-        counted = tuple(pod_sets.find_counted(known.policy, known.spec.machine).values())
+        granted = pod_sets.find_granted(known.policy, known.spec.machine, workload.list_sets(found))
         assigned = Assigned(workload=found["metadata"]["name"], **vars(app))
-        return Turn(assigned, server, runner, counted, tuple(warnings))
+        return Turn(assigned, server, runner, granted, tuple(warnings))
 
     async def _read_flavor(self, name: str, kind: Kind) -> Object:
         """The spec of a ResourceFlavor. It is read again from time to time."""
@@ -194,18 +217,24 @@ class Kueue:
     async def follow(self, job: Object) -> None:
         """After a pass: tell Kueue what became of the job."""
         informer, meta = self._informer, job["metadata"]
-        job = self._context.cache.jobs.get(meta["name"], meta["namespace"]) or job
-        found = informer.get(workload.find_name(job), meta["namespace"]) if informer is not None else None
-        if informer is None or found is None or is_terminating(found) or find_owner(found) != meta["name"]:
+        if informer is None or self._owned is None:
             return
-        try:
-            await self._answer(job, found, informer.kind)
-        except (Conflict, NotFound) as error:  # it has changed, and is seen again
-            log.debug("%s/%s: %s", meta["namespace"], meta["name"], error)
+        job = self._context.cache.jobs.get(meta["name"], meta["namespace"]) or job
+        for found in self._owned.all(job["metadata"]["uid"]):
+            if is_terminating(found):
+                continue
+            try:
+                await self._answer(job, found, informer.kind)
+            except (Conflict, NotFound) as error:  # it has changed, and is seen again
+                log.debug("%s/%s: %s", meta["namespace"], meta["name"], error)
 
     async def _answer(self, job: Object, found: Object, kind: Kind) -> None:
         meta, is_quiet = found["metadata"], self._is_quiet(job)
-        if spec_of(job).get("suspend") and is_quiet and not labels_of(job).get(labels.KUEUE_WORKLOAD):
+        if not self._is_asked(job, found):
+            if is_quiet or is_running(job):
+                await self._delete(found, kind)
+                return
+        elif spec_of(job).get("suspend") and is_quiet and not workload.is_prebuilt(job):
             await self._delete(found, kind)
             return
         if workload.has(found, workload.EVICTED) and workload.has(found, workload.RESERVED):
@@ -213,18 +242,29 @@ class Kueue:
                 patch = workload.build_release(found, timestamp())
                 await self._context.api.patch(kind, meta["name"], meta["namespace"], patch, subresource="status")
             return
-        is_over = not holds_place(job) and not wants_to_run(job) and not spec_of(job).get("suspend")
+        is_over = is_quiet and not is_running(job) and not wants_to_run(job) and not spec_of(job).get("suspend")
         answers = workload.find_answers(found, conditions_of(job), is_over=is_over, time=timestamp())
         if answers:
             body = {"metadata": {key: meta[key] for key in ("name", "namespace", "uid")}, "status": {"conditions": answers}}
             await self._context.api.apply(kind, body, subresource="status")
 
+    def _is_asked(self, job: Object, found: Object) -> bool:
+        """Whether the job runs by this Workload, or waits for it."""
+        policy, assigned = self._context.classes.of(job), status_of(job).get("assigned")
+        if policy is None or is_managed_elsewhere(job):
+            return True
+        if policy.queue.kueue == "Ignore" or not (assigned or labels_of(job).get(labels.KUEUE_QUEUE)):
+            return False
+        used = assigned["workload"] if assigned and is_running(job) else workload.find_name(job)
+        return bool(found["metadata"]["name"] == used)
+
     def _is_quiet(self, job: Object) -> bool:
         """Whether the job has no pods but those that stay while it is suspended."""
-        home = find_home(job)
+        home, status = find_home(job), status_of(job)
         if self._context.cache.clusters.get(home.name, home.namespace) is None:
             return True
-        return decide_suspend(find_progress(self._context.cache, home), 0).is_reached
+        since = status.get("suspendTime") or status.get("completionTime")
+        return decide_suspend(find_progress(self._context.cache, home), seconds_since(since) if since else 0).is_reached
 
     async def _delete(self, found: Object, kind: Kind) -> None:
         meta = found["metadata"]
@@ -244,10 +284,21 @@ class Kueue:
             log.info("%s/%s: no Workload for MultiKueue: %s", job["metadata"]["namespace"], job["metadata"]["name"], refused)
 
 
+def _explain(error: ApiError, known: JobIdentity, job: Object) -> Exception:
+    """What it means for the job that the API server refuses something of Kueue's: what runs goes on."""
+    if error.status in _GONE:
+        message = f"class '{known.class_name}' has Kueue decide when the job starts, but: {error.message}"
+        return Refused(conditions.KUEUE_UNAVAILABLE, message, retry_seconds=SECONDS)
+    if isinstance(error, Forbidden | Invalid):
+        message, queue = f"its Workload is refused: {error.message}", status_of(job).get("queue")
+        return Refused(conditions.PROVISIONING_FAILED, message, retry_seconds=SECONDS, queue=queue)
+    return error
+
+
 def _pass(known: JobIdentity, job: Object | None, queue: str | None) -> Turn:
     """For a job that Kueue has no say in. Raises `Refused` if its class starts none of these."""
     mode, name = known.policy.queue.kueue, known.spec.class_name
-    if mode == "Require" and job is not None and wants_to_run(job) and not holds_place(job):
+    if mode == "Require" and job is not None and wants_to_run(job) and not is_running(job):
         message = f"class '{name}' starts only jobs with the label `{labels.KUEUE_QUEUE}`, which names a LocalQueue"
         raise Refused(conditions.QUEUE_NAME_MISSING, message)
     if queue and mode == "Ignore":

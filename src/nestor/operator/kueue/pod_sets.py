@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object
 from nestor.operator.admission.placement import resolve_placement
 from nestor.operator.queueing.needs import find_quota
+from nestor.quantities import parse_quantity, write_quantity
 
 SERVER, RUNNER, APP = "control-plane", "runner", "app"
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
@@ -46,6 +50,41 @@ def build_pod_sets(policy: NestedClassSpec, spec: NestedAppJobSpec, server: list
             _find_nodes(policy, spec),
         ),
     ]
+
+
+def find_requests(pod_set: Object) -> dict[str, Decimal]:
+    """What the pods of a set request together."""
+    found: dict[str, Decimal] = {}
+    for container in pod_set["template"]["spec"]["containers"]:
+        for name, amount in ((container.get("resources") or {}).get("requests") or {}).items():
+            found[name] = found.get(name, Decimal(0)) + pod_set.get("count", 1) * parse_quantity(str(amount))
+    return found
+
+
+def are_same(found: Iterable[Object], wanted: Iterable[Object]) -> bool:
+    """Whether both ask for the same: as much, on the same nodes."""
+    return _read(found) == _read(wanted)
+
+
+def are_enough(found: Iterable[Object], wanted: Iterable[Object]) -> bool:
+    """Whether the found sets ask for at least as much as the wanted ones."""
+    there = {item["name"]: find_requests(item) for item in found}
+    return all(
+        item["name"] in there and all(there[item["name"]].get(key, -1) >= amount for key, amount in find_requests(item).items())
+        for item in wanted
+    )
+
+
+def find_granted(policy: NestedClassSpec, machine: str | None, found: Iterable[Object]) -> Mapping[str, str]:
+    """What Kueue has counted for the application, by the keys of the job's quota. What it was not asked for is nothing."""
+    asked = next((find_requests(item) for item in found if item["name"] == APP), {})
+    keys = {resource: f"requests.{resource}" for resource in asked} | find_counted(policy, machine)
+    return {key: write_quantity(asked.get(resource, Decimal(0))) for resource, key in keys.items()}
+
+
+def _read(pod_sets: Iterable[Object]) -> dict[str, tuple[Object, object, object]]:
+    pods = {item["name"]: (find_requests(item), item["template"]["spec"]) for item in pod_sets}
+    return {name: (dict(asked), pod.get("nodeSelector"), pod.get("tolerations")) for name, (asked, pod) in pods.items()}
 
 
 def list_uncounted(policy: NestedClassSpec, spec: NestedAppJobSpec) -> list[str]:

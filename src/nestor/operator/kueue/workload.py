@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.assigned import AssignedNodes
-from nestor.objects import Object, annotations_of, conditions_of, labels_of, owner_reference, status_of
+from nestor.objects import Object, annotations_of, conditions_of, is_terminating, labels_of, owner_reference, spec_of, status_of
+from nestor.operator.kueue.trim import find_owner_uid
 
 GROUP = "kueue.x-k8s.io"
 VERSIONS = ("v1beta2", "v1beta1")
@@ -30,9 +31,32 @@ class Priority:
 
 def find_name(job: Object) -> str:
     """The name of the job's Workload: one that was made beforehand, as by MultiKueue, or its own."""
+    return labels_of(job).get(labels.KUEUE_WORKLOAD) or _name_own(job)
+
+
+def is_prebuilt(job: Object) -> bool:
+    """Whether the job names a Workload that somebody else makes."""
+    return find_name(job) != _name_own(job)
+
+
+def is_own(workload: Object | None, job: Object) -> bool:
+    """Whether this very job owns the Workload."""
+    return workload is not None and find_owner_uid(workload) == job["metadata"]["uid"]
+
+
+def is_left(workload: Object) -> bool:
+    """Whether nothing can be made of it any more."""
+    return is_terminating(workload) or has(workload, FINISHED)
+
+
+def list_sets(workload: Object) -> list[Object]:
+    """What it asks for."""
+    return list(spec_of(workload).get("podSets") or ())
+
+
+def _name_own(job: Object) -> str:
     meta = job["metadata"]
-    prebuilt = labels_of(job).get(labels.KUEUE_WORKLOAD)
-    return prebuilt or names.join_limited(["nestedappjob", meta["name"]], names.digest("workload", meta["uid"]))
+    return names.join_limited(["nestedappjob", meta["name"]], names.digest("workload", meta["uid"]))
 
 
 def build_workload(job: Object, api_version: str, pod_sets: list[Object], priority: Priority | None) -> Object:

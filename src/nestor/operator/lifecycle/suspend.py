@@ -41,7 +41,7 @@ class SuspendProgress:
 
 @dataclass(frozen=True)
 class SuspendState:
-    """How far a suspension is, and what to do next."""
+    """How far a suspension is, and what to do next. A dead syncer's word is not awaited for ever."""
 
     message: str
     is_reached: bool = False
@@ -63,7 +63,9 @@ def decide_suspend(progress: SuspendProgress, seconds: float) -> SuspendState:
         if is_quiet:
             why = "its data lives in its pod: the class sets no `cluster.persistence`"
             return SuspendState(f"its pods are stopped; its control plane keeps running because {why}", is_reached=True)
-        return SuspendState(late if is_late else _describe_pods(progress), is_forced=is_late and progress.pods > 0, delay=delay)
+        if is_late and not progress.pods:
+            return SuspendState(f"{late}; the host cluster has none of them", is_reached=True)
+        return SuspendState(late if is_late else _describe_pods(progress), is_forced=is_late, delay=delay)
     kept = f"its data stays in PersistentVolumeClaim '{progress.claim}'"
     if progress.is_down:
         if progress.pods:

@@ -24,6 +24,8 @@ Order = tuple[float, str]
 Fault = tuple[str, str]
 """Reason and message."""
 WAITS = (conditions.QUEUED, conditions.TOO_MANY_JOBS)
+UNREADABLE = (conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE)
+"""Why an AppDef is not being read, though it may be later."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Marks:
     """It was given one in its namespace."""
     is_asking: bool | None = None
     """True: it is looked at, whatever its status says. False: it was just refused for another reason."""
+    is_reading: bool = False
+    """It has given its place back, since reading its AppDef takes too long."""
 
 
 NONE = Marks()
@@ -75,7 +79,7 @@ def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Mar
     state = _read_state(job, marks)
     fault = find_misfit(policy, name, spec.get("priority"), machine) if policy and state == "Waits" else None
     state = "Out" if fault else state
-    since = _find_since(job, now) if state == "Waits" else ""
+    since = find_since(job, now) if state == "Waits" else ""
     came = times.read(since).timestamp() - _find_head_start(policy, spec.get("priority")) if since else 0.0
     reserved = status_of(job).get("reserved") if holds_place(job) else None
     return Entry(
@@ -120,7 +124,7 @@ def _read_state(job: Object, marks: Marks) -> State:
         return "Out"
     if holds_place(job):
         return "Holds"
-    if not wants_to_run(job) or not _is_asking(job, marks):
+    if not wants_to_run(job) or not _is_asking(job, marks) or _is_reading(job, marks):
         return "Out"
     return "Holds" if marks.is_given else "Waits"
 
@@ -132,7 +136,12 @@ def _ended_by(job: Object) -> str | None:
 
 
 def holds_place(job: Object) -> bool:
-    """Whether it may have pods: it was admitted, and has neither ended nor been suspended since."""
+    """Whether it may have pods: it runs, or its pods are still being stopped."""
+    return is_running(job) or bool(status_of(job).get("stopping"))
+
+
+def is_running(job: Object) -> bool:
+    """Whether it was admitted, and has neither ended nor been suspended since."""
     return _was_admitted(job) and not status_of(job).get("suspendTime") and _ended_by(job) in (None, *KEPT)
 
 
@@ -148,13 +157,36 @@ def _is_asking(job: Object, marks: Marks) -> bool:
     if marks.is_asking is not None:
         return marks.is_asking
     admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
-    return admitted is None or admitted["status"] != "False" or admitted["reason"] in WAITS
+    return admitted is None or admitted["status"] != "False" or admitted["reason"] in WAITS or _lacks_class(job)
 
 
-def _find_since(job: Object, now: str) -> str:
-    """A job that was resumed or runs again comes anew: nobody keeps a place by creating suspended jobs."""
-    found = (status_of(job).get("queue") or {}).get("since")
-    return str(found or (now if _was_admitted(job) else job["metadata"].get("creationTimestamp") or now))
+def _is_reading(job: Object, marks: Marks) -> bool:
+    """Whether it has given its place back until its AppDef is read."""
+    if marks.is_reading or marks.is_asking is not None:
+        return marks.is_reading
+    admitted = conditions.find(conditions_of(job), conditions.ADMITTED) or {}
+    return admitted.get("status") == "Unknown" and admitted["reason"] in UNREADABLE
+
+
+def _lacks_class(job: Object) -> bool:
+    """Whether nothing is wrong with it but that its class is not there: it came when it was created, as all do that wait for
+    this class.
+    """
+    admitted = conditions.find(conditions_of(job), conditions.ADMITTED) or {}
+    is_as_it_was = admitted.get("observedGeneration") == job["metadata"].get("generation")
+    return admitted.get("reason") == conditions.CLASS_NOT_FOUND and is_as_it_was
+
+
+def find_since(job: Object, now: str) -> str:
+    """When it came to the line of its class. Only a job that could start from the beginning came when it was created; one that
+    was suspended, refused or could not be read comes when that has changed: nobody keeps a place by jobs that cannot start.
+    """
+    if found := (status_of(job).get("queue") or {}).get("since"):
+        return str(found)
+    admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
+    is_first = admitted is None or admitted["reason"] in WAITS or _lacks_class(job)
+    created = job["metadata"].get("creationTimestamp")
+    return str(created if created and is_first and not _was_admitted(job) else now)
 
 
 def _find_head_start(policy: NestedClassSpec | None, wanted: str | None) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from decimal import Decimal
 
 from nestor.api import conditions
@@ -28,12 +28,8 @@ def find_quota(policy: NestedClassSpec, machine: str | None) -> dict[str, str]:
 
 def find_needs(policy: NestedClassSpec, machine: str | None, reserved: Object | None = None) -> Amounts:
     """What a job counts for. `reserved`: what it started with, if it runs. What nothing bounds counts for nothing."""
-    quota, kept = find_quota(policy, machine), reserved or {}
-    found = {JOBS: Decimal(1)}
-    for name in policy.queue.quota or {}:
-        amounts = [parse_quantity(str(item[name])) for item in (quota, kept) if name in item]
-        found[name] = min(amounts, default=Decimal(0))
-    return found
+    amounts = find_quota(policy, machine) | {name: str(value) for name, value in (reserved or {}).items()}
+    return {JOBS: Decimal(1)} | {name: parse_quantity(amounts.get(name, "0")) for name in policy.queue.quota or {}}
 
 
 def find_fault(policy: NestedClassSpec, class_name: str, machine: str | None) -> tuple[str, str] | None:
@@ -53,14 +49,15 @@ def find_fault(policy: NestedClassSpec, class_name: str, machine: str | None) ->
 
 
 def find_reserved(
-    policy: NestedClassSpec, machine: str | None, job: Object, counted: Iterable[str] = ()
+    policy: NestedClassSpec, machine: str | None, job: Object, granted: Mapping[str, str] | None = None
 ) -> dict[str, str] | None:
-    """What a job that runs counts for, as it is written to its status; None if nothing is counted. `counted`: what Kueue counts,
-    besides what the class does.
+    """What a job that runs counts for, as it is written to its status: what it started with, whatever its quota is now. None if
+    nothing is counted. `granted`: what Kueue has counted, and no more.
     """
-    quota, kept = find_quota(policy, machine), status_of(job).get("reserved") or {}
-    keys = [*(policy.queue.quota or {}), *counted]
-    amounts = {key: [parse_quantity(str(item[key])) for item in (quota, kept) if key in item] for key in keys}
+    most = granted or {}
+    started = find_quota(policy, machine) | {key: str(value) for key, value in (status_of(job).get("reserved") or {}).items()}
+    keys = [*(policy.queue.quota or {}), *most]
+    amounts = {key: [parse_quantity(item[key]) for item in (started, most) if key in item] for key in keys}
     return {key: write_quantity(min(found)) for key, found in amounts.items() if found} or None
 
 

@@ -66,6 +66,10 @@ class Queues:
         self._given: set[str] = set()
         self._let_in: set[str] = set()
         self._asking: dict[str, bool] = {}
+        self._reading: set[str] = set()
+        """Who has given back the place in its class, though not the one in its namespace, until its AppDef is read."""
+        self._entered: set[str] = set()
+        """Who has come to the line of its class from that of its namespace."""
         self._asker = ""
         """Who asks at the moment is told by the answer. If it were woken, a job that is refused for another reason, and so gives
         the place back, would be looked at again and again."""
@@ -93,6 +97,9 @@ class Queues:
     def take(self, known: JobIdentity) -> None:
         """Let the job run, if it wants to. Raises `Refused` if it has to wait, or could never run."""
         self._asking[known.uid] = True
+        self._reading.discard(known.uid)
+        if (there := self._classes.get(known.class_name)) and there.policy is None:
+            self._changed.add(known.class_name)
         self._noted[known.uid] = (known.name, known.namespace)
         self._asker = known.uid
         try:
@@ -119,14 +126,27 @@ class Queues:
             self._let_in.add(entry.uid)
             self._noted[entry.uid] = (entry.name, entry.namespace)
 
-    def give_back(self, uid: str) -> None:
-        """The job is refused for another reason."""
-        if self._asking.get(uid) and (entry := self._entries.get(uid)):
+    def give_back(self, uid: str, *, is_reading: bool = False) -> None:
+        """The job is refused for another reason. `is_reading`: its AppDef is being read, which takes too long. It stays one of
+        its namespace's jobs, and comes anew to the line of its class.
+        """
+        entry = self._entries.get(uid)
+        if entry is None or uid in self._reading or not (is_reading or self._asking.get(uid)):
+            return
+        if is_reading:
+            self._reading.add(uid)
+            self._let_in.add(uid)
+        else:
             self._asking[uid] = False
-            self._given.discard(uid)
             self._let_in.discard(uid)
-            self._noted[uid] = (entry.name, entry.namespace)
-            self.flush()
+        self._given.discard(uid)
+        self._noted[uid] = (entry.name, entry.namespace)
+        self.flush()
+
+    def has_place(self, uid: str) -> bool:
+        """Whether it was given a place in a class that has few, which its status does not show before it is admitted."""
+        entry = self._entries.get(uid)
+        return uid in self._given and entry is not None and bool(self._classes[entry.class_name].line.limits)
 
     def flush(self) -> None:
         """Work out what follows from all changes, and wake whom it concerns."""
@@ -186,8 +206,12 @@ class Queues:
 
     def _read(self, job: Object, old: Entry | None, policies: dict[str, NestedClassSpec]) -> Entry:
         uid, default = job["metadata"]["uid"], self._find_default()
-        policy = policies.get(find_class_name(job, default))
-        marks = Marks(uid in self._given, uid in self._let_in, self._asking.get(uid))
+        name = find_class_name(job, default)
+        policy = policies.get(name)
+        if old is not None and old.class_name != name:
+            self._given.discard(uid)
+            self._let_in.discard(uid)
+        marks = Marks(uid in self._given, uid in self._let_in, self._asking.get(uid), uid in self._reading)
         entry = read_entry(job, policy, old.since if old and old.since else times.timestamp(), marks, default)
         if entry.state == "Out":
             self._given.discard(uid)
@@ -197,8 +221,8 @@ class Queues:
         self._entries.pop(uid, None)
         self._told.pop(uid, None)
         self._asking.pop(uid, None)
-        self._given.discard(uid)
-        self._let_in.discard(uid)
+        for marked in (self._given, self._let_in, self._reading, self._entered):
+            marked.discard(uid)
 
     def _place(self, found: _Class, room: Room, uids: set[str]) -> None:
         """Put these jobs where their entries say."""
@@ -209,6 +233,8 @@ class Queues:
                 found.line.hold(uid, entry.needs)
             elif entry.state == "Waits" and room.has_room(entry):
                 found.line.wait(entry)
+                if self._told.get(uid, 0) < 0:
+                    self._entered.add(uid)
             else:
                 found.line.drop(uid)
                 if entry.room == "Waits" and self._told.get(uid, -1) >= 0:
@@ -218,13 +244,16 @@ class Queues:
                 self._tell(uid, -surplus)
 
     def _settle(self, found: _Class) -> None:
+        if found.policy is None:
+            return  # Nobody knows its limits. Who runs or was let in goes on, who waits waits for the class.
         line = found.line
         for uid in line.start():
             self._given.add(uid)
             self._tell(uid, 0)
             self._noted[uid] = (self._entries[uid].name, self._entries[uid].namespace)
-        for uid in set(line.list_moved(self._told)):
+        for uid in {*line.list_moved(self._told), *(self._entered & line.waiting.keys())}:
             self._tell(uid, line.find_position(uid))
+        self._entered -= found.uids
         head = (line.order[:1], line.free)
         if head != found.head and line.order:
             found.head = head

@@ -10,8 +10,8 @@ from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.placement import Overflow, Placement
 from nestor.api.placement_rules import JobOverflow
-from nestor.operator.admission.identity import Refused
-from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
+from nestor.operator.admission.identity import Refused, identify
+from nestor.operator.admission.placement import apply_machine, choose_machine, resolve_placement, tolerate_backends
 from nestor.operator.world.taints import Taints, read_taints
 from tests.unit.operator.builders import Object, build_job, build_policy, build_resolved, resolve
 
@@ -197,6 +197,17 @@ def test_where_a_queue_counts_what_jobs_have_the_machine_must_be_known_before_th
     assert resolve(build_taking(), {"default": build_policy(placement=CLASS, queue=queue)}).spec.machine is None
     with pytest.raises(Refused, match=r"machine 'n4' does not suit the application.*these do: 'n8'"):
         resolve(build_taking("n8"), {"default": policy})
+
+
+@pytest.mark.parametrize("default", [{}, {"defaultMachine": "n4"}])
+def test_a_job_that_kueue_has_counted_gets_no_other_machine_from_its_appdef(default: Object) -> None:
+    policy = build_policy(placement=CLASS | default, queue={"kueue": "Require"})
+    job = build_taking("n8")
+    known = identify(job, {"default": policy})
+    assert choose_machine(known, ["n8"]).spec.machine == "n8"
+    with pytest.raises(Refused, match=r"these do: 'n8'"):
+        choose_machine(known, ["n8"], is_counted=True)
+    assert resolve(build_taking("n8", machine="n8"), {"default": policy}).spec.machine == "n8"
 
 
 def test_in_a_class_without_machines_the_appdefs_have_no_effect_and_it_says_so() -> None:

@@ -182,3 +182,22 @@ def test_its_policy_closes_the_network_for_it_alone() -> None:
     assert spec["podSelector"]["matchLabels"][COMPONENT] == "reader"
     assert spec["policyTypes"] == ["Ingress", "Egress"]
     assert not {"ingress", "egress"} & set(spec)
+
+
+@pytest.mark.parametrize(
+    ("reason", "age", "attempt", "is_patient"),
+    [
+        (conditions.READING_APPDEF, 599, 1, True),
+        (conditions.READING_APPDEF, 600, 1, False),
+        (conditions.READING_APPDEF, 5, 3, True),
+        (conditions.READING_APPDEF, 5, 4, False),
+        (conditions.IMAGE_PULL_FAILED, 59, 1, True),
+        (conditions.IMAGE_PULL_FAILED, 60, 1, False),
+        (conditions.UNSCHEDULABLE, 60, 1, False),
+    ],
+)
+def test_a_job_keeps_its_place_for_a_while(reason: str, age: int, attempt: int, is_patient: bool) -> None:
+    made = pod({}, attempt=attempt)
+    made["metadata"]["creationTimestamp"] = ago(age)
+    assert (appreader.find_patience(made, Action("Wait", reason=reason), NOW) > 0) is is_patient
+    assert appreader.find_patience(None, Action("Create"), NOW) == appreader.PATIENCE_SECONDS

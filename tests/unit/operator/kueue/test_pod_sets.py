@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.queue import ClassQueue
 from nestor.operator.admission.turn import Turn, assign_nodes, read_assigned
-from nestor.operator.kueue.pod_sets import build_pod_sets, find_counted, list_uncounted
-from nestor.operator.queueing.needs import cap_quota, find_reserved
+from nestor.operator.kueue.pod_sets import build_pod_sets, find_granted, list_uncounted
+from nestor.operator.queueing.needs import cap_quota, find_needs, find_reserved
 from tests.unit.operator.builders import build_job, build_policy
 
 Object = dict[str, Any]
@@ -76,7 +77,7 @@ def test_assigned_nodes_are_the_classs_own_from_then_on() -> None:
     [
         ({"requests.cpu": 8}, {}, {"requests.cpu": "8"}, {"requests.cpu": 8}),
         ({"requests.cpu": 8}, {"requests.cpu": "2"}, {"requests.cpu": "2"}, {"requests.cpu": "2"}),
-        ({"requests.cpu": 1}, {"requests.cpu": "2"}, {"requests.cpu": "1"}, {"requests.cpu": 1}),
+        ({"requests.cpu": 1}, {"requests.cpu": "2"}, {"requests.cpu": "2"}, {"requests.cpu": 1}),
         ({}, {"requests.cpu": "2"}, {"requests.cpu": "2"}, {"requests.cpu": "2"}),
         ({}, {}, None, None),
     ],
@@ -86,9 +87,35 @@ def test_a_quota_is_never_above_what_was_reserved(
 ) -> None:
     policy = build_policy(namespace={"quota": quota})
     job = build_job() | {"status": {"reserved": reserved}}
-    found = find_reserved(policy, None, job, ["requests.cpu", *find_counted(policy, None).values()])
+    policy = policy.model_copy(update={"queue": ClassQueue.model_validate({"quota": {"requests.cpu": 100}})})
+    found = find_reserved(policy, None, job)
     assert found == kept
     assert (cap_quota(policy, found).namespace.quota or None) == capped
+
+
+def test_a_slip_in_a_classs_quota_can_be_undone() -> None:
+    job, found = build_job(), []
+    for amount in ("4", "0", "4"):
+        policy = build_policy(namespace={"quota": {"requests.cpu": amount}}, queue={"quota": {"requests.cpu": 8}})
+        job["status"] = {"reserved": find_reserved(policy, None, job)}
+        found.append(cap_quota(policy, job["status"]["reserved"]).namespace.quota)
+        assert find_needs(policy, None, job["status"]["reserved"])["requests.cpu"] == 4
+    assert found == [{"requests.cpu": "4"}, {"requests.cpu": "0"}, {"requests.cpu": "4"}]
+
+
+@pytest.mark.parametrize(
+    ("quota", "granted"),
+    [
+        ({"requests.cpu": 8, "requests.nvidia.com/gpu": 1}, {"requests.cpu": "2", "requests.nvidia.com/gpu": "0"}),
+        ({"limits.cpu": 8}, {"limits.cpu": "2"}),
+        ({"requests.memory": "1Gi"}, {"requests.cpu": "2", "requests.memory": "0"}),
+    ],
+)
+def test_what_kueue_was_not_asked_for_is_nothing(quota: Object, granted: Object) -> None:
+    asked = build_pod_sets(build_policy(namespace={"quota": {"requests.cpu": 2}}), spec(), [K3S], RUNNER)
+    policy = build_policy(namespace={"quota": quota})
+    assert find_granted(policy, None, asked) == granted
+    assert find_reserved(policy, None, build_job(), granted) == granted
 
 
 def test_of_extended_resources_a_limit_is_what_is_requested() -> None:

@@ -454,7 +454,15 @@ def test_a_record_is_read_as_it_was_written() -> None:
         ),
         # A syncer that cannot, because the nested API is dead, must not keep the pods running beyond a deadline.
         (Progress(pods=1), 120, False, 1, True, math.inf, "did not confirm within 120 s"),
-        (Progress(), 120, False, 1, False, math.inf, "did not confirm within 120 s"),
+        (
+            Progress(),
+            120,
+            True,
+            1,
+            False,
+            math.inf,
+            "did not confirm within 120 s that its pods are stopped; the host cluster has none",
+        ),
         # With one it goes, after the pods or after the time that they are given.
         (Progress(claim="data"), 0, False, 1, False, 120, "its pods are being stopped"),
         (Progress(claim="data", is_told=True, pods=1), 0, False, 1, False, 120, "1 left"),

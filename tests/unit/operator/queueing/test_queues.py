@@ -321,6 +321,152 @@ def test_a_job_counts_for_the_machine_that_it_was_given() -> None:
     assert say(Town(job("m", MIDDLE, machine="big"), **SIZED).ask("m")) == "starts"
 
 
+def test_jobs_that_came_before_their_class_wait_for_it_in_turn() -> None:
+    """As when a folder with jobs and their class is applied: some of the jobs were refused when the class comes."""
+    town = Town(*[job(f"j{number:02}", OLD) for number in range(20)], queue=ONE)
+    spec = town.classes.pop("default")
+    for number in range(3):
+        town.queues.flush()
+        town.put(job(f"j{number:02}", OLD, refused=conditions.CLASS_NOT_FOUND))
+    town.classes["default"] = spec
+    town.queues.note_class("default")
+    for number in range(20):
+        town.run(f"j{number:02}")
+    town.pass_all()
+    assert len(town.running()) == 1
+
+
+@pytest.mark.parametrize("refused", [0, 3, 10])
+def test_a_class_that_is_made_anew_lets_nobody_past_its_limits(refused: int) -> None:
+    town = Town(job("r", is_placed=True), *[job(f"w{number}", MIDDLE) for number in range(10)], queue=ONE)
+    for number in range(10):
+        town.run(f"w{number}")
+    spec = town.classes.pop("default")
+    town.queues.note_class("default")
+    for number in range(refused):
+        town.queues.flush()
+        town.queues.give_back(f"w{number}")
+        town.put(job(f"w{number}", MIDDLE, refused=conditions.CLASS_NOT_FOUND))
+    town.queues.flush()
+    town.classes["default"] = spec
+    town.queues.note_class("default")
+    for number in range(10):
+        town.run(f"w{number}")
+    town.pass_all()
+    assert town.running() == ["r"]
+
+
+def test_a_class_that_is_made_anew_lets_no_more_into_a_namespace() -> None:
+    town = Town(job("a", is_placed=True), job("b", MIDDLE), maxJobsPerNamespace=1)
+    spec = town.classes.pop("default")
+    town.queues.note_class("default")
+    town.queues.flush()
+    town.classes["default"] = spec
+    town.queues.note_class("default")
+    assert say(town.run("b")).startswith("TooManyJobs: ")
+
+
+def test_jobs_without_a_class_keep_the_order_of_their_creation() -> None:
+    missing = [{"type": "Admitted", "status": "False", "reason": conditions.CLASS_NOT_FOUND, "observedGeneration": 3}]
+    older = job("a", OLD) | {"status": {"conditions": missing}}
+    town = Town(older, job("b", MIDDLE), queue=ONE)
+    assert town.run("b") is not None
+    assert town.run("a") is None
+
+
+def test_a_job_takes_no_place_along_to_another_class() -> None:
+    town = Town(job("a", className="free"), job("r", is_placed=True), queue=ONE)
+    town.classes["free"] = Town().classes["default"]
+    assert town.ask("a") is None
+    town.put(job("a"))
+    assert say(town.ask("a")).startswith("Queued: ")
+
+
+def read(of: Object, reason: str, **status: Any) -> Object:
+    """The job while its AppDef is being read."""
+    return of | {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "Unknown", "reason": reason}]} | status}
+
+
+def test_a_job_that_cannot_be_read_holds_nobody_up_and_comes_anew() -> None:
+    town = Town(job("a", OLD), job("b", MIDDLE), job("c", YOUNG), queue=ONE)
+    assert town.ask("a") is None
+    assert town.queues.has_place("a")
+    town.put(read(job("a", OLD), conditions.IMAGE_PULL_FAILED))
+    assert town.run("b") is not None, "for a while, it keeps its place"
+    town.queues.give_back("a", is_reading=True)
+    assert not town.queues.has_place("a")
+    assert town.run("b") is None
+    assert town.run("c") is not None
+    found = town.run("a")
+    assert found is not None
+    assert found.queue is not None
+    assert found.queue["position"] == 2, "it could have been read at last, and comes after all that wait"
+    town.drop("b")
+    assert town.run("c") is None
+
+
+def test_a_job_that_cannot_be_read_stays_one_of_its_namespaces() -> None:
+    town = Town(job("a", OLD), job("b", MIDDLE), queue=ONE, maxJobsPerNamespace=1)
+    assert town.ask("a") is None
+    town.queues.give_back("a", is_reading=True)
+    assert say(town.ask("b")).startswith("TooManyJobs: ")
+
+
+@pytest.mark.parametrize(
+    ("waits", "is_first"),
+    [
+        (read(job("a", OLD), conditions.READING_APPDEF, queue={"since": OLD}), True),
+        (read(job("a", OLD), conditions.READING_APPDEF), False),
+        (read(job("a", OLD), conditions.IMAGE_PULL_FAILED), False),
+    ],
+)
+def test_another_operator_knows_who_is_being_read(waits: Object, is_first: bool) -> None:
+    """Who had a place has it again, and who had given it back has none."""
+    town = Town(waits, job("b", MIDDLE), queue=ONE)
+    assert (town.ask("b") is not None) == is_first
+
+
+@pytest.mark.parametrize(
+    "stale",
+    [
+        job("a", OLD, refused=conditions.MACHINE_NOT_FOUND),
+        read(job("a", OLD), conditions.SUSPENDED),
+        read(job("a", OLD), conditions.IMAGE_PULL_FAILED),
+    ],
+)
+def test_a_job_that_could_not_start_comes_when_it_can(stale: Object) -> None:
+    """Nobody keeps a place by jobs with a fault that he mends when he needs them."""
+    town = Town(job("r", is_placed=True), job("b", MIDDLE), stale, queue=ONE)
+    assert town.run("b") is not None
+    found = town.run("a")
+    assert found is not None
+    assert found.queue is not None
+    assert found.queue["position"] == 2
+    town.restart()
+    for item in town:
+        town.queues.note(item)
+    assert [(refused.queue or {})["position"] for uid in "ba" if (refused := town.run(uid))] == [1, 2]
+
+
+def test_a_job_that_comes_into_the_middle_of_the_line_is_told() -> None:
+    """Its namespace has room again; its place is one of those that are told by the same number."""
+    town = Town(job("r", "2025-01-01T00:00:00Z", is_placed=True, namespace="z"), queue=ONE, maxJobsPerNamespace=1)
+    town.put(job("b1", "2025-01-02T00:00:00Z", is_placed=True, namespace="b"))
+    for number in range(30):
+        town.put(job(f"w{number:02}", f"2026-01-01T00:{number:02}:00Z", namespace=f"n{number}"))
+    town.put(job("m", "2026-01-01T00:14:30Z", namespace="b"))
+    for namespace, name in list(town.jobs):
+        if name not in ("b1", "r"):
+            town.run(name, namespace)
+    town.pass_all()
+    assert "queue" not in {key for key, value in town.jobs["b", "m"]["status"].items() if value}
+    town.drop("b1", "b")
+    town.queues.flush()
+    assert "m" in town.woken
+    town.pass_all()
+    assert town.jobs["b", "m"]["status"]["queue"]["position"] == 20
+
+
 def test_jobs_that_ask_for_no_priority_have_the_classs() -> None:
     usual = URGENT | {"defaultPriority": "urgent"}
     low = {"name": "low", "headStartSeconds": 0}
