@@ -141,7 +141,10 @@ async def test_a_host_without_the_kind_is_told_and_one_that_has_it_serves(operat
 
     await wait_for(api, kinds.NESTED_APP_JOB, "web", namespace, is_without)
     await make_class(api, namespace)
-    await route_for(api, where, hosts[0])
+    again = await route_for(api, where, hosts[0])
+    await job_with(api, "web", namespace, conditions.EXPOSED, "False", conditions.GATEWAY_PENDING)
+    assert await api.find(kinds.INGRESS, "web", where), "until the Gateway serves the host"
+    await answer(api, again, "True")
     await wait_for_none(api, kinds.INGRESS, where)
     await api.delete(kinds.NESTED_CLASS, name)
 
