@@ -173,10 +173,12 @@ async def test_an_evicted_job_stops_and_waits_again(kueue_operator: Operator, lo
 
 
 async def test_kueue_is_told_how_a_job_is_and_that_it_has_ended(kueue_operator: Operator, lonely: Api, team: str) -> None:
-    name, _ = await run(lonely, "third", team)
+    name, where = await run(lonely, "third", team)
     await wait_for(lonely, kinds.WORKLOAD, name, team, is_told("PodsReady", "False", "WaitForStart"))
     await change(lonely, "third", team, activeDeadlineSeconds=1)
     await job_with(lonely, "third", team, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
+    assert not is_told("Finished", "True")(await lonely.get(kinds.WORKLOAD, name, team)), "its pods may be there yet"
+    await tell(lonely, "third", where, suspended=True)
     done = await wait_for(lonely, kinds.WORKLOAD, name, team, is_told("Finished", "True", "Failed"))
     assert "activeDeadlineSeconds" in message_of(done or {}, "Finished")
 

@@ -81,7 +81,7 @@ def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Mar
     state = "Out" if fault else state
     since = find_since(job, now) if state == "Waits" else ""
     came = times.read(since).timestamp() - _find_head_start(policy, spec.get("priority")) if since else 0.0
-    reserved = status_of(job).get("reserved") if holds_place(job) else None
+    reserved = status_of(job).get("reserved") if is_running(job) else None
     return Entry(
         uid=meta["uid"],
         name=meta["name"],
@@ -122,7 +122,7 @@ def _read_room(job: Object, marks: Marks) -> State:
 def _read_state(job: Object, marks: Marks) -> State:
     if is_managed_elsewhere(job):
         return "Out"
-    if holds_place(job):
+    if is_running(job):
         return "Holds"
     if not wants_to_run(job) or not _is_asking(job, marks) or _is_reading(job, marks):
         return "Out"
@@ -135,13 +135,8 @@ def _ended_by(job: Object) -> str | None:
     return said["reason"] if said is not None and is_over else None
 
 
-def holds_place(job: Object) -> bool:
-    """Whether it may have pods: it runs, or its pods are still being stopped."""
-    return is_running(job) or bool(status_of(job).get("stopping"))
-
-
 def is_running(job: Object) -> bool:
-    """Whether it was admitted, and has neither ended nor been suspended since."""
+    """Whether it may run: it was admitted, and has neither ended nor been suspended since."""
     return _was_admitted(job) and not status_of(job).get("suspendTime") and _ended_by(job) in (None, *KEPT)
 
 
