@@ -140,6 +140,11 @@ class MemoryApi:
         """See `Api.list_trimmed`."""
         return [trim(item) for item in await self.list(kind, namespace, labels=labels, fields=fields)]
 
+    async def try_create(self, kind: Kind, body: Object) -> None:
+        """See `Api.try_create`."""
+        self._note("POST", kind, body["metadata"].get("namespace"), f"{body['metadata']['name']}?dryRun=All", body)
+        self._check("POST", body)
+
     async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
         """See `Api.create`. A pod that is evicted is gone."""
         meta = body["metadata"]

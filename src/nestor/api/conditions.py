@@ -169,7 +169,10 @@ NETWORK_NOT_ENFORCED = Reason(
 # ClusterReady
 PROVISIONED = Reason("Provisioned")
 PROVISIONING = Reason("Provisioning", activity="busy")
-SERVER_NOT_READY = Reason("ServerNotReady", advice="wait; if this does not change, look at the pod's log")
+SERVER_NOT_READY = Reason(
+    "ServerNotReady",
+    advice="wait; if this does not change, an admin can look at the logs of that pod's containers, in the job's own namespace",
+)
 IMAGE_PULL_FAILED = Reason(
     "ImagePullFailed", "somebody", "check the image's name, its pull secret, and that the nodes can reach its registry"
 )
@@ -201,7 +204,8 @@ TARGET_NOT_FOUND = Reason(
     advice="`service_name` and `service_namespace` of the AppDef's target must name a Service that a step creates",
 )
 NO_READY_ENDPOINT = Reason(
-    "NoReadyEndpoint", advice="the Service's pods are not ready, or its selector does not match them; see the pods below"
+    "NoReadyEndpoint",
+    advice="look at the Service's pods in the nested cluster: they are not ready, or its selector does not match them",
 )
 HOSTNAME_CONFLICT = Reason("HostnameConflict", "user", "choose another `expose.host`")
 HOST_NOT_ALLOWED = Reason(

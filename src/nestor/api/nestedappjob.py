@@ -320,6 +320,17 @@ class RestartStatus(Model):
     message: str = Field("", description="Why the application is restarted.", max_length=4096)
 
 
+class JobPods(PodCounts):
+    """Number of pods of a job's application, by state."""
+
+    why: str | None = Field(
+        None,
+        description="Why one of those that are not running does not start, in the words of what holds it up: the scheduler, "
+        "the kubelet, or the backend. Absent if none is held up.",
+        max_length=1024,
+    )
+
+
 class NestedAppJobStatus(Model):
     """What Nestor observed. Only the operator writes it."""
 
@@ -379,7 +390,13 @@ class NestedAppJobStatus(Model):
     targets: Annotated[
         list[TargetStatus], Field(max_length=64, json_schema_extra=list_map("serviceNamespace", "serviceName", "servicePort"))
     ] = Field(default_factory=list, description="The AppDef's targets, in order.")
-    pods: PodCounts | None = Field(None, description="Number of pods of the application, by state.")
+    pods: JobPods | None = Field(None, description="Number of pods of the application, by state.")
+    next_step: str | None = Field(
+        None,
+        description="What to do next, by whom, if the job does not get on by itself or has failed: for the first condition that "
+        "says why. Absent if there is nothing to do.",
+        max_length=1024,
+    )
     start_time: str | None = Field(None, description="When the job started or was last resumed (RFC 3339).", max_length=64)
     completion_time: str | None = Field(None, description="When the job ended, successfully or not (RFC 3339).", max_length=64)
     terminal_state: Literal["Completed", "Failed"] | None = Field(

@@ -120,6 +120,11 @@ class Api(Transport):
         result: Object = await self.request("POST", path, self._query(strict=strict), body)
         return result
 
+    async def try_create(self, kind: Kind, body: Object) -> None:
+        """Have the server answer as to `create`, and create nothing."""
+        path = kind.path(body["metadata"].get("namespace"))
+        await self.request("POST", path, self._query(strict=False) | {"dryRun": "All"}, body)
+
     async def replace(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
         """Replace the object; with a `resourceVersion` in it, only if nobody changed it since (else `Conflict`)."""
         self._check_pace(body)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
+import os
 import sys
 
 from nestor.kube import Api
 from nestor.kube.election import LeaseLost
-from nestor.operator import leadership, uninstall
+from nestor.operator import leadership, logs, uninstall
 from nestor.operator.settings import Settings, read_settings
+from nestor.operator.traces import Traces
 from nestor.operator.wiring import Operator
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from nestor.operator.world.host_facts import HostUnknown, read_host
 from nestor.operator.world.trim import OWN_TRIMS
-from nestor.process import logs
+from nestor.process import logs as process_logs
 
 log = logging.getLogger(__name__)
 
+ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 RECURSION_LIMIT = 30_000
 """An API server accepts objects nested up to 10,000 levels deep (Go's JSON decoder), and any user can write one. With Python's
 default limit of 1,000, neither we nor kopf could even parse its JSON, and the operator would crash for everybody. Measured:
@@ -37,28 +39,29 @@ async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str 
                 api.trim(kind, trim)
             host = await read_host(api, settings.service_cidrs, settings.dns)
             cache = Cache(api, settings.namespace)
-            operator = Operator(Context.create(api, settings, cache, host))
+            context = Context.create(api, settings, cache, host)
+            context.traces = _connect_traces()
             log.info("nestor operator: Service ranges %s, API at %s", ", ".join(host.service_cidrs), api.host)
-            await operator.run(stop)
+            try:
+                await Operator(context).run(stop)
+            finally:
+                await context.traces.close()
 
     await leadership.lead(settings, stop, kubeconfig, work)
 
 
-class _JsonFormatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": self.formatTime(record),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line)
+def _connect_traces() -> Traces:
+    """By OpenTelemetry's own variables. Without an endpoint, nothing of its libraries is loaded."""
+    if not any(os.environ.get(name) for name in ENDPOINTS):
+        return Traces()
+    from nestor.operator.exporting import SdkSender  # noqa: PLC0415 - see above
+
+    log.info("sending traces of how jobs start, by OTLP over HTTP")
+    return Traces(SdkSender())
 
 
 def _set_up_logging(settings: Settings) -> None:
-    logs.set_up(settings.log_level.upper(), _JsonFormatter() if settings.log_format == "json" else None)
+    process_logs.set_up(settings.log_level.upper(), logs.JsonFormatter() if settings.log_format == "json" else None)
 
 
 def main(arguments: list[str]) -> int:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from nestor.api import labels
+from nestor.api import conditions, labels
 from nestor.api.class_choice import find_class_name
 from nestor.exposure.host_claims import hosts_of
 from nestor.kube import Change, RetryLater, WorkQueue, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object, labels_of, spec_of
-from nestor.operator import gauges, health
+from nestor.objects import Object, conditions_of, labels_of, spec_of
+from nestor.operator import gauges, health, logs
 from nestor.operator.admission.catalogue import AppReconciler
 from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
@@ -80,6 +80,7 @@ class Operator:
         )
         for kind, informer in self.cache.informers.items():
             informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
+        self.cache.informers[kinds.NODE].on_change(self._on_node)
 
     def feeds(self) -> kopf_events.Feeds:
         """The stores and handlers for kopf's events."""
@@ -125,7 +126,8 @@ class Operator:
         """Tells the queue when to look again, or, by raising, to retry soon."""
         started, has_failed = time.monotonic(), True
         try:
-            result = await self._pass(key)
+            with logs.about(key.kind, key.namespace, key.name, self._find(key)):
+                result = await self._pass(key)
             has_failed = result.error is not None
         except RetryLater:
             has_failed = False
@@ -137,6 +139,10 @@ class Operator:
         if result.error is not None:
             raise result.error
         return result.retry_after
+
+    def _find(self, key: Key) -> Object | None:
+        store = next((store for kind, store in self.context.cache.stores.items() if kind.name == key.kind), None)
+        return store.get(key.name, key.namespace) if store is not None else None
 
     async def _pass(self, key: Key) -> Result:
         if key.kind == JOB:
@@ -219,6 +225,12 @@ class Operator:
 
     def _on_child(self, change: Change) -> None:
         self._add_owner(change.latest)
+
+    def _on_node(self, change: Change) -> None:
+        """Queue the jobs that may have pods on a virtual node that became ready, or stopped being that."""
+        before, after = (conditions.is_true(conditions_of(item), conditions.READY) for item in (change.old, change.new))
+        if before != after:
+            self._add_users(labels_of(change.latest).get(labels.BACKEND, ""))
 
     def _on_ingress(self, change: Change) -> None:
         """Queue its own job and all jobs that want a host that the Ingress gained or lost."""

@@ -31,6 +31,7 @@ from nestor.operator.job.hosts import Hosts
 from nestor.operator.job.policy import keep_policy
 from nestor.operator.job.refused import expire, reconcile_refused
 from nestor.operator.job.runner_pod import RESOURCES, ensure_runner
+from nestor.operator.job.server_refusal import find_refusal, is_pod_missing
 from nestor.operator.kueue.keeper import Kueue
 from nestor.operator.lifecycle.data_epoch import drop_data, track_data
 from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
@@ -44,6 +45,7 @@ from nestor.operator.queueing.queues import Queues
 from nestor.operator.result import Result
 from nestor.operator.status.build import build_status, describe
 from nestor.operator.status.conditions import Observed, decide_conditions
+from nestor.operator.status.held import explain_held
 from nestor.operator.status.observe import find_start_deadline, gather_facts
 from nestor.operator.status.report import report
 from nestor.operator.world.context import Context
@@ -187,6 +189,8 @@ class JobReconciler:
         """Bring everything into the state that the job's lifecycle demands, and report it."""
         context = self._context
         children, refused, error = await self._ensure_children(it)
+        if children.addresses is not None:
+            refused = refused or await find_refusal(context, it.shape, children.addresses.api)
         runner = Result(RESYNC_SECONDS)
         if it.life.is_stopped:
             await stop(context, it.shape, it.life.suspend, is_applied=error is None)
@@ -199,6 +203,8 @@ class JobReconciler:
         if is_waiting(children.routes):
             result = result.within(PENDING_SECONDS if is_pending(children.routes) else REFUSAL_SECONDS)
         if children.registered.problem:
+            result = result.within(REFUSAL_SECONDS)
+        if is_pod_missing(context, it.shape):
             result = result.within(REFUSAL_SECONDS)
         if context.applier.is_settling(it.shape.namespace):
             result = result.within(LAG_SECONDS)
@@ -235,6 +241,7 @@ class JobReconciler:
             runner=cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace),
             plan_hash=it.plan.hash,
             problem=refused,
+            held=explain_held(cache.pods_by_namespace.all(home.namespace), cache.virtual_nodes),
             note="; ".join(filter(None, (children.problem, children.note))),
             warnings=resolved.warnings,
             unenforced=explain_open(cache.classes.get(class_name), resolved.policy, class_name),

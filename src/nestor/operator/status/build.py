@@ -9,13 +9,14 @@ from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.exposure.exposed import list_targets
 from nestor.exposure.http_route import name_gateway
-from nestor.objects import Object, status_of
+from nestor.objects import Object, is_terminating, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import digest_snapshot, dump_snapshot
 from nestor.operator.admission.turn import write_assigned
 from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.notices.due import list_lost
 from nestor.operator.status.conditions import WARNING, Observed
+from nestor.operator.status.held import find_next_step
 from nestor.steps import Plan
 
 
@@ -47,6 +48,7 @@ def build_status(job: Object, found: list[Condition], time: str, details: Object
     if timings:
         status["timings"] = timings
     status |= details or {}
+    status["nextStep"] = None if is_terminating(job) else find_next_step(merged)
     return {key: value for key, value in status.items() if value is not None}
 
 
@@ -68,11 +70,17 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
         "kubernetesVersion": cluster_status.get("kubernetesVersion") or resolved.version,
         "kubeconfigSecretName": kubeconfig,
         "steps": list_steps(run, plan),
-        "pods": cluster_status.get("pods"),
+        "pods": _describe_pods(cluster_status.get("pods"), observed.held),
         "queue": None,
         "reserved": resolved.reserved if is_running else None,
         "assigned": write_assigned(resolved.turn) if is_running else None,
     }
+
+
+def _describe_pods(counts: Object | None, held: str | None) -> Object | None:
+    if not counts or not held:
+        return counts
+    return {**counts, "why": held}
 
 
 def list_steps(run: Object | None, plan: Plan) -> list[Object]:

@@ -37,6 +37,8 @@ class Observed:
     """What there is to say about a host that does not enforce network policies."""
     runner_problem: str | None = None
     """Why no new runner is created."""
+    held: str | None = None
+    """Why one of the application's pods does not start."""
     exposure: Exposure = field(default_factory=Exposure)
     is_overdue: bool = False
     """The class's `startTimeoutSeconds` has passed."""

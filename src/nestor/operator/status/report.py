@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+
 from nestor.kube import kinds
 from nestor.objects import Object, status_of
 from nestor.operator.notices.outbox import Outbox
 from nestor.operator.status.build import Event, list_events
 from nestor.operator.world.context import Context
+
+log = logging.getLogger(__name__)
 
 
 async def report(context: Context, outbox: Outbox, job: Object, status: Object) -> None:
@@ -15,8 +19,10 @@ async def report(context: Context, outbox: Outbox, job: Object, status: Object) 
     if status != old:
         await write_status(context, job, status)
         context.meters.note_status(job, old, status)
+    context.traces.note(job, status)
     outbox.take(job, status)
     for event in list_events(old, status):
+        log.info("%s/%s: %s: %s", job["metadata"]["namespace"], job["metadata"]["name"], event.reason, event.message)
         await post(context, job, event)
 
 

@@ -106,6 +106,11 @@ class Cache:
         self.pods_by_namespace = Index(self.informers[kinds.POD], _namespace_of)
         self.slices_by_service = Index(self.informers[kinds.ENDPOINT_SLICE], _service_of)
 
+    @property
+    def virtual_nodes(self) -> dict[str, Object]:
+        """The nodes of backends, by name."""
+        return {name: node for (_, name), node in self.informers[kinds.NODE].store.items()}
+
     def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
         """One watched object, or None."""
         return self.informers[kind].get(name, namespace)

@@ -11,6 +11,7 @@ from nestor.kube.applier import Applier
 from nestor.kube.events import EventRecorder
 from nestor.operator.meters import Meters
 from nestor.operator.settings import Settings
+from nestor.operator.traces import Traces
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
 
@@ -29,6 +30,8 @@ class Context:
     provisioner: Provisioner
     meters: Meters = field(default_factory=Meters)
     """What it counts."""
+    traces: Traces = field(default_factory=Traces)
+    """Where traces of jobs go."""
     made: dict[str, str] = field(default_factory=dict)
     """The UIDs of jobs' namespaces that Nestor is known to have made, by name."""
 

@@ -28,6 +28,8 @@ class Waiting:
     image: str
     reason: str
     message: str
+    last: str = ""
+    """How it ended before, if it did."""
 
     @property
     def is_image(self) -> bool:
@@ -37,7 +39,7 @@ class Waiting:
     def describe(self, pod: Object) -> str:
         """A message with the pod's own reason and message."""
         text = f"pod '{pod['metadata']['name']}', container '{self.container}': {self.reason}"
-        return f"{text}: {self.message}" if self.message else text
+        return text + (f": {self.message}" if self.message else "") + (f"; before, it {self.last}" if self.last else "")
 
 
 def find_waiting(pod: Object) -> Waiting | None:
@@ -46,8 +48,28 @@ def find_waiting(pod: Object) -> Waiting | None:
     for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         waiting = (item.get("state") or {}).get("waiting")
         if waiting and waiting.get("reason") and waiting["reason"] not in ORDINARY_REASONS:
-            return Waiting(item["name"], item.get("image", ""), waiting["reason"], waiting.get("message", ""))
+            return Waiting(item["name"], item.get("image", ""), waiting["reason"], waiting.get("message", ""), _find_last(item))
     return None
+
+
+def _find_last(item: Object) -> str:
+    ended = (item.get("lastState") or {}).get("terminated")
+    if not ended:
+        return ""
+    reason = f" ({ended['reason']})" if ended.get("reason") not in (None, "", "Error") else ""
+    said = str(ended.get("message") or "").strip()
+    return f"ended with exit code {ended.get('exitCode')}{reason}" + (f": {said}" if said else "")
+
+
+def find_held(pod: Object) -> str:
+    """Why a pod that should run does not, in a sentence; empty if it does, or just starts."""
+    if is_finished(pod) or is_terminating(pod):
+        return ""
+    if waiting := find_waiting(pod):
+        said = f": {waiting.message}" if waiting.message else ""
+        before = f"; before, it {waiting.last}" if waiting.last else ""
+        return f"container '{waiting.container}': {waiting.reason}{said}{before}"
+    return find_unschedulable(pod) or ""
 
 
 def find_unschedulable(pod: Object) -> str | None:

@@ -18,6 +18,7 @@ from nestor.exposure.host_claims import CLASS_ANNOTATION, HOSTS
 from nestor.kube import Kind, kinds
 from nestor.kube.pages import Trim
 from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
+from nestor.operator.world import pod_status
 from nestor.operator.world.kept import OVERSIZED, SPEC_LIMIT, UNREADABLE, Path, is_kept, pack, write
 
 OBJECT_LIMIT = 64 * 1024
@@ -38,6 +39,9 @@ _CORE = (*_IDENTITY, "deletionGracePeriodSeconds")
 _OURS = frozenset(value for name, value in vars(labels).items() if name.isupper() and "/" in str(value))
 """The keys of our labels and annotations."""
 _POD_CONDITIONS = ("Ready", "PodScheduled")
+HELD = "held"
+"""The key in the status of an application's pod for what holds it up."""
+HELD_LIMIT = 300
 _PARTS: dict[Kind, tuple[Path, ...]] = {
     kinds.NESTED_APP_JOB: (("app", "appDef"), ("parameters",)),
     kinds.NESTED_APP: (("appDef",),),
@@ -132,7 +136,9 @@ def _build_stub(obj: Object, problem: str) -> Object:
 
 @_never_raising
 def trim_pod(pod: Object) -> Object:
-    """Of the application's pods, only their phase and node matter; of our own, also what they wait for and how they ended."""
+    """Of the application's pods, only their phase and node matter, and what holds up those that do not start; of our own, also
+    what they wait for and how they ended.
+    """
     spec, status, own = spec_of(pod), status_of(pod), labels_of(pod)
     kept: Object = {key: status[key] for key in ("phase", "reason") if key in status}
     if own.get(labels.COMPONENT) != labels.COMPONENT_APP:
@@ -141,6 +147,8 @@ def trim_pod(pod: Object) -> Object:
         for key in ("initContainerStatuses", "containerStatuses"):
             if key in status:
                 kept[key] = [_trim_container(item) for item in status[key] or ()]
+    elif held := pod_status.find_held(pod):
+        kept[HELD] = sys.intern(held[:HELD_LIMIT])  # a scheduler says the same of many pods
     volumes = [item for item in spec.get("volumes") or () if "image" in item]
     if own.get(labels.COMPONENT) == labels.COMPONENT_VNODE and "podIPs" in status:
         kept["podIPs"] = status["podIPs"]
@@ -281,4 +289,6 @@ def _trim_words(item: Object) -> Object:
 
 def _trim_container(item: Object) -> Object:
     state = {key: _trim_words(value or {}) for key, value in (item.get("state") or {}).items()}
-    return {"name": item["name"], "image": item.get("image", ""), "state": state}
+    found = {"name": item["name"], "image": item.get("image", ""), "state": state}
+    last = (item.get("lastState") or {}).get("terminated")
+    return found | ({"lastState": {"terminated": _trim_words(last)}} if last else {})

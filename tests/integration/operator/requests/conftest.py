@@ -38,6 +38,8 @@ RULES = Rules(
         r"^GET host /apis/nestor.dev/v1alpha1/[a-z]+$",
         r"^GET .*/customresourcedefinitions",
         r"^GET host /api/v1/namespaces$",
+        # Tried where there is no such pod for 10 s.
+        r"^POST .*/pods/[^/]+-k3s-0$",
         # Its StatefulSet goes at the same moment, and the garbage collector deletes it too.
         r"^DELETE .*/pods/[^/]+-k3s-0$",
     ),
