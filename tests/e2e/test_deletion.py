@@ -28,8 +28,12 @@ OTHERS = (
     "nestor-default-hello-",
     "keep-",
     "kube-node-lease/",
+    "nestor-uninstall",
+    "nestor-system/nestor-uninstall",
+    "argocd",
 )
-"""Names of what tests beside these have: users' namespaces, their jobs' ones, the demo, a volume, leases of virtual nodes."""
+"""Names of what tests beside these have: users' namespaces, their jobs' ones, the demo, a volume, leases of virtual nodes, the hook of
+the chart, Argo CD."""
 BESIDE_THE_OPERATOR = (
     "Pod nestor-system/nestor-",
     "Secret nestor-system/sh.helm.release.",
