@@ -78,7 +78,7 @@ class TokenController:
         wanted, secret, host = volumes.find_tokens(pod), self._secret(pod), self._context.caches.host_by_uid.get(uid)
         if not wanted or is_terminal(pod):
             return None
-        if secret is None and is_terminating(host):
+        if secret is None and (is_terminating(pod) or is_terminating(host)):
             return None  # collected, perhaps, and the news of the host pod's end are late
         due = _due(secret, pod)
         if host is not None:

@@ -15,6 +15,7 @@ from nestor import names
 from nestor.contracts.cluster import ADMIN_GROUP, COREDNS_USER
 from nestor.kube import Api, Informer, kinds
 from nestor.kube.stream import Stream
+from nestor.syncer import limits
 from nestor.syncer.copies.rows import nodes
 from nestor.syncer.process import health
 from nestor.syncer.process.health import Health
@@ -237,6 +238,8 @@ def states() -> Iterator[list[Health]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(health, "Health", Kept)
+        # The number of pods belongs to the step in which it changes.
+        patch.setattr(limits, "COUNT_WRITES", limits.STATUS_WRITES)
         yield found
 
 

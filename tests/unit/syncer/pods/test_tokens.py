@@ -218,6 +218,14 @@ async def begin(scene: Scene) -> Object:
     return host
 
 
+async def bound(scene: Scene) -> Object:
+    """The same. Returns the nested pod."""
+    await begin(scene)
+    found = scene.nested.look(kinds.POD, "web", "shop")
+    assert found is not None
+    return found
+
+
 def end(scene: Scene) -> None:
     """Both pods are gone."""
     scene.nested.drop(kinds.POD, "web", "shop")
@@ -248,11 +256,12 @@ async def test_a_secret_that_the_host_does_not_collect_is_removed(monkeypatch: p
     assert [item.split()[0] for item in scene.host.asked] == ["POST", "PATCH", "DELETE"]
 
 
-async def test_a_secret_that_is_collected_before_the_end_of_its_pod_is_known_is_not_made_again() -> None:
+@pytest.mark.parametrize("who", ["host", "nested"])
+async def test_a_secret_that_is_collected_before_the_end_of_its_pod_is_known_is_not_made_again(who: str) -> None:
     scene = Scene()
     async with scene.running():
-        host = await begin(scene)
-        scene.host.put(kinds.POD, host | {"metadata": host["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
+        api, pod = (scene.host, await begin(scene)) if who == "host" else (scene.nested, await bound(scene))
+        api.put(kinds.POD, pod | {"metadata": pod["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
         await scene.settle()
         scene.host.drop(kinds.SECRET, scene.name, TARGET.namespace)
         await scene.settle()
