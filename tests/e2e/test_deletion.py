@@ -32,8 +32,8 @@ OTHERS = (
     "nestor-system/nestor-uninstall",
     "argocd",
 )
-"""Names of what tests beside these have: users' namespaces, their jobs' ones, the demo, a volume, leases of virtual nodes, the hook of
-the chart, Argo CD."""
+"""Names of what tests beside these have: users' namespaces, their jobs' ones, the demo, a volume, leases of virtual nodes, the
+chart's hook, Argo CD."""
 BESIDE_THE_OPERATOR = (
     "Pod nestor-system/nestor-",
     "Secret nestor-system/sh.helm.release.",

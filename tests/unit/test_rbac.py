@@ -156,7 +156,7 @@ SELDOM: dict[tuple[str, str], tuple[str, str]] = {
     # The opening of a target that is exposed no more.
     ("networkpolicies.networking.k8s.io", "delete"): ("operator/job/openings.py", "ensure_deleted(kinds.NETWORK_POLICY"),
     # Where a class names a Gateway.
-    ("httproutes.gateway.networking.k8s.io", "list"): ("operator/job/http_routes.py", "api.list(kinds.HTTP_ROUTE"),
+    ("httproutes.gateway.networking.k8s.io", "list"): ("operator/world/http_routes.py", "api.list(kinds.HTTP_ROUTE"),
     ("httproutes.gateway.networking.k8s.io", "create"): ("operator/job/http_routes.py", "api.apply(kinds.HTTP_ROUTE"),
     ("httproutes.gateway.networking.k8s.io", "patch"): ("operator/job/http_routes.py", "api.apply(kinds.HTTP_ROUTE"),
     ("httproutes.gateway.networking.k8s.io", "delete"): ("operator/job/http_routes.py", "api.delete(kinds.HTTP_ROUTE"),
@@ -194,7 +194,7 @@ def test_what_is_seldom_asked_for_is_asked_for(right: tuple[str, str], place: tu
 KUEUE: dict[tuple[str, str], str] = {
     ("workloads", "list"): "Informer(",
     ("workloads", "watch"): "Informer(",
-    ("workloads", "create"): "api.apply(informer.kind, wanted)",
+    ("workloads", "create"): "api.apply(informer.kind, body)",
     ("workloads", "patch"): 'api.patch(kind, name, meta["namespace"], patch)',
     ("workloads", "delete"): "await self._context.api.delete(kind,",
     ("workloads/status", "patch"): 'api.patch(kind, meta["name"], meta["namespace"], patch, subresource="status")',

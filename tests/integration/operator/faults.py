@@ -8,7 +8,7 @@ from typing import Any
 
 from nestor import times
 from nestor.api import conditions, labels
-from nestor.kube import Api, Kind, kinds
+from nestor.kube import Api, Forbidden, Kind, kinds
 from tests.integration.operator.world import (
     Object,
     be_ready_server,
@@ -21,7 +21,7 @@ from tests.integration.operator.world import (
     set_pod_status,
     waiting,
 )
-from tests.waiting import has, job_with, wait_for
+from tests.waiting import eventually, has, job_with, wait_for
 
 WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False)
 WEBHOOK_BINDING = Kind(
@@ -213,6 +213,18 @@ async def refuse_on_host(site: Site) -> None:
     await site.api.apply(WEBHOOK, {"metadata": {"name": site.name}, "spec": spec})
     binding = {"policyName": site.name, "validationActions": ["Deny"]}
     await site.api.apply(WEBHOOK_BINDING, {"metadata": {"name": site.name}, "spec": binding})
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    body = {"metadata": {"name": f"{site.name}-k3s-0", "namespace": site.namespace}, "spec": spec}
+
+    async def is_refused() -> bool:
+        """Admission policies are in force a moment after they are there."""
+        try:
+            await site.api.try_create(kinds.POD, body)
+        except Forbidden as error:
+            return "images must be signed" in error.message
+        return False
+
+    await eventually(is_refused, limit=30)
     await site.run()
 
 

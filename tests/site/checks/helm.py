@@ -21,7 +21,7 @@ VERBS = {
     "show": Options(),
     "status": Options(),
     "template": Options(_VALUES, ("--include-crds",)),
-    "uninstall": Options(("--timeout",), ("--wait", "--keep-history")),
+    "uninstall": Options(("--timeout",), ("--wait", "--keep-history", "--no-hooks")),
     "upgrade": Options(
         _VALUES,
         (

@@ -61,6 +61,7 @@ BUILT_IN = frozenset(
             "events",
             "ingress",
             "ingresses",
+            "httproutes",
             "job",
             "jobs",
             "lease",
