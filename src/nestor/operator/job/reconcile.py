@@ -33,7 +33,7 @@ from nestor.operator.job.http_routes import find_poll
 from nestor.operator.job.policy import keep_policy
 from nestor.operator.job.refused import expire, reconcile_refused
 from nestor.operator.job.runner_pod import RESOURCES, ensure_runner
-from nestor.operator.job.server_refusal import find_refusal, is_pod_missing
+from nestor.operator.job.server_refusal import find_delay, find_refusal
 from nestor.operator.kueue.keeper import Kueue
 from nestor.operator.lifecycle.data_epoch import drop_data, track_data
 from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
@@ -214,8 +214,8 @@ class JobReconciler:
             result = result.within(poll or REFUSAL_SECONDS)
         if children.registered.problem:
             result = result.within(REFUSAL_SECONDS)
-        if is_pod_missing(context, it.shape):
-            result = result.within(REFUSAL_SECONDS)
+        if (delay := find_delay(context, it.shape)) is not None:
+            result = result.within(delay or REFUSAL_SECONDS)
         if context.applier.is_settling(it.shape.namespace):
             result = result.within(LAG_SECONDS)
         deadline = find_start_deadline(it.job, it.resolved, it.life.record.start_time)

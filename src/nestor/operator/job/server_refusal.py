@@ -15,18 +15,19 @@ PATIENCE_SECONDS = 10
 """After so long without its pod, a StatefulSet is asked about."""
 
 
-def is_pod_missing(context: Context, shape: Shape) -> bool:
-    """Whether the server should have had a pod for a while."""
+def find_delay(context: Context, shape: Shape) -> float | None:
+    """In how many seconds to ask, at the latest, if the server still has no pod then; None if it has one, or should have none."""
     cache, made = context.cache, context.cache.find(kinds.STATEFUL_SET, shape.child(Part.SERVER), shape.namespace)
     if not shape.replicas or made is None or is_terminating(made):
-        return False
-    is_there = cache.find(kinds.POD, names.server_pod(shape.name), shape.namespace) is not None
-    return not is_there and seconds_since(made["metadata"]["creationTimestamp"]) >= PATIENCE_SECONDS
+        return None
+    if cache.find(kinds.POD, names.server_pod(shape.name), shape.namespace) is not None:
+        return None
+    return max(0.0, PATIENCE_SECONDS - seconds_since(made["metadata"]["creationTimestamp"]))
 
 
 async def find_refusal(context: Context, shape: Shape, api_address: str) -> str | None:
     """What the API server says about such a pod, by a dry run; None if it would take it."""
-    if not is_pod_missing(context, shape):
+    if find_delay(context, shape) != 0:
         return None
     body = build_pod(shape, api_address)
     try:

@@ -63,6 +63,18 @@ async def test_one_that_has_a_pod_or_just_came_or_is_stopped_is_not() -> None:
     assert scene.api.asked == []
 
 
+@pytest.mark.parametrize(("age", "least", "most"), [(1, 5, 9), (60, 0, 0)])
+def test_one_without_a_pod_is_looked_at_again_when_it_may_be_asked_about(age: float, least: float, most: float) -> None:
+    scene, shape = Scene(), build_shape()
+    assert server_refusal.find_delay(scene.context, shape) is None
+    show_server(scene, shape, age)
+    delay = server_refusal.find_delay(scene.context, shape)
+    assert delay is not None
+    assert least <= delay <= most
+    show_pod(scene, shape)
+    assert server_refusal.find_delay(scene.context, shape) is None
+
+
 def test_the_pod_is_that_of_the_stateful_set_without_its_account() -> None:
     shape = build_shape()
     body = server_refusal.build_pod(shape, "10.43.0.9")
