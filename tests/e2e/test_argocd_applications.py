@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.objects import Object, annotations_of, status_of
 from tests.e2e.argocd import APPLICATION, NAMESPACE, ArgoCD, build_application, dump
+from tests.e2e.argocd_picture import take_tree
 from tests.e2e.conftest import fresh_namespace
 from tests.e2e.gitserver import Repository
 from tests.waiting import job_with, wait_for, wait_for_none
@@ -95,7 +97,7 @@ async def shop(argocd: ArgoCD, repository: Repository, api: Api, used_namespaces
         await wait_for(api, APPLICATION, made.name, NAMESPACE, lambda found: found is None, limit=120)
 
 
-async def test_it_is_progressing_until_the_job_is_ready_and_then_without_a_difference(shop: Shop) -> None:
+async def test_it_is_progressing_until_the_job_is_ready_and_then_without_a_difference(shop: Shop, kubeconfig: Path) -> None:
     await shop.until("Progressing")
     assert not conditions.is_true(status_of(await shop.job()).get("conditions"), conditions.READY)
     await shop.until("Healthy")
@@ -115,6 +117,7 @@ async def test_it_is_progressing_until_the_job_is_ready_and_then_without_a_diffe
     assert found == {"NestedAppJob": ("Synced", "Healthy"), "NestedApp": ("Synced", "Healthy")}
     assert {item["status"] for item in application["status"]["resources"]} == {"Synced"}
     assert {item["kind"] for item in application["status"]["resources"]} == {"NestedAppJob", "NestedApp", "NestedClass"}
+    await take_tree(kubeconfig, NAMESPACE, shop.name)
 
 
 async def test_a_failed_step_is_degraded_until_git_has_another_one(shop: Shop) -> None:
