@@ -54,11 +54,19 @@ async def job(host: Api, namespace: str) -> Object:
     return await report(host, found, ADMITTED, CLUSTER, waits, RUNNING, namespace=home, steps=[step("web", "Running")])
 
 
+@pytest.fixture
+async def default_class(host: Api) -> AsyncIterator[None]:
+    """A class for as long as a test lasts: other files want a cluster without any."""
+    await host.apply(kinds.NESTED_CLASS, {"metadata": {"name": "default"}, "spec": CLASS})
+    yield
+    await host.delete(kinds.NESTED_CLASS, "default")
+
+
+@pytest.mark.usefixtures("default_class")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_nothing_keeps_anybody_from_using_a_page(
     cli: CommandLine, host: Api, app: str, namespace: str, scheme: Literal["light", "dark"]
 ) -> None:
-    await host.apply(kinds.NESTED_CLASS, {"metadata": {"name": "default"}, "spec": CLASS})
     # In the dark, a page of each kind: only the colours differ.
     shown = builders.STATES if scheme == "light" else {name: builders.STATES[name] for name in ("ready", "retrying", "completed")}
     for name, build in shown.items():
@@ -83,7 +91,6 @@ async def test_nothing_keeps_anybody_from_using_a_page(
         await page.get_by_role("button", name="Run").click()
         await expect(page.get_by_role("alert")).to_contain_text("Please correct")
         assert await find_barriers(page) == []
-    await host.delete(kinds.NESTED_CLASS, "default")
 
 
 async def test_a_job_is_made_with_the_keyboard_alone(cli: CommandLine, host: Api, app: str, namespace: str) -> None:
@@ -158,10 +165,10 @@ async def put_pods(host: Api, kubelet: Kubelet, home: str) -> None:
     await host.patch(kinds.POD, "train-1-x-default", home, patch, subresource="status")
 
 
+@pytest.mark.usefixtures("default_class")
 async def test_all_that_a_user_does_with_a_job(
     cli: CommandLine, host: Api, catalogue: str, kubelet: Kubelet, namespace: str
 ) -> None:
-    await host.apply(kinds.NESTED_CLASS, {"metadata": {"name": "default"}, "spec": CLASS})
     async with looking(cli) as page:
         card = page.locator(f'a[href="/apps/{catalogue}"]')
         await expect(card).to_be_visible()
