@@ -6,22 +6,19 @@ git and gpg; that of Redis has Debian's, and that of Dex, which runs only where 
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
-from devcluster.build import assembled, base, debian, gobuild, keys, machine, oci
+from devcluster.build import assembled, debian, fixtures, gobuild
 from devcluster.build.cache import Cache
 from devcluster.build.components import ARGO_CD, ARGOCD, required_version
+from devcluster.build.fixtures import System
 from devcluster.build.oci import Entry, Image, Layer
 from devcluster.progress import Progress
 
 DEX = "ghcr.io/dexidp/dex:v2.43.0"
 REDIS = "public.ecr.aws/docker/library/redis:8.2.2-alpine"
 PACKAGES = ("ca-certificates", "git", "gpg", "gpg-agent", "tini")
-DISK_GIGABYTES = 1.0
-"""A Debian with these, and the images."""
-KEEP_SECONDS = 3600
-"""Older archives are kept so long: another checkout may be about to push them."""
+SYSTEM = System(PACKAGES, gigabytes=1.0, of="Argo CD", log="mmdebstrap-argocd.log")
 USER = 999
 COMMANDS = (
     "application-controller", "applicationset-controller", "cmp-server", "commit-server", "dex", "k8s-auth", "notifications",
@@ -48,11 +45,11 @@ def ensure_images(cache: Cache, progress: Progress) -> list[tuple[str, Path]]:
     with cache.lock("images"):
         redis = assembled.redis(cache)
         images = [
-            _build_image(cache, _ensure_system(cache, progress)),
+            _build_image(cache, fixtures.ensure_system(cache, cache.argocd, SYSTEM, progress)),
             Image(REDIS, redis.layers, redis.entrypoint, redis.command, working_directory=redis.working_directory),
             Image(DEX, assembled.busybox(cache).layers, command=["sh"]),
         ]
-        return [(image.reference, _ensure_archive(cache, image, progress)) for image in images]
+        return [(image.reference, fixtures.ensure_archive(cache.argocd, _name(image), image, progress)) for image in images]
 
 
 def _build_image(cache: Cache, system: Path) -> Image:
@@ -85,26 +82,5 @@ def _build_image(cache: Cache, system: Path) -> Image:
     )
 
 
-def _ensure_system(cache: Cache, progress: Progress) -> Path:
-    tar = cache.argocd / f"system-{keys.key(base.SUITE, *PACKAGES, *base.LEFT_OUT)}.tar"
-    if not tar.exists():
-        machine.check_disk(DISK_GIGABYTES, "to make the images of Argo CD", cache.root)
-        with progress.stage("Make a Debian for the image of Argo CD"):
-            cache.argocd.mkdir(parents=True, exist_ok=True)
-            fresh = tar.with_name(f".new-{tar.name}")
-            base.make_system(fresh, "essential", PACKAGES, cache.log / "mmdebstrap-argocd.log")
-            fresh.replace(tar)
-    return tar
-
-
-def _ensure_archive(cache: Cache, image: Image, progress: Progress) -> Path:
-    tars = [str(layer.tar) for layer in image.layers if layer.tar]
-    name = image.reference.rpartition("/")[2].partition(":")[0]
-    archive = cache.argocd / f"{name}-{keys.key(oci.fingerprint(image), *tars)}.tar"
-    if not archive.exists():
-        with progress.stage(f"Assemble {image.reference}"):
-            oci.write(image, archive)
-        for other in cache.argocd.glob(f"{name}-{'[0-9a-f]' * keys.LENGTH}.tar"):
-            if other != archive and other.stat().st_mtime < time.time() - KEEP_SECONDS:
-                other.unlink()
-    return archive
+def _name(image: Image) -> str:
+    return image.reference.rpartition("/")[2].partition(":")[0]

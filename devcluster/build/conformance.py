@@ -6,15 +6,15 @@ Built only when asked for. The images hold the suite's own programs, and Debian'
 from __future__ import annotations
 
 import tarfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from devcluster.build import assembled, base, debian, gobuild, keys, machine, oci
+from devcluster.build import assembled, debian, fixtures, gobuild
 from devcluster.build.cache import REPOSITORY, Cache
 from devcluster.build.components import CONFORMANCE, KUBERNETES
+from devcluster.build.fixtures import System
 from devcluster.build.oci import Entry, Image, Layer
 from devcluster.progress import Progress
 
@@ -22,9 +22,7 @@ E2E = "registry.k8s.io/e2e-test-images"
 PACKAGES = ("bash", "bind9-dnsutils", "curl", "iperf", "iproute2", "netcat-openbsd", "nginx", "procps", "socat", "wget")
 """Debian's, for the shell commands of the tests, and for the image of nginx."""
 SHELL = "bash-static"
-DISK_GIGABYTES = 1.5
-KEEP_SECONDS = 3600
-"""Older archives are kept so long: another checkout may be about to push them."""
+SYSTEM = System(PACKAGES, gigabytes=1.5, of="the conformance tests", log="mmdebstrap-conformance.log")
 NGINX = REPOSITORY / "devcluster" / "images" / "nginx" / "nginx.conf"
 IMAGE_USER = "user-defined-in-image:x:1000:1000::/home/user-defined-in-image:/bin/sh\n"
 IMAGE_GROUPS = "user-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n"
@@ -145,34 +143,12 @@ def ensure_images(cache: Cache, progress: Progress) -> list[tuple[str, Path]]:
     with cache.lock("images"):
         sources = gobuild.module_folder(CONFORMANCE[0], KUBERNETES) / "test" / "images"
         debian.ensure_packages(cache, [SHELL], progress)
-        parts = Parts(cache, _ensure_system(cache, progress), sources)
+        parts = Parts(cache, fixtures.ensure_system(cache, cache.conformance, SYSTEM, progress), sources)
         return [(name, _ensure_archive(parts, describe, progress)) for describe, names in IMAGES for name in names]
 
 
 def _ensure_archive(parts: Parts, describe: Callable[[Parts], Image], progress: Progress) -> Path:
-    image = describe(parts)
-    tars = [str(layer.tar) for layer in image.layers if layer.tar]
-    folder = parts.cache.conformance / "images"
-    archive = folder / f"{describe.__name__}-{keys.key(oci.fingerprint(image), *tars)}.tar"
-    if not archive.exists():
-        with progress.stage(f"Assemble {image.reference}"):
-            oci.write(image, archive)
-        for other in folder.glob(f"{describe.__name__}-{'[0-9a-f]' * keys.LENGTH}.tar"):
-            if other != archive and other.stat().st_mtime < time.time() - KEEP_SECONDS:
-                other.unlink()
-    return archive
-
-
-def _ensure_system(cache: Cache, progress: Progress) -> Path:
-    tar = cache.conformance / f"system-{keys.key(base.SUITE, *PACKAGES, *base.LEFT_OUT)}.tar"
-    if not tar.exists():
-        machine.check_disk(DISK_GIGABYTES, "to make the images of the conformance tests", cache.root)
-        with progress.stage("Make a Debian for the images of the conformance tests"):
-            cache.conformance.mkdir(parents=True, exist_ok=True)
-            fresh = tar.with_name(f".new-{tar.name}")
-            base.make_system(fresh, "essential", PACKAGES, cache.log / "mmdebstrap-conformance.log")
-            fresh.replace(tar)
-    return tar
+    return fixtures.ensure_archive(parts.cache.conformance / "images", describe.__name__, describe(parts), progress)
 
 
 def _pet(parts: Parts, name: str) -> Image:

@@ -14,7 +14,7 @@ async def list_http_routes(api: Api, home: str, uid: str) -> list[Object]:
 
 
 async def find_http_routes(api: Api, home: str, uid: str) -> list[Object]:
-    """Those of a job, in its namespace. None if the host has no such kind."""
+    """Those of a job, in its namespace; an empty list if the host has no such kind."""
     try:
         return await list_http_routes(api, home, uid)
     except NotFound:
