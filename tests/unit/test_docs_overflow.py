@@ -13,7 +13,7 @@ import yaml
 from benchmarks.overflow.__main__ import CONTAINERS
 from benchmarks.overflow.measures import MEASURES
 from nestor.api import conditions
-from nestor.api.nestedclass import NamespacePolicy
+from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policy import Policy
 from nestor.api.storage import Storage

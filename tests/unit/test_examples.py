@@ -14,9 +14,9 @@ import yaml
 from nestor import steps
 from nestor.api.appdef import choose_command, read_appdef
 from nestor.api.base import Model
+from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.nestedapp import NestedAppSpec
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.api.nestedclass import NamespacePolicy
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.storage import ClassStorage

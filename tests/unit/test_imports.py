@@ -18,7 +18,11 @@ ROOT = Path(__file__).parents[2]
 HEAVY = {"kubernetes", "requests", "urllib3", "jinja2", "cel", "numpy", "schemathesis", "pytest", "asyncio.windows_events"}
 """What no process imports when it starts."""
 COMMANDS = {"typer", "rich", "click", "nestor.cli"}
-MODELS = {"nestor.api.nestedclass", "nestor.api.nestedappjob", "nestor.api.crd"}
+MODELS = {
+    f"nestor.api.{name}"
+    for name in ["nestedclass", "nestedappjob", "crd", "app", "expose", "job_status"]
+    + [f"class_{part}" for part in ("cluster", "images", "namespace", "network", "templates")]
+}
 """Models of what users write, and all that they import."""
 NOT_FOR = {
     "operator": HEAVY

@@ -12,8 +12,9 @@ from pydantic import BaseModel
 
 from nestor.api import labels
 from nestor.api.base import rule
+from nestor.api.job_status import NestedAppJobStatus
 from nestor.api.nestedapp import NestedAppSpec, NestedAppStatus
-from nestor.api.nestedappjob import NestedAppJobSpec, NestedAppJobStatus
+from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec, NestedClassStatus
 from nestor.api.nestedcluster import NestedClusterSpec, NestedClusterStatus
 from nestor.api.overflowbackend import NAME_LIMIT as BACKEND_NAME_LIMIT

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from nestor.api.base import Cidr, Model, ObjectName, Quantity, immutable, rule, rules
+from nestor.api.base import Cidr, Model, ObjectName, Quantity, rule, rules
 
 Labels = Annotated[dict[str, Annotated[str, StringConstraints(max_length=63)]], Field(min_length=1, max_length=16)]
 Word = Annotated[str, StringConstraints(min_length=1, max_length=316, pattern=r"^[A-Za-z0-9][-A-Za-z0-9_./]*$")]
@@ -81,12 +81,6 @@ class Persistence(Model):
     storage_class_name: ObjectName | None = Field(
         None, description="StorageClass of the volume. Defaults to the host cluster's default StorageClass."
     )
-
-
-class AppRef(Model):
-    """An application in the catalogue."""
-
-    name: ObjectName = Field(description="Name of the NestedApp. Immutable.", json_schema_extra=immutable("appRef.name"))
 
 
 class IpBlock(Model):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nestor.api import labels as marks
-from nestor.api.nestedclass import (
+from nestor.api.class_namespace import (
     DEFAULT_EPHEMERAL_STORAGE,
     DEFAULT_QUOTA,
     DEVICES_QUOTA,
     ENDED_PODS,
     SNAPSHOTS_QUOTA,
     NamespacePolicy,
-    NestedClassSpec,
 )
+from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.services import LOAD_BALANCERS, NODE_PORTS, ServicesPolicy
 from nestor.cluster.shape import Shape
 from nestor.names import QUOTA_NAME

@@ -13,7 +13,7 @@ import ipaddress
 from collections.abc import Sequence
 
 from nestor.api import labels
-from nestor.api.nestedclass import NetworkPolicyModel, Peer
+from nestor.api.class_network import NetworkPolicyModel, Peer
 from nestor.cluster.home import Home
 from nestor.cluster.shape import API_PORT, DNS_PORT, Host, Shape, collapse, list_closed_ranges
 from nestor.contracts import addresses

@@ -9,7 +9,7 @@ from typing import Any
 
 from nestor.api.assigned import AssignedNodes
 from nestor.api.base import Resources
-from nestor.api.nestedclass import NetworkPolicyModel, Peer
+from nestor.api.class_network import NetworkPolicyModel, Peer
 from nestor.api.policies import Persistence
 from nestor.api.services import ServicesPolicy
 from nestor.cluster.home import Home

@@ -6,7 +6,8 @@ A mode decides here which objects a `Shape` becomes; `provision` applies them, i
 from __future__ import annotations
 
 from nestor import names
-from nestor.api.nestedclass import NestedClassSpec, NetworkPolicyModel, Peer
+from nestor.api.class_network import NetworkPolicyModel, Peer
+from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.selectors import LabelSelector
 from nestor.cluster import access, coredns, policies, server

@@ -7,7 +7,7 @@ from collections.abc import Callable, Container
 
 from nestor import names
 from nestor.api.appdef import Target
-from nestor.api.nestedclass import ExposePolicy
+from nestor.api.expose import ExposePolicy
 
 
 def choose_host(name: str, namespace: str, wanted: str | None, policy: ExposePolicy, *, is_shared: bool = False) -> str | None:

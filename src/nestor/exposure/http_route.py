@@ -5,7 +5,7 @@ from __future__ import annotations
 from nestor import names
 from nestor.api import conditions
 from nestor.api.appdef import Target
-from nestor.api.nestedclass import ExposePolicy, GatewayRef
+from nestor.api.expose import ExposePolicy, GatewayRef
 from nestor.objects import Object, spec_of, status_of
 from nestor.times import seconds_since
 

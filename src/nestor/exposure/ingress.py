@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nestor import names
 from nestor.api.appdef import Target
-from nestor.api.nestedclass import ExposePolicy
+from nestor.api.expose import ExposePolicy
 from nestor.names import Part
 from nestor.objects import Object
 

@@ -10,8 +10,7 @@ from functools import partial
 from nestor import names
 from nestor.api import conditions
 from nestor.api.appdef import Target
-from nestor.api.nestedappjob import JobExpose
-from nestor.api.nestedclass import ExposePolicy
+from nestor.api.expose import ExposePolicy, JobExpose
 from nestor.exposure import hosts, ingress
 from nestor.exposure.annotations import find_fault
 

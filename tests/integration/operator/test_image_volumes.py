@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from nestor.api.nestedclass import ImagesPolicy
+from nestor.api.class_images import ImagesPolicy
 from nestor.kube import Api, kinds
 from nestor.operator.admission import reader_pod as appreader
 from nestor.operator.admission.app_source import AppSource

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api.nestedclass import NetworkPolicyModel
+from nestor.api.class_network import NetworkPolicyModel
 from nestor.api.policies import IpBlock
 from nestor.api.services import ServicesPolicy
 from nestor.cluster.access import SYNCER_ROLE

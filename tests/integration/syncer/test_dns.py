@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.api.nestedclass import NetworkPolicyModel
+from nestor.api.class_network import NetworkPolicyModel
 from nestor.cluster import coredns
 from nestor.cluster.coredns import build_corefile
 from nestor.cluster.shape import DNS_PORT, Host, Shape

@@ -11,8 +11,8 @@ import yaml
 from pydantic import ValidationError
 
 from nestor.api import crd, labels
+from nestor.api.class_network import NetworkPolicyModel
 from nestor.api.crd import RESOURCES, Resource
-from nestor.api.nestedclass import NetworkPolicyModel
 
 ROOT = Path(__file__).parents[3]
 FREE_FORM = {"appDef", "parameters"}

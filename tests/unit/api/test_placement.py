@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api.nestedclass import NamespacePolicy
+from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.placement import NodeRequirement, Toleration
 from nestor.api.placement_rules import ClassPlacement, Machine
 from nestor.api.schema import build_schema

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nestor.api.nestedclass import NamespacePolicy
+from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.policies import Persistence
 from nestor.cluster import access, coredns, namespace, policies, server
 from nestor.exposure.ingress import build_ingress

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from nestor.api.base import Resources
-from nestor.api.nestedclass import NamespacePolicy, NetworkPolicyModel, Peer, RemotePolicy
+from nestor.api.class_namespace import NamespacePolicy
+from nestor.api.class_network import NetworkPolicyModel, Peer
+from nestor.api.class_templates import RemotePolicy
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
 from nestor.api.services import ServicesPolicy

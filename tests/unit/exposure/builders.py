@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nestor.api.appdef import Target
-from nestor.api.nestedappjob import JobExpose
-from nestor.api.nestedclass import ExposePolicy
+from nestor.api.expose import ExposePolicy, JobExpose
 from nestor.exposure.exposed import TargetView
 from nestor.exposure.routes import ExposedJob, Route, plan_routes
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
-from nestor.api.nestedclass import ExposePolicy
+from nestor.api.expose import ExposePolicy
 from nestor.exposure.annotations import build_annotations, speaks_https
 from tests.unit.exposure.builders import plan, service, target
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api.nestedclass import ExposePolicy
+from nestor.api.expose import ExposePolicy
 from nestor.exposure.hosts import choose_host, explain_not_allowed, is_default
 from nestor.exposure.ingress import build_url
 

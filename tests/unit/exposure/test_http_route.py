@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from nestor.api import conditions
-from nestor.api.nestedclass import ExposePolicy, GatewayRef
+from nestor.api.expose import ExposePolicy, GatewayRef
 from nestor.exposure.http_route import build_http_route, judge_http_route
 from nestor.exposure.ingress import build_url
 from tests.unit.exposure.builders import target

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nestor.api.nestedclass import ExposePolicy
+from nestor.api.expose import ExposePolicy
 from nestor.exposure.ingress import build_ingress, build_url
 from tests.unit.exposure.builders import plan, target
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from nestor import names
 from nestor.api import conditions
 from nestor.api.appdef import Target
-from nestor.api.nestedappjob import JobExpose
-from nestor.api.nestedclass import ExposePolicy
+from nestor.api.expose import ExposePolicy, JobExpose
 from nestor.exposure.routes import ExposedJob, Route, plan_routes
 from tests.unit.exposure.builders import plan, target
 

@@ -9,7 +9,7 @@ from nestor import names
 from nestor.api import conditions, faults
 from nestor.api.appdef import AppDefError, Chosen, CommandNotFound, NestedKubernetes, choose_command, read_appdef
 from nestor.api.appdef_versions import Offer, find_offer
-from nestor.api.nestedappjob import JobExpose
+from nestor.api.expose import JobExpose
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.cluster.shape import Host
 from nestor.exposure.routes import ExposedJob, Route, plan_routes

@@ -10,10 +10,11 @@ from pydantic import ValidationError
 
 from nestor import names
 from nestor.api import conditions
+from nestor.api.app import App
 from nestor.api.appdef import explain
+from nestor.api.class_images import ImagesPolicy
 from nestor.api.nestedapp import NamespacedConfigMapRef, NestedAppSpec
-from nestor.api.nestedappjob import App, NestedAppJobSpec
-from nestor.api.nestedclass import ImagesPolicy
+from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.cluster.home import Home
 from nestor.names import Part
 from nestor.objects import Object

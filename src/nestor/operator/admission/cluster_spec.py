@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nestor.api import conditions, labels
-from nestor.api.nestedclass import ClusterPolicy
+from nestor.api.class_cluster import ClusterPolicy
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
 from nestor.names import SERVER_CONTAINER

@@ -7,7 +7,7 @@ import json
 
 from nestor import times
 from nestor.api import conditions, faults, labels
-from nestor.api.nestedclass import ImagesPolicy
+from nestor.api.class_images import ImagesPolicy
 from nestor.cluster.home import Home
 from nestor.contracts.reader import FAULTS, IMAGE_FOLDER, OUTPUT_LIMIT, Exit
 from nestor.names import Part

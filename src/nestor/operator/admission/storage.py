@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pydantic import ValidationError
 
 from nestor.api import conditions
+from nestor.api.class_namespace import DEFAULT_QUOTA
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.api.nestedclass import DEFAULT_QUOTA, NestedClassSpec
+from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.storage import JobStorage, Storage
 from nestor.objects import Object, spec_of
 from nestor.operator.admission.identity import Refused

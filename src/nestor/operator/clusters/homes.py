@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from nestor.api import labels
-from nestor.api.nestedclass import NamespacePolicy, NestedClassSpec
+from nestor.api.class_namespace import NamespacePolicy
+from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster import namespace, shared
 from nestor.cluster.access import SYNCER_ROLE
 from nestor.cluster.home import Home

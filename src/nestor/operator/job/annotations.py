@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nestor import names
-from nestor.api.nestedclass import ExposePolicy
+from nestor.api.expose import ExposePolicy
 from nestor.exposure.annotations import build_annotations, speaks_https
 from nestor.exposure.routes import Route
 from nestor.kube import kinds

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from nestor import names
 from nestor.api import conditions
-from nestor.api.nestedclass import ExposePolicy
+from nestor.api.expose import ExposePolicy
 from nestor.exposure.host_claims import HostClaim, find_exposed_job, hosts_of
 from nestor.exposure.hosts import choose_host, is_default, may_be_further
 from nestor.exposure.routes import Route

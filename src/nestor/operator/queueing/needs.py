@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from nestor.api import conditions
-from nestor.api.nestedclass import DEFAULT_QUOTA, NestedClassSpec
+from nestor.api.class_namespace import DEFAULT_QUOTA
+from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object, status_of
 from nestor.operator.admission.placement import apply_machine
 from nestor.operator.queueing.order import JOBS, Amounts

@@ -7,7 +7,7 @@ import ipaddress
 import os
 from pathlib import Path
 
-from nestor.api.nestedclass import RemotePolicy
+from nestor.api.class_templates import RemotePolicy
 from nestor.cluster.policies import METADATA
 from nestor.cluster.shape import Host, HostDns
 from nestor.contracts.cluster import DOMAIN

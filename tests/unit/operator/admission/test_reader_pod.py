@@ -9,8 +9,8 @@ import pytest
 
 from nestor import names
 from nestor.api import conditions
+from nestor.api.class_images import ImagesPolicy
 from nestor.api.labels import APP_IMAGE, COMPONENT, RUNNER_ATTEMPT
-from nestor.api.nestedclass import ImagesPolicy
 from nestor.operator.admission import reader_pod as appreader
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.reader_pod import Unreadable, build_pod, decide_reader, parse_output

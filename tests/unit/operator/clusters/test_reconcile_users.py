@@ -11,7 +11,7 @@ import pytest
 
 from nestor import names
 from nestor.api import labels
-from nestor.api.nestedclass import NetworkPolicyModel
+from nestor.api.class_network import NetworkPolicyModel
 from nestor.cluster.policies import build_internet
 from nestor.cluster.provision import ForeignObject
 from nestor.kube import ApiError, Forbidden, Invalid, Kind, RetryLater, kinds

@@ -1,0 +1,48 @@
+"""What a class says about images: which ones jobs may use, and how they are pulled."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from nestor.api.base import ImagePrefix, Model, ObjectName
+
+
+class ImagesPolicy(Model):
+    """Which images jobs may use, and how they are pulled."""
+
+    allowed: Annotated[list[ImagePrefix], Field(max_length=64)] | None = Field(
+        None,
+        description="Registries, or registries with a path, of the images that jobs may use, such as "
+        "`registry.example.com/team-a`: that image, and all whose path continues after it. Images without a registry are those "
+        "of `docker.io`, and those without an owner of `docker.io/library`. It holds for app images, those of NestedApps "
+        "included, and for all images that pods name, volumes and debug containers included; in NestedClusters that users "
+        "create, too. Not for images that this class or Nestor names. A job whose app image is not allowed is refused before it "
+        "starts; a pod waits, with an event. A change reaches new pods and images; what runs goes on. An empty list allows none. "
+        "If not set, all are allowed.",
+    )
+
+    always_pull: bool = Field(
+        False,
+        description="Whether every image that a job or a user's NestedCluster names, app images included, is pulled with "
+        "`imagePullPolicy: Always`, whatever its pods say. Otherwise a pod may start from a copy on its node that somebody else "
+        "pulled with credentials of their own. Set it where tenants have private images and nodes run a kubelet older than 1.35, "
+        "or one without `KubeletEnsureSecretPulledImages`: since 1.35, kubelets make sure of it by themselves. Images that are "
+        "only on the nodes and in no registry then cannot be used. A change applies to new pods. Defaults to false.",
+    )
+
+    pull_secret_names: Annotated[list[ObjectName], Field(max_length=8)] = Field(
+        default_factory=list,
+        description="Secrets of the operator's namespace, of type kubernetes.io/dockerconfigjson, with which images of jobs are "
+        "pulled, app images included, besides those that a job, a NestedApp or a pod names itself. So users need none for the "
+        "registries of the house. They are copied into each job's namespace, where users cannot read them, but their pods can "
+        "use every image that these Secrets give access to: `allowed` says which of them. Pods that may run at a backend do not "
+        "get them, because a backend could read them: the class names Secrets for these in `imagePullSecrets` of the backend. "
+        "Nor do NestedClusters that users create. A change applies to new pods. If not set, there are none.",
+    )
+
+    @property
+    def pull_policy(self) -> Literal["Always", "IfNotPresent"]:
+        """For images that users name."""
+        return "Always" if self.always_pull else "IfNotPresent"

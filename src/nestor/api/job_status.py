@@ -1,0 +1,159 @@
+"""What the operator observed of a job: the status of a NestedAppJob."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, create_model
+from pydantic.alias_generators import to_snake
+
+from nestor.api import conditions
+from nestor.api.assigned import Assigned
+from nestor.api.base import Conditions, Model, PodCounts, Quota, Steps, list_map
+from nestor.api.notices import NOTICE_TYPES, SINK_LIMIT, NoticeStatus
+from nestor.api.queue import QueueStatus
+
+_TIMINGS: dict[str, Any] = {
+    to_snake(stage): (str | None, Field(None, description=stage.reached, max_length=64)) for stage in conditions.TIMED
+}
+_Timings: Any = create_model("Timings", __base__=Model, **_TIMINGS)
+
+
+class Timings(_Timings):
+    """When the job first reached each stage (RFC 3339)."""
+
+
+class TargetStatus(Model):
+    """How one of the AppDef's targets can be reached."""
+
+    service_name: str = Field(description="Name of the Service in the nested cluster.", max_length=253)
+    service_namespace: str = Field(description="Namespace of the Service in the nested cluster.", max_length=253)
+    service_port: int = Field(description="Port of the Service.", ge=0, le=65535)
+    url: str | None = Field(
+        None,
+        description="URL of the target. It answers once `ready` is true. Absent if the target is not exposed.",
+        max_length=2048,
+    )
+    ready: bool = Field(False, description="Whether the URL has a ready endpoint behind it.")
+    message: str = Field("", description="Why the target is not ready, or what is unusual about it.", max_length=4096)
+
+
+class RestartStatus(Model):
+    """A restart in an empty nested cluster; in progress until the cluster has reached this data epoch."""
+
+    epoch: int = Field(
+        description="Data epoch that the restart begins. A cluster has a new one each time it has lost its data.", ge=0
+    )
+    time: str = Field(description="When the failure was seen (RFC 3339). The restart begins after a back-off.", max_length=64)
+    message: str = Field("", description="Why the application is restarted.", max_length=4096)
+
+
+class JobPods(PodCounts):
+    """Number of pods of a job's application, by state."""
+
+    why: str | None = Field(
+        None,
+        description="Why one of those that are not running does not start, in the words of what holds it up: the scheduler, "
+        "the kubelet, or the backend. Absent if none is held up.",
+        max_length=1024,
+    )
+
+
+class NestedAppJobStatus(Model):
+    """What Nestor observed. Only the operator writes it."""
+
+    conditions: Conditions = Field(
+        default_factory=list,
+        description=f"{', '.join(f'`{stage}`' for stage in conditions.STAGES)}, `Ready` (the summary of these), and "
+        "`Succeeded` (whether the job has done what it was created for).",
+    )
+    observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)
+    class_name: str | None = Field(
+        None,
+        description="The job's class: `spec.className`, or the default class of the time when the job was admitted.",
+        max_length=253,
+    )
+    machine: str | None = Field(
+        None, description="The job's machine: `spec.machine`, or the one that it was given.", max_length=253
+    )
+    gateway: str | None = Field(
+        None,
+        description="Gateway that serves the job's URLs, as namespace and name. Absent if an Ingress controller does.",
+        max_length=512,
+    )
+    url: str | None = Field(
+        None, description="URL of the job's first target. It answers once `Exposed` is True.", max_length=2048
+    )
+    namespace: str | None = Field(None, description="The job's own namespace in the host cluster.", max_length=63)
+    namespace_uid: str | None = Field(
+        None,
+        alias="namespaceUID",
+        description="UID of that namespace. One of the same name with another UID is not the job's.",
+        max_length=64,
+    )
+    argo_cd_namespace: str | None = Field(
+        None,
+        alias="argoCDNamespace",
+        description="Namespace of the Secret by which Argo CD knows the nested cluster, from the class's `argoCD`. Its name is "
+        "that of the job's own namespace.",
+        max_length=253,
+    )
+    app_digest: str | None = Field(
+        None,
+        description="Digest of the application that the job started with, if it comes from the catalogue or from an image. Its "
+        "copy in ConfigMap `<job>-app` of the job's own namespace counts only while it has this digest.",
+        max_length=64,
+    )
+    kubernetes_version: str | None = Field(
+        None, description="Version of the nested cluster: first as requested, then as its API server reports it.", max_length=64
+    )
+    kubeconfig_secret_name: str | None = Field(
+        None,
+        description="Secret in the job's namespace whose key `kubeconfig` gives admin access to the nested cluster.",
+        max_length=253,
+    )
+    steps: Steps = Field(default_factory=list, description="The steps of the AppDef's command, in order, with their progress.")
+    timings: Timings | None = Field(None, description="When each stage was first reached.")
+    command: str | None = Field(None, description="The AppDef command that is run.", max_length=253)
+    targets: Annotated[
+        list[TargetStatus], Field(max_length=64, json_schema_extra=list_map("serviceNamespace", "serviceName", "servicePort"))
+    ] = Field(default_factory=list, description="The AppDef's targets, in order.")
+    pods: JobPods | None = Field(None, description="Number of pods of the application, by state.")
+    next_step: str | None = Field(
+        None,
+        description="What to do next, by whom, if the job does not get on by itself or has failed: for the first condition that "
+        "says why. Absent if there is nothing to do.",
+        max_length=1024,
+    )
+    active_deadline_seconds: int | None = Field(
+        None,
+        description="For how many seconds the job may run, counted from `startTime`: the shorter of its own "
+        "`activeDeadlineSeconds` and its class's `maxActiveDeadlineSeconds`. Absent if there is no limit.",
+        ge=1,
+    )
+    start_time: str | None = Field(None, description="When the job started or was last resumed (RFC 3339).", max_length=64)
+    completion_time: str | None = Field(None, description="When the job ended, successfully or not (RFC 3339).", max_length=64)
+    terminal_state: Literal["Completed", "Failed"] | None = Field(
+        None,
+        description="The condition `Succeeded` in a word, for workflow engines that cannot read conditions: `Completed` if it is "
+        "True, `Failed` if it is False. A failed step counts, too, which the job may still get over when its AppDef changes. "
+        "Absent otherwise.",
+    )
+    restarts: int | None = Field(None, description="How often `failurePolicy` has restarted the application.", ge=0)
+    restart: RestartStatus | None = Field(None, description="The restart in progress.")
+    suspend_time: str | None = Field(None, description="When the job was suspended (RFC 3339).", max_length=64)
+    rerun: str | None = Field(
+        None, description="Value of the annotation `nestor.dev/rerun` that started this run.", max_length=262144
+    )
+    queue: QueueStatus | None = Field(None, description="The job's place in a queue. Absent unless it waits in one.")
+    reserved: Quota | None = Field(
+        None,
+        description="What the job counts for in the queue of its class, or at Kueue, while it runs: its quota is not higher. "
+        "Absent where nothing is counted.",
+    )
+    assigned: Assigned | None = Field(
+        None, description="What Kueue has assigned, while the job runs: the nodes of the application's pods."
+    )
+    notices: Annotated[
+        list[NoticeStatus], Field(max_length=SINK_LIMIT * len(NOTICE_TYPES), json_schema_extra=list_map("sink", "type"))
+    ] = Field(default_factory=list, description="The last notices to the class's sinks, and what became of them.")
