@@ -29,6 +29,8 @@ from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[3]
 ACCOUNT = "system:serviceaccount:nestor-system:nestor"
+START_SECONDS = 120
+"""At most, until an operator is ready."""
 
 
 @dataclass
@@ -105,16 +107,24 @@ async def operator_running(
         )
     operator = Operator(process, port, log)
     try:
-        async with asyncio.timeout(30):
-            while await operator.health() != 200:
-                assert process.returncode is None, log.read_text()
-                await asyncio.sleep(0.1)
+        await _await_health(operator)
         yield operator
     finally:
         if process.returncode is None:
             process.terminate()
         expected = -signal.SIGKILL if operator.is_killed else 1 if operator.is_deposed else 0
         assert await asyncio.wait_for(process.wait(), 30) == expected, log.read_text()[-5000:]
+
+
+async def _await_health(operator: Operator) -> None:
+    """Until it has read everything that is there. Some tests leave it much to read, and the machine may be busy with others."""
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            while await operator.health() != 200:
+                assert operator.process.returncode is None, operator.log.read_text()
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        raise AssertionError(f"not ready after {START_SECONDS} s: {operator.log.read_text()[-5000:]}") from None
 
 
 async def await_rights(plane: apiserver.ControlPlane) -> None:
