@@ -34,6 +34,7 @@ from tests.waiting import wait_for
 NAMESPACE = "argocd"
 APPLICATION = Kind("argoproj.io", "v1alpha1", "applications", "Application")
 APPLICATION_SET = Kind("argoproj.io", "v1alpha1", "applicationsets", "ApplicationSet")
+PROJECT = Kind("argoproj.io", "v1alpha1", "appprojects", "AppProject")
 LEFT_OUT = ("argocd-dex-server", "argocd-notifications-controller")
 """Deployments that no test needs."""
 LIMIT = 90

@@ -20,10 +20,8 @@ FONTS = re.compile(r"\s*@font-face \{.*?\}", re.DOTALL)
 """Rich has browsers load these from elsewhere."""
 
 
-async def take_tree(kubeconfig: Path, namespace: str, name: str) -> None:
-    """A picture of the Application's tree, if somebody asked for pictures. Argo CD runs in `namespace`."""
-    if not (folder := os.environ.get("NESTOR_PICTURES")):
-        return
+async def take_tree(kubeconfig: Path, namespace: str, name: str, folder: str) -> None:
+    """Put a picture of the Application's tree into the folder. Argo CD runs in `namespace`."""
     # The program reads Argo CD's settings where the kubeconfig points to.
     content = yaml.safe_load(await asyncio.to_thread(kubeconfig.read_text))
     content["contexts"][0]["context"]["namespace"] = namespace

@@ -38,9 +38,11 @@ class Repository:
     pulls: list[Object] = field(default_factory=list)
     """Open pull requests, as GitHub's API lists them."""
 
-    async def commit(self, files: Mapping[str, str | None], branch: str = "main") -> str:
-        """Write these files (None: delete) as the next commit of a branch; its hash."""
-        await self._git("checkout", "--quiet", "-B", branch)
+    async def commit(self, files: Mapping[str, str | None], branch: str = "main", start: str = "") -> str:
+        """Write these files (None: delete) as the next commit of a branch; its hash. A new branch begins at `start`, or where
+        the last commit was made.
+        """
+        await self._git("checkout", "--quiet", "-B", branch, *filter(None, [start]))
         _write(self.folder, files)
         await self._git("add", "--all")
         await self._git("commit", "--quiet", "--message", "change")

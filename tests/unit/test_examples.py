@@ -29,6 +29,7 @@ WITH_IMAGE = [folder for folder in FOLDERS if (folder / "Dockerfile").exists()]
 PATCHES = sorted([*EXAMPLES.glob("*/placement.yaml"), *EXAMPLES.glob("*/storage.yaml")])
 """What admins add to a class."""
 FILES = sorted(set(EXAMPLES.glob("*/*.yaml")) - set(PATCHES))
+PREVIEWS = EXAMPLES / "18-preview-per-pull-request" / "argocd"
 IMAGES = {"docker.io/library/busybox:1.35", "docker.io/library/redis:7.0", "docker.io/library/python:3.11-slim-bookworm"}
 SCRIPTS = {
     "04-helm-script": {"helmdeploy": "deploy.sh"},
@@ -188,6 +189,32 @@ def test_hello_world_from_a_config_map_is_the_same_app() -> None:
     assert config_map["data"] == {"web.yml": (folder / "templates" / "web.yml").read_text()}
     assert job["spec"]["app"]["templatesFrom"]["configMapRef"]["name"] == config_map["metadata"]["name"]
     assert nested_of(job["spec"]["app"]["appDef"]) == nested_of(app_def_of(folder))
+
+
+def test_previews_are_of_a_project_that_allows_jobs_in_one_namespace_and_nothing_else() -> None:
+    """Who opens a pull request must not decide which manifests Argo CD applies: it may do everything everywhere."""
+    (made,), (project,) = documents(PREVIEWS / "applicationset.yaml"), documents(PREVIEWS / "project.yaml")
+    spec, bounds = made["spec"]["template"]["spec"], project["spec"]
+    assert (project["kind"], spec["project"]) == ("AppProject", project["metadata"]["name"])
+    assert project["metadata"]["namespace"] == made["metadata"]["namespace"]
+    assert project["metadata"]["name"] != "default"
+    assert bounds["sourceRepos"] == [spec["source"]["repoURL"]]
+    assert bounds["destinations"] == [spec["destination"]]
+    assert "*" not in spec["destination"].values()
+    assert bounds["clusterResourceWhitelist"] == []
+    assert bounds["namespaceResourceWhitelist"] == [{"group": "nestor.dev", "kind": "NestedAppJob"}]
+    # A list that is left out allows everything; to make namespaces, which is no resource of the chart's, it is not asked.
+    assert "syncOptions" not in spec["syncPolicy"]
+
+
+def test_the_chart_of_previews_is_the_main_branchs() -> None:
+    """So a pull request decides what its image has, and neither the class of its job nor anything else of it."""
+    (made,) = documents(PREVIEWS / "applicationset.yaml")
+    spec = made["spec"]["template"]["spec"]
+    assert "sources" not in spec
+    assert spec["source"]["targetRevision"] == "main"
+    given = {item["name"]: (item["value"], item["forceString"]) for item in spec["source"]["helm"]["parameters"]}
+    assert given == {"number": ("{{.number}}", True), "commit": ("{{.head_short_sha_7}}", True)}
 
 
 def test_the_catalogue_entry_is_the_one_that_the_job_asks_for() -> None:

@@ -157,7 +157,9 @@ PARAMETERS_INVALID = Reason(
     "correct `spec.parameters`, or the Secret of `spec.parametersFrom`; `nestor apps NAME` lists the command's parameters",
 )
 TEMPLATES_NOT_FOUND = Reason(
-    "TemplatesNotFound", "user", "create the ConfigMap in the job's namespace; the job then continues by itself"
+    "TemplatesNotFound",
+    "user",
+    "create the ConfigMap in the job's namespace, or correct what the message says of it; the job then continues by itself",
 )
 PULL_SECRET_NOT_FOUND = Reason(
     "PullSecretNotFound",

@@ -15,7 +15,7 @@ from nestor.process import logs, probes
 from nestor.process.lifetime import run_until_signal
 from nestor.ui import guard
 from nestor.ui.guard import Handler
-from nestor.ui.server import ADDRESS, build_app
+from nestor.ui.server import ADDRESS, build_app, build_runner
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ async def run(settings: Settings) -> None:
     """Serve until cancelled. Loopback only: whoever reached the port could say to be anybody."""
     async with await Api.connect(settings.kubeconfig, manager=MANAGER) as api:
         people = People(api, settings)
-        runner = web.AppRunner(build_app(people, _build_check(settings)), access_log=None, shutdown_timeout=1)
+        runner = build_runner(build_app(people, _build_check(settings)))
         await runner.setup()
         try:
             await web.TCPSite(runner, ADDRESS, settings.port).start()

@@ -19,7 +19,7 @@ from nestor import __version__
 from nestor.cli.exits import Failure
 from nestor.kube import ApiError
 from nestor.ui import words
-from nestor.ui.guard import HEADERS, Handler, Refused
+from nestor.ui.guard import HEADERS, SAFE_METHODS, Handler, Refused
 from nestor.ui.visitor import STREAMS as MOST_STREAMS
 from nestor.ui.visitor import Visitor, find_visitor, recall_visitor, release
 from nestor.ui.words import Told
@@ -102,6 +102,7 @@ async def stream(request: web.Request, view: View) -> web.StreamResponse:
     visitor = await find_visitor(request)
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
     async with streaming(request, response, visitor):
+        await begin(request, response)
         await response.write(f"retry: {RETRY_SECONDS * 1000}\n\n".encode())
         sent: dict[str, str] = {}
         try:
@@ -125,27 +126,27 @@ async def _tell_end(response: web.StreamResponse, error: ApiError | Failure | Ti
 
 @contextlib.asynccontextmanager
 async def streaming(request: web.Request, response: web.StreamResponse, visitor: Visitor) -> Any:
-    """Send the answer's head; the block may last as long as the page is open, and ends with the server. Raises `Refused` if the
-    visitor has too many open already.
+    """For an answer that may last as long as its page is open: the block ends with the page, and with the server. Whatever it
+    waits for, it counts. Raises `Refused` if the visitor has too many open already.
     """
     if visitor.use.streams >= MOST_STREAMS:
         raise Refused(429, "You have too many of these pages open: close some of them.")
     visitor.use.streams += 1
     try:
-        await _prepare(request, response)
-        async with _held(request):
+        async with _held(request, response):
             yield
     finally:
         visitor.use.streams -= 1
 
 
-async def _prepare(request: web.Request, response: web.StreamResponse) -> None:
+async def begin(request: web.Request, response: web.StreamResponse) -> None:
+    """Send the answer's head. From then on, there is no other answer."""
     response.headers.update(HEADERS | {"Cache-Control": "no-store"})
     await response.prepare(request)
 
 
 @contextlib.asynccontextmanager
-async def _held(request: web.Request) -> Any:
+async def _held(request: web.Request, response: web.StreamResponse) -> Any:
     """The server ends the block when it ends itself."""
     task = asyncio.current_task()
     assert task is not None
@@ -153,7 +154,9 @@ async def _held(request: web.Request) -> Any:
     try:
         yield
     except (ConnectionError, asyncio.CancelledError):
-        pass  # the page was closed, or the server is
+        if not response.prepared:
+            raise
+        # The page was closed, or the server is.
     finally:
         request.app[STREAMS].discard(task)
 
@@ -218,6 +221,27 @@ async def finish(request: web.Request, handler: Handler) -> web.StreamResponse:
         response.headers.update(HEADERS)
         response.headers.setdefault("Cache-Control", "no-store")
     return response
+
+
+@web.middleware
+async def complete(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """What changes something goes on to its end, even if its page is closed: only pages end with their connection."""
+    if request.method in SAFE_METHODS:
+        return await handler(request)
+    task = asyncio.create_task(_run(handler, request))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        try:
+            await asyncio.wait([task])
+        finally:
+            task.cancel()  # the server ends; else it has ended, and this does nothing
+            await asyncio.gather(task, return_exceptions=True)
+        raise
+
+
+async def _run(handler: Handler, request: web.Request) -> web.StreamResponse:
+    return await handler(request)
 
 
 def _refuse(request: web.Request, told: Told) -> web.Response:

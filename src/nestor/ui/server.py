@@ -21,7 +21,7 @@ _LOGS = _JOB + "/logs/{part}"
 
 def build_app(finder: Finder, *middlewares: object) -> web.Application:
     """The pages, for whoever `finder` says a request is from. `middlewares` see a request before the pages do."""
-    app = web.Application(middlewares=[frame.finish, *middlewares], client_max_size=FORM_BYTES)  # type: ignore[list-item]
+    app = web.Application(middlewares=[frame.finish, *middlewares, frame.complete], client_max_size=FORM_BYTES)  # type: ignore[list-item]
     app[FINDER] = finder
     app[frame.STREAMS] = frame.Streams()
     app.on_shutdown.append(_end_streams)
@@ -58,6 +58,11 @@ async def _end_streams(app: web.Application) -> None:
         task.cancel()
 
 
+def build_runner(app: web.Application) -> web.AppRunner:
+    """Serves the pages. One that is closed ends whatever it waits for, and so gives its place back."""
+    return web.AppRunner(app, access_log=None, shutdown_timeout=1, handler_cancellation=True)
+
+
 def build_local(finder: Finder, gate: Gate, port: Callable[[], int]) -> web.Application:
     """The pages for one user on this machine."""
     check = guard.build_middleware(gate, lambda: guard.list_hosts(port()))
@@ -74,7 +79,7 @@ def build_local(finder: Finder, gate: Gate, port: Callable[[], int]) -> web.Appl
 async def serving(finder: Finder, gate: Gate, port: int = 0) -> AsyncIterator[int]:
     """Serve on loopback for the length of a `with` block; yields the port. Raises `OSError` if it is taken."""
     opened: list[int] = []
-    runner = web.AppRunner(build_local(finder, gate, lambda: opened[0]), access_log=None, shutdown_timeout=1)
+    runner = build_runner(build_local(finder, gate, lambda: opened[0]))
     await runner.setup()
     try:
         site = web.TCPSite(runner, ADDRESS, port)

@@ -98,7 +98,7 @@ class ChildrenKeeper:
             ensure_pull_secrets,
             ensure_object,
             lambda: context.applier.ensure(kinds.SECRET, runner_pod.build_plan_secret(home, plan)),
-            lambda: inputs.ensure_templates(resolved),
+            lambda: inputs.templates.ensure(resolved),
             lambda: inputs.ensure_pull_secret(resolved, resolved.app),
             lambda: inputs.snapshots.ensure(resolved),
             lambda: inputs.parameters.ensure(resolved, resolved.secret_parameters),

@@ -141,6 +141,7 @@ class JobReconciler:
             resolved = replace(resolved, policy=policy, reserved=reserved, is_shared=self.hosts.is_shared(job))
             return await self._reconcile_admitted(job, resolved)
         except Refused as refused:
+            self._inputs.templates.forget(job["metadata"]["uid"])
             self._leave_place(job, refused)
             await self._children.keep_walls(job)
             return await reconcile_refused(self._context, self.hosts, self.outbox, job, refused)
@@ -149,6 +150,8 @@ class JobReconciler:
             if await self._context.api.find(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"]) is not None:
                 raise
             return Result()
+        finally:
+            self._inputs.templates.release(job["metadata"]["uid"])
 
     def _leave_place(self, job: Object, refused: Refused) -> None:
         """Have a job that is refused by no queue give its place back. One whose AppDef is being read keeps it for a while."""
@@ -167,7 +170,7 @@ class JobReconciler:
         shape = build_shape(context, resolved.cluster, resolved.home, resolved.policy)
         shape = replace(shape, nodes=resolved.turn.server)
         data = await track_data(context, shape)
-        source = await self._inputs.read_templates(resolved)
+        source = await self._inputs.templates.read(resolved)
         plan = resolved.build_plan(f"{source}@{find_rerun(job)}", data.number)
         facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash)
         life = decide_lifecycle(facts, now())
@@ -191,7 +194,7 @@ class JobReconciler:
     async def _keep_unmade(self, it: _Admitted) -> Result:
         """A job that was created suspended has only a status; its templates are read again when it starts."""
         await self._report(it, Children(admit_routes(self._context.cache, self.hosts, it.resolved)))
-        self._inputs.forget_templates(it.resolved.uid)
+        self._inputs.templates.forget(it.resolved.uid)
         return Result(RESYNC_SECONDS).within(it.life.delay)
 
     async def _keep(self, it: _Admitted) -> Result:

@@ -64,15 +64,16 @@ async def lines(request: web.Request) -> web.StreamResponse:
     job = await visitor.api.get(kinds.NESTED_APP_JOB, name, namespace)
     step = request.query.get("step") or None
     found = _read(visitor, job, part, request.query.get("container") or None, step, follow=request.query.get("follow") != "no")
-    try:
-        first = await anext(found, None)  # Errors come before the answer's head is sent.
-    except (Forbidden, NotFound) as error:
-        if part != STEPS or not (kept := _list_kept(job, step)):
-            raise
-        why = words.tell(error, is_shared=visitor.is_shared)
-        return web.Response(text="\n".join([*kept, "", f"This is all that the job itself keeps. {why.message} {why.hint}\n"]))
     response = web.StreamResponse(headers={"Content-Type": "text/plain; charset=utf-8", "X-Accel-Buffering": "no"})
     async with frame.streaming(request, response, visitor):
+        try:
+            first = await anext(found, None)  # Errors come before the answer's head is sent.
+        except (Forbidden, NotFound) as error:
+            if part != STEPS or not (kept := _list_kept(job, step)):
+                raise
+            why = words.tell(error, is_shared=visitor.is_shared)
+            return web.Response(text="\n".join([*kept, "", f"This is all that the job itself keeps. {why.message} {why.hint}\n"]))
+        await frame.begin(request, response)
         try:
             if first is not None:
                 await response.write(first.encode() + b"\n")

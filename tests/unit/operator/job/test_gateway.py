@@ -11,6 +11,7 @@ from nestor import names
 from nestor.api import conditions, labels
 from nestor.kube import Forbidden, NotFound, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.admission.templates import TemplateCopies
 from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import Sweeper
 from nestor.operator.job.http_routes import ensure_http_routes, find_poll
@@ -138,7 +139,7 @@ async def test_routes_go_when_the_class_has_no_gateway_any_more_even_if_a_pass_i
         raise Forbidden(403, "Forbidden", "exceeded quota")
 
     with monkeypatch.context() as patch:
-        patch.setattr(CopiedInputs, "ensure_templates", fail)
+        patch.setattr(TemplateCopies, "ensure", fail)
         job = await reconcile(scene, reconciler)
     assert job["status"]["gateway"] == "gateways/public"
     assert route_of(scene) is not None

@@ -10,7 +10,7 @@ from nestor import names
 from nestor.api import conditions, labels
 from nestor.cluster.provision import Provisioner
 from nestor.kube import ApiError, Forbidden, kinds
-from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.admission.templates import TemplateCopies
 from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import Scene
@@ -118,7 +118,7 @@ async def test_it_ends_too_where_the_host_refuses_something_of_the_job(monkeypat
     async def fail(*_: Any) -> None:
         raise Forbidden(403, "Forbidden", "exceeded quota")
 
-    monkeypatch.setattr(CopiedInputs, "ensure_templates", fail)
+    monkeypatch.setattr(TemplateCopies, "ensure", fail)
     monkeypatch.setattr(Provisioner, "ensure_surroundings", fail)
     with pytest.raises(Forbidden):
         await check(JobReconciler(scene.context))

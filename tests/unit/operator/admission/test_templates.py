@@ -1,0 +1,159 @@
+"""Templates from a ConfigMap: copied for the runner as they are when the job starts, and not kept in the operator's memory."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+from nestor import names
+from nestor.api import conditions
+from nestor.kube import RetryLater, kinds
+from nestor.operator.admission.templates import KEYS, TemplateCopies
+from nestor.operator.job.reconcile import JobReconciler
+from tests.unit.operator.builders import TARGET, Object, build_job, build_resolved
+from tests.unit.operator.scene import Scene
+
+HOME = names.job_namespace("hello", "team-a", "1234")
+COPY = "hello-templates"
+MARK = "only-in-this-test.yml"
+
+
+def build_app(step: Object) -> Object:
+    """An application whose templates are in a ConfigMap of the job's namespace."""
+    nested = {"targets": [TARGET], "templates": [step]}
+    return {
+        "templatesFrom": {"configMapRef": {"name": "files"}},
+        "appDef": {"commands": {"Hello": {"nested_kubernetes": nested}}},
+    }
+
+
+STEP: Object = {"name": "web", "type": "kubectl", "path": "web.yml"}
+APP = build_app(STEP)
+
+
+def put_files(scene: Scene, text: str = "kind: ConfigMap", *, keys: int = 1) -> None:
+    data = {MARK: text} | {f"k{number}": "" for number in range(keys - 1)}
+    scene.api.put(kinds.CONFIG_MAP, {"metadata": {"name": "files", "namespace": "team-a"}, "data": data})
+
+
+def count_contents() -> int:
+    """How many objects there are in memory that have the templates."""
+    gc.collect()
+    found = [item for item in gc.get_objects() if isinstance(item, dict) and isinstance(item.get("data"), dict)]
+    return sum(MARK in item["data"] for item in found)
+
+
+def read_copy(scene: Scene) -> str | None:
+    found = scene.api.look(kinds.CONFIG_MAP, COPY, HOME)
+    return found["data"][MARK] if found else None
+
+
+def read_admitted(scene: Scene) -> tuple[str, str]:
+    """Reason and message."""
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    found = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
+    return found["reason"], found["message"]
+
+
+async def start() -> tuple[Scene, TemplateCopies]:
+    """A job whose templates have been copied, by an operator that has done nothing else."""
+    scene = Scene()
+    put_files(scene)
+    copies = TemplateCopies(scene.context.applier, "nestor-system")
+    resolved = build_resolved(build_job(app=APP))
+    await copies.read(resolved)
+    await copies.ensure(resolved)
+    copies.release(resolved.uid)
+    return scene, copies
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"), [({"retry": 1.5}, conditions.APPDEF_INVALID), ({}, conditions.ADMITTED_REASON)], ids=["refused", "runs"]
+)
+async def test_of_templates_nothing_is_kept_after_a_pass(step: Object, reason: str) -> None:
+    """A tenant's jobs may be many, and a ConfigMap of 1 MB is 7 MB as Python objects."""
+    scene = Scene()
+    put_files(scene)
+    scene.add_job(app=build_app(STEP | step))
+    reconciler = JobReconciler(scene.context)
+    before = count_contents()
+    await reconciler.reconcile("team-a", "hello")
+    assert read_admitted(scene)[0] == reason
+    is_copied = read_copy(scene) is not None
+    assert is_copied is (reason == conditions.ADMITTED_REASON)
+    # The API server is in this process, too: it has the copy, and the requests that were made.
+    scene.api.bodies.clear()
+    assert count_contents() == before + is_copied
+
+
+async def test_a_job_that_was_refused_starts_with_the_templates_of_then() -> None:
+    scene = Scene()
+    put_files(scene, "old")
+    scene.add_job(app=build_app(STEP | {"retry": 1.5}))
+    reconciler = JobReconciler(scene.context)
+    await reconciler.reconcile("team-a", "hello")
+    put_files(scene, "new")
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    scene.change(kinds.NESTED_APP_JOB, job | {"spec": job["spec"] | {"app": APP}})
+    await reconciler.reconcile("team-a", "hello")
+    assert read_copy(scene) == "new"
+
+
+async def test_a_job_keeps_the_templates_it_started_with_and_reads_them_once() -> None:
+    scene, copies = await start()
+    put_files(scene, "other")
+    resolved = build_resolved(build_job(app=APP))
+    scene.api.asked.clear()
+    source = await copies.read(resolved)
+    await copies.ensure(resolved)
+    assert scene.api.asked == []
+    assert await TemplateCopies(scene.context.applier, "nestor-system").read(resolved) == source
+    assert read_copy(scene) == "kind: ConfigMap"
+
+
+@pytest.mark.parametrize("is_changed", [False, True], ids=["gone", "changed"])
+async def test_a_lost_copy_is_made_again_from_the_original(is_changed: bool) -> None:
+    scene, copies = await start()
+    found = scene.api.look(kinds.CONFIG_MAP, COPY, HOME) or {}
+    if is_changed:
+        scene.api.put(kinds.CONFIG_MAP, found | {"data": {MARK: "by hand"}})
+    else:
+        scene.api.drop(kinds.CONFIG_MAP, COPY, HOME)
+    scene.context.applier.forget(HOME)
+    resolved = build_resolved(build_job(app=APP))
+    copies.forget_copy(resolved.uid)
+    await copies.ensure(resolved)
+    assert read_copy(scene) == "kind: ConfigMap"
+
+
+async def test_where_nothing_has_the_first_templates_any_more_the_next_pass_reads_them_anew() -> None:
+    """The plan of this pass is of other templates."""
+    scene, copies = await start()
+    scene.api.drop(kinds.CONFIG_MAP, COPY, HOME)
+    put_files(scene, "new")
+    resolved = build_resolved(build_job(app=APP))
+    first = await copies.read(resolved)
+    copies.forget_copy(resolved.uid)
+    with pytest.raises(RetryLater):
+        await copies.ensure(resolved)
+    assert read_copy(scene) is None
+    assert await copies.read(resolved) != first
+    await copies.ensure(resolved)
+    assert read_copy(scene) == "new"
+
+
+async def test_a_config_map_has_only_so_many_templates() -> None:
+    scene = Scene()
+    put_files(scene, keys=KEYS + 1)
+    scene.add_job(app=APP)
+    reconciler = JobReconciler(scene.context)
+    await reconciler.reconcile("team-a", "hello")
+    assert read_admitted(scene) == (
+        conditions.TEMPLATES_NOT_FOUND,
+        f"ConfigMap 'files' in namespace 'team-a' has {KEYS + 1} keys; templates may have at most {KEYS}: put more into an "
+        "app image",
+    )
+    put_files(scene, keys=KEYS)
+    await reconciler.reconcile("team-a", "hello")
+    assert read_admitted(scene)[0] == conditions.ADMITTED_REASON
