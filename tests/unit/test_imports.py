@@ -29,6 +29,7 @@ NOT_FOR = {
     | {
         "kopf",
         "cryptography",
+        "pydantic",
         "yaml",
         "aiohttp.web",
         "cloudevents",

@@ -10,22 +10,20 @@ from pydantic.alias_generators import to_snake
 from nestor.api import conditions
 from nestor.api.assigned import Assigned
 from nestor.api.base import (
-    Conditions,
     HostName,
     Image,
     KubernetesVersion,
-    Model,
     ObjectName,
-    PodCounts,
     Quota,
-    Steps,
     immutable,
     immutable_message,
     list_map,
     rule,
     rules,
 )
+from nestor.api.model import Conditions, Model, PodCounts
 from nestor.api.notices import NOTICE_TYPES, SINK_LIMIT, JobNotices, NoticeStatus
+from nestor.api.observed import Steps
 from nestor.api.placement_rules import JobPlacement
 from nestor.api.policies import AppRef, FailurePolicy, SuccessPolicy
 from nestor.api.queue import QueueStatus

@@ -11,14 +11,12 @@ from nestor.api.argocd import ArgoCDPolicy
 from nestor.api.base import (
     DNS_NAME,
     Cidr,
-    Conditions,
     HostName,
     HostPattern,
     Image,
     ImagePrefix,
     KubernetesVersion,
     LabelPattern,
-    Model,
     ObjectName,
     Quantities,
     Quota,
@@ -28,6 +26,7 @@ from nestor.api.base import (
     rules,
 )
 from nestor.api.devices import Devices
+from nestor.api.model import Conditions, Model
 from nestor.api.notices import NoticesPolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policies import IpBlock, Persistence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nestor.api import conditions, labels
+from nestor.api import conditions, data, labels
 from nestor.api.nestedclass import ClusterPolicy
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
@@ -33,7 +33,7 @@ def find_running(cluster: Object | None, job_uid: str) -> Running | None:
         raise Refused(conditions.PROVISIONING_FAILED, f"NestedCluster '{cluster['metadata']['name']}': {fault}")
     spec = spec_of(cluster)
     version, image, volume = spec.get("kubernetesVersion"), spec.get("image"), spec.get("persistence")
-    return Running(version, image, Persistence.model_validate(volume) if volume else None) if version and image else None
+    return Running(version, image, data.read(Persistence, volume) if volume else None) if version and image else None
 
 
 def read_running(server: Object | None, version: str | None) -> Running | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nestor.api import labels
-from nestor.api.nestedcluster import GANGS_LIMIT, GangStatus
+from nestor.api.nestedcluster import GANGS_LIMIT
+from nestor.api.observed import GangStatus
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, status_of

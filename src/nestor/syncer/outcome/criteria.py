@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nestor import names
 from nestor.api import conditions
@@ -60,7 +60,7 @@ def build_failure(success: SuccessPolicy | None, failure: FailurePolicy | None) 
     if failure is not None and failure.targets is not None:
         return [_criterion(target, _FAILED, "Failed") for target in failure.targets]
     known = [target for target in (success.targets if success else []) if target.kind in _API_VERSIONS]
-    return [_criterion(target.model_copy(update={"condition": None}), _FAILED, "Failed") for target in known]
+    return [_criterion(replace(target, condition=None), _FAILED, "Failed") for target in known]
 
 
 def _criterion(target: OutcomeTarget, by_kind: dict[str, str], phase: str) -> Criterion:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import conditions
-from nestor.api.nestedcluster import Outcome
+from nestor.api.observed import Outcome
 from nestor.objects import Object, status_of
 from nestor.syncer.outcome.criteria import Criterion
 from nestor.syncer.view.watches import Selection
