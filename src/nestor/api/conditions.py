@@ -178,6 +178,13 @@ SERVER_NOT_READY = Reason(
     "ServerNotReady",
     advice="wait; if this does not change, an admin can look at the logs of that pod's containers, in the job's own namespace",
 )
+SERVER_OUT_OF_MEMORY = Reason(
+    "ServerOutOfMemory",
+    "somebody",
+    "container `syncer` holds the objects of the nested cluster: delete there what is not needed, such as large ConfigMaps and "
+    "Secrets, and pods that have ended; its API can be reached meanwhile. For container `k3s`, an admin can raise the class's "
+    "`cluster.resources`",
+)
 IMAGE_PULL_FAILED = Reason(
     "ImagePullFailed", "somebody", "check the image's name, its pull secret, and that the nodes can reach its registry"
 )
