@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nestor.api import conditions, data, labels
 from nestor.api.nestedclass import ClusterPolicy
 from nestor.api.nestedcluster import NestedClusterSpec
@@ -12,6 +10,7 @@ from nestor.names import SERVER_CONTAINER
 from nestor.objects import Object, labels_of, spec_of
 from nestor.operator.admission.identity import Refused
 from nestor.operator.world.kept import find_fault
+from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from nestor import times
@@ -20,6 +20,7 @@ from nestor.objects import Object
 from nestor.operator.gangs.observe import TOO_LARGE, Cluster, Seen, age
 from nestor.operator.gangs.places import PlaceNodes, describe, list_places
 from nestor.translate.gang_room import Fit, Room, find_effort, fit
+from nestor.values import dataclass
 
 GANG_EFFORT, CLUSTER_EFFORT = 2_000_000, 20_000_000
 """How many steps of about a microsecond one gang may take to be placed, and all of one cluster."""
