@@ -17,6 +17,7 @@ from benchmarks.nested.pods import Cluster, build_pod, create, finished_status, 
 from benchmarks.nested.site import SPACE, Site
 from benchmarks.overflow.goals import Goal
 from nestor.kube import NotFound, kinds
+from nestor.syncer import limits
 from tests.integration.syncer import fake_kubelet
 from tests.integration.syncer.world import NODE
 
@@ -71,16 +72,22 @@ async def life(site: Site) -> list[Goal]:
     """The requests of a pod from its creation to its end, all that goes on beside it included."""
     async with playing(site.world) as cluster:
         await _live(site, cluster, "warm", 1)
-        before, begin = await site.count(), time.monotonic()
+        written, before, begin = cluster.status_writes, await site.count(), time.monotonic()
         await _live(site, cluster, "pod", _SOME)
         after, took = await site.count(), time.monotonic() - begin
+        counts = cluster.status_writes - written
         await asyncio.sleep(took)
         idle = await site.count() - after
     found = after - before
     print(f"life: requests of the syncer for {_SOME} pods that are made, run and are deleted, watches left out")
     for side in ("host", "nested"):
         print(f"  {side:<8} {found[side] / _SOME:.1f} a pod, of which {idle[side] / _SOME:.1f} are sent also without pods")
-    return [Goal("host requests in a pod's life", (found["host"] - idle["host"]) / _SOME, HOST_REQUESTS)]
+    print(f"  of these, {counts} writes of the number of pods to the host, in {took:.0f} s")
+    most = limits.COUNT_WRITES
+    return [
+        Goal("host requests for a pod", (found["host"] - idle["host"] - counts) / _SOME, HOST_REQUESTS),
+        Goal("writes of the number of pods a second", max(0, counts - most.burst) / took, most.per_second),
+    ]
 
 
 async def _live(site: Site, cluster: Cluster, prefix: str, count: int) -> None:

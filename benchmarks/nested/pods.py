@@ -60,6 +60,10 @@ class Cluster:
         self._world = world
         self._host = Informer(world.host, kinds.POD, world.namespace)
         self._nested = Informer(world.nested, kinds.POD, SPACE)
+        self._cluster = Informer(world.host, kinds.NESTED_CLUSTER, world.namespace)
+        self._cluster.on_change(self._on_cluster)
+        self.status_writes = 0
+        """Of the NestedCluster, since it began to play."""
         self.ran: dict[str, float] = {}
         self.seen: dict[str, float] = {}
         self._events: dict[str, asyncio.Event] = {}
@@ -94,6 +98,7 @@ class Cluster:
             self._group = group
             group.create_task(self._host.run())
             group.create_task(self._nested.run())
+            group.create_task(self._cluster.run())
 
     def _on_host(self, change: Change) -> None:
         pod = change.new
@@ -111,6 +116,9 @@ class Cluster:
         await self._world.schedule(pod)
         await self._world.report(pod, **running_status(pod))
         self.ran[nested_uid(pod) or pod["metadata"]["uid"]] = time.monotonic()
+
+    def _on_cluster(self, change: Change) -> None:
+        self.status_writes += change.old is not None
 
     def _on_nested(self, change: Change) -> None:
         if change.new is not None:

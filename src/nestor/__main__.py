@@ -30,7 +30,8 @@ _ZONE_FOLDERS = "/usr/share/zoneinfo:/usr/lib/zoneinfo:/usr/share/lib/zoneinfo:/
 _LATER = (
     *("cryptography.exceptions", "cryptography.x509", "cryptography.hazmat.primitives.hashes"),
     *("cryptography.hazmat.primitives.serialization", "cryptography.hazmat.primitives.asymmetric.ec"),
-    *("h11", "idna", "iso8601", "locale", "yaml"),
+    *("h11", "idna", "iso8601", "locale", "prometheus_client", "yaml"),
+    *("difflib", "shutil", "tokenize", "uuid"),
 )
 """What a process needs when it makes certificates, or serves a kubelet's requests, or never: kopf and yarl import the others."""
 

@@ -16,8 +16,11 @@ def write(time: datetime.datetime) -> str:
 
 
 def read(text: str) -> datetime.datetime:
-    """Parse a time. Raises `ValueError` for malformed text."""
-    return datetime.datetime.fromisoformat(text)
+    """Parse a time. Raises `ValueError` for malformed text, such as a time without a zone."""
+    found = datetime.datetime.fromisoformat(text)
+    if found.tzinfo is None:
+        raise ValueError(f"no time zone in '{text}'")
+    return found
 
 
 def timestamp() -> str:

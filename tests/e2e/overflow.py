@@ -9,7 +9,7 @@ import contextlib
 import json
 import uuid
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import devcluster.cluster
 from devcluster.cluster import PluginInfo
 from devcluster.plugin.switches import Switches
 from nestor.api import conditions, labels
+from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.kube import Api, kinds
 from nestor.names import vnode as process_of
@@ -133,11 +134,11 @@ async def overflow_class(api: Api, placement: Object, **spec: Any) -> AsyncItera
 async def allow(api: Api, class_name: str, placement: Object) -> None:
     """Replace what a class of `overflow_class` says about places, and await that the clusters of its jobs go by it."""
     await _apply_class(api, class_name, placement)
-    wanted = Placement.model_validate(placement)
+    wanted = read(Placement, placement)
 
     def is_told(cluster: Object | None) -> bool:
         said = status_of(cluster).get("policy", {}).get("placement")
-        return cluster is None or _as_written(Placement.model_validate(said or {})) == _as_written(wanted)
+        return cluster is None or _as_written(read(Placement, said or {})) == _as_written(wanted)
 
     for cluster in await api.list(kinds.NESTED_CLUSTER):
         if cluster["spec"].get("className") == class_name:
@@ -149,8 +150,8 @@ def _as_written(placement: Placement) -> Placement:
     """Without what the operator adds: the tolerations of the taints that an OverflowBackend says its nodes have."""
     if placement.overflow is None:
         return placement
-    backends = [item.model_copy(update={"tolerations": None}) for item in placement.overflow.backends]
-    return placement.model_copy(update={"overflow": placement.overflow.model_copy(update={"backends": backends})})
+    backends = [replace(item, tolerations=None) for item in placement.overflow.backends]
+    return replace(placement, overflow=replace(placement.overflow, backends=backends))
 
 
 async def _apply_class(api: Api, name: str, placement: Object, **spec: Any) -> None:

@@ -84,7 +84,13 @@ class MemoryApi:
         return all(watch.events.empty() for watch in self._watches)
 
     async def request(
-        self, method: str, path: str, query: dict[str, str] | None = None, *_: Any, parse: Callable[[bytes], Object] | None = None
+        self,
+        method: str,
+        path: str,
+        query: dict[str, str] | None = None,
+        *_: Any,
+        parse: Callable[[bytes], Object] | None = None,
+        **__: Any,
     ) -> Object:
         """A cache's list, or the server's version."""
         if path == "/version":

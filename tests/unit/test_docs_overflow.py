@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import TypeAdapter
 
 from benchmarks.overflow.__main__ import CONTAINERS
 from benchmarks.overflow.measures import MEASURES
@@ -174,9 +175,9 @@ def test_every_recipe_is_one_that_a_class_takes(word: str) -> None:
     found = yaml.safe_load(f"{{{word}}}")
     if "namespace.quota" in found:
         found = {"quota": found["namespace.quota"]}
-        assert NamespacePolicy.model_validate(found).model_dump(by_alias=True, exclude_unset=True) == found
+        assert NamespacePolicy.model_validate(found, extra="forbid", by_name=False)
         return
-    assert ClassPlacement.model_validate(found).model_dump(by_alias=True, exclude_unset=True) == found
+    assert TypeAdapter(ClassPlacement).validate_python(found, extra="forbid", by_alias=True, by_name=False)
 
 
 WORKS = read_table(GUIDE, "| | node | interLink | cluster |")

@@ -33,6 +33,7 @@ NOT_FOR = {
     | {
         "kopf",
         "cryptography",
+        "pydantic",
         "yaml",
         "aiohttp.web",
         "cloudevents",
@@ -60,15 +61,15 @@ CRYPTOGRAPHY = {
     "cryptography.hazmat.primitives.serialization",
     "cryptography.hazmat.primitives.asymmetric.ec",
 }
-EVERYWHERE = {"idna", "locale"}
+EVERYWHERE = {"idna", "locale", "tokenize"}
 LATER = {
-    "operator": CRYPTOGRAPHY | EVERYWHERE | {"yaml", "iso8601"},
-    "syncer": EVERYWHERE | {"h11"},
-    "vnode": CRYPTOGRAPHY | EVERYWHERE | {"h11"},
-    "runner": EVERYWHERE | {"yaml"},
-    "reader": set[str](),
-    "probe": {"locale"},
-    "portal": EVERYWHERE | {"yaml"},
+    "operator": CRYPTOGRAPHY | EVERYWHERE | {"yaml", "iso8601", "prometheus_client", "shutil"},
+    "syncer": EVERYWHERE | {"h11", "shutil", "uuid"},
+    "vnode": CRYPTOGRAPHY | EVERYWHERE | {"h11", "shutil"},
+    "runner": EVERYWHERE | {"yaml", "difflib", "shutil"},
+    "reader": {"tokenize"},
+    "probe": {"locale", "tokenize"},
+    "portal": EVERYWHERE | {"yaml", "difflib", "shutil"},
     "status": EVERYWHERE,
 }
 """What they read when they use it."""

@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from nestor.api.base import Image, Model, ObjectName, immutable, rule, rules
+from nestor.api.base import Image, ObjectName, immutable, rule, rules
+from nestor.api.model import Model
 
 
 class ConfigMapRef(Model):

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from nestor.api.base import Model, NodeLabels
+from nestor.api.base import NodeLabels
+from nestor.api.model import Model
 from nestor.api.placement import Toleration
 
 

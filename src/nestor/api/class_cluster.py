@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from nestor.api.base import Image, KubernetesVersion, Model, Resources, list_map, rule, rules
+from nestor.api.base import Image, KubernetesVersion, Resources, list_map, rule, rules
+from nestor.api.model import Model
 from nestor.api.policies import Persistence
 from nestor.api.selectors import LabelSelector
 

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from nestor.api.base import ImagePrefix, Model, ObjectName
+from nestor.api.base import ImagePrefix, ObjectName
+from nestor.api.model import Model
 
 
 class ImagesPolicy(Model):

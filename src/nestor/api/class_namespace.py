@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from nestor.api.base import LabelPattern, Model, Quantities, Quota, Resources, rule, rules
+from nestor.api.base import LabelPattern, Quantities, Quota, Resources, rule, rules
+from nestor.api.model import Model
 from nestor.api.policy import PodSecurity
 
 DEFAULT_QUOTA: dict[str, str] = {

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from nestor.api.base import Cidr, Model, rule, rules
+from nestor.api.base import Cidr, rule, rules
+from nestor.api.model import Model
 from nestor.api.policies import IpBlock
 from nestor.api.selectors import LabelSelector
 

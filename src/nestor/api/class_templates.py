@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from nestor.api.base import HostPattern, Model
+from nestor.api.base import HostPattern
+from nestor.api.model import Model
 
 
 class RemotePolicy(Model):

@@ -6,8 +6,9 @@ A row here is all that the operator's events and the command line need: a new re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Self
+
+from nestor.values import dataclass
 
 Status = Literal["True", "False", "Unknown"]
 Needs = Literal["user", "somebody", "nobody"]
@@ -179,6 +180,13 @@ PROVISIONING = Reason("Provisioning", activity="busy")
 SERVER_NOT_READY = Reason(
     "ServerNotReady",
     advice="wait; if this does not change, an admin can look at the logs of that pod's containers, in the job's own namespace",
+)
+SERVER_OUT_OF_MEMORY = Reason(
+    "ServerOutOfMemory",
+    "somebody",
+    "container `syncer` holds the objects of the nested cluster: delete there what is not needed, such as large ConfigMaps and "
+    "Secrets, and pods that have ended; its API can be reached meanwhile. For container `k3s`, an admin can raise the class's "
+    "`cluster.resources`",
 )
 IMAGE_PULL_FAILED = Reason(
     "ImagePullFailed", "somebody", "check the image's name, its pull secret, and that the nodes can reach its registry"

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from nestor.api.base import DNS_NAME, HostName, HostPattern, Model, ObjectName, rule, rules
+from nestor.api.base import DNS_NAME, HostName, HostPattern, ObjectName, rule, rules
 from nestor.api.class_network import Peer
+from nestor.api.model import Model
 
 ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
 """Annotations of Ingresses by which cert-manager makes certificates for their hosts."""

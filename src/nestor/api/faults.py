@@ -26,6 +26,7 @@ _WORDS = {
     "list_type": "must be a list",
     "dict_type": "must be a dictionary",
     "model_type": "must be a dictionary",
+    "dataclass_type": "must be a dictionary",
     "int_type": "must be an integer",
     "int_parsing": "must be an integer",
     "int_parsing_size": "must be an integer",

@@ -9,8 +9,10 @@ from pydantic.alias_generators import to_snake
 
 from nestor.api import conditions
 from nestor.api.assigned import Assigned
-from nestor.api.base import Conditions, Model, PodCounts, Quota, Steps, list_map
+from nestor.api.base import Quota, list_map
+from nestor.api.model import Conditions, Model, PodCounts
 from nestor.api.notices import NOTICE_TYPES, SINK_LIMIT, NoticeStatus
+from nestor.api.observed import Steps
 from nestor.api.queue import QueueStatus
 
 _TIMINGS: dict[str, Any] = {

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, StringConstraints
 
 from nestor.api.access import Access
-from nestor.api.base import Conditions, Image, Model, ObjectName, list_map, rule, rules
+from nestor.api.base import Image, ObjectName, list_map, rule, rules
+from nestor.api.model import Conditions, Model
 
 Title = Annotated[str, StringConstraints(max_length=1024)]
 

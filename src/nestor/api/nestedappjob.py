@@ -7,8 +7,9 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, StringConstraints
 
 from nestor.api.app import App, AppRef, ParametersFrom
-from nestor.api.base import KubernetesVersion, Model, ObjectName, immutable, immutable_message, rule, rules
+from nestor.api.base import KubernetesVersion, ObjectName, immutable, immutable_message, rule, rules
 from nestor.api.expose import JobExpose
+from nestor.api.model import Model
 from nestor.api.notices import JobNotices
 from nestor.api.placement_rules import JobPlacement
 from nestor.api.policies import FailurePolicy, SuccessPolicy

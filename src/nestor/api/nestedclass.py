@@ -6,7 +6,6 @@ from pydantic import Field
 
 from nestor.api.access import Access
 from nestor.api.argocd import ArgoCDPolicy
-from nestor.api.base import Conditions, Model
 from nestor.api.class_cluster import ClusterPolicy
 from nestor.api.class_images import ImagesPolicy
 from nestor.api.class_namespace import NamespacePolicy
@@ -14,6 +13,7 @@ from nestor.api.class_network import NetworkPolicyModel
 from nestor.api.class_templates import TemplatesPolicy
 from nestor.api.devices import Devices
 from nestor.api.expose import ExposePolicy
+from nestor.api.model import Conditions, Model
 from nestor.api.notices import NoticesPolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.queue import ClassQueue

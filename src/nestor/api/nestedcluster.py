@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
-from nestor.api.base import (
-    Conditions,
-    Image,
-    KubernetesVersion,
-    Model,
-    ObjectName,
-    PodCounts,
-    Resources,
-    Steps,
-    immutable,
-    immutable_message,
-    list_map,
-    rule,
-    rules,
-)
-from nestor.api.placement import NodeRequirement
+from nestor.api.base import Image, KubernetesVersion, ObjectName, Resources, immutable, immutable_message, list_map, rule, rules
+from nestor.api.model import Conditions, Model, PodCounts
+from nestor.api.observed import GangStatus, Outcome, RunStatus
 from nestor.api.policies import FailurePolicy, Persistence, SuccessPolicy
 from nestor.api.policy import Policy
 
@@ -78,50 +65,6 @@ class NestedClusterSpec(Model):
         description="When `status.outcome` becomes Failed; acting on it is up to the job. If not set, a failure of "
         "the success policy's targets counts.",
     )
-
-
-class RunStatus(Model):
-    """Progress of the job's steps, as the runner recorded it in the nested cluster."""
-
-    version: int = Field(1, description="Version of this format.", ge=1)
-    hash: str = Field("", description="Hash of the plan that is run.", max_length=128)
-    base: str = Field("", description="Identifies the templates and the cluster's data that the run is based on.", max_length=128)
-    state: Literal["Running", "Succeeded", "Failed"] = Field("Running", description="`Running`, `Succeeded` or `Failed`.")
-    steps: Steps = Field(default_factory=list, description="The steps, in order.")
-
-
-class Outcome(Model):
-    """Whether and how the application has ended, as judged by the policies in `spec`."""
-
-    state: Literal["Running", "Succeeded", "Failed"] = Field("Running", description="`Running`, `Succeeded` or `Failed`.")
-    message: str = Field("", description="The objects that decided the outcome, or that are still awaited.", max_length=4096)
-    server_uid: str = Field("", alias="serverUID", description="UID of the server pod that was observed.", max_length=64)
-
-
-Time = Annotated[str, StringConstraints(max_length=20, pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)?$")]
-"""In UTC; empty for none."""
-
-
-class GangStatus(Model):
-    """A gang of pods, as the operator decided."""
-
-    name: str = Field(description="Key of the gang: the label `nestor.dev/gang` of its host pods.", max_length=63)
-    gang: str = Field("", description="Its namespace and name in the nested cluster.", max_length=512)
-    state: Literal["Waiting", "Released", "Started"] = Field(
-        "Waiting",
-        description="`Waiting`: its pods are held until one place has room for all. `Released`: there is room, and they are on "
-        "their way to nodes. `Started`: all have had nodes; further pods of it go to the same place.",
-    )
-    round: int = Field(1, description="How often it was tried. Pods that were let go in an earlier round are taken back.", ge=1)
-    place: str = Field(
-        "", description="The place that has room: a backend's name, or `host` for the host cluster's own nodes.", max_length=253
-    )
-    nodes: Annotated[list[NodeRequirement], Field(max_length=64)] = Field(
-        default_factory=list, description="What labels of that place's nodes must meet."
-    )
-    since: Time = Field("", description="When the state last changed (RFC 3339).")
-    retry_time: Time = Field("", description="When a gang that was taken back is tried again (RFC 3339).")
-    message: str = Field("", description="What it waits for, or why it has that place.", max_length=4096)
 
 
 class NestedClusterStatus(Model):

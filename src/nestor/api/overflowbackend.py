@@ -6,20 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from nestor.api.base import (
-    Conditions,
-    LabelKey,
-    LabelValue,
-    Model,
-    NodeLabels,
-    ObjectName,
-    Quantities,
-    Resources,
-    immutable,
-    list_map,
-    rule,
-    rules,
-)
+from nestor.api.base import LabelKey, LabelValue, NodeLabels, ObjectName, Quantities, Resources, immutable, list_map, rule, rules
+from nestor.api.model import Conditions, Model
 from nestor.api.words import DEFAULT_TAINT
 
 NAME_LIMIT = 40

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
-
-from nestor.api.base import LabelKey, LabelPattern, LabelValue, Model, NodeLabels, ObjectName, Resources, list_map, rule, rules
+from nestor.api.base import LabelKey, LabelPattern, LabelValue, NodeLabels, ObjectName, Resources, list_map, rule, rules
+from nestor.api.parts import Limits, field, part
 from nestor.api.placement_gang import Gang
 from nestor.api.placement_names import Names
 from nestor.api.words import HOST
 
-ResourcePattern = Annotated[str, StringConstraints(min_length=1, max_length=316, pattern=r"^[-a-z0-9.*]+/[-A-Za-z0-9_.*]+$")]
+ResourcePattern = Annotated[str, Limits(min_length=1, max_length=316, pattern=r"^[-a-z0-9.*]+/[-A-Za-z0-9_.*]+$")]
 """Name of an extended resource; `*` stands for any characters."""
 OverflowMode = Literal["Never", "WhenFull", "Always"]
 GpuPlace = Literal["Host", "Backend", "Any"]
@@ -29,171 +28,174 @@ _TAINT_RULES = (
 )
 
 
-class TaintMatch(Model):
+@part(rules(*_TAINT_RULES))
+class TaintMatch:
     """Some taints of nodes."""
 
-    model_config = ConfigDict(json_schema_extra=rules(*_TAINT_RULES))
-
-    key: LabelKey | None = Field(None, description="Key of the taints. If not set, all taints.")
-    operator: Literal["Exists", "Equal"] = Field(
-        "Equal", description="`Exists`: whatever their value. `Equal`: those with `value`. Defaults to `Equal`."
+    key: LabelKey | None = field(default=None, description="Key of the taints. If not set, all taints.")
+    operator: Literal["Exists", "Equal"] = field(
+        default="Equal", description="`Exists`: whatever their value. `Equal`: those with `value`. Defaults to `Equal`."
     )
-    value: LabelValue | None = Field(None, description="Value of the taints. Defaults to the empty string.")
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = Field(
-        None, description="Effect of the taints. If not set, all effects."
+    value: LabelValue | None = field(default=None, description="Value of the taints. Defaults to the empty string.")
+    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = field(
+        default=None, description="Effect of the taints. If not set, all effects."
     )
 
 
+@part(
+    rules(
+        *_TAINT_RULES,
+        rule(
+            "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+            "`tolerationSeconds` may be set only together with effect 'NoExecute'",
+        ),
+    )
+)
 class Toleration(TaintMatch):
     """A toleration that pods get."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            *_TAINT_RULES,
-            rule(
-                "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
-                "`tolerationSeconds` may be set only together with effect 'NoExecute'",
-            ),
-        )
-    )
-
-    toleration_seconds: int | None = Field(
-        None, description="Seconds for which the taint is tolerated. If not set, for ever.", ge=0, le=315_360_000
+    toleration_seconds: int | None = field(
+        default=None, description="Seconds for which the taint is tolerated. If not set, for ever.", ge=0, le=315_360_000
     )
 
 
-class NodeRequirement(Model):
+@part(
+    rules(
+        rule(
+            "self.operator in ['Exists', 'DoesNotExist'] ? !has(self.values) : has(self.values) && self.values.size() > 0",
+            "`values` must be set for all operators but 'Exists' and 'DoesNotExist'",
+        ),
+        rule(
+            "!(self.operator in ['Gt', 'Lt']) || (has(self.values) && self.values.size() == 1)",
+            "`values` must be one whole number for the operators 'Gt' and 'Lt'",
+        ),
+    )
+)
+class NodeRequirement:
     """A requirement that labels of a node must meet."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "self.operator in ['Exists', 'DoesNotExist'] ? !has(self.values) : has(self.values) && self.values.size() > 0",
-                "`values` must be set for all operators but 'Exists' and 'DoesNotExist'",
-            ),
-            rule(
-                "!(self.operator in ['Gt', 'Lt']) || (has(self.values) && self.values.size() == 1)",
-                "`values` must be one whole number for the operators 'Gt' and 'Lt'",
-            ),
-        )
-    )
-
-    key: LabelKey = Field(description="Label key.")
-    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"] = Field(
+    key: LabelKey = field(description="Label key.")
+    operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"] = field(
         description="How the label's value relates to `values`. `Gt` and `Lt` compare whole numbers."
     )
-    values: Annotated[list[LabelValue], Field(max_length=64)] | None = Field(
-        None, description="Values to compare with. `Gt` and `Lt` take one."
+    values: Annotated[list[LabelValue], Limits(max_length=64)] | None = field(
+        default=None, description="Values to compare with. `Gt` and `Lt` take one."
     )
 
 
-class NodePreference(Model):
+@part()
+class NodePreference:
     """Nodes that the scheduler should prefer."""
 
-    weight: int = Field(description="Weight among all preferences of a pod.", ge=1, le=100)
-    match_expressions: Annotated[list[NodeRequirement], Field(min_length=1, max_length=16)] = Field(
+    weight: int = field(description="Weight among all preferences of a pod.", ge=1, le=100)
+    match_expressions: Annotated[list[NodeRequirement], Limits(min_length=1, max_length=16)] = field(
         description="The nodes: those whose labels meet all requirements."
     )
 
 
-class ResourceRule(Model):
+@part()
+class ResourceRule:
     """Where pods run that request an extended resource."""
 
-    name: ResourcePattern = Field(
+    name: ResourcePattern = field(
         description="Name of the resource, for example `nvidia.com/gpu`. `*` stands for any characters, as in `nvidia.com/*`."
     )
-    tolerations: Annotated[list[Toleration], Field(max_length=32)] = Field(
+    tolerations: Annotated[list[Toleration], Limits(max_length=32)] = field(
         default_factory=list, description="Tolerations that these pods get, for the taints of the nodes that have the resource."
     )
-    node_selector: NodeLabels = Field(
+    node_selector: NodeLabels = field(
         default_factory=dict, description="Labels that nodes of the host cluster must have for these pods to run there."
     )
 
 
-class Backend(Model):
+@part()
+class Backend:
     """A backend that pods may overflow to: its virtual nodes."""
 
-    name: ObjectName = Field(
+    name: ObjectName = field(
         description="Name of the OverflowBackend, or any name for virtual nodes that are not Nestor's.",
         json_schema_extra=rules(rule(f"self != '{HOST}'", f"must not be '{HOST}': that is the host cluster itself")),
     )
-    weight: int = Field(50, description="How strongly it is preferred to the other backends. Defaults to 50.", ge=1, le=100)
-    node_selector: NodeLabels = Field(
+    weight: int = field(
+        default=50, description="How strongly it is preferred to the other backends. Defaults to 50.", ge=1, le=100
+    )
+    node_selector: NodeLabels = field(
         default_factory=dict,
         description="Labels of its virtual nodes. Defaults to `nestor.dev/backend: <name>`, which those of an "
         "OverflowBackend have.",
     )
-    tolerations: Annotated[list[Toleration], Field(max_length=32)] | None = Field(
-        None,
+    tolerations: Annotated[list[Toleration], Limits(max_length=32)] | None = field(
+        default=None,
         description="Tolerations for the taints of its virtual nodes. Defaults to those that the OverflowBackend of this name "
         "says its nodes have, and to one for `virtual-kubelet.io/provider=<name>:NoSchedule` if there is none.",
     )
-    image_pull_secrets: Annotated[list[ObjectName], Field(max_length=8)] = Field(
+    image_pull_secrets: Annotated[list[ObjectName], Limits(max_length=8)] = field(
         default_factory=list,
         description="Secrets of the operator's namespace, of type kubernetes.io/dockerconfigjson, with which images are pulled "
         "for pods that may run there, besides those that a pod names itself. Every backend that such a pod may go to can read "
         "them.",
     )
-    scheduler_name: ObjectName | None = Field(
-        None,
+    scheduler_name: ObjectName | None = field(
+        default=None,
         description="Scheduler of the host cluster for pods that run there. Pods that may also stay in the host cluster are sent "
         "here only if they have this scheduler anyway. Defaults to the pods' own.",
     )
 
 
-class Overflow(Model):
+@part()
+class Overflow:
     """Which pods run at a backend instead of the host cluster's own nodes."""
 
-    mode: OverflowMode = Field(
-        "WhenFull",
+    mode: OverflowMode = field(
+        default="WhenFull",
         description="`Never`: none, unless `gpu` says otherwise. `WhenFull`: those for which the host cluster's own nodes have "
         "no room. `Always`: all. Pods of DaemonSets never do. Defaults to `WhenFull`.",
     )
-    gpu: GpuPlace = Field(
-        "Any",
+    gpu: GpuPlace = field(
+        default="Any",
         description="Where pods run that request a GPU: `Host`, on the host cluster's own nodes; `Backend`; or `Any`, as `mode` "
         "says. Defaults to `Any`.",
     )
-    backends: Annotated[list[Backend], Field(max_length=16, json_schema_extra=list_map("name"))] = Field(
+    backends: Annotated[list[Backend], Limits(max_length=16, json_schema_extra=list_map("name"))] = field(
         default_factory=list, description="The backends that may be used. If not set, none."
     )
-    completions_trigger: int = Field(
-        DEFAULT_COMPLETIONS_TRIGGER,
+    completions_trigger: int = field(
+        default=DEFAULT_COMPLETIONS_TRIGGER,
         description="Number of `completions` from which on all pods of a nested Job run at a backend, unless `mode` is `Never` "
         f"or `gpu` says otherwise. 0: no number does that. Defaults to {DEFAULT_COMPLETIONS_TRIGGER}.",
         ge=0,
         le=2**31 - 1,
     )
-    local_parallelism: int = Field(
-        DEFAULT_LOCAL_PARALLELISM,
+    local_parallelism: int = field(
+        default=DEFAULT_LOCAL_PARALLELISM,
         description="How many pods of one nested Job with `completions` run on the host cluster's own nodes at a time, unless "
         "`mode` is `Never`. With `WhenFull`, further ones overflow; otherwise they wait. 0: no limit. Defaults to "
         f"{DEFAULT_LOCAL_PARALLELISM}.",
         ge=0,
         le=2**31 - 1,
     )
-    backend_parallelism: int = Field(
-        DEFAULT_BACKEND_PARALLELISM,
+    backend_parallelism: int = field(
+        default=DEFAULT_BACKEND_PARALLELISM,
         description="How many pods of one nested Job with `completions` run at backends at a time; further ones wait. 0: no "
         f"limit. Defaults to {DEFAULT_BACKEND_PARALLELISM}.",
         ge=0,
         le=2**31 - 1,
     )
-    backend_resources: Resources | None = Field(
-        None,
+    backend_resources: Resources | None = field(
+        default=None,
         description="Requests and limits of containers that set none, in pods that can only run at a backend. Those of all other "
         "pods come from `namespace.defaultResources`.",
     )
-    unreachable_seconds: int = Field(
-        DEFAULT_UNREACHABLE_SECONDS,
+    unreachable_seconds: int = field(
+        default=DEFAULT_UNREACHABLE_SECONDS,
         description="Seconds for which a pod stays on a virtual node that is not ready, for example because its backend does not "
         "answer. It replaces Kubernetes' default of 300, but nothing that a pod says itself. Defaults to "
         f"{DEFAULT_UNREACHABLE_SECONDS}, an hour.",
         ge=300,
         le=604_800,
     )
-    pending_seconds: int = Field(
-        0,
+    pending_seconds: int = field(
+        default=0,
         description="Seconds within which a backend must start a pod. After that the pod fails, so that its controller makes "
         "another one, which may run elsewhere; a pod without a controller is not replaced. 0: no limit. Defaults to 0.",
         ge=0,
@@ -205,69 +207,72 @@ MOST = 128
 """Labels and tolerations of one placement, those of a machine and a job included."""
 
 
-class Placement(Model):
+@part()
+class Placement:
     """Where pods may run. What it does not mention is as without it: no taint is tolerated but those of lost nodes, and no pod
     overflows.
     """
 
-    node_selector: Annotated[dict[str, LabelValue], Field(max_length=MOST)] = Field(
+    node_selector: Annotated[dict[str, LabelValue], Limits(max_length=MOST)] = field(
         default_factory=dict,
         description="Labels that nodes of the host cluster must have for pods to run there; those of backends need not. "
         "A pod whose own node selector contradicts them is refused.",
     )
-    required_nodes: Annotated[list[NodeRequirement], Field(max_length=16)] = Field(
+    required_nodes: Annotated[list[NodeRequirement], Limits(max_length=16)] = field(
         default_factory=list, description="Further requirements that nodes of the host cluster must meet."
     )
-    preferred_nodes: Annotated[list[NodePreference], Field(max_length=16)] = Field(
+    preferred_nodes: Annotated[list[NodePreference], Limits(max_length=16)] = field(
         default_factory=list,
         description="Nodes to prefer, for example by locality (`topology.kubernetes.io/region`) or price (`nestor.dev/price`).",
     )
-    tolerations: Annotated[list[Toleration], Field(max_length=MOST)] = Field(
+    tolerations: Annotated[list[Toleration], Limits(max_length=MOST)] = field(
         default_factory=list, description="Tolerations that all pods get, for nodes that are reserved for them."
     )
-    allowed_tolerations: Annotated[list[TaintMatch], Field(max_length=32)] = Field(
+    allowed_tolerations: Annotated[list[TaintMatch], Limits(max_length=32)] = field(
         default_factory=list,
         description="Taints that pods may tolerate by tolerations of their own; all others have no effect. The tolerations of "
         "`node.kubernetes.io/not-ready` and `…/unreachable` are always allowed.",
     )
-    allowed_node_labels: Annotated[list[LabelPattern], Field(max_length=64)] | None = Field(
-        None,
+    allowed_node_labels: Annotated[list[LabelPattern], Limits(max_length=64)] | None = field(
+        default=None,
         description="Keys of node labels that pods may use in their node selectors and node affinities: keys such as `team` or "
         "`example.com/team`, or `example.com/*` for all keys of a domain. A pod that uses another one is refused. If not set, "
         "they may use all but Nestor's own, such as `nestor.dev/backend`.",
     )
-    schedulers: Names = Field(
+    schedulers: Names = field(
         default_factory=Names, description="Schedulers. A `schedulerName` of a pod that is not allowed has no effect."
     )
-    priority_classes: Names = Field(
+    priority_classes: Names = field(
         default_factory=Names,
         description="PriorityClasses. Pods of a higher priority may end those of other tenants. The nested cluster has those "
         "that are allowed, with the priority that they have in the host cluster; a `priorityClassName` of a pod that is not "
         "allowed has no effect.",
     )
-    runtime_classes: Names = Field(
+    runtime_classes: Names = field(
         default_factory=Names,
         description="RuntimeClasses, such as one that isolates pods better. The nested cluster has those that are allowed, "
         "and one of its own stands for an allowed one if it has the same handler; a pod whose `runtimeClassName` is another one "
         "is refused.",
     )
-    disruption_budgets: bool = Field(
-        False,
+    disruption_budgets: bool = field(
+        default=False,
         description="Whether PodDisruptionBudgets hold in the host cluster too: whoever drains a node there then waits until a "
         "budget lets its pods go, which may be never. Otherwise they hold only for evictions in the nested cluster, and an event "
         "says so. Defaults to false.",
     )
-    extended_resources: Annotated[list[ResourceRule], Field(max_length=32, json_schema_extra=list_map("name"))] = Field(
+    extended_resources: Annotated[list[ResourceRule], Limits(max_length=32, json_schema_extra=list_map("name"))] = field(
         default_factory=list,
         description="Where pods run that request extended resources, such as GPUs. How many a job may have at a time is said by "
         "`namespace.quota`, for example `requests.nvidia.com/gpu: 2`.",
     )
-    gpu_resources: Annotated[list[ResourcePattern], Field(max_length=32)] = Field(
+    gpu_resources: Annotated[list[ResourcePattern], Limits(max_length=32)] = field(
         default_factory=lambda: list(DEFAULT_GPU_RESOURCES),
         description="Extended resources that are GPUs; `*` stands for any characters. Defaults to "
         f"{', '.join(f'`{item}`' for item in DEFAULT_GPU_RESOURCES)}.",
     )
-    overflow: Overflow | None = Field(None, description="Which pods run at a backend. Jobs may narrow it. If not set, none.")
-    gang: Gang | None = Field(
-        None, description="How pods that belong together get their nodes: all or none. If not set, each pod gets its own."
+    overflow: Overflow | None = field(
+        default=None, description="Which pods run at a backend. Jobs may narrow it. If not set, none."
+    )
+    gang: Gang | None = field(
+        default=None, description="How pods that belong together get their nodes: all or none. If not set, each pod gets its own."
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
-
-from nestor.api.base import Model, ObjectName, rule, rules
+from nestor.api.base import ObjectName, rule, rules
+from nestor.api.parts import Limits, field, part
 
 GangScheduler = Literal["Nestor", "Kubernetes", "Coscheduling", "KAI", "Volcano"]
 GangSource = Literal["Annotation", "PodGroup", "JobSet", "IndexedJob"]
@@ -18,20 +17,19 @@ GANG_LIMIT = 500
 """Pods of one gang."""
 
 
-class Gang(Model):
-    """Pods that belong together: of one gang, all get nodes, in one place, or none does."""
-
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!has(self.queue) || self.scheduler in ['KAI', 'Volcano']",
-                "`queue` may be set only if `scheduler` is 'KAI' or 'Volcano'",
-            )
+@part(
+    rules(
+        rule(
+            "!has(self.queue) || self.scheduler in ['KAI', 'Volcano']",
+            "`queue` may be set only if `scheduler` is 'KAI' or 'Volcano'",
         )
     )
+)
+class Gang:
+    """Pods that belong together: of one gang, all get nodes, in one place, or none does."""
 
-    scheduler: GangScheduler = Field(
-        "Nestor",
+    scheduler: GangScheduler = field(
+        default="Nestor",
         description="Who sees to it. `Nestor`: it holds the pods by a scheduling gate until one place, the host cluster's own "
         "nodes or one backend, has room for all of them. Otherwise a scheduler of the host cluster, which is told the group: "
         "`Kubernetes` (its PodGroups of group scheduling.k8s.io, with the feature gates GenericWorkload and GangScheduling), "
@@ -39,22 +37,22 @@ class Gang(Model):
         "do not overflow if the host cluster's own nodes are full; and "
         "but for `Kubernetes`, `schedulers.default` has to name the scheduler. Defaults to `Nestor`.",
     )
-    groups: Annotated[list[GangSource], Field(min_length=1, max_length=4)] = Field(
+    groups: Annotated[list[GangSource], Limits(min_length=1, max_length=4)] = field(
         default_factory=lambda: list(DEFAULT_GROUPS),
         description="Which pods are a gang. `Annotation`: those with the same annotation (or label) `nestor.dev/gang` in a "
         "namespace, as many as `nestor.dev/gang-size` says, or as their Job runs at a time. `PodGroup`: those of a PodGroup of "
         "Kubernetes, Coscheduling or Volcano in the nested cluster. `JobSet`: those of a JobSet. `IndexedJob`: those of an "
         "Indexed Job that runs all of them at a time. Defaults to all but `IndexedJob`.",
     )
-    warning_seconds: int = Field(
-        DEFAULT_WARNING_SECONDS,
+    warning_seconds: int = field(
+        default=DEFAULT_WARNING_SECONDS,
         description="Seconds after which pods of a gang that still waits get a warning event, once. Only for scheduler `Nestor`. "
         f"Defaults to {DEFAULT_WARNING_SECONDS}.",
         ge=1,
         le=604_800,
     )
-    pending_seconds: int = Field(
-        0,
+    pending_seconds: int = field(
+        default=0,
         description="Seconds for which a pod is held on the host until its gang is given a place. After that the pod fails with "
         "the reason `GangNotPlaced`; a Job counts that as a failure, and ends or makes others by its `backoffLimit`. Pods that a "
         "quota keeps from the host are not held there yet. 0: no limit; pods wait, as those do that fit nowhere. Only for "
@@ -62,14 +60,15 @@ class Gang(Model):
         ge=0,
         le=604_800,
     )
-    start_seconds: int = Field(
-        DEFAULT_START_SECONDS,
+    start_seconds: int = field(
+        default=DEFAULT_START_SECONDS,
         description="Seconds within which all pods of a gang must have got nodes, once there was room for them. Otherwise all "
         "are taken back, also those that run, and wait again, each time twice as long. Only for scheduler `Nestor`. Defaults to "
         f"{DEFAULT_START_SECONDS}.",
         ge=10,
         le=86_400,
     )
-    queue: ObjectName | None = Field(
-        None, description="Queue of the gangs, for the schedulers `KAI` and `Volcano`. Defaults to the scheduler's own default."
+    queue: ObjectName | None = field(
+        default=None,
+        description="Queue of the gangs, for the schedulers `KAI` and `Volcano`. Defaults to the scheduler's own default.",
     )

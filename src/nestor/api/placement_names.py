@@ -3,44 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, PrivateAttr
+from nestor.api.base import ObjectName, list_map
+from nestor.api.parts import Limits, field, part
+from nestor.values import dataclass
 
-from nestor.api.base import Model, ObjectName, list_map
 
-
-class AllowedName(Model):
+@part()
+class AllowedName:
     """A name that pods may use, and what it stands for in the host cluster."""
 
-    name: ObjectName = Field(description="Name in the nested cluster.")
-    host_name: ObjectName | None = Field(None, description="Name in the host cluster. Defaults to `name`.")
+    name: ObjectName = field(description="Name in the nested cluster.")
+    host_name: ObjectName | None = field(default=None, description="Name in the host cluster. Defaults to `name`.")
 
 
-class Names(Model):
+@part()
+class Names:
     """Names of the host cluster that pods get, or may choose by names of the nested cluster."""
 
-    default: ObjectName | None = Field(
-        None,
+    default: ObjectName | None = field(
+        default=None,
         description="Name in the host cluster of what pods get that choose none of `allowed`. Defaults to the host's default.",
     )
-    allowed: Annotated[list[AllowedName], Field(max_length=64, json_schema_extra=list_map("name"))] = Field(
+    allowed: Annotated[list[AllowedName], Limits(max_length=64, json_schema_extra=list_map("name"))] = field(
         default_factory=list, description="Names that pods may choose. If not set, they may choose none."
     )
 
-    _own: dict[str, str] = PrivateAttr(default_factory=dict)
-
-    def with_own(self, own: Mapping[str, str]) -> Self:
+    def with_own(self, own: Mapping[str, str]) -> Names:
         """The same, with names of the tenant's own that stand for names of the host cluster. They are not written anywhere."""
-        found = self.model_copy()
-        found._own = dict(own)
-        return found
+        return _WithOwn(default=self.default, allowed=self.allowed, own=own)
 
     def find(self, name: str | None) -> str | None:
         """What a pod gets that says `name`; None for the host's default."""
-        found = self._own | {item.name: item.host_name or item.name for item in self.allowed}
-        return found.get(name or "", self.default)
+        return self._list().get(name or "", self.default)
 
     def allows(self, name: str) -> bool:
         """Whether pods may choose it."""
-        return name in self._own or any(item.name == name for item in self.allowed)
+        return name in self._list()
+
+    def _list(self) -> dict[str, str]:
+        """What each name that pods may choose stands for."""
+        return {item.name: item.host_name or item.name for item in self.allowed}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WithOwn(Names):
+    own: Mapping[str, str]
+
+    def _list(self) -> dict[str, str]:
+        return {**self.own, **super()._list()}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field
 
-from nestor.api.base import Model, NodeLabels, ObjectName, Quantities, Quota, Resources, list_map, rule, rules
+from nestor.api.base import NodeLabels, ObjectName, Quantities, Quota, Resources, list_map, rule, rules
+from nestor.api.model import Model
+from nestor.api.parts import Limits, field, part
 from nestor.api.placement import GpuPlace, OverflowMode, Placement, Toleration
 
 SIZES = {
@@ -25,13 +27,13 @@ class Machine(Model):
     """A kind of machine that jobs may ask for: a pool of nodes, and how much of it one job gets."""
 
     name: ObjectName = Field(description="Name, as in a job's `machine`.")
-    description: Annotated[str, StringConstraints(max_length=1024)] = Field(
+    description: Annotated[str, Limits(max_length=1024)] = Field(
         "", description="What it offers, in words for users. Shown where a job asks for an unknown machine."
     )
     node_selector: NodeLabels = Field(
         default_factory=dict, description="Labels of the pool's nodes. They are added to those of `placement.nodeSelector`."
     )
-    tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(
+    tolerations: Annotated[list[Toleration], Limits(max_length=16)] = Field(
         default_factory=list, description="Tolerations for the taints of the pool's nodes."
     )
     size: Quantities | None = Field(
@@ -59,30 +61,30 @@ class Machine(Model):
     )
 
 
+@part(
+    rules(
+        rule(
+            "!has(self.defaultMachine) || (has(self.machines) && self.machines.exists(m, m.name == self.defaultMachine))",
+            "`defaultMachine` must be one of the machines in `machines`",
+        ),
+        rule(
+            "!has(self.overflow) || has(self.overflow.backends) || (self.overflow.mode == 'Never' && "
+            "self.overflow.gpu != 'Backend')",
+            "`overflow.backends` must be set unless `overflow.mode` is 'Never' and `overflow.gpu` is not 'Backend'",
+        ),
+    )
+)
 class ClassPlacement(Placement):
     """Where the pods of jobs may run. It reaches running jobs at once, but pods that have a node stay there. NestedClusters that
     users create have none of it.
     """
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!has(self.defaultMachine) || (has(self.machines) && self.machines.exists(m, m.name == self.defaultMachine))",
-                "`defaultMachine` must be one of the machines in `machines`",
-            ),
-            rule(
-                "!has(self.overflow) || has(self.overflow.backends) || (self.overflow.mode == 'Never' && "
-                "self.overflow.gpu != 'Backend')",
-                "`overflow.backends` must be set unless `overflow.mode` is 'Never' and `overflow.gpu` is not 'Backend'",
-            ),
-        )
-    )
-
-    machines: Annotated[list[Machine], Field(max_length=64, json_schema_extra=list_map("name"))] = Field(
+    machines: Annotated[list[Machine], Limits(max_length=64, json_schema_extra=list_map("name"))] = field(
         default_factory=list, description="Machines that jobs may ask for with `machine`. If not set, there are none."
     )
-    default_machine: ObjectName | None = Field(
-        None, description="Machine of jobs that ask for none. If not set, they run wherever the class's other rules allow."
+    default_machine: ObjectName | None = field(
+        default=None,
+        description="Machine of jobs that ask for none. If not set, they run wherever the class's other rules allow.",
     )
 
 
@@ -100,7 +102,7 @@ class JobOverflow(Model):
         description="Where pods run that request a GPU: `Host`, on the host cluster's own nodes; `Backend`; or `Any`, as `mode` "
         "says. The class's own, unless that is `Any`; `Backend` not if the class's mode is `Never`. Defaults to the class's.",
     )
-    backends: Annotated[list[ObjectName], Field(min_length=1, max_length=16)] | None = Field(
+    backends: Annotated[list[ObjectName], Limits(min_length=1, max_length=16)] | None = Field(
         None, description="Names of the backends that may be used, of those that the class allows. Defaults to all of them."
     )
     completions_trigger: int | None = Field(
@@ -135,7 +137,7 @@ class JobPlacement(Model):
         description="Labels that nodes of the host cluster must have for the job's pods to run there. The keys must be "
         "among the class's `allowedNodeLabels`, if it has any, and the values may not contradict it.",
     )
-    tolerations: Annotated[list[Toleration], Field(max_length=16)] = Field(
+    tolerations: Annotated[list[Toleration], Limits(max_length=16)] = Field(
         default_factory=list,
         description="Tolerations that all of the job's pods get. They must be among the class's `allowedTolerations`.",
     )

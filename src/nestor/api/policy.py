@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field, ValidationError
-
 from nestor.api.argocd import ArgoCDAccess
-from nestor.api.base import ImagePrefix, LabelPattern, Model, ObjectName, Quantity
+from nestor.api.base import ImagePrefix, LabelPattern, ObjectName, Quantity
+from nestor.api.data import Unreadable, read
 from nestor.api.devices import Devices
+from nestor.api.parts import Limits, field, part
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
 from nestor.api.selectors import LabelSelector
@@ -21,18 +22,19 @@ from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
 
-M = TypeVar("M", bound=Model)
+T = TypeVar("T")
 
 PodSecurity = Literal["Baseline", "Privileged"]
 
 
 @functools.cache
-def _nothing(model: type[M]) -> M:
+def _nothing(kind: type[T]) -> T:
     """The strictest one: made once, because it is asked for several times for each pod."""
-    return model()
+    return kind()
 
 
-class Policy(Model):
+@part()
+class Policy:
     """The policy. What it does not mention is forbidden: the default of each field must be its strictest value, but for
     `allowed_images`, without which no pod would start.
 
@@ -40,51 +42,53 @@ class Policy(Model):
     grant themselves there what their class denies.
     """
 
-    pod_security: PodSecurity = Field(
-        "Baseline",
+    pod_security: PodSecurity = field(
+        default="Baseline",
         description="Pod Security level for the cluster's pods, `Baseline` or `Privileged`, from the class's "
         "`namespace.podSecurity`.",
     )
-    allowed_labels: list[LabelPattern] | None = Field(
-        None,
+    allowed_labels: list[LabelPattern] | None = field(
+        default=None,
         description="Label keys that host pods have as they are in the nested cluster, from the class's "
         "`namespace.allowedLabels`. All others are renamed.",
         max_length=64,
     )
-    always_pull_images: bool = Field(
-        True,
+    always_pull_images: bool = field(
+        default=True,
         description="Whether the cluster's pods pull every image anew, so that nobody else's private image is used from a node, "
         "from the class's `images.alwaysPull`.",
     )
-    allowed_images: Annotated[list[ImagePrefix], Field(max_length=64)] | None = Field(
-        None,
+    allowed_images: Annotated[list[ImagePrefix], Limits(max_length=64)] | None = field(
+        default=None,
         description="Registries, or registries with a path, of the images that pods may use, from the class's `images.allowed`. "
         "If absent, all: most classes have no such list. A cluster whose class is gone keeps the list that it had.",
     )
-    image_pull_secrets: Annotated[list[ObjectName], Field(max_length=8)] | None = Field(
-        None,
+    image_pull_secrets: Annotated[list[ObjectName], Limits(max_length=8)] | None = field(
+        default=None,
         description="Secrets of the operator's namespace whose copies pods pull images with that cannot run at a backend, from "
         "the class's `images.pullSecretNames`.",
     )
-    ephemeral_storage_limit: Quantity | None = Field(
-        None,
+    ephemeral_storage_limit: Quantity | None = field(
+        default=None,
         description="Limit of ephemeral-storage that the host sets for the cluster's containers that set none, from the class's "
         "`namespace.defaultResources`. A container that requests more gets its request as the limit.",
     )
-    placement: Placement | None = Field(
-        None, description="Where the cluster's pods may run, from the class's `placement`, the job's machine and its `placement`."
+    placement: Placement | None = field(
+        default=None,
+        description="Where the cluster's pods may run, from the class's `placement`, the job's machine and its `placement`.",
     )
-    nodes: Literal["All", "Selected"] | None = Field(
-        None,
+    nodes: Literal["All", "Selected"] | None = field(
+        default=None,
         description="Which host nodes the cluster shows besides those in use, `All` or `Selected`, from the class's "
         "`cluster.nodes`.",
     )
-    node_selector: LabelSelector | None = Field(
-        None, description="Labels of the nodes that it shows if `nodes` is `Selected`, from the class's `cluster.nodeSelector`."
+    node_selector: LabelSelector | None = field(
+        default=None,
+        description="Labels of the nodes that it shows if `nodes` is `Selected`, from the class's `cluster.nodeSelector`.",
     )
 
-    services: AllowedServices | None = Field(
-        None, description="What the cluster's Services may do besides connecting its pods, from the class's `services`."
+    services: AllowedServices | None = field(
+        default=None, description="What the cluster's Services may do besides connecting its pods, from the class's `services`."
     )
 
     @property
@@ -92,16 +96,18 @@ class Policy(Model):
         """What the cluster's Services may do."""
         return self.services or _nothing(AllowedServices)
 
-    storage: Storage | None = Field(
-        None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
+    storage: Storage | None = field(
+        default=None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
     )
-    argo_cd: ArgoCDAccess | None = Field(
-        None, alias="argoCD", description="What Argo CD may do in the cluster, from the class's `argoCD`. If not set, nothing."
+    argo_cd: ArgoCDAccess | None = field(
+        default=None,
+        written="argoCD",
+        description="What Argo CD may do in the cluster, from the class's `argoCD`. If not set, nothing.",
     )
-    devices: Devices | None = Field(
-        None, description="The devices that the cluster's ResourceClaims may get, from the class's `devices`."
+    devices: Devices | None = field(
+        default=None, description="The devices that the cluster's ResourceClaims may get, from the class's `devices`."
     )
-    internet: list[IpBlock] = Field(
+    internet: list[IpBlock] = field(
         default_factory=list,
         description="What the cluster's own NetworkPolicies may open of the world outside: address blocks, from the class's "
         "`network` and what is known of the host cluster. If empty, nothing.",
@@ -128,14 +134,21 @@ class Policy(Model):
         if not own or self.placement is None:
             return self
         runtimes = self.placement.runtime_classes.with_own(own)
-        return self.model_copy(update={"placement": self.placement.model_copy(update={"runtime_classes": runtimes})})
+        return replace(self, placement=replace(self.placement, runtime_classes=runtimes))
 
     @classmethod
     def read(cls, cluster: Object | None) -> Policy:
-        """The policy of a NestedCluster; the strictest one as long as it has none, or one that cannot be read."""
-        found = status_of(cluster).get("policy")
+        """The policy of a NestedCluster; the strictest one as long as it has none, or one that cannot be read.
+
+        A field that this version does not know has no effect, which is logged: it is of a newer operator, which has not replaced
+        this cluster's server yet.
+        """
+        found, unknown = status_of(cluster).get("policy"), list[str]()
         try:
-            return cls.model_validate(found or {})
-        except ValidationError as error:
+            policy = read(cls, found or {}, unknown)
+        except Unreadable as error:
             log.error("the policy of the NestedCluster cannot be read, so the strictest one applies: %s", error)
             return cls(allowed_images=[])
+        if unknown:
+            log.warning("the policy of the NestedCluster has fields that this version does not know: %s", ", ".join(unknown))
+        return policy

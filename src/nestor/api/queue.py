@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from nestor.api.base import Model, ObjectName, Quota, list_map, rule, rules
+from nestor.api.base import ObjectName, Quota, list_map, rule, rules
+from nestor.api.model import Model
 
 MOST_SECONDS = 315_360_000
 

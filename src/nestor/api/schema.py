@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 Schema = dict[str, Any]
 
 _DROPPED = ("title", "$defs", "discriminator", "examples")
 
 
-def build_schema(model: type[BaseModel]) -> Schema:
-    """The schema of one model."""
-    whole = model.model_json_schema(by_alias=True, mode="validation")
+def build_schema(model: type) -> Schema:
+    """The schema of one model, or of a part that is plain data."""
+    whole: Schema = TypeAdapter(model).json_schema(by_alias=True, mode="validation")
     return _convert(whole, whole.get("$defs", {}))
 
 

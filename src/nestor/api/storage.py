@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
-
-from nestor.api.base import Model, ObjectName, Quantity, rule, rules
+from nestor.api.base import ObjectName, Quantity, rule, rules
+from nestor.api.parts import Limits, field, part
 
 Retention = Literal["Delete", "Retain"]
 
@@ -16,28 +15,27 @@ _DEFAULT_RULE = rule(
 )
 
 
-class Storage(Model):
+@part(rules(_DEFAULT_RULE))
+class Storage:
     """The volumes that the claims of a nested cluster may get."""
 
-    model_config = ConfigDict(json_schema_extra=rules(_DEFAULT_RULE))
-
-    classes: Annotated[list[ObjectName], Field(max_length=32)] = Field(
+    classes: Annotated[list[ObjectName], Limits(max_length=32)] = field(
         default_factory=list,
         description="StorageClasses of the host cluster that nested clusters have too, by name. PersistentVolumeClaims that name "
         "one of them get a volume of the host cluster; all others stay Pending, and so do their pods. If not set, there are no "
         "persistent volumes.",
     )
-    default_class: ObjectName | None = Field(
-        None,
+    default_class: ObjectName | None = field(
+        default=None,
         description="StorageClass of claims that name none, one of `classes`. Defaults to the first of them, whatever the host "
         "cluster's own default is.",
     )
-    block_volumes: bool = Field(
-        False,
+    block_volumes: bool = field(
+        default=False,
         description="Whether claims may have `volumeMode: Block`: their pods then get a device of the node instead of a file "
         "system. Defaults to false.",
     )
-    snapshot_classes: Annotated[list[ObjectName], Field(max_length=32)] = Field(
+    snapshot_classes: Annotated[list[ObjectName], Limits(max_length=32)] = field(
         default_factory=list,
         description="VolumeSnapshotClasses of the host cluster that nested clusters have too, by name; the first is that of "
         "VolumeSnapshots that name none. Claims may then be filled from VolumeSnapshots of their own namespace. Nested clusters "
@@ -55,11 +53,12 @@ class Storage(Model):
         return self.default_class or next(iter(self.classes), None)
 
 
+@part()
 class ClassStorage(Storage):
     """The volumes of jobs. A change reaches running jobs at once, but claims that have a volume keep it."""
 
-    retention: Retention = Field(
-        "Delete",
+    retention: Retention = field(
+        default="Delete",
         description="What becomes of volumes when their job is deleted, or begins again without them: by `failurePolicy: "
         "Restart`, or by `nestor rerun` after it has ended. `Delete`: they go, as the reclaim policy of their StorageClass "
         "says. `Retain`: those that claims still have stay as PersistentVolumes, with the job's labels, until an admin "
@@ -67,8 +66,8 @@ class ClassStorage(Storage):
         "VolumeSnapshotContents. What somebody deletes in the nested cluster never stays. NestedClusters that users create "
         "always have `Delete`. Defaults to `Delete`.",
     )
-    retained_limit: Quantity | None = Field(
-        None,
+    retained_limit: Quantity | None = field(
+        default=None,
         description="With `retention: Retain`: how much the volumes and snapshots that jobs of one namespace have left may have "
         "together, for example `1Ti`; each counts as 1Gi at least. As long as it is reached, no job of this class begins in "
         "that namespace, or begins again without its volumes: it waits, and says so. What running jobs have is not "
@@ -77,14 +76,16 @@ class ClassStorage(Storage):
     )
 
 
-class JobStorage(Model):
+@part()
+class JobStorage:
     """The volumes that the job wishes, within what the class allows."""
 
-    size: Quantity | None = Field(
-        None,
+    size: Quantity | None = field(
+        default=None,
         description="How much all volumes of the job may have together, for example `50Gi`: its quota `requests.storage`. Not "
         "more than the class or the machine allows. Defaults to what they allow.",
     )
-    class_name: ObjectName | None = Field(
-        None, description="StorageClass of claims that name none, one of the class's `storage.classes`. Defaults to the class's."
+    class_name: ObjectName | None = field(
+        default=None,
+        description="StorageClass of claims that name none, one of the class's `storage.classes`. Defaults to the class's.",
     )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 from nestor.kube import Api, kinds
+from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

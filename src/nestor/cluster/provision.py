@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nestor import times
 from nestor.api import labels
@@ -18,6 +18,7 @@ from nestor.kube.applier import RESYNC_SECONDS, Applier
 from nestor.kube.tasks import together
 from nestor.names import Part
 from nestor.objects import Object, annotations_of, labels_of, owners_of
+from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

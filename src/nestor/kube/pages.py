@@ -31,14 +31,7 @@ Parse = Callable[[bytes], Any]
 
 
 class Request(Protocol):
-    """`Api.request`."""
-
-    def __call__(self, method: str, path: str, query: dict[str, str] | None = None, *, parse: Parse = ...) -> Awaitable[Any]:
-        """The parsed answer."""
-
-
-class LimitedRequest(Protocol):
-    """The same, of an answer that may be too long."""
+    """`Api.request`, of an answer that may be too long."""
 
     def __call__(
         self, method: str, path: str, query: dict[str, str] | None = None, *, parse: Parse = ..., most: int | None = ...
@@ -56,18 +49,18 @@ class Listed(NamedTuple):
 async def read(
     request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None = None, most: int | None = None
 ) -> Listed:
-    """All objects that `query` selects, as they were at one moment. Raises `ApiError`, as `TooLong` for more than `most`."""
+    """All objects that `query` selects, as they were at one moment. Raises `ApiError`, as `TooLong` for more than `most`.
+
+    With `trim`, pages are small. Otherwise they are only where objects are large: 500 of a megabyte would end this process.
+    """
     try:
-        size = SMALL_SIZE if trim else SIZE
-        return await _read(request, kind, namespace, query | {"limit": str(size)}, trim, most)
+        return await _read(request, kind, namespace, query, trim, most, SMALL_SIZE if trim else SIZE)
     except errors.Gone:
         # The server no longer knows the moment: pages that come slowly may outlive it.
-        return await _read(request, kind, namespace, query, trim, most)
+        return await _read(request, kind, namespace, query, trim, most, None)
 
 
-async def read_many(
-    request: LimitedRequest, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim
-) -> list[Object]:
+async def read_many(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim) -> list[Object]:
     """Like `read`, for very many objects of which few should be huge, and none need be believed to be small.
 
     Pages become longer as long as their answers are short. Raises `ApiError`; `Gone` if it takes longer than the server knows
@@ -91,23 +84,35 @@ async def read_many(
 
 
 async def _read(
-    request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim | None, most: int | None
+    request: Request,
+    kind: Kind,
+    namespace: str | None,
+    query: dict[str, str],
+    trim: Trim | None,
+    most: int | None,
+    size: int | None,
 ) -> Listed:
-    path, items = kind.path(namespace), []
+    """`size`: objects of the first page; None for all of them in one."""
+    path, items, next_page = kind.path(namespace), [], ""
+    how: dict[str, Any] = {"parse": partial(parse_list, trim=trim)} if trim else {}
     while True:
-        if trim:
-            answer = await request("GET", path, query, parse=partial(parse_list, trim=trim))
-        else:
-            answer = await request("GET", path, query)
+        page = query | ({"limit": str(size)} if size else {}) | ({"continue": next_page} if next_page else {})
+        try:
+            limit: dict[str, Any] = {"most": PAGE_BYTES} if size and size > SMALL_SIZE else {}
+            answer = await request("GET", path, page, **how, **limit)
+        except errors.TooLong:
+            size = SMALL_SIZE
+            continue
         if not isinstance(answer, dict):
             raise errors.Unreachable(f"GET {path}: the answer is not a list")
         items += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer.get("items") or []]
         if most is not None and len(items) > most:
             raise errors.TooLong(f"GET {path}: there are more than {most}")
         meta = answer.get("metadata") or {}
-        if not meta.get("continue"):
+        next_page = meta.get("continue") or ""
+        if not next_page:
             return Listed(items, meta.get("resourceVersion", ""))
-        query = query | {"continue": meta["continue"]}
+        size = min(SIZE, 2 * size) if size and not trim else size
 
 
 def parse_list(content: bytes, trim: Trim) -> Object:

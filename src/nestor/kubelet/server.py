@@ -7,7 +7,6 @@ import logging
 import ssl
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Protocol
 
 import h11
@@ -19,6 +18,7 @@ from nestor.kubelet.limits import Slots
 from nestor.objects import Object
 from nestor.providers.base import Call, InvalidInput, Logs, ProviderError, Streams
 from nestor.providers.pipe import close, pipe_both
+from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

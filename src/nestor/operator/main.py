@@ -9,7 +9,7 @@ import sys
 
 from nestor.kube import Api
 from nestor.kube.election import LeaseLost
-from nestor.operator import leadership, logs, uninstall
+from nestor.operator import leadership, logs
 from nestor.operator.settings import Settings, read_settings
 from nestor.operator.traces import Traces
 from nestor.operator.wiring import Operator
@@ -67,6 +67,8 @@ def _set_up_logging(settings: Settings) -> None:
 def main(arguments: list[str]) -> int:
     """Run the process. Returns 0 after SIGTERM or SIGINT, 1 after an error."""
     if arguments[:1] == ["uninstall"]:
+        from nestor.operator import uninstall  # noqa: PLC0415 - once in an operator's life
+
         return uninstall.main(arguments[1:])
     settings = read_settings(arguments)
     _set_up_logging(settings)

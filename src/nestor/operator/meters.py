@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
+import functools
+
+import prometheus_client
 
 from nestor import times
 from nestor.api import conditions
@@ -13,67 +15,76 @@ STAGE_SECONDS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 
 PASS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 KINDS = ("NestedAppJob", "NestedCluster", "NestedClass", "NestedApp", "OverflowBackend", "CertificateSigningRequest")
 
-disable_created_metrics()  # type: ignore[no-untyped-call] # times of creation, beside each counter
 
-
-class Meters:
-    """Counters and histograms, each from this process's start."""
+class _Families:
+    """The counters and histograms, each with all values of its labels."""
 
     def __init__(self) -> None:
-        self.registry = registry = CollectorRegistry()
-        self._stages = Histogram(
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # times of creation, beside each counter
+        self.registry = registry = prometheus_client.CollectorRegistry()
+        self.stages = prometheus_client.Histogram(
             "nestor_job_stage_seconds",
             "Until a job first reached a stage: Admitted, from its creation; the others, from its start.",
             ("stage",),
             buckets=STAGE_SECONDS,
             registry=registry,
         )
-        self._passes = Histogram(
+        self.passes = prometheus_client.Histogram(
             "nestor_operator_reconcile_seconds", "Passes over one object.", ("kind",), buckets=PASS_SECONDS, registry=registry
         )
-        self._failures = Counter(
-            "nestor_operator_reconcile_failures", "Passes that failed, and are tried again.", ("kind",), registry=registry
+        counter = functools.partial(prometheus_client.Counter, registry=registry)
+        self.failures = counter("nestor_operator_reconcile_failures", "Passes that failed, and are tried again.", ("kind",))
+        self.retries = counter("nestor_step_retries", "Attempts at a step after its first, by the step's type.", ("type",))
+        self.restarts = counter(
+            "nestor_job_restarts", "Applications installed again in an empty cluster, by their failurePolicy."
         )
-        self._retries = Counter(
-            "nestor_step_retries", "Attempts at a step after its first, by the step's type.", ("type",), registry=registry
-        )
-        self._restarts = Counter(
-            "nestor_job_restarts", "Applications installed again in an empty cluster, by their failurePolicy.", registry=registry
-        )
-        self._reruns = Counter("nestor_job_reruns", "Applications whose steps a user had run again.", registry=registry)
-        self._ended = Counter("nestor_jobs_ended", "Jobs that ended, by the reason of Succeeded.", ("reason",), registry=registry)
+        self.reruns = counter("nestor_job_reruns", "Applications whose steps a user had run again.")
+        self.ended = counter("nestor_jobs_ended", "Jobs that ended, by the reason of Succeeded.", ("reason",))
         for family, values in (
-            (self._stages, conditions.TIMED),
-            (self._passes, KINDS),
-            (self._failures, KINDS),
-            (self._retries, TYPES),
-            (self._ended, [reason for reason in conditions.REASONS if reason.end_event]),
+            (self.stages, conditions.TIMED),
+            (self.passes, KINDS),
+            (self.failures, KINDS),
+            (self.retries, TYPES),
+            (self.ended, [reason for reason in conditions.REASONS if reason.end_event]),
         ):
             for value in values:
                 family.labels(value)
 
+
+class Meters:
+    """Counters and histograms, each from this process's start. Prometheus' client is loaded at the first note or scrape."""
+
+    @functools.cached_property
+    def _families(self) -> _Families:
+        return _Families()
+
+    @property
+    def registry(self) -> prometheus_client.CollectorRegistry:
+        """What a scrape reads."""
+        return self._families.registry
+
     def note_pass(self, kind: str, seconds: float, *, failed: bool) -> None:
         """The end of a pass."""
-        self._passes.labels(kind).observe(seconds)
+        self._families.passes.labels(kind).observe(seconds)
         if failed:
-            self._failures.labels(kind).inc()
+            self._families.failures.labels(kind).inc()
 
     def note_status(self, job: Object, old: Object, new: Object) -> None:
         """A job's status was written."""
         for stage in conditions.TIMED:
             reached = (new.get("timings") or {}).get(stage.timing)
             if reached and not (old.get("timings") or {}).get(stage.timing):
-                self._stages.labels(stage).observe(
+                self._families.stages.labels(stage).observe(
                     max(0.0, times.seconds_since(_find_begin(job, stage, new), times.read(reached)))
                 )
         if new.get("rerun") != old.get("rerun") and old.get("conditions"):
-            self._reruns.inc()
+            self._families.reruns.inc()
         else:
             self._note_retries(old, new)
-        self._restarts.inc(max(0, (new.get("restarts") or 0) - (old.get("restarts") or 0)))
+        self._families.restarts.inc(max(0, (new.get("restarts") or 0) - (old.get("restarts") or 0)))
         if new.get("completionTime") and not old.get("completionTime"):
             said = conditions.find(new.get("conditions"), conditions.SUCCEEDED) or {}
-            self._ended.labels(conditions.reason_of(said)).inc()
+            self._families.ended.labels(conditions.reason_of(said)).inc()
 
     def _note_retries(self, old: Object, new: Object) -> None:
         """Of a plan with the same steps: another one begins anew."""
@@ -81,7 +92,7 @@ class Meters:
         for known, step in zip(old.get("steps") or (), new.get("steps") or (), strict=False) if before == after else ():
             if step["type"] in TYPES:
                 more = max(step.get("attempt", 0), 1) - max(known.get("attempt", 0), 1)
-                self._retries.labels(step["type"]).inc(max(0, more))
+                self._families.retries.labels(step["type"]).inc(max(0, more))
 
 
 def _find_begin(job: Object, stage: conditions.Type, status: Object) -> str:

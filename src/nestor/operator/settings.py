@@ -10,13 +10,14 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from nestor.cluster.pki import Lifetimes
 from nestor.cluster.shape import HostDns
 from nestor.contracts.syncer import SERVER_SECONDS, SERVER_SECONDS_VARIABLE
 from nestor.objects import Object
+from nestor.values import dataclass
 
 T = TypeVar("T")
 

@@ -10,12 +10,13 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Protocol
 
 from nestor import times
 from nestor.api import conditions
 from nestor.objects import Object
+from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import time
-from dataclasses import dataclass
 
 from aiohttp import web
 
@@ -38,7 +38,7 @@ from nestor.operator.world.taints import Taints, read_backend
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, order=True)
+@dataclasses.dataclass(frozen=True, order=True)
 class Key:
     """An item of the work queue: a job, a user's cluster, a class, a catalogue entry, a backend, or a request of a backend's."""
 

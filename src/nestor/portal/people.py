@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 from aiohttp import web
 from multidict import CIMultiDictProxy
@@ -13,6 +12,7 @@ from nestor.portal.settings import Settings
 from nestor.ui.guard import Refused
 from nestor.ui.hub import Hub
 from nestor.ui.visitor import Visitor
+from nestor.values import dataclass
 
 RESERVED = "system:"
 """What names of the cluster's own users and groups begin with."""

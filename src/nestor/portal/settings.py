@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+
+from nestor.values import dataclass
 
 PORT = 8080
 HEALTH_PORT = 8081

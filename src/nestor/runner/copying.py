@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from nestor.runner.errors import StepError
+from nestor.values import dataclass
 
 BYTES_LIMIT = 512 * 2**20
 FILES_LIMIT = 50_000

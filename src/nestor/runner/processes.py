@@ -13,7 +13,8 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from nestor.values import dataclass
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4

@@ -7,13 +7,13 @@ import contextlib
 import os
 import shutil
 import tempfile
-from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
 from nestor.runner import copying
 from nestor.runner.attempt import Show
 from nestor.runner.errors import StepError
+from nestor.values import dataclass
 
 KEPT_BYTES = 128 * 2**20
 """Of what steps left, to go back to: it shares the pod's volume with what the next attempt writes."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from nestor.values import dataclass
 
 CGROUP = Path("/sys/fs/cgroup")
 FILES_LIMIT = 300_000

@@ -10,7 +10,6 @@ import contextlib
 import os
 import tempfile
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.api import labels
@@ -20,6 +19,7 @@ from nestor.runner.errors import AttemptError
 from nestor.runner.undo import Undo, remove
 from nestor.steps import Plan, Step
 from nestor.steps.types import TYPES
+from nestor.values import dataclass
 
 SHOWN_NOTES = 10
 HOME = "home"

@@ -63,8 +63,10 @@ COPY_WRITES = Rate(per_second=1, burst=10)
 STATUS_WRITES = Rate(per_second=1, burst=20)
 """Writes of the NestedCluster's status: each wakes the operator."""
 
-COUNT_WRITES = Rate(per_second=0.5, burst=3)
-"""Of these, the ones that tell nothing but how many pods there are. Pods that come and go change that all the time."""
+COUNT_WRITES = Rate(per_second=1 / 3, burst=2)
+"""Of these, the ones that tell nothing but how many pods there are. Pods that come and go change that all the time; a user sees
+a number of three seconds ago at most. The burst shows at once that a first pod is there, and that it runs.
+"""
 
 RUN_WRITES = Rate(per_second=1, burst=20)
 """Changes of `status.run` in it, of up to 256 KiB, which the operator copies once more. A runner writes two or three a step."""

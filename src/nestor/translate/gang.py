@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Mapping
 
 from nestor import times
-from nestor.api import labels
-from nestor.api.nestedcluster import GangStatus
+from nestor.api import data, labels
+from nestor.api.observed import GangStatus
 from nestor.api.placement_gang import Gang
 from nestor.objects import Object, annotations_of
 from nestor.translate import gang_groups
@@ -55,7 +55,7 @@ def build_release(host: Object, entry: GangStatus) -> Object:
 
     API servers let the gates of a pod only be removed, and its node affinity only be narrowed, term by term.
     """
-    wanted = [item.model_dump(by_alias=True, exclude_none=True) for item in entry.nodes]
+    wanted = [data.write(item) for item in entry.nodes]
     spec: Object = {"schedulingGates": [{"$patch": "delete", **GATE}]}
     required = ((host["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
     if wanted:
@@ -101,7 +101,7 @@ def read_entries(cluster: Object | None) -> Mapping[str, GangStatus]:
     entries = {}
     for item in found:
         with contextlib.suppress(ValueError):  # another version's: it is decided anew
-            entry = GangStatus.model_validate(item)
+            entry = data.read(GangStatus, item)
             for text in filter(None, (entry.since, entry.retry_time)):
                 times.read(text)
             entries[entry.name] = entry

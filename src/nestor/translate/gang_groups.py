@@ -5,7 +5,6 @@ owners from which such schedulers derive groups.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from nestor import names
 from nestor.api import labels
@@ -14,6 +13,7 @@ from nestor.objects import Object
 from nestor.translate import gang_claims as known
 from nestor.translate.gang_claims import Membership
 from nestor.translate.target import Target
+from nestor.values import dataclass
 
 _KAI_GROUP = "pod-group-name"
 _KAI_QUEUE = "kai.scheduler/queue"

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import fnmatch
 import itertools
+import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from nestor import names
-from nestor.api import labels
+from nestor.api import data, labels
 from nestor.api.placement import Backend, Overflow, Placement, ResourceRule
 from nestor.objects import Object, annotations_of, is_of_daemon_set
 from nestor.quantities import parse_quantity
 from nestor.translate.claims import find_claims
+from nestor.values import dataclass
 
 Where = Literal["Host", "HostFirst", "Backend", "Wait"]
 """`HostFirst`: on the host cluster's own nodes if one has room, otherwise at a backend."""
@@ -143,11 +144,16 @@ def is_counting(placement: Placement) -> bool:
     return found is not None and bool(found.completions_trigger or found.local_parallelism or found.backend_parallelism)
 
 
+def _write(placement: Placement) -> str:
+    """As a text that is the same for the same rules, whichever version writes it: it is compared with that of running pods."""
+    return json.dumps(data.write_changed(placement), separators=(",", ":"), ensure_ascii=False)
+
+
 def build_mark(placement: Placement, place: Place | None = None) -> dict[str, str]:
     """The annotations that say under which rules a host pod is made, and for which place; none if there are no rules."""
     if placement == Placement():
         return {}
-    found = {labels.PLACEMENT: names.digest(placement.model_dump_json(by_alias=True, exclude_defaults=True), length=16)}
+    found = {labels.PLACEMENT: names.digest(_write(placement), length=16)}
     if place is not None and placement.overflow is not None:
         found |= {labels.PLACE: place.where} | ({labels.PLACE_REASON: place.reason} if place.reason else {})
         if place.backends and placement.overflow.pending_seconds:

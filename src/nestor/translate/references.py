@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from nestor.objects import Object
 
@@ -11,7 +11,7 @@ CONFIG_MAPS = "configmaps"
 SECRETS = "secrets"
 
 
-@dataclass(frozen=True, order=True)
+@dataclasses.dataclass(frozen=True, order=True)
 class Reference:
     """Identifies a nested ConfigMap or Secret by resource, namespace and name."""
 

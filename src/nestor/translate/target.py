@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nestor import names
@@ -11,6 +10,7 @@ from nestor.api import labels
 from nestor.contracts.cluster import DOMAIN
 from nestor.contracts.syncer import KUBELET_PORT
 from nestor.objects import Object, annotations_of, labels_of
+from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nestor.api import data
 from nestor.api.placement import Backend, Placement, TaintMatch, Toleration
 from nestor.api.words import DEFAULT_TAINT
 from nestor.objects import Object
@@ -20,7 +21,7 @@ def build_tolerations(pod: Object, placement: Placement, place: Place) -> list[O
     for backend in place.backends:
         given += _tolerate(backend)
     for item in given:
-        toleration = item.model_dump(by_alias=True, exclude_none=True)
+        toleration = data.write(item)
         if toleration not in found:
             found.append(toleration)
     if place.where == "Backend" and placement.overflow is not None:

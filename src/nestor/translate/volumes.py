@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from nestor import names
@@ -13,6 +13,7 @@ from nestor.translate.claims import find_claim
 from nestor.translate.env import Rename
 from nestor.translate.fields.rule import POD_SECURITY
 from nestor.translate.fields.volumes import TABLES, VOLUME
+from nestor.values import dataclass
 
 DEFAULT_EXPIRATION = 3600
 """Default `expirationSeconds` of a projected token, as in the Kubernetes API."""

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic import ValidationError
@@ -19,6 +18,7 @@ from nestor.objects import Object, spec_of, status_of
 from nestor.process import logs, probes
 from nestor.process.lifetime import must_run, run_until_signal
 from nestor.providers.base import Backend
+from nestor.values import dataclass
 from nestor.vnode.api import NodeApi
 from nestor.vnode.backend import factory, health, view
 from nestor.vnode.backend.secrets import MissingSecret, Secrets

@@ -183,8 +183,15 @@ async def miss_parameter(site: Site) -> None:
 async def crash(site: Site) -> None:
     where = await site.run()
     status = waiting("k3s", "CrashLoopBackOff", "back-off 20s restarting failed container=k3s")
-    ended = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
-    status["containerStatuses"][0]["lastState"] = ended
+    status["containerStatuses"][0]["lastState"] = {"terminated": {"exitCode": 2, "reason": "Error"}}
+    await be_syncer(site.api, site.name, where)
+    await set_pod_status(site.api, f"{site.name}-k3s-0", where, status)
+
+
+async def starve(site: Site) -> None:
+    where = await site.run()
+    status = waiting("syncer", "CrashLoopBackOff", "back-off 20s restarting failed container=syncer")
+    status["containerStatuses"][0]["lastState"] = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
     await be_syncer(site.api, site.name, where)
     await set_pod_status(site.api, f"{site.name}-k3s-0", where, status)
 
@@ -268,8 +275,15 @@ FAULTS = (
         "pull secret",
         "ImagePullFailed",
     ),
+    Fault("crash", crash, "ServerNotReady", "ended with exit code 2", "pod 'crash-k3s-0', container 'k3s'", "look at the logs"),
     Fault(
-        "crash", crash, "ServerNotReady", "exit code 137 (OOMKilled)", "pod 'crash-k3s-0', container 'k3s'", "look at the logs"
+        "starve",
+        starve,
+        "ServerOutOfMemory",
+        "more memory than it may have, and was ended (OOMKilled)",
+        "pod 'starve-k3s-0', container 'syncer'",
+        "delete there what is not needed",
+        "ServerOutOfMemory",
     ),
     Fault(
         "template",

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.kube import Api, Forbidden, Invalid, kinds
 from nestor.objects import labels_of, status_of
@@ -184,7 +185,7 @@ async def test_a_job_narrows_what_its_class_says_of_overflow_and_no_more(
 
     def says(mode: str, limit: int) -> Callable[[Any], bool]:
         def check(found: Any) -> bool:
-            said = Placement.model_validate(status_of(found).get("policy", {}).get("placement") or {}).overflow
+            said = read(Placement, status_of(found).get("policy", {}).get("placement") or {}).overflow
             if said is None or [item.name for item in said.backends] != ["cloud"]:
                 return False
             return (said.mode, said.backend_parallelism) == (mode, limit)

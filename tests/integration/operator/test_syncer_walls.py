@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from nestor.api.class_network import NetworkPolicyModel
+from nestor.api.data import read
 from nestor.api.policies import IpBlock
 from nestor.api.services import ServicesPolicy
 from nestor.cluster.access import SYNCER_ROLE
@@ -40,7 +41,7 @@ def build_walls(namespace: str, cluster: str = "hello", *, node_ports: bool = Fa
         "owner": None,
         "network": NetworkPolicyModel.model_validate(network),
     }
-    own["services"] = ServicesPolicy.model_validate({"nodePorts": node_ports})
+    own["services"] = read(ServicesPolicy, {"nodePorts": node_ports})
     return build_policies(replace(build_shape(host=HOST), name=cluster, namespace=namespace, **own))
 
 
@@ -87,7 +88,7 @@ async def syncer(lonely: Api, second_plane: apiserver.ControlPlane, namespace: s
 
 def copy(namespace: str, internet: list[Object] | None = None, **spec: Any) -> Object:
     """What a syncer writes for a nested policy, by default in a class that opens nothing outside."""
-    opened = [IpBlock.model_validate(item["ipBlock"]) for item in internet or []]
+    opened = [read(IpBlock, item["ipBlock"]) for item in internet or []]
     target = Target(namespace=namespace, cluster="hello", labels={}, owner={}, api_ip="10.43.0.20", dns_ip="10.43.0.21")
     nested = {"metadata": {"name": "one", "namespace": "shop", "uid": "u"}, "spec": {"podSelector": {}, **spec}}
     built = build_policy(nested, Surroundings(target, {"shop": {}}, {"10.42.0.7": "u"}, opened))

@@ -42,7 +42,7 @@ NEEDED = {
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
     TlsSecretNotFound TooLarge PriorityNotFound QueueNameMissing WorkloadConflict""",
     "somebody": """TooManyJobs RetainedLimitReached NetworkNotEnforced
-    ImagePullFailed Unschedulable ProvisioningFailed Unreachable Unauthorized
+    ImagePullFailed Unschedulable ProvisioningFailed ServerOutOfMemory Unreachable Unauthorized
     GatewayRefused GatewaySilent GatewayUnavailable SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued
     QueueUnbounded KueueUnavailable""",
 }

@@ -48,7 +48,7 @@ class FakeApi:
             raise self.faults["list"]
         return list(self.jobs.values())
 
-    async def request(self, *question: Any) -> Object:
+    async def request(self, *question: Any, **_: Any) -> Object:
         """As `list`."""
         raise self.faults["list"]
 

@@ -11,6 +11,7 @@ from nestor.api.base import Resources
 from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.class_network import NetworkPolicyModel, Peer
 from nestor.api.class_templates import RemotePolicy
+from nestor.api.data import read
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
 from nestor.api.services import ServicesPolicy
@@ -73,7 +74,7 @@ def test_servers_of_earlier_versions_are_not_told_to_trust_what_their_keys_lack(
 
 
 def test_half_a_choice_of_resources_keeps_the_other_half() -> None:
-    chosen = Resources.model_validate({"requests": {"cpu": 1}})
+    chosen = read(Resources, {"requests": {"cpu": 1}})
     assert server.build_resources(chosen, server.DEFAULT_RESOURCES) == {
         "requests": {"cpu": "1"},
         "limits": {"cpu": "2", "memory": "2Gi"},
@@ -249,9 +250,9 @@ def test_cert_manager_may_make_the_service_by_which_it_proves_a_host(
     ],
 )
 def test_services_that_are_reached_from_outside_have_room_where_the_class_allows_them(
-    services: dict[str, bool], quota: dict[str, str], expected: tuple[str, str]
+    services: dict[str, Any], quota: dict[str, str], expected: tuple[str, str]
 ) -> None:
-    shape = build_shape(services=ServicesPolicy.model_validate({}).model_copy(update=services))
+    shape = build_shape(services=ServicesPolicy(**services))
     found = namespace.build_quota(shape, NamespacePolicy(quota=quota), [])["spec"]["hard"]
     assert (found["services.nodeports"], found["services.loadbalancers"]) == expected
 
@@ -310,7 +311,7 @@ def test_a_container_has_no_more_than_the_class_allows(most: Object | None, defa
 
 @pytest.mark.parametrize(("request_", "limit"), [("8Gi", "8Gi"), ("1Gi", "5Gi")])
 def test_a_server_for_which_a_class_only_requests_storage_gets_no_limit_below_it(request_: str, limit: str) -> None:
-    resources = Resources.model_validate({"requests": {"ephemeral-storage": request_}, "limits": {"cpu": "2"}})
+    resources = read(Resources, {"requests": {"ephemeral-storage": request_}, "limits": {"cpu": "2"}})
     pod = server.build_stateful_set(build_shape(resources=resources), "10.43.0.5")["spec"]["template"]["spec"]
     found = pod["containers"][0]["resources"]
     assert found["requests"]["ephemeral-storage"] == request_

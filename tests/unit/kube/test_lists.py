@@ -100,9 +100,16 @@ MEGABYTE = 1024 * 1024
         ([1000, MEGABYTE] * 200, None),
     ],
 )
-async def test_very_many_objects_are_read_in_long_pages_unless_they_are_large(sizes: list[int], found: list[int] | None) -> None:
+@pytest.mark.parametrize("is_trimmed", [False, True])
+async def test_very_many_objects_are_read_in_long_pages_unless_they_are_large(
+    sizes: list[int], found: list[int] | None, is_trimmed: bool
+) -> None:
     server = Server(*sizes)
-    names = [item["metadata"]["name"] for item in await pages.read_many(server, kinds.POD, None, {}, dict)]
+    if is_trimmed:
+        listed = await pages.read_many(server, kinds.POD, None, {}, dict)
+    else:
+        listed = (await pages.read(server, kinds.POD, None, {})).items
+    names = [item["metadata"]["name"] for item in listed]
     assert names == [str(number) for number in range(len(sizes))]
     assert server.longest <= pages.PAGE_BYTES
     if found is not None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from nestor import names
 from nestor.api.base import Resources
+from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.translate.backend_fields import fill_resources
@@ -38,7 +40,7 @@ ACI: Object = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1",
 )
 def test_a_container_gets_what_it_does_not_say_itself(own: Object | None, defaults: Object, expected: Object | None) -> None:
     container = {"name": "app"} if own is None else {"name": "app", "resources": own}
-    assert fill_resources(container, Resources.model_validate(defaults)).get("resources") == expected
+    assert fill_resources(container, read(Resources, defaults)).get("resources") == expected
 
 
 def host_spec(pod: Object, **overflow: Any) -> Object:
@@ -47,7 +49,7 @@ def host_spec(pod: Object, **overflow: Any) -> Object:
         {"name": "aci", "imagePullSecrets": ["acr"]},
         {"name": "hpc", "weight": 80, "imagePullSecrets": ["acr", "site"], "schedulerName": "slurm"},
     ]
-    rules = Placement.model_validate({"overflow": {"backends": backends, "backendResources": ACI} | overflow})
+    rules = read(Placement, {"overflow": {"backends": backends, "backendResources": ACI} | overflow})
     spec: Object = build_host(pod, TARGET, {}, Policy(placement=rules))["spec"]
     return spec
 
@@ -81,8 +83,8 @@ def test_those_of_the_class_are_for_pods_that_stay_here() -> None:
     own = {"name": names.host_name("own", "shop")}
     assert build_host(pod, TARGET, {}, policy)["spec"]["imagePullSecrets"] == [own, shared]
     assert build_host(build_pod(), TARGET, {}, policy)["spec"]["imagePullSecrets"] == [shared]
-    rules = Placement.model_validate({"overflow": {"backends": [{"name": "aci"}], "mode": "WhenFull"}})
-    away = policy.model_copy(update={"placement": rules})
+    rules = read(Placement, {"overflow": {"backends": [{"name": "aci"}], "mode": "WhenFull"}})
+    away = replace(policy, placement=rules)
     assert build_host(pod, TARGET, {}, away)["spec"]["imagePullSecrets"] == [own], "a backend could read it"
 
 

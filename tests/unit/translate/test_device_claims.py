@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from nestor import names
+from nestor.api.data import read
 from nestor.api.devices import Devices
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
@@ -88,7 +89,7 @@ def test_no_device_class_is_had_by_way_of_an_extended_resource(policy: Policy, m
 
 @pytest.mark.parametrize(("mode", "where"), [("Always", "Wait"), ("WhenFull", "Host")])
 def test_a_pod_with_claims_never_runs_at_a_backend(mode: str, where: str) -> None:
-    placement = Placement.model_validate({"overflow": {"mode": mode}})
+    placement = read(Placement, {"overflow": {"mode": mode}})
     place = decide_place(build(MADE), placement)
     assert place.where == where
     assert place.reason.endswith("backends have none of the ResourceClaims' devices")

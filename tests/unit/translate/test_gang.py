@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from nestor.api.nestedcluster import GangStatus
+from nestor.api.data import read, write
+from nestor.api.observed import GangStatus
 from nestor.api.placement import NodeRequirement, Placement
 from nestor.api.placement_gang import Gang
 from nestor.api.policy import Policy
@@ -27,12 +28,12 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 def entry(state: str = "Released", **more: Any) -> GangStatus:
     """What was decided."""
-    return GangStatus.model_validate({"name": MINE.key, "state": state} | more)
+    return read(GangStatus, {"name": MINE.key, "state": state} | more)
 
 
 def host(rules: Object | None = None, pod: Object | None = None, **section: Any) -> Object:
     """The host pod of one in the gang."""
-    placement = Placement.model_validate((rules or {}) | {"gang": section})
+    placement = read(Placement, (rules or {}) | {"gang": section})
     return build_host(pod or build_pod(), TARGET, {}, Policy(placement=placement), membership=MINE)
 
 
@@ -57,7 +58,7 @@ def terms(made: Object) -> list[Object]:
 def test_it_is_let_go_to_its_gangs_place_alone() -> None:
     backends = {"overflow": {"backends": [{"name": "hpc"}, {"name": "cloud"}]}}
     made = host(backends)
-    patch = gang.build_release(made, entry(round=2, nodes=[HPC.model_dump(by_alias=True)], message="backend 'hpc' has room"))
+    patch = gang.build_release(made, entry(round=2, nodes=[write(HPC)], message="backend 'hpc' has room"))
     assert patch["spec"]["schedulingGates"] == [{"$patch": "delete", "name": "nestor.dev/gang"}]
     assert patch["metadata"]["annotations"] == {"nestor.dev/gang-round": "2", "nestor.dev/place-reason": "backend 'hpc' has room"}
     wanted = {"key": "nestor.dev/backend", "operator": "In", "values": ["hpc"]}
@@ -70,23 +71,18 @@ def test_it_is_let_go_to_its_gangs_place_alone() -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ([], [{"matchExpressions": [HPC.model_dump(by_alias=True)]}]),
+        ([], [{"matchExpressions": [write(HPC)]}]),
         (
             [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}],
-            [
-                {
-                    "matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}],
-                    "matchExpressions": [HPC.model_dump(by_alias=True)],
-                }
-            ],
+            [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}], "matchExpressions": [write(HPC)]}],
         ),
         # One that no node meets may not be widened.
-        ([{}, {"matchExpressions": [ZONE]}], [{}, {"matchExpressions": [ZONE, HPC.model_dump(by_alias=True)]}]),
+        ([{}, {"matchExpressions": [ZONE]}], [{}, {"matchExpressions": [ZONE, write(HPC)]}]),
     ],
 )
 def test_each_term_is_narrowed(before: list[Object], after: list[Object]) -> None:
     made = build_host_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": before}}} if before else {"podAffinity": {}})
-    assert terms(gang.build_release(made, entry(nodes=[HPC]))) == after
+    assert terms(gang.build_release(made, entry(nodes=[write(HPC)]))) == after
 
 
 def test_a_requirement_without_values_has_none() -> None:
@@ -171,7 +167,7 @@ def test_a_scheduler_of_the_host_is_told_the_group(
     scheduler: Any, labels: dict[str, str], notes: dict[str, str], spec: Object, group: Object
 ) -> None:
     section: Object = {"scheduler": scheduler} | ({"queue": "q"} if scheduler in ("Volcano", "KAI") else {})
-    rules = Gang.model_validate(section)
+    rules = read(Gang, section)
     plain, made = build_host(build_pod(), TARGET, {}, Policy(placement=Placement(gang=rules))), host(**section)
     name = "shop-train-" + MINE.key
     known = {"nestor.dev/gang-group": f"{scheduler}/{name}"}

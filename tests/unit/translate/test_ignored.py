@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.translate import ignored
 from tests.unit.translate.builders import BASELINE, TARGET, build_pod
@@ -65,7 +67,7 @@ RULES = {
     ],
 )
 def test_what_the_class_allows_has_an_effect_and_the_rest_is_told_with_it(spec: dict[str, Any], found: list[str]) -> None:
-    policy = BASELINE.model_copy(update={"placement": Placement.model_validate(RULES)})
+    policy = replace(BASELINE, placement=read(Placement, RULES))
     assert ignored.find_ignored(build_pod(**spec), policy, TARGET) == found
 
 
@@ -74,7 +76,7 @@ def test_a_toleration_that_the_pod_gets_anyway_is_not_told(resource: str, is_tol
     toleration = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
     rules = {"extendedResources": [{"name": "nvidia.com/gpu", "tolerations": [toleration]}]}
     pod = build_pod(container={"resources": {"limits": {resource: "1"}}}, tolerations=[{"key": "nvidia.com/gpu"}])
-    policy = BASELINE.model_copy(update={"placement": Placement.model_validate(rules)})
+    policy = replace(BASELINE, placement=read(Placement, rules))
     assert bool(ignored.find_ignored(pod, policy, TARGET)) is is_told
 
 
@@ -87,6 +89,6 @@ def test_a_toleration_that_the_pod_gets_anyway_is_not_told(resource: str, is_tol
     ],
 )
 def test_a_group_that_the_class_does_not_look_for_is_told(gang: dict[str, Any] | None, why: str | None) -> None:
-    policy = BASELINE.model_copy(update={"placement": Placement.model_validate({"gang": gang})})
+    policy = replace(BASELINE, placement=read(Placement, {"gang": gang}))
     found = ignored.find_ignored(build_pod(schedulingGroup={"podGroupName": "a"}), policy, TARGET)
     assert found == ([f"`spec.schedulingGroup` is 'a', but {why}"] if why else [])

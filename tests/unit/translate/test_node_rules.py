@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.translate import pod as translate
 from nestor.translate import refusals
@@ -23,7 +25,7 @@ TWO = [{"name": "hpc", "weight": 80}, {"name": "cloud", "weight": 21}]
 
 def build(nested: Object, **rules: Any) -> Object:
     """The host pod's spec under these rules."""
-    policy = BASELINE.model_copy(update={"placement": Placement.model_validate(rules)})
+    policy = replace(BASELINE, placement=read(Placement, rules))
     assert refusals.find_refusals(nested, policy) == []
     spec: Object = translate.build_pod(nested, TARGET, {}, policy)["spec"]
     return spec
@@ -41,7 +43,7 @@ def terms(found: Object) -> list[list[Object]]:
 
 def refused(nested: Object, **rules: Any) -> list[str]:
     """Why the pod is refused under these rules."""
-    return refusals.find_refusals(nested, BASELINE.model_copy(update={"placement": Placement.model_validate(rules)}))
+    return refusals.find_refusals(nested, replace(BASELINE, placement=read(Placement, rules)))
 
 
 def test_all_pods_run_on_the_nodes_of_the_class() -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from nestor.api.data import read
 from nestor.api.placement import Placement
+from nestor.api.placement_names import Names
 from nestor.translate.placement import Batch, build_mark, decide_place, find_gpus, is_outdated, list_extended_resources
 from tests.unit.translate.builders import build_host_pod, build_pod
 
@@ -18,7 +21,7 @@ GPU = build_pod(container={"resources": {"limits": {"nvidia.com/gpu": 1}}})
 
 def place(**overflow: Any) -> Placement:
     """A class with two backends."""
-    return Placement.model_validate({"overflow": {"backends": TWO} | overflow})
+    return read(Placement, {"overflow": {"backends": TWO} | overflow})
 
 
 def owned(kind: str, **owner: Any) -> Object:
@@ -196,9 +199,7 @@ def test_a_class_may_say_which_resources_are_gpus() -> None:
 )
 def test_backends_with_a_scheduler_of_their_own(mode: str, own: str | None, names: list[str]) -> None:
     backends = [{"name": "plain", "weight": 10}, {"name": "fluence", "weight": 90, "schedulerName": "fluence"}]
-    rules = place(mode=mode, backends=backends).model_copy(
-        update={"schedulers": Placement.model_validate({"schedulers": {"default": own}}).schedulers}
-    )
+    rules = replace(place(mode=mode, backends=backends), schedulers=Names(default=own))
     assert [item.name for item in decide_place(build_pod(), rules).backends] == names
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def test_every_image_is_pulled_where_the_class_says_so(said: Object) -> None:
 def test_a_container_that_requests_more_storage_than_the_hosts_default_limit_gets_one_that_fits(
     default: str | int | None, resources: Object, limit: str | None
 ) -> None:
-    policy = BASELINE.model_copy(update={"ephemeral_storage_limit": default})
+    policy = replace(BASELINE, ephemeral_storage_limit=default)
     nested = build_pod(container={"resources": resources}, initContainers=[{"name": "i", "image": "i", "resources": resources}])
     spec = pod.build_pod(nested, TARGET, {}, policy)["spec"]
     for container in (*spec["containers"], *spec["initContainers"]):

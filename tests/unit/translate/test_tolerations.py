@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.translate.placement import decide_place
@@ -21,7 +22,7 @@ FOR_GPUS = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule
 
 def tolerations(pod: Object, **rules: Any) -> list[Object]:
     """Those of the host pod."""
-    placement = Placement.model_validate(rules)
+    placement = read(Placement, rules)
     return build_tolerations(pod, placement, decide_place(pod, placement))
 
 
@@ -50,7 +51,7 @@ ONE = {"key": "gpu", "operator": "Equal", "value": "a100", "effect": "NoSchedule
     ],
 )
 def test_a_pods_own_toleration_is_carried_if_the_class_allows_all_of_it(allowed: Object, own: Object, expected: bool) -> None:
-    assert is_allowed(own, Placement.model_validate({"allowedTolerations": [allowed]})) is expected
+    assert is_allowed(own, read(Placement, {"allowedTolerations": [allowed]})) is expected
     assert tolerations(build_pod(tolerations=[own]), allowedTolerations=[allowed]) == ([own] if expected else [])
     assert not is_allowed(own, Placement())
 
@@ -118,7 +119,7 @@ def test_how_long_is_said_by_the_class() -> None:
 
 
 def test_a_pod_that_has_got_a_virtual_node_is_changed_once_and_never_back() -> None:
-    policy = Policy(placement=Placement.model_validate({"overflow": {"backends": [{"name": "hpc"}]}}))
+    policy = Policy(placement=read(Placement, {"overflow": {"backends": [{"name": "hpc"}]}}))
     host = build_host_pod(tolerations=[*DEFAULTS, FOR_GPUS])
     patch = build_patience(host, policy)
     assert patch == {"spec": {"tolerations": [lost("not-ready", 3600), lost("unreachable", 3600), FOR_GPUS]}}
@@ -154,7 +155,7 @@ def test_all_three_spellings_of_a_virtual_node_can_be_said(
         {"schedulerName": scheduler} if scheduler else {}
     )
     rules = {"overflow": {"mode": mode, "backends": [backend]}, "schedulers": {"default": scheduler} if scheduler else {}}
-    spec = build_host(build_pod(), TARGET, {}, Policy(placement=Placement.model_validate(rules)))["spec"]
+    spec = build_host(build_pod(), TARGET, {}, Policy(placement=read(Placement, rules)))["spec"]
     assert spec["tolerations"] == given
     assert spec.get("schedulerName") == scheduler
     terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]

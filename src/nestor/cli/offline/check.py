@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from nestor.cli.offline.documents import Document
 from nestor.cli.offline.faults import Fault
 from nestor.cli.offline.known import NOTHING, Known
 from nestor.cli.offline.versions import check_version
+from nestor.values import dataclass
 
 API_VERSION = f"{labels.GROUP}/{VERSION}"
 _BY_KIND = {resource.kind: resource for resource in RESOURCES}

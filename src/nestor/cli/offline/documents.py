@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ import yaml
 
 from nestor.cli.exits import Code, Failure
 from nestor.cli.offline.yamlreader import DEPTH_LIMIT, Loader, Unreadable, check_structure
+from nestor.values import dataclass
 
 BYTES_LIMIT = 8 * 2**20
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from pydantic import ValidationError
 
 from nestor.api.class_choice import FALLBACK, find_class_name, find_default
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

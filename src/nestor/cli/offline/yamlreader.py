@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import yaml
+
+from nestor.values import dataclass
 
 NODES_LIMIT = 200_000
 """Nodes that a document may come to once its aliases are followed."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pydantic import ValidationError
 
@@ -21,6 +20,7 @@ from nestor.objects import Object
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.world.kept import find_fault, read_spec
 from nestor.operator.world.trim import drop_icon
+from nestor.values import dataclass
 
 KEY = "app.json"
 SHOWN_APPS = 20

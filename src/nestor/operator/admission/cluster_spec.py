@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from nestor.api import conditions, labels
+from nestor.api import conditions, data, labels
 from nestor.api.class_cluster import ClusterPolicy
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
@@ -12,6 +10,7 @@ from nestor.names import SERVER_CONTAINER
 from nestor.objects import Object, labels_of, spec_of
 from nestor.operator.admission.identity import Refused
 from nestor.operator.world.kept import find_fault
+from nestor.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ def find_running(cluster: Object | None, job_uid: str) -> Running | None:
         raise Refused(conditions.PROVISIONING_FAILED, f"NestedCluster '{cluster['metadata']['name']}': {fault}")
     spec = spec_of(cluster)
     version, image, volume = spec.get("kubernetesVersion"), spec.get("image"), spec.get("persistence")
-    return Running(version, image, Persistence.model_validate(volume) if volume else None) if version and image else None
+    return Running(version, image, data.read(Persistence, volume) if volume else None) if version and image else None
 
 
 def read_running(server: Object | None, version: str | None) -> Running | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, get_args
 
 from nestor.api.placement import Overflow, OverflowMode
@@ -27,7 +28,7 @@ def narrow(said: Overflow, wish: JobOverflow) -> Overflow:
     for field in _LIMITS:
         if (own := getattr(wish, field)) is not None and not _is_fixed(field, said, wish):
             changes[field] = min(filter(None, (own, getattr(said, field))), default=0)
-    return said.model_copy(update=changes)
+    return replace(said, **changes)
 
 
 def find_excess(said: Overflow | None, wish: JobOverflow) -> Iterator[str]:

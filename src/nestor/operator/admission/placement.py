@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fnmatch import fnmatchcase
+from typing import Any
 
-from nestor.api import conditions
+from nestor.api import conditions, data
 from nestor.api.appdef import ANY_MACHINE
 from nestor.api.base import Quantity, Resources
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.overflowbackend import Taint
-from nestor.api.placement import MOST, Overflow, Placement, Toleration
+from nestor.api.placement import MOST, Placement, Toleration
 from nestor.api.placement_names import Names
 from nestor.api.placement_rules import SIZES, SMALL_REQUESTS, ClassPlacement, JobPlacement, Machine
 from nestor.operator.admission import overflow
@@ -21,6 +22,7 @@ from nestor.operator.admission.overflow import list_allowed
 from nestor.operator.world.taints import Taints
 from nestor.translate.labels import is_listed
 from nestor.translate.tolerations import is_allowed
+from nestor.values import dataclass
 
 _HARD = ("NoSchedule", "NoExecute")
 
@@ -106,7 +108,7 @@ def apply_machine(policy: NestedClassSpec, name: str | None) -> NestedClassSpec:
     small: dict[str, Quantity] = {key: value for key, value in SMALL_REQUESTS.items() if key in size and key not in said}
     changes: dict[str, object] = {"quota": {**(own.quota or {}), **sized, **(machine.quota or {})}}
     if small:
-        changes["default_resources"] = defaults.model_copy(update={"requests": {**(defaults.requests or {}), **small}})
+        changes["default_resources"] = replace(defaults, requests={**(defaults.requests or {}), **small})
     elif machine.default_resources is not None:
         changes["default_resources"] = machine.default_resources
     return policy.model_copy(update={"namespace": own.model_copy(update=changes)})
@@ -131,12 +133,12 @@ def tolerate_backends(placement: Placement | None, taints: Taints) -> Placement 
     if placement is None or placement.overflow is None:
         return placement
     backends = [
-        item.model_copy(update={"tolerations": [_tolerate(taint) for taint in taints[item.name] if taint.effect in _HARD]})
+        replace(item, tolerations=[_tolerate(taint) for taint in taints[item.name] if taint.effect in _HARD])
         if item.tolerations is None and item.name in taints
         else item
         for item in placement.overflow.backends
     ]
-    return placement.model_copy(update={"overflow": placement.overflow.model_copy(update={"backends": backends})})
+    return replace(placement, overflow=replace(placement.overflow, backends=backends))
 
 
 def _tolerate(taint: Taint) -> Toleration:
@@ -145,11 +147,11 @@ def _tolerate(taint: Taint) -> Toleration:
 
 def _strip(said: ClassPlacement) -> Placement:
     """Without what only classes have."""
-    return Placement(**{name: getattr(said, name) for name in Placement.model_fields})
+    return Placement(**{name: getattr(said, name) for name in data.list_names(Placement)})
 
 
 def _add(base: Placement, selector: dict[str, str], tolerations: list[Toleration]) -> Placement:
-    return base.model_copy(update={"node_selector": base.node_selector | selector, "tolerations": tolerations[:MOST]})
+    return replace(base, node_selector=base.node_selector | selector, tolerations=tolerations[:MOST])
 
 
 def _apply(wishes: JobPlacement, base: Placement) -> Placement:
@@ -160,15 +162,15 @@ def _apply(wishes: JobPlacement, base: Placement) -> Placement:
         for key, value in wishes.node_selector.items()
         if (allowed is None or is_listed(key, allowed)) and key not in there
     }
-    tolerations = [item for item in wishes.tolerations if is_allowed(item.model_dump(by_alias=True, exclude_none=True), base)]
+    tolerations = [item for item in wishes.tolerations if is_allowed(data.write(item), base)]
     found = _add(base, selector, [*base.tolerations, *tolerations])
-    chosen: dict[str, Names | Overflow] = {}
+    chosen: dict[str, Any] = {}
     for name, field, _ in _list_names(wishes):
         known: Names = getattr(base, field)
-        chosen[field] = known.model_copy(update={"default": known.find(name)})
+        chosen[field] = replace(known, default=known.find(name))
     if base.overflow is not None and wishes.overflow is not None:
         chosen["overflow"] = overflow.narrow(base.overflow, wishes.overflow)
-    return found.model_copy(update=chosen)
+    return replace(found, **chosen)
 
 
 def _list_names(wishes: JobPlacement) -> list[tuple[str, str, str]]:
@@ -189,7 +191,7 @@ def _check_nodes(wishes: JobPlacement, base: Placement) -> Iterator[str]:
         elif there.get(key, value) != value:
             yield f"`spec.placement.nodeSelector` must not have '{value}' for '{key}': the pods have to run on '{there[key]}'"
     for item in wishes.tolerations:
-        if not is_allowed(item.model_dump(by_alias=True, exclude_none=True), base):
+        if not is_allowed(data.write(item), base):
             taints = [taint.key or "all taints" for taint in base.allowed_tolerations]
             yield f"`spec.placement.tolerations` must not contain '{item.key or 'all taints'}': {list_allowed(taints)}"
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from pydantic import ValidationError
-
-from nestor.api import conditions
+from nestor.api import conditions, data
 from nestor.api.class_namespace import DEFAULT_QUOTA
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
@@ -49,16 +48,16 @@ def resolve_storage(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> St
     """The volumes that the job's claims may get. None if the class says nothing. `job`: None if its spec cannot be read."""
     if policy.storage is None:
         return None
-    found = Storage(**{name: getattr(policy.storage, name) for name in Storage.model_fields})
+    found = Storage(**{name: getattr(policy.storage, name) for name in data.list_names(Storage)})
     wished = job.storage.class_name if job and job.storage else None
-    return found.model_copy(update={"default_class": wished}) if wished in found.classes else found
+    return replace(found, default_class=wished) if wished in found.classes else found
 
 
 def read_wishes(job: Object) -> JobStorage | None:
     """The wishes in a job that may be invalid otherwise. None if they cannot be read."""
     try:
-        return JobStorage.model_validate(spec_of(job).get("storage") or {})
-    except ValidationError:
+        return data.read(JobStorage, spec_of(job).get("storage") or {})
+    except data.Unreadable:
         return None
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field, replace
+from typing import Any
 
 from nestor.api.assigned import Assigned, AssignedNodes
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.placement import MOST
 from nestor.api.placement_rules import ClassPlacement
 from nestor.objects import Object, status_of
+from nestor.values import dataclass
 
 
 @dataclass(frozen=True)
@@ -31,11 +33,11 @@ def assign_nodes(policy: NestedClassSpec, nodes: AssignedNodes | None) -> Nested
     if nodes is None or not nodes.to_pod():
         return policy
     said = policy.placement or ClassPlacement()
-    changes = {
+    changes: dict[str, Any] = {
         "node_selector": said.node_selector | nodes.node_selector,
         "tolerations": [*said.tolerations, *(item for item in nodes.tolerations if item not in said.tolerations)][:MOST],
     }
-    return policy.model_copy(update={"placement": said.model_copy(update=changes)})
+    return policy.model_copy(update={"placement": replace(said, **changes)})
 
 
 def read_assigned(job: Object) -> Assigned | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from nestor.api.nestedclass import NestedClassSpec
@@ -17,6 +17,7 @@ from nestor.kube import ApiError, RetryLater, kinds
 from nestor.kube.tasks import together
 from nestor.operator.clusters.rotation import find_rotation_problem, tell_rotation
 from nestor.operator.world.context import Context
+from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

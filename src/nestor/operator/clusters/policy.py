@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from nestor.api import data
 from nestor.api.argocd import ArgoCDAccess
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
@@ -35,7 +38,7 @@ def resolve_policy(
     """
     if policy is None:
         return Policy(allowed_images=before.allowed_images if before else None)
-    blocks = [IpBlock.model_validate(item["ipBlock"]) for item in build_internet(policy.network, host)] if host else []
+    blocks = [data.read(IpBlock, item["ipBlock"]) for item in build_internet(policy.network, host)] if host else []
     found = Policy(
         always_pull_images=policy.images.always_pull,
         allowed_images=policy.images.allowed,
@@ -46,19 +49,18 @@ def resolve_policy(
         return found
     own = apply_machine(policy, job.machine if job else None).namespace
     limit = find_default_limits(own)["ephemeral-storage"]
-    return found.model_copy(
-        update={
-            "pod_security": own.pod_security,
-            "allowed_labels": own.allowed_labels,
-            "image_pull_secrets": policy.images.pull_secret_names or None,
-            "ephemeral_storage_limit": limit,
-            "services": _resolve_services(policy, host),
-            "devices": policy.devices,
-            "nodes": None if policy.cluster.nodes == "InUse" else policy.cluster.nodes,
-            "node_selector": policy.cluster.node_selector,
-            "argo_cd": ArgoCDAccess(namespaces=policy.argo_cd.namespaces) if policy.argo_cd else None,
-            "placement": tolerate_backends(resolve_placement(policy, job).placement, taints or {}),
-        }
+    return replace(
+        found,
+        pod_security=own.pod_security,
+        allowed_labels=own.allowed_labels,
+        image_pull_secrets=policy.images.pull_secret_names or None,
+        ephemeral_storage_limit=limit,
+        services=_resolve_services(policy, host),
+        devices=policy.devices,
+        nodes=None if policy.cluster.nodes == "InUse" else policy.cluster.nodes,
+        node_selector=policy.cluster.node_selector,
+        argo_cd=ArgoCDAccess(namespaces=policy.argo_cd.namespaces) if policy.argo_cd else None,
+        placement=tolerate_backends(resolve_placement(policy, job).placement, taints or {}),
     )
 
 
@@ -68,4 +70,5 @@ def _resolve_services(policy: NestedClassSpec, host: Host | None) -> AllowedServ
         return None
     ranges = allowed.endpoint_ranges if host is not None else []
     closed = list_closed(policy.network, host) if host is not None and ranges else []
-    return AllowedServices.model_validate(allowed.model_dump() | {"endpoint_ranges": ranges, "closed_ranges": closed})
+    said = {name: getattr(allowed, name) for name in data.list_names(ServicesPolicy)}
+    return AllowedServices(**said | {"endpoint_ranges": ranges, "closed_ranges": closed})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nestor.api import conditions
+from nestor.api import conditions, data
 from nestor.api.conditions import Condition
 from nestor.api.policy import Policy
 from nestor.kube import Api, Conflict, RetryLater, kinds
@@ -59,7 +59,7 @@ async def write_status(
 
 def _dump(policy: Policy) -> Object:
     """Without an empty node selector: a map whose last key goes by server-side apply becomes null, which the schema refuses."""
-    found = policy.model_dump(by_alias=True, exclude_none=True)
+    found = data.write(policy)
     placement = found.get("placement") or {}
     if placement.get("nodeSelector") == {}:
         found["placement"] = {key: value for key, value in placement.items() if key != "nodeSelector"}

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field, replace
+from typing import Literal
 
 from nestor import times
-from nestor.api.nestedcluster import GangStatus
+from nestor.api import data
+from nestor.api.observed import GangStatus
 from nestor.api.placement import NodeRequirement
 from nestor.api.placement_gang import GANG_LIMIT, Gang
 from nestor.objects import Object
 from nestor.operator.gangs.observe import TOO_LARGE, Cluster, Seen, age
 from nestor.operator.gangs.places import PlaceNodes, describe, list_places
 from nestor.translate.gang_room import Fit, Room, find_effort, fit
+from nestor.values import dataclass
 
 GANG_EFFORT, CLUSTER_EFFORT = 2_000_000, 20_000_000
 """How many steps of about a microsecond one gang may take to be placed, and all of one cluster."""
@@ -75,7 +78,7 @@ def advance(seen: Seen, now: datetime.datetime) -> GangStatus:
     entry = seen.entry
     if entry is None:
         # Pods that are let go although nothing is known of the gang have been let go in a status that is lost.
-        state = "Started" if seen.loose else "Waiting"
+        state: Literal["Waiting", "Started"] = "Started" if seen.loose else "Waiting"
         return GangStatus(name=seen.name, gang=seen.title, state=state, since=times.write(now))
     if entry.state == "Released":
         return _advance_released(seen, entry, now)
@@ -87,7 +90,7 @@ def advance(seen: Seen, now: datetime.datetime) -> GangStatus:
 def _advance_released(seen: Seen, entry: GangStatus, now: datetime.datetime) -> GangStatus:
     there = seen.count_placed(entry.round)
     if there >= seen.size:
-        return entry.model_copy(update={"state": "Started", "since": times.write(now)})
+        return replace(entry, state="Started", since=times.write(now))
     gang = seen.placement.gang or Gang()
     if entry.since and times.seconds_since(entry.since, now) < gang.start_seconds:
         return entry
@@ -98,8 +101,10 @@ def _advance_released(seen: Seen, entry: GangStatus, now: datetime.datetime) -> 
 
 def _restart(entry: GangStatus, now: datetime.datetime, message: str, retry: str = "") -> GangStatus:
     """The gang in its next round."""
-    changes = {"state": "Waiting", "round": entry.round + 1, "place": "", "nodes": [], "since": times.write(now)}
-    return entry.model_copy(update=changes | {"message": message, "retry_time": retry})
+    since = times.write(now)
+    return replace(
+        entry, state="Waiting", round=entry.round + 1, place="", nodes=[], since=since, message=message, retry_time=retry
+    )
 
 
 def _find_obstacle(seen: Seen, entry: GangStatus, now: datetime.datetime) -> str:
@@ -122,13 +127,13 @@ def _refuse(seen: Seen) -> str:
 def _place(seen: Seen, entry: GangStatus, rooms: Rooms | None, now: datetime.datetime) -> GangStatus:
     """The gang, let go if one place has room for all of it."""
     if obstacle := _find_obstacle(seen, entry, now):
-        return entry.model_copy(update={"message": obstacle})
+        return replace(entry, message=obstacle)
     if rooms is None:
         return entry
     pods, tried = seen.held[: seen.size], list[str]()
     places = list_places(seen.placement, rooms.all)
     if not rooms.spend(seen, pods, len(places)):
-        return entry.model_copy(update={"message": _refuse(seen)})
+        return replace(entry, message=_refuse(seen))
     for place in places:
         found = _try(pods, place.nodes, rooms)
         if found.count == len(pods):
@@ -136,17 +141,17 @@ def _place(seen: Seen, entry: GangStatus, rooms: Rooms | None, now: datetime.dat
             return _release(seen, entry, place, now)
         tried.append(f"{describe(place.name)} for {found.count}")
     message = f"no place has room for all {seen.size} pods of gang '{seen.title}': {', '.join(tried)}"
-    return entry.model_copy(update={"message": message[:_MESSAGE_LIMIT]})
+    return replace(entry, message=message[:_MESSAGE_LIMIT])
 
 
 def _release(seen: Seen, entry: GangStatus, place: PlaceNodes, now: datetime.datetime) -> GangStatus:
     message = f"{describe(place.name)} has room for all {seen.size} pods of gang '{seen.title}'"
-    changes = {"state": "Released", "place": place.name, "nodes": place.nodes, "since": times.write(now), "message": message}
-    return entry.model_copy(update=changes | {"retry_time": ""})
+    since = times.write(now)
+    return replace(entry, state="Released", place=place.name, nodes=place.nodes, since=since, message=message, retry_time="")
 
 
 def _try(pods: Sequence[Object], nodes: Sequence[NodeRequirement], rooms: Rooms) -> Fit:
-    return fit(pods, rooms.free, where=[item.model_dump(by_alias=True, exclude_none=True) for item in nodes])
+    return fit(pods, rooms.free, where=[data.write(item) for item in nodes])
 
 
 def _reserve(seen: Seen, entry: GangStatus, rooms: Rooms) -> None:

@@ -10,8 +10,8 @@ import logging
 import time
 
 from nestor import times
-from nestor.api import labels
-from nestor.api.nestedcluster import GangStatus
+from nestor.api import data, labels
+from nestor.api.observed import GangStatus
 from nestor.kube import ApiError, Change, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object, labels_of
@@ -108,7 +108,7 @@ class GangKeeper:
             wanted = {entry.name: entry for entry in decided.get(_key(cluster), [])}
             if dict(read_entries(cluster)) != wanted:
                 meta = cluster["metadata"]
-                said = [entry.model_dump(by_alias=True, exclude_none=True) for entry in wanted.values()]
+                said = [data.write(entry) for entry in wanted.values()]
                 patch = {"metadata": {"uid": meta["uid"]}, "status": {"gangs": said or None}}
                 try:
                     made = await self._context.api.patch(

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 from nestor.api import labels
-from nestor.api.nestedcluster import GANGS_LIMIT, GangStatus
+from nestor.api.nestedcluster import GANGS_LIMIT
+from nestor.api.observed import GangStatus
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, status_of
 from nestor.translate.gang import is_held, read_entries
 from nestor.translate.gang_claims import read_size
+from nestor.values import dataclass
 
 Cluster = tuple[str, str]
 """Namespace and name of a NestedCluster."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from nestor.api import labels
 from nestor.api.placement import Backend, NodeRequirement, Placement
 from nestor.api.words import HOST
 from nestor.objects import Object, labels_of
 from nestor.translate.node_rules import select_nodes
+from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from nestor import names
@@ -17,6 +16,7 @@ from nestor.objects import Object, conditions_of, spec_of, status_of
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
 from nestor.operator.world.homes import is_managed_elsewhere
+from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nestor import names
 from nestor.api import conditions
@@ -56,6 +56,7 @@ from nestor.operator.world.homes import find_home, is_managed_elsewhere
 from nestor.operator.world.kept import find_fault
 from nestor.steps import Plan
 from nestor.times import now, seconds_since, timestamp
+from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

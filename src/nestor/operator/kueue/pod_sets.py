@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
+from nestor.api import data
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object
@@ -97,7 +98,7 @@ def _find_nodes(policy: NestedClassSpec, spec: NestedAppJobSpec) -> Object:
     placement = resolve_placement(policy, spec).placement
     if placement is None:
         return {}
-    tolerations = [item.model_dump(by_alias=True, exclude_none=True) for item in placement.tolerations]
+    tolerations = [data.write(item) for item in placement.tolerations]
     found = {"nodeSelector": placement.node_selector, "tolerations": tolerations}
     return {key: value for key, value in found.items() if value}
 

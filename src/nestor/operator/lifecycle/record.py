@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from nestor import times
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.objects import Object, annotations_of, status_of
+from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

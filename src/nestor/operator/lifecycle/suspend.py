@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import math
-from dataclasses import dataclass
 
 from nestor import names
 from nestor.api import labels
@@ -18,6 +17,7 @@ from nestor.operator.lifecycle.data_epoch import find_claim
 from nestor.operator.world import pod_status
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -7,13 +7,13 @@ and a sink that is added later is not told of what was before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
 from nestor.api import conditions
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.notices import SUMMARY_LIMIT, NoticeType, Sink
 from nestor.objects import Object, spec_of
+from nestor.values import dataclass
 
 _KEYS = ("sink", "type", "id", "time", "state")
 PENDING: Final = "Pending"

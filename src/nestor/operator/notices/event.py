@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nestor import times
@@ -10,6 +9,7 @@ from nestor.api import labels
 from nestor.api.class_choice import find_class_name
 from nestor.api.notices import Sink
 from nestor.objects import Object
+from nestor.values import dataclass
 
 if TYPE_CHECKING:
     from cloudevents.core.bindings.http import HTTPMessage

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import logging
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nestor.api.class_choice import find_class_name
 from nestor.api.nestedclass import NestedClassSpec
@@ -24,6 +25,7 @@ from nestor.operator.notices.due import DELIVERED, PENDING, UNDELIVERED, Address
 from nestor.operator.notices.event import Letter, build_request, write_letter
 from nestor.operator.world.context import Context
 from nestor.times import seconds_since
+from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +41,7 @@ ATTEMPTS_WHEN_GONE = 5
 Send = Callable[[post.Request], Awaitable[None]]
 
 
-@dataclass(frozen=True, order=True)
+@dataclasses.dataclass(frozen=True, order=True)
 class Key:
     """The notices about one job to one sink: they are sent one after the other."""
 

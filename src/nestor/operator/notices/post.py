@@ -9,11 +9,11 @@ import os
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import aiohttp
 
 from nestor.contracts import addresses
+from nestor.values import dataclass
 
 REFUSED = frozenset({400, 410, 413, 415, 422})
 """Answers by which a server says that it will never take this notice."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
+
+from nestor.values import dataclass
 
 JOBS = "jobs"
 """The amount that counts jobs themselves."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import bisect
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nestor.operator.queueing.entry import Entry, Order
 from nestor.operator.queueing.order import EXACT
+from nestor.values import dataclass
 
 
 @dataclass

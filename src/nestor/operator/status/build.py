@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import conditions, labels
@@ -17,6 +16,7 @@ from nestor.operator.notices.due import list_lost
 from nestor.operator.status.conditions import WARNING, Observed
 from nestor.operator.status.held import find_next_step
 from nestor.steps import Plan
+from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
@@ -10,6 +10,7 @@ from nestor.exposure.exposed import Exposure, decide_exposed
 from nestor.objects import Object, conditions_of, is_terminating, status_of
 from nestor.operator.lifecycle.lifecycle import KEPT, Lifecycle
 from nestor.operator.world import pod_status
+from nestor.values import dataclass
 
 STOPPED = ("Suspending", "Suspended", "Restarting")
 WARNING = "warning: "
@@ -95,9 +96,13 @@ def decide_cluster_ready(observed: Observed, life: Lifecycle) -> Condition:
         message = f"{version} is up" + (f"; {observed.note}" if observed.note else "")
         return _cluster("True", conditions.PROVISIONED, message)
     reason, message = _explain_server(server, said)
-    if observed.is_overdue and reason not in (conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE):
+    if observed.is_overdue and reason not in _TELLING:
         return _cluster("False", conditions.PROVISIONING_FAILED, f"not ready within the class's `startTimeoutSeconds`: {message}")
     return _cluster("False", reason, message)
+
+
+_TELLING = (conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE, conditions.SERVER_OUT_OF_MEMORY)
+"""Reasons that say more than that it takes too long."""
 
 
 def _explain_server(server: Object | None, said: Object | None) -> tuple[str, str]:
@@ -106,6 +111,10 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
     name = server["metadata"]["name"]
     if is_terminating(server):
         return conditions.SERVER_NOT_READY, f"pod '{name}' is being replaced"
+    if starved := pod_status.find_starved(server):
+        said_of = f"pod '{name}', container '{starved}'"
+        message = f"{said_of}: it needed more memory than it may have, and was ended ({pod_status.OUT_OF_MEMORY})"
+        return conditions.SERVER_OUT_OF_MEMORY, message
     if waiting := pod_status.find_waiting(server):
         reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.SERVER_NOT_READY
         return reason, waiting.describe(server)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nestor.cluster.provision import Provisioner
 from nestor.cluster.shape import Host
@@ -14,6 +14,7 @@ from nestor.operator.settings import Settings
 from nestor.operator.traces import Traces
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
+from nestor.values import dataclass
 
 
 @dataclass

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nestor.objects import Object, conditions_of, is_terminating, status_of
+from nestor.values import dataclass
 
 IMAGE_REASONS = frozenset(
     {
@@ -17,6 +16,7 @@ IMAGE_REASONS = frozenset(
         "SignatureValidationFailed",
     }
 )
+OUT_OF_MEMORY = "OOMKilled"
 ORDINARY_REASONS = frozenset({"ContainerCreating", "PodInitializing"})
 
 
@@ -59,6 +59,15 @@ def _find_last(item: Object) -> str:
     reason = f" ({ended['reason']})" if ended.get("reason") not in (None, "", "Error") else ""
     said = str(ended.get("message") or "").strip()
     return f"ended with exit code {ended.get('exitCode')}{reason}" + (f": {said}" if said else "")
+
+
+def find_starved(pod: Object) -> str | None:
+    """The first container that was ended because it needed more memory than it may have, and is not ready since."""
+    for item in status_of(pod).get("containerStatuses") or ():
+        ended = [(item.get(key) or {}).get("terminated") or {} for key in ("state", "lastState")]
+        if not item.get("ready") and any(end.get("reason") == OUT_OF_MEMORY for end in ended):
+            return str(item["name"])
+    return None
 
 
 def find_held(pod: Object) -> str:

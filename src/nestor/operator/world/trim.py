@@ -289,6 +289,6 @@ def _trim_words(item: Object) -> Object:
 
 def _trim_container(item: Object) -> Object:
     state = {key: _trim_words(value or {}) for key, value in (item.get("state") or {}).items()}
-    found = {"name": item["name"], "image": item.get("image", ""), "state": state}
+    found = {"name": item["name"], "image": item.get("image", ""), "state": state, "ready": bool(item.get("ready"))}
     last = (item.get("lastState") or {}).get("terminated")
     return found | ({"lastState": {"terminated": _trim_words(last)}} if last else {})

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 from nestor import names
@@ -21,6 +20,7 @@ from nestor.translate.hostname import find_hostname
 from nestor.translate.placement import list_extended_resources
 from nestor.translate.pod import SECCOMP
 from nestor.translate.tolerations import ALWAYS_ALLOWED
+from nestor.values import dataclass
 
 GROUPS = ("initContainers", "containers")
 WHOLE = ("activeDeadlineSeconds", "resources")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nestor.kube import Api
 from nestor.objects import Object
+from nestor.values import dataclass
 
 MANAGER = "nestor-vnode"
 

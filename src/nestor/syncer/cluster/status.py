@@ -9,10 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
-from pydantic import ValidationError
-
-from nestor.api import conditions
-from nestor.api.nestedcluster import Outcome, RunStatus
+from nestor.api import conditions, data
+from nestor.api.observed import Outcome, RunStatus
 from nestor.api.placement import Placement
 from nestor.api.words import HOST
 from nestor.contracts import runner
@@ -184,7 +182,7 @@ class ClusterStatus:
             "suspended": self._suspend is not None and await self._suspend.is_complete(),
         }
         if self._outcome is not None:
-            result["outcome"] = self._outcome.model_dump(by_alias=True)
+            result["outcome"] = data.write(self._outcome)
         return result | ({"run": run} if run is not None else {})
 
 
@@ -231,12 +229,10 @@ def read_run(config_map: Object | None) -> Object | None:
     if not text or len(text) > runner.RECORD_LIMIT:
         return None
     try:
-        run = RunStatus.model_validate(json.loads(text), by_alias=True)
+        found = data.trim(RunStatus, json.loads(text))
     except (ValueError, RecursionError) as error:  # a tenant may write endlessly nested brackets
-        message = f"{error.error_count()} errors" if isinstance(error, ValidationError) else str(error)
-        log.warning("ignoring the runner's record, which is malformed: %s", message)
+        log.warning("ignoring the runner's record, which is malformed: %s", error)
         return None
-    found = run.model_dump(by_alias=True, exclude_unset=True, exclude_none=True)
     for step in found.get("steps") or ():
         if "message" in step:
             step["message"] = step["message"][: runner.MESSAGE_LIMIT]

@@ -13,7 +13,6 @@ import json
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
 from nestor.kube import Api, ApiError, kinds
 from nestor.kubelet.connections import Connections
 from nestor.objects import Object
+from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

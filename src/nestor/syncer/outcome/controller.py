@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
-from pydantic import ValidationError
-
-from nestor.api import labels
-from nestor.api.nestedcluster import Outcome
+from nestor.api import data, labels
+from nestor.api.observed import Outcome
 from nestor.api.policies import FailurePolicy, SuccessPolicy
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.objects import Object, spec_of, status_of
@@ -19,6 +17,8 @@ from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.syncer.view.watches import Selection, Watches
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MEMORY = ("kube-system", "nestor-outcome")
 """The nested ConfigMap that remembers objects that met a criterion, even once they are gone. It shares the cluster's lifetime."""
@@ -105,7 +105,7 @@ _POLICIES = ("successPolicy", "failurePolicy")
 
 def read_rules(spec: Object) -> decide.Rules | None:
     """The policies in a NestedCluster's spec; None if they name nothing to look at."""
-    success, failure = (_read(model, spec.get(key)) for model, key in zip((SuccessPolicy, FailurePolicy), _POLICIES, strict=True))
+    success, failure = _read(SuccessPolicy, spec.get("successPolicy")), _read(FailurePolicy, spec.get("failurePolicy"))
     rules = decide.Rules(
         tuple(criteria.build_success(success)),
         tuple(criteria.build_failure(success, failure)),
@@ -114,11 +114,11 @@ def read_rules(spec: Object) -> decide.Rules | None:
     return rules if rules.success or rules.failure else None
 
 
-def _read(model: Any, value: object) -> Any:
+def _read(kind: type[T], value: object) -> T | None:
     """Parse `value`; log and ignore it if it is invalid, as an older or newer CRD may have accepted it."""
     try:
-        return model.model_validate(value) if value is not None else None
-    except ValidationError as error:
+        return data.read(kind, value) if value is not None else None
+    except data.Unreadable as error:
         log.error("ignoring a policy or outcome that cannot be read: %s", error)
         return None
 

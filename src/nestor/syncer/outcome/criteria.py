@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 from nestor import names
 from nestor.api import conditions
 from nestor.api.policies import FailurePolicy, OutcomeTarget, SuccessPolicy
 from nestor.objects import Object, is_terminating, status_of
 from nestor.syncer.view.watches import Selection
+from nestor.values import dataclass
 
 _API_VERSIONS = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "Pod": "v1"}
 _DONE = {"Job": "Complete", "JobSet": "Completed"}
@@ -60,7 +61,7 @@ def build_failure(success: SuccessPolicy | None, failure: FailurePolicy | None) 
     if failure is not None and failure.targets is not None:
         return [_criterion(target, _FAILED, "Failed") for target in failure.targets]
     known = [target for target in (success.targets if success else []) if target.kind in _API_VERSIONS]
-    return [_criterion(target.model_copy(update={"condition": None}), _FAILED, "Failed") for target in known]
+    return [_criterion(replace(target, condition=None), _FAILED, "Failed") for target in known]
 
 
 def _criterion(target: OutcomeTarget, by_kind: dict[str, str], phase: str) -> Criterion:

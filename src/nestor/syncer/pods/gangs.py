@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping
 
 from nestor.api import labels
-from nestor.api.nestedcluster import GangStatus
+from nestor.api.observed import GangStatus
 from nestor.api.policy import Policy
 from nestor.kube import Change, Kind, NotFound, kinds
 from nestor.objects import Object, labels_of

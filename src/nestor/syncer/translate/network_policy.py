@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from nestor.api import data
 from nestor.api import labels as marks
 from nestor.api.policies import IpBlock
 from nestor.objects import Object
 from nestor.translate import fields, labels
 from nestor.translate.fields import TABLES
 from nestor.translate.target import Target
+from nestor.values import dataclass
 
 Direction = Literal["Ingress", "Egress"]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -162,7 +163,7 @@ def _build_peer(policy: Object, peer: Object | None, direction: Direction, aroun
     """What a peer comes to; None stands for anybody. Empty if it is nobody."""
     target, internet = around.target, around.internet if direction == "Egress" else ()
     if peer is None:
-        outside = [{"ipBlock": found.model_dump(by_alias=True, exclude_none=True)} for found in internet]
+        outside = [{"ipBlock": data.write(found)} for found in internet]
         return [{"podSelector": {"matchLabels": _scope(target, None)}}, *outside]
     if peer.keys() - _PEER.keys():
         return []  # whom it means is not known; without that, it would be everybody

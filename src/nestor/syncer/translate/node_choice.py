@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nestor.api import labels
+from nestor.api import data, labels
 from nestor.api.placement import NodeRequirement, Placement
 from nestor.api.policy import Policy
 from nestor.api.selectors import LabelSelector
@@ -31,8 +31,8 @@ def is_shown(node: Object, policy: Policy) -> bool:
     if policy.nodes is None:
         return False
     own, places = labels_of(node), policy.places
-    selector = policy.node_selector.model_dump(by_alias=True, exclude_none=True) if policy.node_selector else {}
-    rules = [item.model_dump(by_alias=True, exclude_none=True) for item in places.required_nodes]
+    selector = data.write(policy.node_selector) if policy.node_selector else {}
+    rules = [data.write(item) for item in places.required_nodes]
     room = Room(node["metadata"]["name"], own, (), {})
     is_allowed = places.node_selector.items() <= own.items() and all(is_met({"matchExpressions": [item]}, room) for item in rules)
     return is_allowed and is_match(selector, own) and find_backend(node, places) is None

@@ -24,7 +24,7 @@ BALANCER_FIELDS = (
     *fields.find(SERVICE_SPEC, "Class", BALANCERS.note),
     *fields.find(SERVICE_SPEC, "Class", BALANCER_CLASSES.note),
 )
-NOTHING = AllowedServices.model_construct()
+NOTHING = AllowedServices()
 """What a class allows that says nothing about Services."""
 
 _OWN = (("default", "kubernetes"), ("kube-system", "kube-dns"))

@@ -10,7 +10,7 @@ from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, kinds, pages
 from nestor.kube.index import Index, Total
 from nestor.kube.stream import Stream
-from nestor.objects import Object, is_terminating, labels_of, spec_of
+from nestor.objects import Object, is_terminating, labels_of, spec_of, status_of
 from nestor.syncer.view import optional
 from nestor.syncer.view.nodes import HostNodes
 from nestor.syncer.view.optional import OptionalInformer
@@ -220,7 +220,9 @@ class Caches:
         self._update_policy()
 
     def _read_policy(self, change: Change) -> None:
-        if change.new is not None:  # a deleted cluster keeps its policy, so that its pods can end normally
+        if change.new is None:
+            return  # a deleted cluster keeps its policy, so that its pods can end normally
+        if change.old is None or status_of(change.old).get("policy") != status_of(change.new).get("policy"):
             self._given = Policy.read(change.new)
             self._update_policy()
 

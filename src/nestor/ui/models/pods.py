@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from nestor.api import labels
 from nestor.api.words import HOST
@@ -11,6 +10,7 @@ from nestor.cli.diagnosis.pods import describe_trouble
 from nestor.cli.view.facts import Mood
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
 from nestor.ui.models.states import State, name_place
+from nestor.values import dataclass
 
 WAITING = "Waiting for a node"
 _MOODS: dict[str, Mood] = {"Running": "good", "Succeeded": "good", "Failed": "bad", "Pending": "busy"}

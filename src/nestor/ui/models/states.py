@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
@@ -13,6 +12,7 @@ from nestor.api.words import HOST
 from nestor.cli.view.facts import Mood, condition, describe_app, is_over, mood, pick_line, url_of
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
 from nestor.ui.models.inputs import is_secret
+from nestor.values import dataclass
 
 MARKS: dict[Mood, str] = {"good": "✓", "bad": "✗", "warn": "!", "busy": "●", "waiting": "○", "retry": "↻"}
 """States have a sign beside their colour: not everybody sees colours."""

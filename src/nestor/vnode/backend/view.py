@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from nestor.api import conditions
 from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus, Shape, UnconfirmedPod
@@ -14,6 +13,7 @@ from nestor.kube.rights import right
 from nestor.objects import Object, conditions_of, spec_of, status_of
 from nestor.providers.base import Backend
 from nestor.times import timestamp
+from nestor.values import dataclass
 from nestor.vnode.backend import shapes
 from nestor.vnode.backend.health import Health, describe
 from nestor.vnode.restart import Restart

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nestor.api import labels
+from nestor.api.data import write
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
 from nestor.cluster import server
@@ -18,7 +19,7 @@ BIG, SMALL = Persistence(size="8Gi"), Persistence(size="1Gi", storage_class_name
 
 def complete(spec: Object, running: Running | None = None, persistence: Persistence | None = None) -> tuple[object, ...]:
     """Version, image and volume, by a class with `persistence`."""
-    cluster = {"persistence": persistence.model_dump(by_alias=True)} if persistence else {}
+    cluster = {"persistence": write(persistence)} if persistence else {}
     policy = build_policy(cluster=cluster).cluster
     found = complete_spec(NestedClusterSpec.model_validate(spec), policy, running)
     return found.kubernetes_version, found.image, found.persistence

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from nestor.api import conditions
+from nestor.api import conditions, data
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.placement import Overflow, Placement
 from nestor.api.placement_rules import JobOverflow
@@ -58,7 +59,7 @@ def test_a_class_that_says_nothing_comes_to_nothing() -> None:
 
 def test_a_class_without_machines_is_what_it_says() -> None:
     rules = {key: value for key, value in CLASS.items() if key != "machines"}
-    assert found(rules) == Placement.model_validate(rules)
+    assert found(rules) == data.read(Placement, rules)
 
 
 @pytest.mark.parametrize(
@@ -245,16 +246,9 @@ def test_wishes_within_the_class_are_added_to_it() -> None:
     assert [item.key for item in came.tolerations] == ["site", "gpu"]
     assert (came.schedulers.default, came.priority_classes.default) == ("fluence-2", "high")
     assert came.overflow is not None
-    assert came.overflow.model_dump(exclude={"backends"}) == {
-        "mode": "Never",
-        "gpu": "Host",
-        "completions_trigger": 0,
-        "local_parallelism": 1,
-        "backend_parallelism": 7,
-        "backend_resources": None,
-        "unreachable_seconds": 3600,
-        "pending_seconds": 0,
-    }
+    assert replace(came.overflow, backends=[]) == Overflow(
+        mode="Never", gpu="Host", completions_trigger=0, local_parallelism=1, backend_parallelism=7
+    )
     assert [item.name for item in came.overflow.backends] == ["cloud"]
 
 
@@ -294,7 +288,7 @@ def test_a_wish_that_the_class_does_not_allow_is_refused_and_changes_nothing(wis
     assert came is not None
     assert plain is not None
     # The pods of a job that ran when the class allowed more get what is left of it.
-    assert came.model_copy(update={"overflow": None}) == plain.model_copy(update={"overflow": None})
+    assert replace(came, overflow=None) == replace(plain, overflow=None)
 
 
 def test_all_faults_are_told_at_once() -> None:
@@ -328,7 +322,7 @@ def narrowed(said: Object, wish: Object) -> tuple[Object, str]:
     came = found(rules, placement={"overflow": wish})
     assert came is not None
     assert came.overflow is not None
-    held = came.overflow.model_dump(by_alias=True)
+    held = data.write(came.overflow)
     problems = resolve_placement(build_policy(placement=rules), read(placement={"overflow": wish})).problems
     return {key: held[key] for key in wish}, "; ".join(problems)
 
@@ -424,7 +418,7 @@ def test_a_job_that_wants_more_than_its_class_allows_is_refused() -> None:
 
 
 def test_the_overflow_of_a_job_has_the_fields_of_a_class() -> None:
-    known = Overflow.model_fields.keys()
+    known = set(data.list_names(Overflow))
     assert JobOverflow.model_fields.keys() <= known
     assert known - JobOverflow.model_fields.keys() == {"backend_resources", "pending_seconds", "unreachable_seconds"}
 
@@ -432,7 +426,7 @@ def test_the_overflow_of_a_job_has_the_fields_of_a_class() -> None:
 def test_what_only_classes_have_does_not_reach_the_syncer() -> None:
     came = found(machine="n4")
     assert type(came) is Placement
-    assert "machines" not in came.model_dump(by_alias=True)
+    assert "machines" not in data.write(came)
 
 
 def taints_of(node: Object) -> Taints:
@@ -465,18 +459,18 @@ def equal(key: str, value: str, effect: str) -> Object:
     ],
 )
 def test_pods_tolerate_the_taints_that_a_backend_says_its_nodes_have(node: Object, expected: list[Object]) -> None:
-    placement = Placement.model_validate({"overflow": CLASS["overflow"]})
+    placement = data.read(Placement, {"overflow": CLASS["overflow"]})
     resolved = tolerate_backends(placement, taints_of(node))
     assert resolved is not None
     assert resolved.overflow is not None
     hpc, cloud = resolved.overflow.backends
-    assert [item.model_dump(by_alias=True, exclude_none=True) for item in hpc.tolerations or []] == expected
+    assert [data.write(item) for item in hpc.tolerations or []] == expected
     assert cloud.tolerations is None  # nothing is known of it: the default
 
 
 def test_what_the_class_says_of_tolerations_is_said() -> None:
     rules = {"overflow": {"backends": [{"name": "hpc", "tolerations": [GPU]}]}}
-    placement = Placement.model_validate(rules)
+    placement = data.read(Placement, rules)
     assert tolerate_backends(placement, taints_of({})) == placement
     assert tolerate_backends(None, taints_of({})) is None
     assert tolerate_backends(Placement(), taints_of({})) == Placement()

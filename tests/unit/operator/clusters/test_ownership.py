@@ -8,6 +8,7 @@ import pytest
 
 from nestor import names
 from nestor.api import labels
+from nestor.api.data import read
 from nestor.api.policies import Persistence
 from nestor.cluster import shared
 from nestor.kube import Api, Kind, kinds
@@ -72,6 +73,6 @@ async def test_whatever_has_a_name_of_ours_must_be_ours(kind: Kind, name: str, o
 )
 async def test_a_claim_of_a_users_is_not_taken_for_our_data(marks: Object, is_kept: bool, is_foreign: bool) -> None:
     name = names.data_claim("hello")
-    shape = build_shape(owner=OWNER, persistence=Persistence.model_validate({"size": "1Gi"}) if is_kept else None)
+    shape = build_shape(owner=OWNER, persistence=read(Persistence, {"size": "1Gi"}) if is_kept else None)
     found = await find_foreign(cast(Api, FakeApi(kinds.PERSISTENT_VOLUME_CLAIM, name, labels=marks)), shape)
     assert found == (f"PersistentVolumeClaim '{name}'" if is_foreign else None)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from nestor.api.data import read
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
@@ -15,7 +18,7 @@ from tests.unit.operator.builders import Object, build_job, build_policy
 
 USERS = Policy(always_pull_images=False)
 BASELINE = Policy(always_pull_images=False, ephemeral_storage_limit="10Gi")
-PRIVILEGED = BASELINE.model_copy(update={"pod_security": "Privileged"})
+PRIVILEGED = replace(BASELINE, pod_security="Privileged")
 API = Host(("10.43.0.0/16",), ("203.0.113.7",))
 
 
@@ -27,9 +30,9 @@ API = Host(("10.43.0.0/16",), ("203.0.113.7",))
         ({"podSecurity": "Privileged"}, PRIVILEGED),
         (
             {"defaultResources": {"limits": {"cpu": "1", "ephemeral-storage": "2Gi"}}},
-            BASELINE.model_copy(update={"ephemeral_storage_limit": "2Gi"}),
+            replace(BASELINE, ephemeral_storage_limit="2Gi"),
         ),
-        ({"allowedLabels": ["team", "example.com/*"]}, BASELINE.model_copy(update={"allowed_labels": ["team", "example.com/*"]})),
+        ({"allowedLabels": ["team", "example.com/*"]}, replace(BASELINE, allowed_labels=["team", "example.com/*"])),
     ],
 )
 def test_a_jobs_cluster_has_what_its_class_says_and_a_users_own_the_strictest(namespace: Object, policy: Policy) -> None:
@@ -71,7 +74,7 @@ def test_secrets_for_images_are_for_jobs_alone() -> None:
 
 def test_where_pods_run_is_for_jobs_alone() -> None:
     rules = {"nodeSelector": {"pool": "batch"}, "overflow": {"backends": [{"name": "hpc"}]}}
-    assert resolve_policy(build_policy(placement=rules), is_job=True).placement == Placement.model_validate(rules)
+    assert resolve_policy(build_policy(placement=rules), is_job=True).placement == read(Placement, rules)
     assert resolve_policy(build_policy(placement=rules), is_job=False) == USERS
     assert resolve_policy(build_policy(), is_job=True).placement is None
 
@@ -97,9 +100,9 @@ HOST = Host(service_cidrs=("10.43.0.0/16",), api_addresses=("203.0.113.9",))
 
 def test_services_of_jobs_may_do_what_the_class_says_and_those_of_users_own_clusters_nothing() -> None:
     rules = {"nodePorts": True, "loadBalancers": True, "loadBalancerClasses": ["example.com/lb"]}
-    assert resolve_policy(build_policy(services=rules), is_job=True, host=HOST).services == AllowedServices.model_validate(rules)
+    assert resolve_policy(build_policy(services=rules), is_job=True, host=HOST).services == read(AllowedServices, rules)
     users = resolve_policy(build_policy(services=rules), is_job=False, host=HOST)
-    assert users.model_copy(update={"internet": []}) == USERS
+    assert replace(users, internet=[]) == USERS
     assert resolve_policy(build_policy(), is_job=True, host=HOST).services is None
 
 

@@ -6,7 +6,8 @@ import datetime
 from typing import Any
 
 from nestor import times
-from nestor.api.nestedcluster import GangStatus
+from nestor.api.data import read
+from nestor.api.observed import GangStatus
 from nestor.api.placement import Placement
 from nestor.operator.gangs.decide import Rooms
 from nestor.operator.gangs.observe import Seen
@@ -58,7 +59,7 @@ def node(name: str, cpu: str, backend: str = "", **own: str) -> Object:
 
 def seen(gang: str, *pods: Object, entry: GangStatus | None = None, home: str = HOME, rules: Object | None = None) -> Seen:
     """A gang as it is."""
-    return Seen(home, "hello", gang, pods, Placement.model_validate(RULES if rules is None else rules), entry)
+    return Seen(home, "hello", gang, pods, read(Placement, RULES if rules is None else rules), entry)
 
 
 def held(gang: str, count: int, **more: Any) -> list[Object]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from nestor.api.nestedcluster import GANGS_LIMIT, GangStatus
+from nestor.api.data import read, write
+from nestor.api.nestedcluster import GANGS_LIMIT
+from nestor.api.observed import GangStatus
 from nestor.api.placement import Placement
 from nestor.operator.gangs import decide as decisions
 from nestor.operator.gangs.decide import Rooms, advance, decide, is_waiting_for_room
@@ -28,15 +31,13 @@ def one(gang: Seen, there: Rooms | None) -> GangStatus:
 
 def waiting(number: int = 1, **more: Any) -> GangStatus:
     """A gang that waits."""
-    return GangStatus.model_validate({"name": "a", "state": "Waiting", "round": number, "since": ago(500)} | more)
+    return read(GangStatus, {"name": "a", "state": "Waiting", "round": number, "since": ago(500)} | more)
 
 
 def released(seconds: float, place: str = "hpc", **more: Any) -> GangStatus:
     """A gang that was let go."""
     nodes = [{"key": "nestor.dev/backend", "operator": "In", "values": [place]}]
-    return GangStatus.model_validate(
-        {"name": "a", "state": "Released", "place": place, "nodes": nodes, "since": ago(seconds)} | more
-    )
+    return read(GangStatus, {"name": "a", "state": "Released", "place": place, "nodes": nodes, "since": ago(seconds)} | more)
 
 
 @pytest.mark.parametrize(
@@ -66,9 +67,7 @@ def test_why_it_waits_is_said_place_by_place() -> None:
     )
     gone = one(seen("a", *held("a", 3)), rooms(HPC))
     assert gone.message == "backend 'hpc' has room for all 3 pods of gang 'shop/a'"
-    assert [item.model_dump(by_alias=True) for item in gone.nodes] == [
-        {"key": "nestor.dev/backend", "operator": "In", "values": ["hpc"]}
-    ]
+    assert [write(item) for item in gone.nodes] == [{"key": "nestor.dev/backend", "operator": "In", "values": ["hpc"]}]
 
 
 def test_a_pod_of_it_may_be_barred_from_a_place() -> None:
@@ -188,7 +187,7 @@ def test_a_gang_that_is_taken_back_says_so_and_waits_twice_as_long_each_time() -
     assert not is_waiting_for_room(gang, NOW)
     paused = one(gang, rooms(HPC))
     assert paused.message == f"not all pods of gang 'shop/a' got nodes when they were let go; it is tried again at {ago(-120)}"
-    later = first.model_copy(update={"retry_time": ago(1)})
+    later = replace(first, retry_time=ago(1))
     again = one(seen("a", *held("a", 3), entry=later), rooms(HPC))
     assert (again.state, again.round, again.retry_time) == ("Released", 2, "")
 
@@ -206,7 +205,7 @@ def test_a_gang_that_is_taken_back_says_so_and_waits_twice_as_long_each_time() -
     ],
 )
 def test_a_gang_that_has_started_stays_in_its_place_while_some_of_it_runs(pods: list[Object], state: str, number: int) -> None:
-    entry = released(500).model_copy(update={"state": "Started"})
+    entry = replace(released(500), state="Started")
     found = advance(seen("a", *pods, entry=entry), NOW)
     assert (found.state, found.round) == (state, number)
     assert found.place == ("hpc" if state == "Started" else "")
@@ -229,7 +228,7 @@ def test_a_class_may_give_it_more_time() -> None:
 
 
 def test_places_of_a_class_without_backends() -> None:
-    (place,) = list_places(Placement.model_validate({"gang": {}}), [OWN])
+    (place,) = list_places(read(Placement, {"gang": {}}), [OWN])
     assert (place.name, place.nodes) == ("host", [])
 
 
@@ -238,8 +237,8 @@ def test_nodes_that_are_not_nestors_are_excluded_by_the_label_that_fewest_others
     rules = {"overflow": {"backends": [{"name": "aci", "nodeSelector": selector}, {"name": "hpc"}]}}
     nodes = [node(f"n{number}", "4", **{"kubernetes.io/os": "linux"}) for number in range(3)]
     nodes.append(node("aci", "9", **selector))
-    host, aci, hpc = list_places(Placement.model_validate(rules), nodes)
-    assert [item.model_dump(by_alias=True, exclude_none=True) for item in host.nodes] == [
+    host, aci, hpc = list_places(read(Placement, rules), nodes)
+    assert [write(item) for item in host.nodes] == [
         {"key": "nestor.dev/backend", "operator": "DoesNotExist"},
         {"key": "type", "operator": "NotIn", "values": ["virtual-kubelet"]},
     ]
@@ -266,7 +265,7 @@ def test_gangs_are_found_by_the_labels_of_pods_in_namespaces_of_clusters() -> No
     assert known is not None
     assert known.round == 3
     assert found["other", "a"].entry is None
-    assert found[HOME, "a"].placement == Placement.model_validate(RULES)
+    assert found[HOME, "a"].placement == read(Placement, RULES)
 
 
 def test_of_very_many_gangs_those_that_are_known_and_the_oldest_are_decided_about() -> None:

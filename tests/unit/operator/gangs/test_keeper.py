@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from nestor.api.nestedcluster import GangStatus
+from nestor.api.data import read
+from nestor.api.observed import GangStatus
 from nestor.kube import ApiError, kinds
 from nestor.objects import status_of
 from nestor.operator.gangs import keeper
@@ -161,7 +162,7 @@ async def test_what_users_write_on_pods_ends_nobody(key: str, text: str, release
     assert scene.gangs["good"]["state"] == "Released"
     assert all(len(item["gang"]) <= 512 and len(item.get("message", "")) <= 4096 for item in scene.gangs.values())
     for item in scene.gangs.values():
-        GangStatus.model_validate(item)
+        read(GangStatus, item)
 
 
 async def test_a_failure_that_nobody_thought_of_ends_nothing(monkeypatch: Any) -> None:

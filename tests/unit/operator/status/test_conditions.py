@@ -22,6 +22,13 @@ UNSCHEDULABLE: Object = {
 }
 
 
+def starved(container: str, state: Object, *, ready: bool = False) -> Object:
+    """A pod's status with a container that was ended for want of memory."""
+    last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+    found = {"name": container, "image": "x", "ready": ready, "restartCount": 1, "state": state, "lastState": last}
+    return {"phase": "Running", "containerStatuses": [found]}
+
+
 @pytest.mark.parametrize(
     ("observed", "status", "reason", "message"),
     [
@@ -40,6 +47,24 @@ UNSCHEDULABLE: Object = {
             "False",
             conditions.SERVER_NOT_READY,
             "CrashLoopBackOff: back-off 10s",
+        ),
+        (
+            Observed(server=build_pod(status=starved("syncer", {"running": {}})), cluster=build_cluster()),
+            "False",
+            conditions.SERVER_OUT_OF_MEMORY,
+            "pod 'hello-k3s-0', container 'syncer': it needed more memory than it may have, and was ended (OOMKilled)",
+        ),
+        (
+            Observed(server=build_pod(status=starved("k3s", {"waiting": {"reason": "CrashLoopBackOff"}})), is_overdue=True),
+            "False",
+            conditions.SERVER_OUT_OF_MEMORY,
+            "container 'k3s': it needed more memory",
+        ),
+        (
+            Observed(server=build_pod(status=starved("syncer", {"running": {}}, ready=True)), cluster=build_cluster()),
+            "False",
+            conditions.SERVER_NOT_READY,
+            "is running but not ready yet",
         ),
         (Observed(server=build_pod(status=UNSCHEDULABLE)), "False", conditions.UNSCHEDULABLE, "0/3 nodes are available"),
         (Observed(server=build_pod(status=READY), cluster=build_cluster()), "True", conditions.PROVISIONED, "k3s1 is up"),

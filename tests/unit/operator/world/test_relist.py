@@ -112,7 +112,7 @@ async def test_no_object_of_a_user_ends_the_lists(inner: Object) -> None:
 
     class TextApi:
         async def request(
-            self, method: str, path: str, query: dict[str, str] | None = None, *, parse: pages.Parse = json.loads
+            self, method: str, path: str, query: dict[str, str] | None = None, *, parse: pages.Parse = json.loads, **_: Any
         ) -> Any:
             assert (method, query) == ("GET", {"limit": str(pages.SMALL_SIZE)})
             return parse(text.encode())

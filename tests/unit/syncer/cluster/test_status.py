@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.api.base import PodCounts
+from nestor.api.data import read
+from nestor.api.model import PodCounts
 from nestor.api.placement import Placement
 from nestor.kube import Change, Invalid, kinds
 from nestor.kube.pace import Rate
@@ -82,8 +83,8 @@ NODES = {
     "link": {"metadata": {"name": "link", "labels": {"nestor.dev/backend": "link"}}},
     "aci": {"metadata": {"name": "aci", "labels": {"type": "virtual-kubelet"}}},
 }
-PLACES = Placement.model_validate(
-    {"overflow": {"backends": [{"name": "azure", "nodeSelector": {"type": "virtual-kubelet"}}, {"name": "link"}]}}
+PLACES = read(
+    Placement, {"overflow": {"backends": [{"name": "azure", "nodeSelector": {"type": "virtual-kubelet"}}, {"name": "link"}]}}
 )
 
 

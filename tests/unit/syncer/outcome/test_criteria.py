@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api.data import read
 from nestor.api.policies import FailurePolicy, SuccessPolicy
 from nestor.syncer.outcome import criteria
 from nestor.syncer.view.watches import Selection
@@ -17,12 +18,12 @@ WIDGET: Object = {"kind": "Widget", "apiVersion": "example.org/v1", "name": "w",
 
 def success(*targets: Object) -> SuccessPolicy:
     """A success policy with these targets."""
-    return SuccessPolicy.model_validate({"targets": list(targets)})
+    return read(SuccessPolicy, {"targets": list(targets)})
 
 
 def failure(*targets: Object) -> FailurePolicy:
     """A failure policy, with targets of its own where there are some."""
-    return FailurePolicy.model_validate({"targets": list(targets) or None})
+    return read(FailurePolicy, {"targets": list(targets) or None})
 
 
 @pytest.mark.parametrize(

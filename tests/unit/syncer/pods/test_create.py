@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.kube import Api, Forbidden, NotFound, RetryLater, kinds
@@ -259,7 +260,7 @@ async def test_that_a_pod_waits_for_a_resume_is_written_once() -> None:
 
 async def test_a_pod_that_has_no_place_says_so_once_and_is_tried_again() -> None:
     scene = Scene(build_pod())
-    scene.caches.policy = Policy(placement=Placement.model_validate({"overflow": {"mode": "Always"}}))
+    scene.caches.policy = Policy(placement=read(Placement, {"overflow": {"mode": "Always"}}))
     for _ in range(2):
         with pytest.raises(RetryLater):
             await scene.create()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
 
 from nestor.api import labels
-from nestor.api.placement import Placement
+from nestor.api.data import read
+from nestor.api.placement import GpuPlace, OverflowMode, Placement
 from nestor.api.policy import Policy
 from nestor.kube import Api, ApiError, Kind, RetryLater, kinds
 from nestor.kube.events import EventRecorder
@@ -123,7 +125,7 @@ async def test_a_binding_is_made_once_and_its_condition_is_left_to_the_nested_se
     assert api.bodies[-1]["status"] == {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 
-RULES = Placement.model_validate({"overflow": {"backends": [{"name": "hpc"}, {"name": "aci", "nodeSelector": {"type": "aci"}}]}})
+RULES = read(Placement, {"overflow": {"backends": [{"name": "hpc"}, {"name": "aci", "nodeSelector": {"type": "aci"}}]}})
 PRICY = build_pod(container={"resources": {"limits": {"nvidia.com/gpu": 1}}})
 
 
@@ -153,10 +155,10 @@ PRICY = build_pod(container={"resources": {"limits": {"nvidia.com/gpu": 1}}})
     ],
 )
 async def test_a_pod_that_has_overflowed_says_where_and_why(
-    nested: Object, mode: str, gpu: str, node: dict[str, str], told: list[str], is_cached: bool
+    nested: Object, mode: OverflowMode, gpu: GpuPlace, node: dict[str, str], told: list[str], is_cached: bool
 ) -> None:
-    overflow = RULES.overflow.model_copy(update={"mode": mode, "gpu": gpu}) if RULES.overflow else None
-    policy = Policy(placement=RULES.model_copy(update={"overflow": overflow}))
+    overflow = replace(RULES.overflow, mode=mode, gpu=gpu) if RULES.overflow else None
+    policy = Policy(placement=replace(RULES, overflow=overflow))
     host: Object = translate.build_pod(nested, TARGET, {}, policy)
     host["metadata"] |= {"uid": "host-uid", "resourceVersion": "1"}
     host["spec"]["nodeName"] = "n"

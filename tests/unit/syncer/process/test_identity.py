@@ -24,7 +24,7 @@ class ListingApi:
     def __init__(self, *states: list[Object]) -> None:
         self.states = list(states)
 
-    async def request(self, method: str, path: str, query: Object) -> Object:
+    async def request(self, method: str, path: str, query: Object, **_: Any) -> Object:
         """The next list, and after the last one nothing more."""
         if not self.states:
             await asyncio.Event().wait()

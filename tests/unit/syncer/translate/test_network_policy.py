@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api.data import read, write
 from nestor.api.policies import IpBlock
 from nestor.syncer.translate.network_policy import (
     ADDRESSES,
@@ -25,8 +26,8 @@ from tests.unit.translate.builders import TARGET, build_pod
 Object = dict[str, Any]
 
 INTERNET = [
-    IpBlock.model_validate({"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8", "169.254.0.0/16", "203.0.113.7/32"]}),
-    IpBlock.model_validate({"cidr": "::/0", "except": ["fc00::/7"]}),
+    read(IpBlock, {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8", "169.254.0.0/16", "203.0.113.7/32"]}),
+    read(IpBlock, {"cidr": "::/0", "except": ["fc00::/7"]}),
 ]
 AROUND = Surroundings(
     target=TARGET,
@@ -38,7 +39,7 @@ APP = host_key("app", ())
 CLUSTER = {"nestor.dev/cluster": "hello", "nestor.dev/component": "app"}
 SHOP = CLUSTER | {"nestor.dev/nested-namespace": "shop"}
 ANYBODY = {"podSelector": {"matchLabels": CLUSTER}}
-TO_INTERNET = [{"ipBlock": block.model_dump(by_alias=True)} for block in INTERNET]
+TO_INTERNET = [{"ipBlock": write(block)} for block in INTERNET]
 
 
 def policy(**spec: Any) -> Object:

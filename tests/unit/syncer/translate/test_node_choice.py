@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api.data import read
 from nestor.api.policy import Policy
 from nestor.syncer.translate.node_choice import find_selector, is_shown
 from tests.fakes.api import _is_selected
@@ -52,7 +53,7 @@ def build_node(name: str) -> Object:
     ],
 )
 def test_those_that_the_class_selects_and_lets_pods_run_on(policy: Object, shown: list[str]) -> None:
-    found = Policy.model_validate(policy)
+    found = read(Policy, policy)
     selector = find_selector(found)
     assert selector is not None
     assert [name for name in NODES if is_shown(build_node(name), found)] == shown
@@ -66,5 +67,5 @@ def test_by_default_none() -> None:
 
 def test_what_a_label_selector_can_say_is_asked_of_the_server() -> None:
     rules = [{"key": "a", "operator": "NotIn", "values": ["1", "2"]}, {"key": "b", "operator": "Lt", "values": ["3"]}]
-    policy = Policy.model_validate({"nodes": "All", "placement": {"requiredNodes": rules, "nodeSelector": {"pool": "x"}}})
+    policy = read(Policy, {"nodes": "All", "placement": {"requiredNodes": rules, "nodeSelector": {"pool": "x"}}})
     assert find_selector(policy) == "pool=x,a notin (1,2),!nestor.dev/backend"
