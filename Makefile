@@ -128,7 +128,7 @@ bench-overflow: $(VENV)/.ready ## Measure overflowed pods, fail if a goal is mis
 	@$(RUN) -m benchmarks.overflow $(NAMES)
 
 .PHONY: conformance
-conformance: $(VENV)/.ready ## Run Kubernetes' conformance tests and write docs/conformance.md (MODE=host|shared CLASS=baseline|privileged FOCUS=… AGAIN=failed|all MINUTES=… PROCESSES=…)
+conformance: $(VENV)/.ready ## Run Kubernetes' conformance tests and write docs/conformance.md (MODE=host|shared CLASS=baseline|privileged TESTS=conformance|netpol FOCUS=… AGAIN=failed|all MINUTES=… PROCESSES=…)
 	@$(RUN) -m devcluster.build images >/dev/null
 	@$(RUN) -m devcluster.conformance build
 	@$(HOLD) $(MAKE) --no-print-directory held-conformance
@@ -136,7 +136,7 @@ conformance: $(VENV)/.ready ## Run Kubernetes' conformance tests and write docs/
 .PHONY: held-conformance
 held-conformance:
 	@$(TIDY) $(RUN) -m devcluster.conformance run --mode=$(or $(MODE),shared) --class-name=$(or $(CLASS),baseline) \
-	  --focus='$(FOCUS)' --again='$(AGAIN)' --minutes=$(or $(MINUTES),0) --processes=$(or $(PROCESSES),6)
+	  --tests=$(or $(TESTS),conformance) --focus='$(FOCUS)' --again='$(AGAIN)' --minutes=$(or $(MINUTES),0) --processes=$(or $(PROCESSES),6)
 
 .PHONY: bench
 bench: $(VENV)/.ready ## Measure pods of nested clusters, fail if a goal is missed (NAMES="starts size life creation churn logs", SECONDS_OF_CHURN=600)

@@ -1,6 +1,6 @@
-"""`python -m devcluster.conformance build|run|publish`: Kubernetes' conformance tests.
+"""`python -m devcluster.conformance build|run|publish`: Kubernetes' conformance tests, and those of NetworkPolicies.
 
-`run` runs those of one column that have not ended before, and writes the docs; `publish` only writes the docs, of all columns.
+`run` runs those of one set and column that have not ended before, and writes the docs; `publish` only writes the docs, of all.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from itertools import chain, product
 
 from devcluster.build import BuildError, cache, conformance
-from devcluster.conformance import results, store, suite, target
+from devcluster.conformance import results, sets, store, suite, tables, target
 from devcluster.conformance.results import Verdict
 from devcluster.demo.tools import DemoError
 from devcluster.progress import Console, Progress
@@ -25,6 +26,7 @@ def main() -> int:
     parser.add_argument("action", choices=["build", "run", "publish"])
     parser.add_argument("--mode", default="shared", help="host or shared")
     parser.add_argument("--class-name", default="baseline", help="baseline or privileged; only for shared")
+    parser.add_argument("--tests", default=sets.CONFORMANCE, help=" or ".join(sets.SETS))
     parser.add_argument("--focus", default="", help="a regular expression that the tests' names match")
     parser.add_argument("--again", default="", help="repeat what has ended: failed or all")
     parser.add_argument("--processes", type=int, default=6, help="how many tests run at a time")
@@ -48,29 +50,31 @@ def _run(chosen: argparse.Namespace, progress: Progress) -> int:
     column = results.column(chosen.mode, chosen.class_name)
     runner = suite.Suite(at.bin, at.conformance / "runs" / column, chosen.processes, chosen.minutes)
     names, kubernetes = runner.names(), runner.version()
-    stores = {name: store.open_store(at, kubernetes, name) for name in results.COLUMNS}
+    record = store.read_record(kubernetes, chain.from_iterable(names.values()))
+    stores = {key: store.open_store(at, kubernetes, *key) for key in product(sets.SETS, results.COLUMNS)}
     if chosen.action == "run":
-        stores = {column: stores[column]}
-        _measure(chosen, runner, names, stores[column], progress)
-    store.publish(kubernetes, names, stores)
+        wanted, key = sets.choose(names, chosen.tests, chosen.focus), (chosen.tests, column)
+        stores = {key: stores[key]}
+        stores[key].begin(*tables.part(record, *key))
+        if chosen.again == "all" and wanted == names[chosen.tests]:
+            stores[key].clear()
+        _measure(chosen, runner, wanted, stores[key], progress)
+    store.publish(record, stores)
     known = store.read_known()
-    judged = [_tell(results.judge(kept.read().values(), known.get(name, {})), name) for name, kept in stores.items()]
+    judged = [_tell(results.judge(kept.read().values(), known.get(name, {})), name) for (_, name), kept in stores.items()]
     return 0 if all(judged) else 1
 
 
 def _measure(
-    chosen: argparse.Namespace, runner: suite.Suite, names: Sequence[str], kept: store.Store, progress: Progress
+    chosen: argparse.Namespace, runner: suite.Suite, wanted: Sequence[str], kept: store.Store, progress: Progress
 ) -> None:
-    wanted = suite.select(names, chosen.focus)
-    if chosen.again == "all" and wanted == names:
-        kept.clear()
     left = results.choose(wanted, kept.read(), chosen.again)
     progress.note(f"{len(wanted) - len(left)} of {len(wanted)} tests have ended before, {len(left)} are left.")
     if not left:
         return
     kubeconfig = target.prepare(chosen.mode, chosen.class_name, progress)
     began = time.monotonic()
-    with progress.stage("Run Kubernetes' conformance tests") as stage:
+    with progress.stage("Run Kubernetes' tests") as stage:
         counting = suite.Counting(stage, len(left))
 
         def on_result(result: results.Result) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 import yaml
 
 from devcluster.build.cache import REPOSITORY, Cache
-from devcluster.conformance import results, tables
+from devcluster.conformance import results, sets, tables
 from devcluster.conformance.results import Result
+from devcluster.conformance.tables import Record
 
 Object = dict[str, Any]
 
@@ -24,9 +25,14 @@ RECORD = REPOSITORY / "docs" / "conformance.json"
 
 @dataclass(frozen=True)
 class Store:
-    """The results of one column, a line for each."""
+    """The results of one set of tests in one column, a line for each."""
 
     file: Path
+
+    def begin(self, recorded: Iterable[Result], rate: Object) -> None:
+        """On a machine that has no results yet, go on from those that the docs have, and from the runs that they speak of."""
+        if not self.file.exists():
+            self._append(results.dump(recorded) + (_write_run(rate) if rate else ""))
 
     def read(self) -> dict[str, Result]:
         """All results, by name."""
@@ -38,8 +44,7 @@ class Store:
 
     def add_run(self, tests: int, seconds: float, processes: int, load: float) -> None:
         """Write down how fast a run was, and how busy the machine with whatever it did."""
-        run = {"tests": tests, "seconds": round(seconds), "processes": processes, "load": round(load)}
-        self._append(f"{json.dumps({'run': run})}\n")
+        self._append(_write_run({"tests": tests, "seconds": round(seconds), "processes": processes, "load": round(load)}))
 
     def rate(self) -> Object:
         """How fast all runs were together; empty without any."""
@@ -52,8 +57,9 @@ class Store:
         return total | {"processes": max(run["processes"] for run in runs), "load": load}
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget everything, also what the docs have."""
         self.file.unlink(missing_ok=True)
+        self._append("")
 
     def _append(self, text: str) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)
@@ -61,9 +67,14 @@ class Store:
             file.write(text)
 
 
-def open_store(cache: Cache, kubernetes: str, column: str) -> Store:
-    """The results of a column; each version of Kubernetes has its own."""
-    return Store(cache.conformance / "results" / kubernetes / f"{column}.jsonl")
+def _write_run(run: Object) -> str:
+    return f"{json.dumps({'run': run})}\n"
+
+
+def open_store(cache: Cache, kubernetes: str, which: str, column: str) -> Store:
+    """The results of a set of tests in a column; each version of Kubernetes has its own."""
+    name = column if which == sets.CONFORMANCE else f"{column}-{which}"
+    return Store(cache.conformance / "results" / kubernetes / f"{name}.jsonl")
 
 
 def read_known() -> dict[str, dict[str, str]]:
@@ -71,12 +82,16 @@ def read_known() -> dict[str, dict[str, str]]:
     return {column: dict(found or {}) for column, found in yaml.safe_load(KNOWN.read_text()).items()}
 
 
-def publish(kubernetes: str, names: Sequence[str], columns: Mapping[str, Store]) -> None:
-    """Write the docs: what is new from the stores, the rest as the docs had it."""
-    record = tables.load(RECORD.read_text() if RECORD.exists() else "", names, kubernetes)
-    for column, kept in columns.items():
+def read_record(kubernetes: str, names: Iterable[str]) -> Record:
+    """What the docs have."""
+    return tables.load(RECORD.read_text() if RECORD.exists() else "", sorted(names), kubernetes)
+
+
+def publish(record: Record, stores: Mapping[tuple[str, str], Store]) -> None:
+    """Write the docs: what is new from the stores, by set and column; the rest as the docs had it."""
+    for (which, column), kept in stores.items():
         record.columns[column] = record.columns.get(column, {}) | kept.read()
         if rate := kept.rate():
-            record.rates[column] = rate
+            record.rates.setdefault(which, {})[column] = rate
     RECORD.write_text(tables.to_json(record))
     PAGE.write_text(tables.to_markdown(record, read_known(), INTRODUCTION.read_text()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import signal
 import subprocess
 import time
@@ -12,10 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from devcluster.build import commands
-from devcluster.conformance import results
+from devcluster.conformance import results, sets
 from devcluster.conformance.results import Result
 from devcluster.progress import Stage
 
@@ -42,9 +39,11 @@ class Suite:
     attempts: int = 1
     """How often a test may be tried."""
 
-    def names(self) -> list[str]:
-        """The names of all conformance tests."""
-        return parse_list(commands.capture([str(self.bin / "e2e.test"), "--list-conformance-tests"]))
+    def names(self) -> dict[str, list[str]]:
+        """The names of all tests, by set."""
+        program = str(self.bin / "e2e.test")
+        conformance = commands.capture([program, "--list-conformance-tests"])
+        return sets.parse(conformance, commands.capture([program, "--list-tests"]))
 
     def version(self) -> str:
         """The version of Kubernetes that the suite is of."""
@@ -101,24 +100,10 @@ class Suite:
         return [*ginkgo, str(self.bin / "e2e.test"), "--", *(f"--{name}={value}" for name, value in options.items())]
 
 
-def parse_list(text: str) -> list[str]:
-    """The tests' names in what the suite says about them."""
-    return sorted({item["codename"] for item in yaml.safe_load(text)})
-
-
 def focus(names: Sequence[str]) -> str:
     """A regular expression of Go that selects exactly these tests; the suite's title stands before their names."""
     escaped = ("".join(letter if letter in _PASSED_BY_NAME else f"\\{letter}" for letter in name) for name in names)
     return f"^Kubernetes e2e suite ({'|'.join(escaped)})$"
-
-
-def select(names: Sequence[str], pattern: str) -> list[str]:
-    """The names that a regular expression finds. Raises `ValueError` for a bad one."""
-    try:
-        wanted = re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"FOCUS must be a regular expression: {error}") from error
-    return [name for name in names if wanted.search(name)]
 
 
 class Counting:

@@ -10,16 +10,10 @@ import pytest
 
 from devcluster.conformance import suite
 from devcluster.conformance.results import Result
-from devcluster.conformance.store import Store
 from devcluster.conformance.suite import Counting, Suite, SuiteError
 from devcluster.progress import Stage
 
 NAMES = ["[sig-node] Pods should (really) start, e.g. 'x' [Conformance]", "[sig-apps] Jobs"]
-
-
-def test_the_list_is_read() -> None:
-    text = "- testname: B\n  codename: '[sig-b] b'\n- testname: A\n  codename: '[sig-a] a\n    folded'\n"
-    assert suite.parse_list(text) == ["[sig-a] a folded", "[sig-b] b"]
 
 
 def test_exactly_the_wanted_tests_are_selected() -> None:
@@ -30,13 +24,6 @@ def test_exactly_the_wanted_tests_are_selected() -> None:
     assert not pattern.search(f"Kubernetes e2e suite {NAMES[0].replace('(really)', 'really')}")
     # Go's regular expressions know no escaped letters and spaces.
     assert not re.search(r"\\[a-zA-Z0-9 ]", suite.focus(NAMES))
-
-
-def test_a_focus_chooses_by_name() -> None:
-    assert suite.select(NAMES, "") == NAMES
-    assert suite.select(NAMES, r"sig-apps|nothing") == NAMES[1:]
-    with pytest.raises(ValueError, match="FOCUS must be"):
-        suite.select(NAMES, "[")
 
 
 @pytest.mark.parametrize(("minutes", "expected"), [(0, "--timeout=24h"), (1.51, "--timeout=91s")])
@@ -103,17 +90,3 @@ def test_a_run_is_counted() -> None:
     counting.add(Result("a", "passed"))
     counting.add(Result("b", "failed"))
     assert stage.detail.startswith("2 of 5, 1 failed, ")
-
-
-def test_results_are_kept_as_they_come_and_runs_are_summed(tmp_path: Path) -> None:
-    kept = Store(tmp_path / "v1" / "host.jsonl")
-    assert kept.read() == {}
-    assert kept.rate() == {}
-    kept.add([Result("a", "failed")])
-    kept.add_run(1, 10.2, 4, 2.4)
-    kept.add([Result("a", "passed", 2.0), Result("b", "passed", 1.0)])
-    kept.add_run(2, 20.2, 6, 1.2)
-    assert kept.read() == {"a": Result("a", "passed", 2.0), "b": Result("b", "passed", 1.0)}
-    assert kept.rate() == {"tests": 3, "seconds": 30, "processes": 6, "load": 2}
-    kept.clear()
-    assert kept.read() == {}

@@ -15,14 +15,22 @@ POD, JOB, NET = (
     "[sig-apps] Jobs end [Conformance]",
     "[sig-network] a | b [Conformance]",
 )
-RATES = {"host": {"tests": 3, "seconds": 90, "processes": 4, "load": 3}}
+DENY = "[sig-network] Netpol NetworkPolicy between server and client should deny [Feature:NetworkPolicy]"
+RATES = {
+    "conformance": {"host": {"tests": 3, "seconds": 90, "processes": 4, "load": 3}},
+    "netpol": {"host": {"tests": 1, "seconds": 120, "processes": 2, "load": 0}},
+}
 
 
 @pytest.fixture
 def record() -> Record:
     host = {POD: Result(POD, "passed", 1.0), JOB: Result(JOB, "passed", 2.0), NET: Result(NET, "failed", 3.0, "no route")}
+    host[DENY] = Result(DENY, "passed", 6.0)
     shared = {POD: Result(POD, "passed", 4.0), JOB: Result(JOB, "failed", 5.0, "evicted")}
-    return Record("v1.36.3", [JOB, NET, POD], {"host": host, "shared-baseline": shared, "shared-privileged": {}}, dict(RATES))
+    shared[DENY] = Result(DENY, "failed", 9.0, "open")
+    return Record(
+        "v1.36.3", [JOB, NET, DENY, POD], {"host": host, "shared-baseline": shared, "shared-privileged": {}}, dict(RATES)
+    )
 
 
 def test_what_is_written_is_read_again(record: Record) -> None:
@@ -37,10 +45,11 @@ def test_results_of_another_version_are_dropped(record: Record) -> None:
 
 
 def test_what_counts_is_what_the_host_passes(record: Record) -> None:
-    assert tables.share(record, "shared-baseline") == (1, 2)
-    assert tables.share(record, "shared-privileged") == (0, 0)
-    assert tables.compare(record, "shared-baseline") == (1, 1.0, 4.0)
-    assert tables.count(record, "host", record.names) == (2, 3)
+    names = [JOB, NET, POD]
+    assert tables.share(record, "shared-baseline", names) == (1, 2)
+    assert tables.share(record, "shared-privileged", names) == (0, 0)
+    assert tables.compare(record, "shared-baseline", names) == (1, 1.0, 4.0)
+    assert tables.count(record, "host", names) == (2, 3)
 
 
 def test_the_page_says_per_group_and_per_test_what_became_of_it(record: Record) -> None:
@@ -57,6 +66,20 @@ def test_the_page_says_per_group_and_per_test_what_became_of_it(record: Record) 
     assert " (50.0 %). The goal is 98 %: **missed** so far. Those 1 took" in page
     assert "Those 1 took 1 s in all on the host and 4 s here.\n" in page
     assert "- Shared/Privileged: not run yet.\n" in page
+
+
+def test_the_tests_of_policies_are_shown_apart_and_count_for_no_goal(record: Record) -> None:
+    page = tables.to_markdown(record, {"shared-baseline": {DENY: "stays open"}}, "# Title\n")
+    before, _, rest = page.partition("## NetworkPolicies\n")
+    policies, _, every = rest.partition("## Every conformance test\n")
+    assert "| Netpol NetworkPolicy between server and client should deny | Shared/Baseline | stays open |\n" in before
+    assert "| NetworkPolicies | 1 | 1 of 1 | 0 of 1 |  |\n" in policies
+    assert "- Host: 1 tests ended in 2.0 min with up to 2 processes.\n" in policies
+    assert "| Netpol NetworkPolicy between server and client should deny | ✓ | **✗** |  |\n" in policies
+    assert "Netpol" not in every
+    del record.rates["netpol"]
+    record.names = [JOB, NET, POD]
+    assert "## NetworkPolicies" not in tables.to_markdown(record, {}, "# Title\n")
 
 
 def test_the_page_says_when_a_goal_is_met(record: Record) -> None:
