@@ -23,9 +23,13 @@ async def refuse(api: Api, policy: str, kind: Kind, body: Object, message: str) 
     await api.apply(POLICY, {"metadata": {"name": policy}, "spec": spec})
     binding = {"policyName": policy, "validationActions": ["Deny"]}
     await api.apply(BINDING, {"metadata": {"name": policy}, "spec": binding})
+    await until_refused(api, kind, body, message)
+
+
+async def until_refused(api: Api, kind: Kind, body: Object, message: str) -> None:
+    """Policies and quotas are in force a moment after they are there: await that this object is refused with these words."""
 
     async def is_refused() -> bool:
-        """Admission policies are in force a moment after they are there."""
         try:
             await api.try_create(kind, body)
         except Forbidden as error:

@@ -75,6 +75,11 @@ def _build(version: str, kind: str, spec: Object) -> Object:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "web", "namespace": "default"}, "spec": spec}
 
 
+def build_pod(name: str, namespace: str) -> Object:
+    """A pod to ask the API server about."""
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+
+
 async def miss_class(site: Site) -> None:
     await site.run("class", className="gold")
 
@@ -91,19 +96,17 @@ async def fill_queue(site: Site) -> None:
 
 
 async def exceed_quota(site: Site) -> None:
-    home = await site.find_home(await site.run("quota"))
+    home, name = await site.find_home(await site.run("quota")), "quota-k3s-0"
+    await wait_for(site.api, kinds.POD, name, home, bool)
     await site.api.create(
         kinds.RESOURCE_QUOTA, {"metadata": {"name": "admins", "namespace": home}, "spec": {"hard": {"count/pods": "0"}}}
     )
-    counted = await wait_for(site.api, kinds.RESOURCE_QUOTA, "admins", home, lambda found: bool((found or {}).get("status")))
-    assert counted is not None
-    await wait_for(site.api, kinds.POD, "quota-k3s-0", home, bool)
-    await site.api.delete(kinds.POD, "quota-k3s-0", home, grace_seconds=0)
+    await refusals.until_refused(site.api, kinds.POD, build_pod("another", home), "exceeded quota: admins")
+    await site.api.delete(kinds.POD, name, home, grace_seconds=0)
 
 
 async def refuse_on_host(site: Site) -> None:
-    meta = {"name": "policy-k3s-0", "namespace": site.namespace}
-    body = {"metadata": meta, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    body = build_pod("policy-k3s-0", site.namespace)
     await refusals.refuse(site.api, site.small, kinds.POD, body, "images must be signed")
     await site.run("policy")
 
@@ -207,8 +210,10 @@ async def test_describe_alone_explains_faults_of_a_real_cluster(
         return [problem for fault in faults for problem in await read(fault, job=job)]
 
     try:
-        found = await asyncio.gather(read(*APART), read_in_turn(STEPS, IN_STEPS), read_in_turn(PODS, IN_PODS))
-        assert [problem for problems in found for problem in problems] == []
+        async with asyncio.TaskGroup() as group:
+            parts = (read(*APART), read_in_turn(STEPS, IN_STEPS), read_in_turn(PODS, IN_PODS))
+            tasks = [group.create_task(part) for part in parts]
+        assert [problem for task in tasks for problem in task.result()] == []
     finally:
         await refusals.allow(api, site.small)
         await api.delete(kinds.NESTED_CLASS, site.small)
