@@ -40,7 +40,7 @@ def busybox(cache: Cache) -> Image:
 
 def redis(cache: Cache) -> Image:
     """Debian's redis with its libraries, and the entry point's behaviour of the public image."""
-    entries = [entry for package in debian.REDIS for entry in _package(cache.deb / package)]
+    entries = [entry for package in debian.REDIS for entry in list_package(cache.deb / package)]
     script = Entry("usr/local/bin/docker-entrypoint.sh", REDIS_SCRIPT)
     system = Layer([*entries, *_busybox(cache), TMP, USERS, GROUPS, script, Entry("data", mode=0o777)])
     return Image(REDIS, [system], ["docker-entrypoint.sh"], ["redis-server"], working_directory="/data")
@@ -81,7 +81,7 @@ def _busybox(cache: Cache) -> list[Entry]:
     return [Entry("bin/busybox", binary), *links, Entry("usr/bin/env", link="/bin/busybox")]
 
 
-def _package(root: Path) -> list[Entry]:
+def list_package(root: Path) -> list[Entry]:
     """Programs and libraries of an unpacked package, without documentation."""
     entries = []
     for path in sorted(root.rglob("*")):

@@ -61,6 +61,11 @@ class Cache:
         return self.root / "argocd"
 
     @cached_property
+    def prometheus(self) -> Path:
+        """For the tests with Prometheus: the OCI archive of its image."""
+        return self.root / "prometheus"
+
+    @cached_property
     def log(self) -> Path:
         """Output of the commands that the build runs."""
         return self.root / "log"

@@ -48,6 +48,8 @@ REDIS = (
     "libjemalloc2", "liblz4-1", "liblzf1", "liblzma5", "libssl3", "libstdc++6", "libsystemd0", "libzstd1",
 )  # fmt: skip
 """Redis (the server is a link to a program of redis-tools) and every library that it loads."""
+PROMETHEUS = ("libc6", "prometheus")
+"""Prometheus, promtool and the only library that they load. Only for the tests of metrics."""
 
 
 def ensure_tools(cache: Cache, progress: Progress) -> None:

@@ -12,6 +12,8 @@ Object = dict[str, Any]
 
 IMAGE = f"registry.nestor.localhost/nestor:{nestor.__version__}"
 K3S_STAND_IN = "registry.nestor.localhost/k3s-stand-in:v1.36.3-k3s1"
+MONITORING_NAMESPACE = "monitoring"
+"""In the embedded cluster, the one whose pods may read the operator's metrics."""
 DIGEST_ANNOTATION = "nestor.dev/image-digest"
 
 
@@ -28,6 +30,9 @@ def build_values(kind: str, info: ClusterInfo, image: str, digest: str | None = 
     if kind == "embedded":
         # Tests and conformance have classes whose jobs may have privileged pods.
         operator["allowPrivileged"] = True
+        # Where the tests have their Prometheus.
+        monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": MONITORING_NAMESPACE}}}
+        values["metrics"] = {"enabled": True, "from": [monitoring]}
         # Steps alone use tools.
         values["image"] |= {"repository": f"{repository}-core", "runner": image}
         # Its Ingress controller runs on the machine, beside the cluster.

@@ -19,15 +19,15 @@ import pytest
 import yaml
 
 from devcluster.build import argocd as builds
-from devcluster.build import cache, references, registry
-from devcluster.cluster import embedded, paths, settings
+from devcluster.build import cache
+from devcluster.cluster import settings
 from devcluster.progress import Console
 from nestor.api import labels
 from nestor.kube import Api, Kind, kinds
 from nestor.objects import Object, status_of
 from tests.argocd_lua import FILE as CUSTOMIZATIONS
 from tests.e2e import gitserver
-from tests.e2e.conftest import IS_EMBEDDED, Cluster, kubectl
+from tests.e2e.conftest import IS_EMBEDDED, Cluster, kubectl, push_images
 from tests.e2e.gitserver import Repository
 from tests.waiting import wait_for
 
@@ -114,10 +114,7 @@ def build_application(name: str, url: str, path: str, namespace: str, **spec: An
 
 
 def _push_images() -> None:
-    images = builds.ensure_images(cache.default(), Console())
-    target = registry.Registry(settings.REGISTRY)
-    if any([target.push(archive, references.parse(reference)) for reference, archive in images]):
-        embedded.forget_old_images(paths.default(), Console())
+    push_images(builds.ensure_images(cache.default(), Console()))
 
 
 def read_manifest() -> list[Object]:

@@ -22,7 +22,8 @@ import yaml
 
 import devcluster.cluster
 from devcluster import progress
-from devcluster.build import cache
+from devcluster.build import cache, references, registry
+from devcluster.cluster import embedded, paths, settings
 from devcluster.demo import install
 from devcluster.demo.tools import find_tool
 from nestor.api import conditions, labels
@@ -67,6 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.import_plugin("tests.e2e.isolation")
     config.pluginmanager.import_plugin("tests.e2e.argocd")
     config.pluginmanager.import_plugin("tests.e2e.services")
+    config.pluginmanager.import_plugin("tests.e2e.prometheus")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -201,6 +203,13 @@ async def default_version(api: Api, versions: list[str]) -> str:
     """The one that a job gets which asks for none."""
     cluster = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]["cluster"]
     return str(cluster.get("defaultVersion") or versions[-1])
+
+
+def push_images(images: Sequence[tuple[str, Path]]) -> None:
+    """Have images (reference and archive) in the registry of the embedded cluster."""
+    target = registry.Registry(settings.REGISTRY)
+    if any([target.push(archive, references.parse(reference)) for reference, archive in images]):
+        embedded.forget_old_images(paths.default(), progress.Console())
 
 
 def image(name: str) -> str:

@@ -1,14 +1,15 @@
-"""Faults as they come about on a host, each with what its user is to read. `cause`, `place` and `step`: parts of the texts."""
+"""Faults as they come about on a host, each with what its user is to read."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 from nestor import times
 from nestor.api import conditions, labels
-from nestor.kube import Api, Forbidden, Kind, kinds
+from nestor.kube import Api, kinds
+from tests import refusals
+from tests.describing import Fault
 from tests.integration.operator.world import (
     Object,
     be_ready_server,
@@ -21,16 +22,7 @@ from tests.integration.operator.world import (
     set_pod_status,
     waiting,
 )
-from tests.waiting import eventually, has, job_with, wait_for
-
-WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False)
-WEBHOOK_BINDING = Kind(
-    "admissionregistration.k8s.io",
-    "v1",
-    "validatingadmissionpolicybindings",
-    "ValidatingAdmissionPolicyBinding",
-    namespaced=False,
-)
+from tests.waiting import has, job_with, wait_for
 
 
 @dataclass
@@ -88,20 +80,6 @@ class Site:
         body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
         await self.api.create(kinds.POD, body)
         await self.api.patch(kinds.POD, meta["name"], where, {"status": status}, subresource="status")
-
-
-@dataclass(frozen=True)
-class Fault:
-    """One row: `make` brings it about."""
-
-    name: str
-    make: Callable[[Site], Awaitable[Any]]
-    reason: str
-    cause: str
-    place: str
-    step: str
-    event: str = ""
-    """The reason of its Warning event; empty if it is no event."""
 
 
 async def miss_class(site: Site) -> None:
@@ -209,33 +187,14 @@ async def pass_deadline(site: Site) -> None:
 
 
 async def refuse_on_host(site: Site) -> None:
-    """A policy engine of the host's, played by a ValidatingAdmissionPolicy."""
-    pods = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
-    spec = {
-        "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": [pods]},
-        "matchConditions": [{"name": "its", "expression": f"object.metadata.name == '{site.name}-k3s-0'"}],
-        "validations": [{"expression": "false", "message": "images must be signed", "reason": "Forbidden"}],
-    }
-    await site.api.apply(WEBHOOK, {"metadata": {"name": site.name}, "spec": spec})
-    binding = {"policyName": site.name, "validationActions": ["Deny"]}
-    await site.api.apply(WEBHOOK_BINDING, {"metadata": {"name": site.name}, "spec": binding})
-    spec = {"containers": [{"name": "c", "image": "i"}]}
-    body = {"metadata": {"name": f"{site.name}-k3s-0", "namespace": site.namespace}, "spec": spec}
-
-    async def is_refused() -> bool:
-        """Admission policies are in force a moment after they are there."""
-        try:
-            await site.api.try_create(kinds.POD, body)
-        except Forbidden as error:
-            return "images must be signed" in error.message
-        return False
-
-    await eventually(is_refused, limit=30)
+    """A policy engine of the host's."""
+    meta = {"name": f"{site.name}-k3s-0", "namespace": site.namespace}
+    body = {"metadata": meta, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    await refusals.refuse(site.api, site.name, kinds.POD, body, "images must be signed")
     await site.run()
 
 
-FAULTS = (
+FAULTS: tuple[Fault[Site], ...] = (
     Fault("class", miss_class, "ClassNotFound", "no NestedClass named 'gold'", "available: ", "existing class", "ClassNotFound"),
     Fault(
         "parameter",
@@ -340,13 +299,9 @@ FAULTS = (
 
 async def clean(site: Site) -> None:
     """What a fault leaves that does not go with its job."""
-    for kind, name in (
-        (kinds.NODE, f"{site.name}-far"),
-        (WEBHOOK_BINDING, site.name),
-        (WEBHOOK, site.name),
-        (kinds.NESTED_CLASS, site.class_name),
-    ):
-        await site.api.delete(kind, name)
+    await refusals.allow(site.api, site.name)
+    await site.api.delete(kinds.NODE, f"{site.name}-far")
+    await site.api.delete(kinds.NESTED_CLASS, site.class_name)
 
 
 async def open_site(api: Api, namespace: str, name: str) -> Site:

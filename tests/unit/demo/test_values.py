@@ -21,6 +21,9 @@ def test_the_embedded_cluster_gets_the_stand_in_and_its_ingress() -> None:
         "from": [{"ipBlock": {"cidr": "10.40.0.0/30"}}],
     }
     assert built["defaultClass"]["cluster"]["versions"] == [{"version": "v1.36", "image": values.K3S_STAND_IN}]
+    (peer,) = built["metrics"]["from"]
+    assert built["metrics"]["enabled"]
+    assert peer == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
     assert built["operator"]["podAnnotations"] == {values.DIGEST_ANNOTATION: "sha256:1"}
 
 
