@@ -177,6 +177,12 @@ PROOFS = (
         "LIKE",
         "tests/e2e/test_cli.py::test_what_fails_is_told_by_words_and_exit_codes",
     ),
+    Proof(
+        "docs/cli.md",
+        r"helm template examples/18-.*",
+        "LIKE",
+        "tests/integration/operator/test_argocd.py::test_the_job_of_the_example_is_what_its_chart_comes_to",
+    ),
     Proof("docs/cli.md", r"nestor doctor .*", "LIKE", "tests/integration/cli/test_doctor.py::test_a_job_is_explained"),
     Proof(
         "docs/ui.md",
