@@ -24,8 +24,8 @@ COMMANDS = {
 }
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run one command; its exit code."""
+def build_parser() -> argparse.ArgumentParser:
+    """The command line's parser."""
     parser = argparse.ArgumentParser(prog="python -m devcluster", description=cluster.__doc__, formatter_class=_Raw)
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, text in COMMANDS.items():
@@ -38,7 +38,12 @@ def main(arguments: list[str] | None = None) -> int:
             added.add_argument("switches", nargs="*", metavar="NAME=VALUE")
         if name == "hold":
             added.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM …")
-    chosen = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; its exit code."""
+    chosen = build_parser().parse_args(arguments)
     try:
         return _run(chosen)
     except RuntimeError as error:

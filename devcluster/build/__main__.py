@@ -10,15 +10,20 @@ from devcluster.build import argocd, cache
 from devcluster.progress import Console
 
 
-def main() -> int:
-    """Build what is asked for; print image references with their archives."""
+def build_parser() -> argparse.ArgumentParser:
+    """The command line's parser."""
     parser = argparse.ArgumentParser(prog="python -m devcluster.build", description=__doc__)
     parser.add_argument(
         "what",
         choices=["image", "binaries", "images", "argocd", "test"],
         help="the Nestor image, the programs, all images, those of Argo CD, or the programs' tests",
     )
-    what = parser.parse_args().what
+    return parser
+
+
+def main() -> int:
+    """Build what is asked for; print image references with their archives."""
+    what = build_parser().parse_args().what
     progress = Console()
     try:
         if what in {"binaries", "test"}:

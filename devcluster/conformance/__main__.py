@@ -20,8 +20,8 @@ from devcluster.demo.tools import DemoError
 from devcluster.progress import Console, Progress
 
 
-def main() -> int:
-    """Do what is asked for; 0 if everything is as the list of known failures says."""
+def build_parser() -> argparse.ArgumentParser:
+    """The command line's parser."""
     parser = argparse.ArgumentParser(prog="python -m devcluster.conformance", description=__doc__)
     parser.add_argument("action", choices=["build", "run", "publish"])
     parser.add_argument("--mode", default="shared", help="host or shared")
@@ -31,7 +31,12 @@ def main() -> int:
     parser.add_argument("--again", default="", help="repeat what has ended: failed or all")
     parser.add_argument("--processes", type=int, default=6, help="how many tests run at a time")
     parser.add_argument("--minutes", type=float, default=0, help="end after so long; the next run goes on from there")
-    chosen = parser.parse_args()
+    return parser
+
+
+def main() -> int:
+    """Do what is asked for; 0 if everything is as the list of known failures says."""
+    chosen = build_parser().parse_args()
     progress = Console()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
     signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -10,11 +10,17 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+EXAMPLES = ROOT / "examples"
+PAGES = (
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted(page for folder in ("charts", "devcluster") for page in (ROOT / folder).rglob("README.md")),
+    *sorted(EXAMPLES.glob("*/README.md")),
+)
 SHELLS = ("bash", "console", "sh")
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _TITLE = re.compile(r'title="([^"]+)"')
-_INLINE = re.compile(r"(nestor|kubectl|helm|make) [a-z-]+ (?!.*(\[|…$))")
+_INLINE = re.compile(r"(nestor|kubectl|helm|make|python -m|base64 -w) [a-z0-9][\w.-]*(?: |$)(?!.*(\[|…$))")
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ def list_blocks() -> list[Block]:
 
 
 def list_inline() -> Iterator[tuple[str, str]]:
-    """Page and text of what stands in backticks, begins with a program's name and has options; the reference is generated."""
+    """Page and text of what stands in backticks and begins with a program's name and a word; the reference is generated."""
     for page in PAGES:
         for token in _MARKDOWN.parse(page.read_text()):
             for child in token.children or ():

@@ -1,7 +1,8 @@
 """How it is known of each command of the documentation that it works.
 
 `RUNS`: a test runs it as it stands on the page. `LIKE`: a test runs it with other names or in another place. `NOT`: nobody
-can run it here, for the reason that is given. The first row whose pattern matches a command says which. A command of which no row
+can run it here, for the reason that is given. The first row whose pattern matches a command says which. Commands stand in blocks,
+in the READMEs of the examples in sentences, too. A command of which no row
 speaks fails `tests/unit/test_docs_commands.py`, as does a row that speaks of none, or names a test that is not there.
 """
 
@@ -39,6 +40,8 @@ _UPGRADE = "tests/integration/operator/test_upgrade.py::test_running_jobs_are_le
 _HOOK = "tests/e2e/test_chart_guard.py::test_the_hook_of_the_chart_refuses_as_long_as_there_is_a_job"
 _OVERFLOW = "tests/e2e/test_overflow_examples.py::test_cpu_overflow"
 _PLACES = "tests/e2e/test_overflow_room.py::test_pods_that_do_not_fit_go_out_and_say_where_and_why"
+_LIFE = "tests/e2e/devcluster/test_cluster.py"
+_TYPES = "tests/e2e/test_appdef_types.py"
 _ANY = r".*"
 
 PROOFS = (
@@ -65,6 +68,7 @@ PROOFS = (
     ),
     Proof(_ANY, r"helm upgrade nestor .*", "LIKE", _UPGRADE),
     Proof(_ANY, r"helm uninstall nestor .*|kubectl delete naj,ncl,ofb -A --all", "LIKE", _HOOK),
+    Proof(_ANY, r"kubectl delete crd .*", "NOT", "would take every job of the tests' cluster with it; its names are checked"),
     Proof("docs/admins.md", r"kubectl create (namespace|rolebinding|quota) .*", "RUNS", ADMINS),
     Proof(
         "docs/admins.md",
@@ -78,8 +82,45 @@ PROOFS = (
         "LIKE",
         "tests/e2e/test_appdef_sources.py::test_an_application_of_the_catalogue",
     ),
-    # The machine that Nestor is developed on.
-    Proof("README.md", r"make demo", "LIKE", _DEMO),
+    # The machine that Nestor is developed on, and its cluster.
+    Proof("devcluster/README.md", r"python -m devcluster (up|status)", "LIKE", f"{_LIFE}::test_a_second_up_keeps_the_cluster"),
+    Proof("devcluster/README.md", r"python -m devcluster down", "LIKE", f"{_LIFE}::test_down_leaves_nothing_and_may_be_repeated"),
+    Proof(
+        "devcluster/README.md",
+        r"python -m devcluster kubeconfig",
+        "RUNS",
+        "tests/unit/devcluster/cluster/test_state.py::test_the_command_line_says_where_the_kubeconfig_is",
+    ),
+    Proof("devcluster/README.md", r"python -m devcluster load", "LIKE", "devcluster/cluster/embedded.py::up"),
+    Proof(
+        "devcluster/README.md",
+        r"python -m devcluster node stop .*|kubectl get nodes",
+        "LIKE",
+        "tests/e2e/devcluster/test_node_stop.py::test_a_stopped_node_is_noticed_its_pod_is_replaced_and_it_comes_back",
+    ),
+    Proof(
+        "devcluster/README.md",
+        r"python -m devcluster hold -- .*",
+        "LIKE",
+        "tests/unit/devcluster/cluster/test_lock.py::test_what_a_held_program_returns_is_returned",
+    ),
+    Proof(
+        "devcluster/README.md",
+        r"python -m devcluster plugin up",
+        "LIKE",
+        "tests/e2e/devcluster/test_plugin.py::test_it_ends_alone_and_comes_back",
+    ),
+    Proof(
+        "devcluster/README.md",
+        r"python -m devcluster plugin set .*",
+        "LIKE",
+        "tests/unit/devcluster/cluster/test_plugin.py::test_switches_on_the_command_line",
+    ),
+    Proof("devcluster/README.md", r"(basename|dirname|cut) .*", "NOT", "names images for Docker, which the machine has not"),
+    Proof(
+        "devcluster/README.md", r"make e2e CLUSTER=current .*", "NOT", "wants another cluster, and a registry that it pulls from"
+    ),
+    Proof("(README|examples/15-.*).md", r"make demo", "LIKE", _DEMO),
     Proof("README.md", r"make test", "NOT", "it is what runs all tests, this one too"),
     Proof("README.md", r"make e2e CLUSTER=kind", "NOT", "wants Docker, and images from registries"),
     Proof(
@@ -136,6 +177,12 @@ PROOFS = (
         "LIKE",
         "tests/e2e/test_cli.py::test_what_fails_is_told_by_words_and_exit_codes",
     ),
+    Proof(
+        "docs/cli.md",
+        r"helm template examples/18-.*",
+        "LIKE",
+        "tests/integration/operator/test_argocd.py::test_the_job_of_the_example_is_what_its_chart_comes_to",
+    ),
     Proof("docs/cli.md", r"nestor doctor .*", "LIKE", "tests/integration/cli/test_doctor.py::test_a_job_is_explained"),
     Proof(
         "docs/ui.md",
@@ -153,9 +200,79 @@ PROOFS = (
     Proof("README.md", r"nestor (exec|-n team-a run) .*", "LIKE", _CLI),
     Proof("README.md", r"kubectl get naj -A -w", "NOT", "it never ends; without -w, docs/admins.md has it"),
     Proof(
-        "docs/app-authors.md", r"base64 .*", "LIKE", "tests/unit/test_examples.py::test_a_script_in_base64_is_the_file_beside_it"
+        "(docs/app-authors|examples/04-.*).md",
+        r"base64 .*",
+        "LIKE",
+        "tests/unit/test_examples.py::test_a_script_in_base64_is_the_file_beside_it",
     ),
     Proof("docs/app-authors.md", r"kubectl create configmap .*|nestor (run|logs|apps) .*", "LIKE", _CLI),
+    # The examples, whose commands are given in their folders.
+    Proof(
+        "examples/02-.*",
+        r"kubectl apply -f job.yaml",
+        "LIKE",
+        "tests/e2e/test_inside.py::test_the_web_server_shows_a_value_that_it_read_from_the_database",
+    ),
+    Proof("examples/03-.*", r"kubectl apply -f job.yaml", "LIKE", f"{_TYPES}::test_a_kustomize_overlay"),
+    Proof(
+        "examples/04-.*",
+        r"helm upgrade --install --wait",
+        "LIKE",
+        f"{_TYPES}::test_a_script_that_installs_a_chart_and_waits_for_it",
+    ),
+    Proof(
+        "examples/08-.*",
+        r"nestor exec sums .*",
+        "LIKE",
+        "tests/e2e/test_overflow_array.py::test_a_large_list_is_worked_on_at_a_backend_and_a_small_one_here",
+    ),
+    Proof("examples/09-.*", r"kubectl (create secret|patch nclass) .*", "LIKE", _OVERFLOW),
+    Proof("examples/10-.*", r"kubectl patch nclass .*", "LIKE", "tests/e2e/test_overflow_examples.py::test_a_gpu_on_a_backend"),
+    Proof(
+        "examples/11-.*",
+        r"kubectl patch nclass .*",
+        "LIKE",
+        "tests/e2e/test_overflow_gpu_host.py::test_the_example_of_a_gpu_on_a_tainted_node",
+    ),
+    Proof(
+        "examples/12-.*", r"kubectl patch nclass .*", "LIKE", "tests/e2e/test_overflow_examples.py::test_a_gang_goes_to_one_place"
+    ),
+    Proof(
+        "examples/13-.*",
+        r"kubectl (create secret|patch nclass) .*",
+        "LIKE",
+        "tests/e2e/test_overflow_examples.py::test_a_second_cluster",
+    ),
+    Proof(
+        "examples/14-.*",
+        r"kubectl patch nclass .*|nestor exec database .*",
+        "LIKE",
+        "tests/e2e/test_storage_volumes.py::test_the_example_s_database_goes_on_counting_whatever_is_lost",
+    ),
+    Proof(
+        "examples/15-.*", r"kubectl apply -f job.yaml", "LIKE", "tests/e2e/test_webhooks_example.py::test_an_app_brings_a_webhook"
+    ),
+    Proof(
+        "examples/16-.*",
+        r"kubectl apply -f job.yaml|nestor exec autoscaled-web .*",
+        "LIKE",
+        "tests/e2e/test_metrics_top.py::test_an_autoscaled_web_server_grows_under_load",
+    ),
+    Proof(
+        "examples/17-.*", r"nestor exec closed .*", "LIKE", "tests/e2e/test_policy_nested.py::test_the_example_of_a_closed_app"
+    ),
+    Proof(
+        "examples/18-.*",
+        r"kubectl apply -f argocd/applicationset.yaml",
+        "LIKE",
+        "tests/e2e/test_argocd_previews.py::test_each_open_pull_request_has_a_preview_that_follows_it",
+    ),
+    Proof(
+        "examples/19-.*",
+        r"nestor exec training .*|nestor status",
+        "LIKE",
+        "tests/e2e/test_batch_jobs.py::test_ranks_train_together_and_a_workflow_waits_for_them",
+    ),
     # Backends, queues, Argo CD.
     Proof(_ANY, r"'\$EDITOR' .*", "NOT", "what a reader writes there is theirs"),
     Proof(

@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-_KEYWORDS = ("if", "then", "elif", "else", "fi", "while", "do", "done", "!")
+_KEYWORDS = ("if", "then", "elif", "else", "fi", "while", "do", "done", "export", "!")
 _SUBSTITUTION = re.compile(r"\$\(((?:[^()]|\([^()]*\))*)\)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _SUBSTITUTED = "SUBSTITUTED"
@@ -82,7 +82,9 @@ def _split(line: str) -> Iterator[list[str]]:
 
 
 def _strip(words: list[str]) -> list[str]:
-    """Without keywords and assignments before the program."""
+    """Without keywords and assignments before the program. What a loop goes through is none."""
+    if words[:1] == ["for"]:
+        return []
     while words and (words[0] in _KEYWORDS or _ASSIGNMENT.match(words[0])):
         words = words[1:]
     return words

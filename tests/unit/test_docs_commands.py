@@ -1,4 +1,5 @@
-"""The commands of README.md and docs: each is right, and each is run by a test, or it is said why it cannot be.
+"""The commands of README.md, docs, and the READMEs of the chart, the examples and the development cluster: each is right, and
+each is run by a test, or it is said why it cannot be.
 
 Commands stand in blocks of the languages bash, sh and console. What they name must exist: options of `nestor` in its own parser,
 resources and fields in the CustomResourceDefinitions, values in the chart's schema, files in the repository or on the page.
@@ -10,7 +11,6 @@ import re
 import shlex
 import subprocess
 import sys
-from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tests.site import blocks, proofs
 from tests.site.blocks import Block
 from tests.site.checks import find_faults
 from tests.site.checks.fields import find_unknown, has_path, schema_of, values_schema
+from tests.site.checks.files import Place
 from tests.site.shell import read_commands
 
 ROOT = Path(__file__).parents[2]
@@ -33,11 +34,12 @@ COMMANDS = [
     if block.language in blocks.SHELLS
     for words in read_commands(block.text, block.language)
 ]
-FILES: dict[str, set[str]] = defaultdict(set)
-"""By page: the files that it has its reader make, and the folders that these are in."""
-for _block in BLOCKS:
-    if _block.title:
-        FILES[_block.page] |= {_block.title, *(str(parent) for parent in Path(_block.title).parents)}
+SAID = sorted(set(blocks.list_inline()))
+"""Commands in sentences."""
+PROVEN = COMMANDS + [
+    (page, page, words) for page, text in SAID if page.startswith("examples/") for words in read_commands(text, "bash")
+]
+"""An example's commands are in its sentences: its README is short."""
 KINDS = {resource.kind for resource in RESOURCES}
 SNIPPETS = [block for block in BLOCKS if block.language == "yaml"]
 OF_OTHERS = {"Gateway", "Job"}
@@ -60,6 +62,14 @@ def name(found: Any) -> str:
     )
 
 
+def place_of(page: str) -> Place:
+    """An example's commands are given in its folder, all others where the repository begins."""
+    titles = [Path(block.title) for block in BLOCKS if block.page == page and block.title]
+    folder = (ROOT / page).parent
+    made = {str(path) for title in titles for path in (title, *title.parents)}
+    return Place(folder if folder.parent == blocks.EXAMPLES else ROOT, made)
+
+
 def test_every_block_says_its_language() -> None:
     assert [f"{block.page}:{block.line}" for block in BLOCKS if not block.language] == [], "bash, console, yaml, text, …"
     assert len(COMMANDS) > 120
@@ -68,18 +78,20 @@ def test_every_block_says_its_language() -> None:
 @pytest.mark.parametrize("command", COMMANDS, ids=name)
 def test_what_a_command_names_exists(command: tuple[str, str, list[str]]) -> None:
     place, page, words = command
-    assert find_faults(words, FILES[page]) == [], f"{place}: {shlex.join(words)}"
+    assert find_faults(words, place_of(page)) == [], f"{place}: {shlex.join(words)}"
 
 
-@pytest.mark.parametrize("command", sorted(set(blocks.list_inline())), ids=lambda found: found[1][:60])
+@pytest.mark.parametrize("command", SAID, ids=lambda found: found[1][:60])
 def test_what_a_command_in_a_sentence_names_exists(command: tuple[str, str]) -> None:
     page, text = command
-    told = [fault for words in read_commands(text, "bash") for fault in find_faults(words, FILES[page])]
-    # A sentence may leave out what its reader knows.
-    assert [fault for fault in told if not re.search(r"is missing$|^there is no file", fault)] == [], f"{page}: {text}"
+    place = place_of(page)
+    told = [fault for words in read_commands(text, "bash") for fault in find_faults(words, place)]
+    # A sentence may leave out what its reader knows; an example's names files that are beside it.
+    known = r"is missing$" if place.folder != ROOT else r"is missing$|^there is no file"
+    assert [fault for fault in told if not re.search(known, fault)] == [], f"{page}: {text}"
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=name)
+@pytest.mark.parametrize("command", PROVEN, ids=name)
 def test_a_command_is_run_by_a_test_or_has_a_reason_not_to_be(command: tuple[str, str, list[str]]) -> None:
     place, page, words = command
     found = [proof for proof in proofs.PROOFS if proof.speaks_of(page, words)]
@@ -88,7 +100,7 @@ def test_a_command_is_run_by_a_test_or_has_a_reason_not_to_be(command: tuple[str
 
 @pytest.mark.parametrize("proof", proofs.PROOFS, ids=lambda proof: f"{proof.pages} {proof.pattern}"[:70])
 def test_a_proof_speaks_of_a_command_and_its_test_is_there(proof: proofs.Proof) -> None:
-    first = [next((row for row in proofs.PROOFS if row.speaks_of(page, words)), None) for _, page, words in COMMANDS]
+    first = [next((row for row in proofs.PROOFS if row.speaks_of(page, words)), None) for _, page, words in PROVEN]
     assert proof in first
     if proof.how == "NOT":
         assert len(proof.what) > 15
@@ -194,6 +206,8 @@ def test_every_field_of_the_guides_exists(field: str) -> None:
         ("a '# no' \"#c\"", "bash", [["a", "# no", "#c"]]),
         ('if U=$(nestor run x); then\n  curl "$U"\nfi', "bash", [["nestor", "run", "x"], ["curl", "$U"]]),
         ("X=1 make y", "bash", [["make", "y"]]),
+        ("export X=$(a) Y=2\nb", "bash", [["a"], ["b"]]),
+        ("for x in *; do\n  a $x\ndone", "bash", [["a", "$x"]]),
         ("a '{\"b\": 1}'", "sh", [["a", '{"b": 1}']]),
     ],
 )
@@ -207,6 +221,7 @@ def test_commands_are_read(text: str, language: str, expected: list[list[str]]) 
         ("nestor list -A", []),
         ("nestor -n a status b --follow", []),
         ("nestor exec b -- kubectl get pods -A", []),
+        ("nestor exec b -- kubectl fetch pods", ["kubectl has no verb 'fetch'"]),
         ("nestor lst", ["there is no command 'lst'"]),
         ("nestor list --every", ["list: No such option: --every"]),
         ("nestor status", ["status: `name` is missing"]),
@@ -234,12 +249,38 @@ def test_commands_are_read(text: str, language: str, expected: list[list[str]]) 
         ("helm list --force", ["helm list has no option --force, or the table of this check lacks it"]),
         ("make demo CLUSTER=kind", []),
         ("make demos", ["there is no target 'demos'"]),
-        ("make demo CLUSTERS=kind", ["the Makefile does not know CLUSTERS"]),
+        ("make demo CLUSTERS=kind", ["neither the Makefile nor devcluster knows CLUSTERS"]),
         ("pip install '.[cli]'", []),
         ("pip install '.[cmd]'", ["the package has no extra 'cmd'"]),
         ("python -m tests.values", []),
         ("python -m tests.valuables", ["there is no module 'tests.valuables'"]),
+        ("python -m devcluster node stop nestor-dev-2", []),
+        ("python -m devcluster node", ["python -m devcluster node: error: the following arguments are required: action, name"]),
+        ("python -m devcluster hold -- make demos", ["there is no target 'demos'"]),
+        ("make e2e NESTOR_DOMAIN=example.com", []),
     ],
 )  # fmt: skip
 def test_faults_are_found(text: str, expected: list[str]) -> None:
     assert [fault for words in read_commands(text, "bash") for fault in find_faults(words)] == expected
+
+
+def test_files_are_looked_for_where_the_command_is_given(tmp_path: Path) -> None:
+    here = Place(blocks.EXAMPLES / "14-database")
+    command = "kubectl patch nclass default --type merge --patch-file"
+    assert find_faults(shlex.split(f"{command} storage.yaml"), here) == []
+    assert find_faults(shlex.split(f"{command} placement.yaml"), here) == ["there is no file 'placement.yaml'"]
+    (tmp_path / "class.yaml").write_text("spec: {quotas: {}}")
+    told = find_faults(shlex.split(f"{command} class.yaml"), Place(tmp_path))
+    assert told == ["NestedClass has no field 'spec.quotas', in class.yaml"]
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(path.parent for path in blocks.EXAMPLES.glob("*/README.md")), ids=lambda path: path.name
+)
+def test_a_job_that_an_examples_commands_name_is_the_examples(folder: Path) -> None:
+    page = f"examples/{folder.name}/README.md"
+    named = {words[2] for _, where, words in PROVEN if where == page and words[:2] == ["nestor", "exec"]}
+    found = {
+        document["metadata"]["name"] for file in folder.glob("job*.yaml") for document in yaml.safe_load_all(file.read_text())
+    }
+    assert named <= found

@@ -11,6 +11,7 @@ from nestor.kube import Api, UserContext
 from nestor.portal.settings import Settings
 from nestor.ui.guard import Refused
 from nestor.ui.hub import Hub
+from nestor.ui.pool import Pool
 from nestor.ui.visitor import Visitor
 from nestor.values import dataclass
 
@@ -51,6 +52,7 @@ class People:
     def __init__(self, api: Api, settings: Settings) -> None:
         self._api, self._settings = api, settings
         self._known: dict[Person, Visitor] = {}
+        self._pool = Pool()
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
@@ -69,7 +71,9 @@ class People:
         if len(self._known) >= PEOPLE:
             self._forget()
         api = self._api.in_the_name_of(person.name, person.groups)
-        return Visitor(api, Hub(api), UserContext(self._settings.host, "default", None), person.name, is_shared=True)
+        return Visitor(
+            api, Hub(api, pool=self._pool), UserContext(self._settings.host, "default", None), person.name, is_shared=True
+        )
 
     def _forget(self) -> None:
         """Whoever has asked for nothing for longest. Raises `Refused` if all look at something."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
 import jinja2
 from aiohttp import web
+from markupsafe import Markup
 
 from nestor import __version__
 from nestor.cli.exits import Failure
@@ -31,7 +33,10 @@ RETRY_SECONDS = 5
 """When a page that could not be kept up to date asks again."""
 SETTLE_SECONDS = 0.1
 """Changes come in bunches."""
+INTERVAL_SECONDS = 1.0
+"""A page that changes all the time is written no more often: nobody reads faster, and a long list is sent as a whole."""
 OLD = "This page may be out of date."
+ROWS_KEPT = 4096
 PAUSES = 5
 """Times as long as a page took to write it is not written again."""
 HERE = Path(__file__).parent
@@ -51,6 +56,18 @@ _TEMPLATES = jinja2.Environment(
     lstrip_blocks=True,
     undefined=jinja2.StrictUndefined,
 )
+
+
+@functools.lru_cache(maxsize=ROWS_KEPT)
+def _once(macro: str, *values: Hashable) -> Markup:
+    """A part of a page, by its macro in `parts.html`: written once for the same values, whoever looks. So it may show nothing but
+    these.
+    """
+    written: Markup = getattr(_TEMPLATES.get_template("parts.html").module, macro)(*values)
+    return written
+
+
+_TEMPLATES.globals["once"] = _once
 
 
 class Moved(Exception):
@@ -161,6 +178,14 @@ async def _held(request: web.Request, response: web.StreamResponse) -> Any:
         request.app[STREAMS].discard(task)
 
 
+def find_pause(began: float, ended: float, now: float) -> float:
+    """Seconds until a page is written again that was written from `began` to `ended` and changes now.
+
+    What takes long is done less often, so that many jobs or tabs do not keep everybody waiting.
+    """
+    return max(SETTLE_SECONDS, began + INTERVAL_SECONDS - now) + PAUSES * (ended - began)
+
+
 async def _follow(response: web.StreamResponse, view: View, visitor: Visitor, sent: dict[str, str]) -> None:
     changed = asyncio.Event()
     async with view.open(visitor, changed.set) as read:
@@ -173,12 +198,11 @@ async def _follow(response: web.StreamResponse, view: View, visitor: Visitor, se
                 if sent.get(name) != text:
                     sent[name] = text
                     await _send(response, "part", {"id": name, "html": text, "digest": digest(text)})
-            # What takes long is done less often, so that many jobs or tabs do not keep everybody waiting.
-            pause = PAUSES * (time.monotonic() - began)
+            ended = time.monotonic()
             try:
                 async with asyncio.timeout(BEAT_SECONDS):
                     await changed.wait()
-                await asyncio.sleep(SETTLE_SECONDS + pause)
+                await asyncio.sleep(find_pause(began, ended, time.monotonic()))
             except TimeoutError:
                 await response.write(b": still there\n\n")
 

@@ -11,6 +11,7 @@ from dataclasses import field
 from nestor.kube import Api, ApiError, Change, Informer, Kind
 from nestor.kube.pages import Trim
 from nestor.objects import Object
+from nestor.ui.pool import Pool
 from nestor.values import dataclass
 
 KEEP_SECONDS = 30.0
@@ -48,10 +49,11 @@ class _Watch:
 
 
 class Hub:
-    """The watches of one identity."""
+    """The watches of one identity. `pool`: of the server, if it has others."""
 
-    def __init__(self, api: Api, *, keep_seconds: float = KEEP_SECONDS) -> None:
+    def __init__(self, api: Api, *, pool: Pool | None = None, keep_seconds: float = KEEP_SECONDS) -> None:
         self._api = api
+        self.pool = pool or Pool()
         self._keep_seconds = keep_seconds
         self._watches: dict[List, _Watch] = {}
 
@@ -96,8 +98,9 @@ class Hub:
             if idle is None:
                 raise ApiError(429, "TooManyRequests", "too many different pages are open at the same time: close some of them")
             self._end(idle)
+        trim = self.pool.share(item.trim)
         informer = Informer(
-            self._api, item.kind, item.namespace, labels=item.labels, fields=item.fields, trim=item.trim, are_small=True
+            self._api, item.kind, item.namespace, labels=item.labels, fields=item.fields, trim=trim, are_small=True
         )
         watch = self._watches[item] = _Watch(informer, asyncio.create_task(informer.run()))
 

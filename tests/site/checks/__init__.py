@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 
 from tests.site.checks import helm, kubectl, nestor, others
+from tests.site.checks.files import TOP, Place
 
-Check = Callable[[list[str], Collection[str]], Iterator[str]]
+Check = Callable[[list[str], Place], Iterator[str]]
 
 _CHECKS: dict[str, Check] = {
     "nestor": nestor.check,
@@ -18,9 +19,10 @@ _CHECKS: dict[str, Check] = {
 }
 
 
-def find_faults(words: list[str], files: Collection[str] = ()) -> list[str]:
-    """What is wrong; `files`: those that the page has its reader make."""
+def find_faults(words: list[str], place: Place = TOP) -> list[str]:
+    """What is wrong, also with a command that another one runs: `nestor exec JOB -- COMMAND`."""
     if words[:2] == ["kubectl", "nestor"]:
         words = words[1:]
     check = _CHECKS.get(words[0])
-    return list(check(words[1:], files)) if check else []
+    inner = words[words.index("--") + 1 :] if "--" in words else []
+    return [*(check(words[1:], place) if check else ()), *(find_faults(inner, place) if inner else ())]

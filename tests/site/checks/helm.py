@@ -1,12 +1,15 @@
-"""`helm`: subcommands, options, and the chart's values. `tests/e2e/test_docs_commands.py` asks helm itself for the options."""
+"""`helm`: subcommands, options, and the chart's values.
+
+Whether helm itself has the options, `tests/integration/demo/test_options.py` asks it.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from tests.site.checks.fields import has_path, values_schema
-from tests.site.checks.files import ROOT, find_missing
+from tests.site.checks.files import ROOT, Place, find_missing
 from tests.site.checks.options import Options, parse
 
 GLOBAL = ("-n", "--namespace", "--kube-context", "--kubeconfig")
@@ -40,7 +43,7 @@ CHART = "charts/nestor"
 _WITH_CHART = {"upgrade": 1, "install": 1, "template": 1, "lint": 0, "show": 1}
 
 
-def check(words: list[str], files: Collection[str]) -> Iterator[str]:
+def check(words: list[str], place: Place) -> Iterator[str]:
     """Faults of the arguments of `helm`."""
     first = parse(words, Options(GLOBAL, ())).words[:1]
     if not first or first[0] not in VERBS:
@@ -54,7 +57,7 @@ def check(words: list[str], files: Collection[str]) -> Iterator[str]:
     chart = found.words[1 + _WITH_CHART[verb]] if verb in _WITH_CHART and len(found.words) > 1 + _WITH_CHART[verb] else CHART
     if not (ROOT / chart / "Chart.yaml").is_file():
         yield f"there is no chart '{chart}'"
-    yield from find_missing(found.get("-f", "--values"), files)
+    yield from find_missing(found.get("-f", "--values"), place)
     if chart == CHART:
         for text in found.get("--set", "--set-string", "--set-json"):
             yield from _check_values(text)

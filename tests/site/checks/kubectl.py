@@ -1,18 +1,18 @@
 """`kubectl`: verbs, options, kinds, fields, labels and files.
 
-Whether kubectl itself has the options, `tests/e2e/test_docs_commands.py` asks it.
+Whether kubectl itself has the options, `tests/integration/demo/test_options.py` asks it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import yaml
 
 from tests.site.checks.fields import find_unknown, find_unknown_keys, has_path, names_of_kinds, schema_of
-from tests.site.checks.files import ROOT, find_missing
+from tests.site.checks.files import Place, find_missing
 from tests.site.checks.options import Options, Parsed, parse
 
 GLOBAL = ("-n", "--namespace", "--context", "--kubeconfig", "--as", "--as-group")
@@ -29,6 +29,7 @@ VERBS = {
          "--clusterrole", "--user", "--group", "--serviceaccount", "--verb", "--resource", "--resource-name", "--cert", "--key"),
         ("--dry-run",),
     ),
+    "debug": Options(("--image", "--target", "--profile"), ("-i", "-t", "-it")),
     "delete": Options((*_SELECT, "-f", "--timeout"), ("-A", "--all-namespaces", "--all", "--wait", "--ignore-not-found")),
     "describe": Options(("-l", "--selector"), ("-A", "--all-namespaces")),
     "drain": Options(("--timeout",), ("--ignore-daemonsets", "--delete-emptydir-data")),
@@ -40,7 +41,9 @@ VERBS = {
         ("-A", "--all-namespaces", "-w", "--watch", "--show-labels", "--no-headers"),
     ),
     "label": Options(_SELECT, ("--overwrite", "--all")),
-    "logs": Options(("-c", "--container", "--tail", "--since", "-l", "--selector"), ("-f", "--follow", "-p", "--previous")),
+    "logs": Options(
+        ("-c", "--container", "--tail", "--since", "-l", "--selector"), ("-f", "--follow", "-p", "--previous", "--prefix")
+    ),
     "patch": Options(("-p", "--patch", "--patch-file", "--type")),
     "port-forward": Options(),
     "rollout": Options(("--timeout",)),
@@ -83,7 +86,17 @@ BUILT_IN = frozenset(
             "service",
             "svc",
         ),
-        *("serviceaccount", "services", "statefulset", "storageclass", "validatingadmissionpolicy", "csr", "limitrange", "sa"),
+        *(
+            "hpa",
+            "serviceaccount",
+            "services",
+            "statefulset",
+            "storageclass",
+            "validatingadmissionpolicy",
+            "csr",
+            "limitrange",
+            "sa",
+        ),
     }
 )
 OF_OTHERS = frozenset(
@@ -94,7 +107,7 @@ _WITH_KIND = ("annotate", "delete", "describe", "edit", "get", "label", "patch",
 _PLACEHOLDERS = ("KIND", "…")
 
 
-def check(words: list[str], files: Collection[str]) -> Iterator[str]:
+def check(words: list[str], place: Place) -> Iterator[str]:
     """Faults of the arguments of `kubectl`."""
     verbs = [word for word in words if word in VERBS]
     first = parse(words, Options(GLOBAL, ())).words[:1]
@@ -107,11 +120,11 @@ def check(words: list[str], files: Collection[str]) -> Iterator[str]:
     for name in found.unknown:
         yield f"kubectl {verb} has no option {name}, or the table of this check lacks it"
     yield from (f"there is no label or annotation '{key}'" for key in find_unknown_keys(" ".join(words)))
-    yield from find_missing([name for name in found.get("-f", "--filename", "--patch-file", "-k") if "://" not in name], files)
-    yield from _check_objects(verb, found)
+    yield from find_missing([name for name in found.get("-f", "--filename", "--patch-file", "-k") if "://" not in name], place)
+    yield from _check_objects(verb, found, place)
 
 
-def _check_objects(verb: str, found: Parsed) -> Iterator[str]:
+def _check_objects(verb: str, found: Parsed, place: Place) -> Iterator[str]:
     words = found.words[1:]
     if verb == "explain":
         kind, _, path = words[0].partition(".")
@@ -127,7 +140,7 @@ def _check_objects(verb: str, found: Parsed) -> Iterator[str]:
         yield from _check_kind(kind)
     ours = [names_of_kinds()[kind].kind for kind in kinds if kind in names_of_kinds()]
     for kind in ours:
-        yield from _check_fields(kind, found)
+        yield from _check_fields(kind, found, place)
 
 
 def _list_kinds(words: list[str]) -> Iterator[str]:
@@ -142,7 +155,7 @@ def _check_kind(kind: str) -> Iterator[str]:
         yield f"there is no kind '{kind}', or the table of this check lacks it"
 
 
-def _check_fields(kind: str, found: Parsed) -> Iterator[str]:
+def _check_fields(kind: str, found: Parsed, place: Place) -> Iterator[str]:
     """Fields of one of our kinds that paths and patches name."""
     schema = schema_of(kind)
     texts = [*found.get("-o", "--output"), *found.get("--sort-by"), *found.get("--for")]
@@ -154,6 +167,6 @@ def _check_fields(kind: str, found: Parsed) -> Iterator[str]:
     for patch in found.get("-p", "--patch"):
         yield from (f"{kind} has no field '{path}'" for path in find_unknown(json.loads(patch), schema))
     for name in found.get("--patch-file"):
-        if (ROOT / name).is_file():
-            value = yaml.safe_load((ROOT / name).read_text())
+        if (place.folder / name).is_file():
+            value = yaml.safe_load((place.folder / name).read_text())
             yield from (f"{kind} has no field '{path}', in {name}" for path in find_unknown(value, schema))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from typing import Any
 
 from nestor.__main__ import PROCESSES
 from tests.reference.cli import read_commands
-from tests.site.checks.files import find_missing
+from tests.site.checks.files import Place, find_missing
 
 _HELP = {"-h", "--help"}
 _FILES = {"validate": "files", "convert": "file", "run": "file"}
 """The parameter of a command that names files which are to be there."""
 
 
-def check(words: list[str], files: Collection[str]) -> Iterator[str]:
+def check(words: list[str], place: Place) -> Iterator[str]:
     """Faults of the arguments of `nestor`."""
     group = read_commands()
     try:
@@ -25,7 +25,7 @@ def check(words: list[str], files: Collection[str]) -> Iterator[str]:
         return
     if not rest:
         if not options and not _HELP & set(words):
-            yield "there is no command"
+            yield "the command is missing"
         return
     name, arguments = rest[0], rest[1:]
     if name in PROCESSES or name not in group.commands:
@@ -43,7 +43,7 @@ def check(words: list[str], files: Collection[str]) -> Iterator[str]:
     if not _HELP & set(arguments):
         yield from _check_values(command, found)
         given = found.get(_FILES.get(name, "")) or ()
-        yield from find_missing([given] if isinstance(given, str) else given, files)
+        yield from find_missing([given] if isinstance(given, str) else given, place)
 
 
 def _parse(command: Any, arguments: list[str]) -> tuple[dict[str, Any], list[str]]:

@@ -109,7 +109,7 @@ def test_validate_names_file_line_and_field(tmp_path: Path) -> None:
     assert lines[0] == f"✓ {file}:1: NestedAppJob 'shop'"
     assert lines[1].endswith("NestedAppJob 'Shop'")
     assert lines[2].startswith("    `metadata.name` must be at most 253 lower-case letters")
-    assert lines[-1].endswith("ConfigMap 'x'  not a Nestor resource, not checked")
+    assert lines[-1].endswith("ConfigMap 'x'  not checked: not a Nestor resource")
 
 
 def test_validate_goes_on_after_a_file_that_cannot_be_read(tmp_path: Path) -> None:
@@ -121,6 +121,110 @@ def test_validate_goes_on_after_a_file_that_cannot_be_read(tmp_path: Path) -> No
     assert "a.yaml: line 3" in result.stdout
     assert "✓" in result.stdout
     assert "chart.yaml" not in result.stdout
+
+
+def test_the_examples_are_valid_as_a_whole() -> None:
+    result = call("validate", str(ROOT / "examples"))
+    assert result.exit_code == Code.OK, result.stdout
+    lines = result.stdout.splitlines()
+    assert len([line for line in lines if line.startswith("✓")]) > 25
+    assert not [line for line in lines if line[0] not in "✓○"]
+    (template,) = [line for line in lines if "preview.yaml" in line]
+    assert "preview.yaml  not checked: a template of a Helm chart; to check what it becomes: helm template " in template
+    assert template.endswith("examples/18-preview-per-pull-request/preview | nestor validate -")
+
+
+def write(folder: Path, contents: dict[str, str]) -> None:
+    for name, content in contents.items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content)
+
+
+TEMPLATE = "apiVersion: nestor.dev/v1alpha1\nkind: NestedAppJob\nmetadata: {name: {{ .Values.name }}}\n"
+PATCH = "apiVersion: nestor.dev/v1alpha1\nkind: NestedAppJob\nmetadata: {name: shop}\nspec: {suspend: true}\n"
+
+
+def test_validate_leaves_templates_and_patches_of_a_folder_out_and_says_why(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "chart/Chart.yaml": "apiVersion: v2\nname: shop\nhome: https://nestor.dev/x\n",
+            "chart/templates/job.yaml": TEMPLATE,
+            "chart/templates/whole.yaml": yaml.safe_dump(job(name="whole")),
+            "app/AppDef.json": json.dumps(APPDEF),
+            "app/templates/web.yaml": "metadata: {annotations: {nestor.dev/gang: a}, name: {{ NAME }}}\n",
+            "overlay/kustomization.yaml": yaml.safe_dump(
+                {"patches": [{"path": "less/job.yaml"}, {"patch": "- op: remove"}], "patchesStrategicMerge": ["more.yaml"]}
+            ),
+            "overlay/less/job.yaml": PATCH,
+            "overlay/more.yaml": PATCH,
+            "values.yaml": "labels: {nestor.dev/gang: a}\n",
+        },
+    )
+    result = call("validate", str(tmp_path))
+    assert result.exit_code == Code.OK, result.stdout
+    lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
+    told = {name.removeprefix(f"{tmp_path}/"): text for _, name, text in lines}
+    assert told["chart/templates/job.yaml"].startswith("not checked: a template of a Helm chart; ")
+    assert told["app/templates/web.yaml"].startswith("not checked: a template of the application in ")
+    assert told["overlay/less/job.yaml"].startswith("not checked: a patch; to check what comes of it: kubectl kustomize ")
+    assert told["overlay/less/job.yaml"] == told["overlay/more.yaml"]
+    assert told["values.yaml:1:"] == "document  not checked: no resource, because it lacks `apiVersion` or `kind`"
+    assert told["chart/Chart.yaml:1:"] == told["values.yaml:1:"]
+    assert told["chart/templates/whole.yaml:1:"] == "NestedAppJob 'whole'"
+    assert told["app/AppDef.json:1:"].startswith("AppDef")
+    assert call("validate", "-q", str(tmp_path)).stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("file", "part"),
+    [
+        ("chart/templates/job.yaml", "job.yaml: a template of a Helm chart; to check what it becomes: helm template "),
+        ("overlay/more.yaml", "more.yaml: a patch; to check what comes of it: kubectl kustomize "),
+        ("values.yaml", "must have `apiVersion` and `kind`"),
+    ],
+)
+def test_validate_says_of_a_file_that_is_named_why_it_cannot_be_checked(tmp_path: Path, file: str, part: str) -> None:
+    write(
+        tmp_path,
+        {
+            "chart/Chart.yaml": "name: shop",
+            "chart/templates/job.yaml": TEMPLATE,
+            "overlay/kustomization.yaml": "patches: [{path: more.yaml}]",
+            "overlay/more.yaml": PATCH,
+            "values.yaml": "labels: {nestor.dev/gang: a}",
+        },
+    )
+    result = call("validate", str(tmp_path / file))
+    assert result.exit_code == Code.FAILED
+    assert part in result.stdout
+
+
+def test_validate_does_not_leave_out_what_is_meant_to_be_a_resource(tmp_path: Path) -> None:
+    """A fault in a manifest is no reason to take it for something else."""
+    write(
+        tmp_path,
+        {
+            "a.yaml": TEMPLATE,
+            "b.yaml": PATCH,
+            "c.yaml": "kind: NestedAppJob\nmetadata: {annotations: {nestor.dev/rerun: a}}",
+            "d.yaml": "apiVersion: nestor.dev/v1alpha1",
+            "kustomization.yaml": "patches: 1",
+        },
+    )
+    result = call("validate", str(tmp_path))
+    assert result.exit_code == Code.FAILED
+    lines = [line for line in result.stdout.splitlines() if line.startswith(("✗", "○", "✓"))]
+    assert [line[0] for line in lines] == ["✗"] * 4
+    assert lines[0].endswith("(if this is a template, its placeholders `{{ … }}` are filled in before it is YAML)")
+
+
+def test_validate_says_when_there_is_nothing_to_check(tmp_path: Path) -> None:
+    write(tmp_path, {"map.yaml": "apiVersion: v1\nkind: ConfigMap\n"})
+    result = call("validate", str(tmp_path))
+    assert (result.exit_code, result.stdout) == (Code.OK, "")
+    assert result.stderr == "Nothing to check: there is no resource of Nestor's and no AppDef.\n"
 
 
 def test_validate_compares_versions_with_a_class_in_another_file(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ async def rows(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Rows, Asy
     api = cast(Api, object())
     visitor = Visitor(api, Hub(api), UserContext("here", "team-a", None), "jane")
     monkeypatch.setattr(frame, "SETTLE_SECONDS", 0)
+    monkeypatch.setattr(frame, "INTERVAL_SECONDS", 0)
     async with serve(view, visitor) as server, ClientSession() as session, session.get(server.make_url("/test")) as answer:
         assert visitor.is_busy
         yield view, read(answer.content)
@@ -89,6 +90,19 @@ Told = tuple[Rows, AsyncIterator[tuple[str, dict[str, str]]]]
 async def coming(events: AsyncIterator[tuple[str, dict[str, str]]]) -> tuple[str, dict[str, str]]:
     async with asyncio.timeout(20):
         return await anext(events)
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "now", "pause"),
+    [
+        (0.0, 0.0, 60.0, 0.1),  # after a quiet time, at once
+        (0.0, 0.0, 0.2, 0.8),
+        (0.0, 0.1, 60.0, 0.6),
+        (0.0, 0.1, 0.2, 1.3),
+    ],
+)
+def test_what_changes_all_the_time_is_written_less_often(began: float, ended: float, now: float, pause: float) -> None:
+    assert frame.find_pause(began, ended, now) == pytest.approx(pause)
 
 
 async def test_a_part_is_sent_when_it_differs_and_only_then(rows: Told) -> None:

@@ -29,13 +29,17 @@ class Result:
     """As `NestedAppJob 'hello'`."""
     faults: list[Fault] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    is_skipped: bool = False
-    """Not ours to judge."""
+    skipped: str = ""
+    """Why it is not ours to judge."""
 
 
-def check(document: Document, known: Known = NOTHING) -> list[Result]:
-    """One result, or one per item of a List. `known`: what the other files tell."""
+def check(document: Document, known: Known = NOTHING, *, is_found: bool = False) -> list[Result]:
+    """One result, or one per item of a List. `known`: what the other files tell. `is_found`: the file was found in a folder, and
+    may be anything.
+    """
     content = document.content
+    if is_found and not _is_meant(content):
+        return [Result("document", skipped="no resource, because it lacks `apiVersion` or `kind`")]
     if not isinstance(content, dict):
         return [Result("document", [Fault("", "must be a dictionary: a resource with `apiVersion` and `kind`, or an AppDef")])]
     if content.get("kind") == "List" and isinstance(content.get("items"), list):
@@ -56,7 +60,7 @@ def check_one(content: dict[str, Any], known: Known = NOTHING) -> Result:
     if kind not in _BY_KIND:
         is_ours = content["apiVersion"].partition("/")[0] == labels.GROUP
         fault = [Fault("kind", f"'{kind}' is unknown in {labels.GROUP}; known: {', '.join(_BY_KIND)}")] if is_ours else []
-        return Result(title, fault, is_skipped=not is_ours)
+        return Result(title, fault, skipped="" if is_ours else "not a Nestor resource")
     if content["apiVersion"] != API_VERSION:
         return Result(title, [Fault("apiVersion", f"must be '{API_VERSION}', not '{content['apiVersion']}'")])
     return _check_resource(content, _BY_KIND[kind], title, known)
@@ -99,6 +103,15 @@ def root_schema(kind: str) -> structure.Schema:
     """The schema of the kind's CRD, the very one that `make crds` writes."""
     schema: structure.Schema = build_crd(_BY_KIND[kind])["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return schema
+
+
+def _is_meant(content: Any) -> bool:
+    """Whether it is a resource, an AppDef, or one of ours that lacks something."""
+    if not isinstance(content, dict):
+        return False
+    kind, version = content.get("kind"), content.get("apiVersion")
+    is_ours = kind in _BY_KIND or str(version).partition("/")[0] == labels.GROUP
+    return is_ours or bool(kind and version) or "commands" in content or "appdefversion" in content
 
 
 def _name(content: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ from nestor.api.words import HOST
 from nestor.cli.view.facts import Mood, condition, describe_app, is_over, mood, pick_line, url_of
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
 from nestor.ui.models.inputs import is_secret
+from nestor.ui.pool import once
 from nestor.values import dataclass
 
 MARKS: dict[Mood, str] = {"good": "✓", "bad": "✗", "warn": "!", "busy": "●", "waiting": "○", "retry": "↻"}
@@ -105,7 +106,7 @@ def build_rows(jobs: list[Object], most: int) -> list[Row]:
     ordered = sorted(
         jobs, key=lambda job: (job["metadata"].get("creationTimestamp") or "", job["metadata"]["name"]), reverse=True
     )
-    return [_build_row(job) for job in ordered[:most]]
+    return [once(_build_row, job) for job in ordered[:most]]
 
 
 def _build_row(job: Object) -> Row:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from devcluster import __main__
 from devcluster.cluster import images, kind, launcher, logs, state
 from devcluster.cluster.current import default_ingress_class
 from devcluster.cluster.health import dns_question
@@ -135,3 +136,12 @@ def test_kinds_configuration_opens_the_ports_on_loopback_only() -> None:
         (8080, "127.0.0.1"),
         (8443, "127.0.0.1"),
     ]
+
+
+def test_the_command_line_says_where_the_kubeconfig_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("NESTOR_CACHE", str(tmp_path))
+    monkeypatch.delenv("CLUSTER", raising=False)
+    assert __main__.main(["kubeconfig"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path}/cluster/kubeconfig\n"
