@@ -420,8 +420,8 @@ class NestedAppJobStatus(Model):
     queue: QueueStatus | None = Field(None, description="The job's place in a queue. Absent unless it waits in one.")
     reserved: Quota | None = Field(
         None,
-        description="What the job counts for in the queue of its class, or at Kueue, while it runs: its quota is not higher. "
-        "Absent where nothing is counted.",
+        description="What the job counts for in the queue of its class, or at Kueue, while it runs, and after that until its "
+        "pods are gone: its quota is not higher. Absent where nothing is counted.",
     )
     assigned: Assigned | None = Field(
         None, description="What Kueue has assigned, while the job runs: the nodes of the application's pods."

@@ -21,7 +21,7 @@ from nestor.operator.job.expose import withdraw_lost
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.job.http_routes import recall_http_routes
 from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle
-from nestor.operator.lifecycle.suspend import stop
+from nestor.operator.lifecycle.suspend import is_quiet, stop
 from nestor.operator.notices.outbox import Outbox
 from nestor.operator.result import Result
 from nestor.operator.status.build import Event, build_status
@@ -54,7 +54,9 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     Only a host that another job is now given is taken away.
     """
     found = [Condition(conditions.ADMITTED, refused.status, refused.reason, refused.message)]
-    details: Object = {"queue": refused.queue} | ({"reserved": None, "assigned": None} if refused.is_held else {})
+    details: Object = {"queue": refused.queue} | ({"assigned": None} if refused.is_held else {})
+    if refused.is_held and is_quiet(context.cache, job):  # until then, it counts for what it started with
+        details["reserved"] = None
     await recall_http_routes(context, hosts, job)
     if lost := await withdraw_lost(context, hosts, job):
         found.append(Condition(conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT, "; ".join(lost.values())))

@@ -57,6 +57,7 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
     # A finished job shows how far its steps got, whatever the AppDef says now.
     run = observed.recorded if life.phase == "Finished" else observed.run
     is_running = not life.is_stopped or life.phase == "Restarting"
+    is_ending = life.suspend is not None and not life.suspend.is_reached
     return life.record.to_status() | {
         "className": resolved.class_name,
         "machine": resolved.spec.machine,
@@ -71,7 +72,7 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
         "steps": list_steps(run, plan),
         "pods": _describe_pods(cluster_status.get("pods"), observed.held),
         "queue": None,
-        "reserved": resolved.reserved if is_running else None,
+        "reserved": resolved.reserved if is_running or is_ending else None,
         "assigned": write_assigned(resolved.turn) if is_running else None,
     }
 
