@@ -175,7 +175,8 @@ class JobReconciler:
         data = await track_data(context, shape)
         source = await self._inputs.read_templates(resolved)
         plan = resolved.build_plan(f"{source}@{find_rerun(job)}", data.number)
-        facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash)
+        most = resolved.policy.max_active_deadline_seconds
+        facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash, most=most)
         life = decide_lifecycle(facts, now())
         if life.is_expired:
             return await expire(context, job, life)

@@ -12,7 +12,7 @@ from nestor.objects import Object, is_terminating, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import digest_snapshot, dump_snapshot
 from nestor.operator.admission.turn import write_assigned
-from nestor.operator.lifecycle.lifecycle import Lifecycle
+from nestor.operator.lifecycle.lifecycle import Lifecycle, find_deadline
 from nestor.operator.notices.due import list_lost
 from nestor.operator.status.conditions import WARNING, Observed
 from nestor.operator.status.held import find_next_step
@@ -61,7 +61,9 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
     return life.record.to_status() | {
         "className": resolved.class_name,
         "machine": resolved.spec.machine,
-        "activeDeadlineSeconds": resolved.spec.active_deadline_seconds,
+        "activeDeadlineSeconds": find_deadline(
+            resolved.spec.active_deadline_seconds, resolved.policy.max_active_deadline_seconds, life.record.ran
+        ),
         "namespace": resolved.home.namespace,
         "appDigest": digest_snapshot(dump_snapshot(resolved.app)) if resolved.app.origin else None,
         "command": resolved.command,
