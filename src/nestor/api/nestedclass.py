@@ -12,6 +12,7 @@ from nestor.api.base import (
     DNS_NAME,
     Cidr,
     Conditions,
+    DefaultResources,
     HostName,
     HostPattern,
     Image,
@@ -23,6 +24,7 @@ from nestor.api.base import (
     Quantities,
     Quota,
     Resources,
+    limited,
     list_map,
     rule,
     rules,
@@ -158,10 +160,6 @@ class Peer(Model):
     ip_block: IpBlock | None = Field(None, description="Address range, for an Ingress controller on the host network.")
 
 
-LIMITED = ("cpu", "memory", "ephemeral-storage")
-"""What a class may limit for each container."""
-
-
 class NamespacePolicy(Model):
     """The namespace that each job gets in the host cluster."""
 
@@ -195,7 +193,7 @@ class NamespacePolicy(Model):
         "`storage.snapshotClasses` or `devices` is set, there is one more for each: "
         f"{', '.join(f'`{key}: {value}`' for key, value in (SNAPSHOTS_QUOTA | DEVICES_QUOTA).items())}.",
     )
-    default_resources: Resources | None = Field(
+    default_resources: DefaultResources | None = Field(
         None,
         description="Requests and limits for containers that set none (LimitRange). Defaults to a limit of "
         f"{DEFAULT_EPHEMERAL_STORAGE} of ephemeral-storage, or of the default request if that is higher, without a request; that "
@@ -209,10 +207,8 @@ class NamespacePolicy(Model):
         "refused, with an event on its pod. The limit is never below those of the nested cluster's own containers, by default 2 "
         "CPUs and 2Gi of memory. A change applies to new pods. If not set, there is no limit. Extended resources are limited by "
         "`quota`.",
-        json_schema_extra=rules(
-            # API servers make the most that a container may have its default as well, and every container would get a GPU.
-            rule(f"self.all(name, name in {list(LIMITED)})", f"must be limits of {', '.join(LIMITED)}")
-        ),
+        # API servers make the most that a container may have its default as well.
+        json_schema_extra=limited("limits"),
     )
 
 
@@ -406,9 +402,9 @@ class ImagesPolicy(Model):
         "`registry.example.com/team-a`: that image, and all whose path continues after it. Images without a registry are those "
         "of `docker.io`, and those without an owner of `docker.io/library`. It holds for app images, those of NestedApps "
         "included, and for all images that pods name, volumes and debug containers included; in NestedClusters that users "
-        "create, too. Not for images that this class or Nestor names. A job whose app image is not allowed is refused before it "
-        "starts; a pod waits, with an event. A change reaches new pods and images; what runs goes on. An empty list allows none. "
-        "If not set, all are allowed.",
+        "create, too. Not for images that this class or Nestor names. Pods on the host name their images by the whole names that "
+        "are compared. A job whose app image is not allowed is refused before it starts; a pod waits, with an event. A change "
+        "reaches new pods and images; what runs goes on. An empty list allows none. If not set, all are allowed.",
     )
 
     always_pull: bool = Field(

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from nestor.api.base import Model, NodeLabels, ObjectName, Quantities, Quota, Resources, list_map, rule, rules
+from nestor.api.base import DefaultResources, Model, NodeLabels, ObjectName, Quantities, Quota, list_map, rule, rules
 from nestor.api.placement import GpuPlace, OverflowMode, Placement, Toleration
 
 SIZES = {
@@ -54,7 +54,7 @@ class Machine(Model):
         description="Quota of a job on this machine. Its keys take precedence over `size`, and over those of the class's "
         "`namespace.quota`.",
     )
-    default_resources: Resources | None = Field(
+    default_resources: DefaultResources | None = Field(
         None, description="Requests and limits for containers that set none. Replaces the class's `namespace.defaultResources`."
     )
 
