@@ -56,8 +56,8 @@ def test_the_chart_limits_no_extended_resource_for_each_container(name: str, is_
     crd = yaml.safe_load((ROOT / "crds/nestedclasses.yaml").read_text())
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     machines = spec["placement"]["properties"]["machines"]["items"]["properties"]
-    defaults = [fields["defaultResources"]["properties"] for fields in (spec["namespace"]["properties"], machines)]
-    fields = [spec["namespace"]["properties"]["maxResources"], *(item[part] for item in defaults for part in item)]
+    parts = [group["defaultResources"]["properties"] for group in (spec["namespace"]["properties"], machines)]
+    fields = [spec["namespace"]["properties"]["maxResources"], *(field for item in parts for field in item.values())]
     assert len(fields) == 5
     for field in fields:
         (found,) = field["x-kubernetes-validations"]
