@@ -68,7 +68,7 @@ class Entry:
     fault: Fault | None = None
     """Why it could never start, if it wants to."""
     is_ending: bool = False
-    """It was stopped, and holds its place until its pods are gone."""
+    """It was stopped or deleted, and holds its place until its pods are gone."""
 
     @property
     def is_back(self) -> bool:
@@ -163,7 +163,11 @@ def wants_to_run(job: Object) -> bool:
 
 
 def _is_ending(job: Object, marks: Marks) -> bool:
-    """Whether its place is not free yet. Who was just let in again has pods that his status does not account for yet."""
+    """Whether it holds its place only until its pods are gone. A job that was just let in again is not: its status does not say
+    so yet, but its pods may be there.
+    """
+    if is_running(job):
+        return is_terminating(job)
     return marks.has_pods and not (marks.is_given and wants_to_run(job))
 
 

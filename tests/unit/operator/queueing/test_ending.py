@@ -64,6 +64,17 @@ def test_a_stopped_job_has_its_place_until_its_pods_are_gone(stopped: Object) ->
     assert say(town.run("c")).endswith("; 1 job runs, and 1 may")
 
 
+def test_a_job_that_is_deleted_while_it_runs_is_ending_until_it_is_gone() -> None:
+    """It goes after its namespace."""
+    town = Town(deleted(RUNS), job("b", MIDDLE), queue=ONE)
+    assert say(town.run("b")) == ENDING
+    town.see("a", is_busy=False)
+    assert say(town.run("b")) == ENDING
+    town.drop("a")
+    town.queues.flush()
+    assert town.run("b") is None
+
+
 def test_who_runs_and_who_is_ending_are_told_apart() -> None:
     town = Town(
         *(job(uid, is_placed=True) for uid in "ab"), end(job("c", is_placed=True)), job("m", YOUNG), queue={"maxRunningJobs": 3}
