@@ -142,14 +142,16 @@ async def test_a_job_that_has_ended_gives_its_place_away_and_one_whose_step_fail
 
 
 async def hold_pod(api: Api, job: Object, where: str) -> None:
-    """A pod of the application that is being deleted, and stays until it is let go."""
-    await create_app_pod(api, "web", where, job)
-    await api.patch(kinds.POD, "web", where, {"metadata": {"finalizers": ["test.nestor.dev/held"]}})
+    """A pod of the application that is being deleted and stays until it is let go. It has a node, or it would be cleared away."""
+    await api.apply(kinds.NODE, {"metadata": {"name": "slow"}, "spec": {}})
+    held = {"finalizers": ["test.nestor.dev/held"]}
+    await create_app_pod(api, "web", where, job, held, nodeName="slow")
     await api.delete(kinds.POD, "web", where)
 
 
 async def let_go(api: Api, where: str) -> None:
-    """The pod goes."""
+    """The pod goes, as after its grace period."""
+    await api.delete(kinds.POD, "web", where, grace_seconds=0)
     await api.patch(kinds.POD, "web", where, {"metadata": {"finalizers": None}})
 
 
@@ -173,25 +175,6 @@ async def test_a_place_is_free_when_the_pods_are_gone(operator: Operator, api: A
     one = await waiting(api, "one", namespace, 1)
     assert "reserved" not in one["status"]
     assert (await api.get(kinds.NESTED_CLUSTER, "one", where))["spec"]["suspend"] is True
-
-
-async def test_a_job_that_is_deleted_has_its_place_until_its_pods_are_gone(
-    operator: Operator, api: Api, namespace: str, queue: Make
-) -> None:
-    name = await queue(maxRunningJobs=1)
-    job, where = await start(api, "one", namespace, className=name)
-    await make_jobs(api, namespace, name, "two")
-    await waiting(api, "two", namespace, 1)
-    await change(api, "one", namespace, activeDeadlineSeconds=1)
-    await until_stopped(api, "one", where)
-    await hold_pod(api, job, where)
-    await job_saying(api, "two", namespace, conditions.ADMITTED, "0 jobs run, 1 is ending, and 1 may run")
-    await api.delete(kinds.NESTED_APP_JOB, "one", namespace)
-    await job_with(api, "one", namespace, conditions.READY, "False", conditions.TERMINATING)
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "two", namespace)
-    await waiting(api, "two", namespace, 1)
-    await let_go(api, where)
-    await admitted(api, "two", namespace)
 
 
 async def test_jobs_share_a_quota_and_another_machine_gets_nobody_around_it(
@@ -285,7 +268,9 @@ async def test_a_job_of_another_controller_is_left_alone(operator: Operator, api
     await wait_for(api, kinds.NESTED_APP_JOB, "other", namespace, lambda gone: gone is None, limit=10)
 
 
-async def test_another_operator_knows_whose_pods_are_still_there(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
+async def test_another_operator_knows_whose_pods_are_still_there_also_while_their_job_is_deleted(
+    second_plane: apiserver.ControlPlane, lonely: Api
+) -> None:
     team = "team-ending"
     await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}})
     body = build_class("ending")
@@ -301,15 +286,18 @@ async def test_another_operator_knows_whose_pods_are_still_there(second_plane: a
         await tell(lonely, "one", where, suspended=True)
         await job_saying(lonely, "two", team, conditions.ADMITTED, "1 is ending")
         first.kill()
-    async with operator_running(second_plane) as second:
+    async with operator_running(second_plane, give_up=600) as second:
         await second.look_again(lonely, kinds.NESTED_APP_JOB, "one", team)
+        await second.look_again(lonely, kinds.NESTED_APP_JOB, "two", team)
+        await waiting(lonely, "two", team, 1)
+        await lonely.delete(kinds.NESTED_APP_JOB, "one", team)
+        await job_with(lonely, "one", team, conditions.READY, "False", conditions.TERMINATING)
         await second.look_again(lonely, kinds.NESTED_APP_JOB, "two", team)
         await waiting(lonely, "two", team, 1)
         await let_go(lonely, where)
         await admitted(lonely, "two", team)
-        for name in ("one", "two"):
-            await lonely.delete(kinds.NESTED_APP_JOB, name, team)
-            await wait_for(lonely, kinds.NESTED_APP_JOB, name, team, lambda found: found is None)
+        await lonely.delete(kinds.NESTED_APP_JOB, "two", team)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "two", team, lambda found: found is None)
 
 
 @pytest.mark.parametrize("value", ["kueue", "Kueue/x", "kueue.x-k8s.io/", ""])
