@@ -47,13 +47,21 @@ def test_the_chart_takes_every_field_of_a_class_and_no_others() -> None:
 @pytest.mark.parametrize(("name", "is_taken"), [("cpu", True), ("ephemeral-storage", True), ("nvidia.com/gpu", False)])
 def test_the_chart_limits_no_extended_resource_for_each_container(name: str, is_taken: bool) -> None:
     schema = json.loads((ROOT / "charts/nestor/values.schema.json").read_text())
-    given = {"defaultClass": {"namespace": {"maxResources": {name: 1}}}}
-    faults = [error.message for error in jsonschema_rs.iter_errors(schema, given) if name in error.message]
-    assert (not faults) is is_taken
+    defaults = {"defaultResources": {"requests": {name: 1}}}
+    limited: dict[str, Any] = {"namespace": {"maxResources": {name: 1}}}
+    for given in (limited, {"namespace": defaults}, {"placement": {"machines": [{"name": "m"} | defaults]}}):
+        found = jsonschema_rs.iter_errors(schema, {"defaultClass": given})
+        faults = [error.message for error in found if name in error.message]
+        assert (not faults) is is_taken
     crd = yaml.safe_load((ROOT / "crds/nestedclasses.yaml").read_text())
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-    (found,) = spec["namespace"]["properties"]["maxResources"]["x-kubernetes-validations"]
-    assert (f"'{name}'" in found["rule"]) is is_taken
+    machines = spec["placement"]["properties"]["machines"]["items"]["properties"]
+    parts = [group["defaultResources"]["properties"] for group in (spec["namespace"]["properties"], machines)]
+    fields = [spec["namespace"]["properties"]["maxResources"], *(field for item in parts for field in item.values())]
+    assert len(fields) == 5
+    for field in fields:
+        (found,) = field["x-kubernetes-validations"]
+        assert (f"'{name}'" in found["rule"]) is is_taken
 
 
 def test_the_chart_has_the_version_of_the_package() -> None:

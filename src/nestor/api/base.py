@@ -179,3 +179,30 @@ class Resources:
 
     requests: Quantities | None = field(default=None, description="Amounts that the scheduler reserves, by resource name.")
     limits: Quantities | None = field(default=None, description="Maximum amounts, by resource name.")
+
+
+LIMITED = ("cpu", "memory", "ephemeral-storage")
+"""What a class may set for each container. A LimitRange is for all pods of a job's namespace: with an extended resource, the
+nested cluster's own would ask for GPUs, too.
+"""
+
+
+def limited(what: str) -> dict[str, Any]:
+    """The rule for such quantities. `what`: `requests` or `limits`."""
+    return rules(rule(f"self.all(name, name in {list(LIMITED)})", f"must be {what} of {', '.join(LIMITED)}"))
+
+
+@part()
+class DefaultResources(Resources):
+    """Resource requests and limits of containers that set none."""
+
+    requests: Quantities | None = field(
+        default=None,
+        description=f"Amounts that the scheduler reserves: {', '.join(f'`{name}`' for name in LIMITED)}.",
+        json_schema_extra=limited("requests"),
+    )
+    limits: Quantities | None = field(
+        default=None,
+        description=f"Maximum amounts: {', '.join(f'`{name}`' for name in LIMITED)}.",
+        json_schema_extra=limited("limits"),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from nestor.api.base import LabelPattern, Quantities, Quota, Resources, rule, rules
+from nestor.api.base import DefaultResources, LabelPattern, Quantities, Quota, limited
 from nestor.api.model import Model
 from nestor.api.policy import PodSecurity
 
@@ -29,8 +29,6 @@ ENDED_PODS = 10
 """How many pods there may be by default, with those that have ended, for each that may run."""
 DEFAULT_EPHEMERAL_STORAGE = "10Gi"
 """Limit for containers that set none."""
-LIMITED = ("cpu", "memory", "ephemeral-storage")
-"""What a class may limit for each container."""
 
 
 class NamespacePolicy(Model):
@@ -66,7 +64,7 @@ class NamespacePolicy(Model):
         "`storage.snapshotClasses` or `devices` is set, there is one more for each: "
         f"{', '.join(f'`{key}: {value}`' for key, value in (SNAPSHOTS_QUOTA | DEVICES_QUOTA).items())}.",
     )
-    default_resources: Resources | None = Field(
+    default_resources: DefaultResources | None = Field(
         None,
         description="Requests and limits for containers that set none (LimitRange). Defaults to a limit of "
         f"{DEFAULT_EPHEMERAL_STORAGE} of ephemeral-storage, or of the default request if that is higher, without a request; that "
@@ -80,8 +78,6 @@ class NamespacePolicy(Model):
         "refused, with an event on its pod. The limit is never below those of the nested cluster's own containers, by default 2 "
         "CPUs and 2Gi of memory. A change applies to new pods. If not set, there is no limit. Extended resources are limited by "
         "`quota`.",
-        json_schema_extra=rules(
-            # API servers make the most that a container may have its default as well, and every container would get a GPU.
-            rule(f"self.all(name, name in {list(LIMITED)})", f"must be limits of {', '.join(LIMITED)}")
-        ),
+        # API servers make the most that a container may have its default as well.
+        json_schema_extra=limited("limits"),
     )

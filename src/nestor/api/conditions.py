@@ -265,7 +265,9 @@ FAILURE_IGNORED = Reason("FailureIgnored", end_event="FailureIgnored")
 COMPLETED = Reason("Completed", end_event="Completed")
 TARGET_FAILED = Reason("TargetFailed", advice="look at the logs of that object's pods: they are kept", end_event="JobFailed")
 DEADLINE_EXCEEDED = Reason(
-    "DeadlineExceeded", advice="create it again with a larger `activeDeadlineSeconds`", end_event="DeadlineExceeded"
+    "DeadlineExceeded",
+    advice="create it again with a larger `activeDeadlineSeconds`, if its class allows that, or run it again",
+    end_event="DeadlineExceeded",
 )
 RESTARTS_EXHAUSTED = Reason(
     "RestartsExhausted",

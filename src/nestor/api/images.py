@@ -24,6 +24,13 @@ def is_allowed(image: str, allowed: Collection[str] | None) -> bool:
     return find_fault(image, allowed) is None
 
 
+def name_on_host(image: str, allowed: Collection[str] | None) -> str:
+    """The image as pods on the host name it: where a list is to hold, by the whole name that was compared with it. A node may
+    complete a short name otherwise, or find an image of its own by it.
+    """
+    return complete(image) if image and allowed is not None else image
+
+
 def complete(image: str) -> str:
     """The image's name with its registry and owner, as container runtimes complete it."""
     first, slash, rest = image.partition("/")

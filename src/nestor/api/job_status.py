@@ -130,8 +130,15 @@ class NestedAppJobStatus(Model):
     active_deadline_seconds: int | None = Field(
         None,
         description="For how many seconds the job may run, counted from `startTime`: the shorter of its own "
-        "`activeDeadlineSeconds` and its class's `maxActiveDeadlineSeconds`. Absent if there is no limit.",
+        "`activeDeadlineSeconds` and what `ranSeconds` leaves of its class's `maxActiveDeadlineSeconds`. Absent if there is no "
+        "limit.",
         ge=1,
+    )
+    ran_seconds: int | None = Field(
+        None,
+        description="For how many seconds the job ran before `startTime`, until it was suspended or run again. It begins anew "
+        "when the job runs again after its end.",
+        ge=0,
     )
     start_time: str | None = Field(None, description="When the job started or was last resumed (RFC 3339).", max_length=64)
     completion_time: str | None = Field(None, description="When the job ended, successfully or not (RFC 3339).", max_length=64)
@@ -150,8 +157,8 @@ class NestedAppJobStatus(Model):
     queue: QueueStatus | None = Field(None, description="The job's place in a queue. Absent unless it waits in one.")
     reserved: Quota | None = Field(
         None,
-        description="What the job counts for in the queue of its class, or at Kueue, while it runs: its quota is not higher. "
-        "Absent where nothing is counted.",
+        description="What the job counts for in the queue of its class, or at Kueue, while it runs, and after that until its "
+        "pods are gone: its quota is not higher. Absent where nothing is counted.",
     )
     assigned: Assigned | None = Field(
         None, description="What Kueue has assigned, while the job runs: the nodes of the application's pods."

@@ -55,8 +55,10 @@ class NestedClassSpec(Model):
     )
     max_active_deadline_seconds: int | None = Field(
         None,
-        description="The longest `activeDeadlineSeconds` of jobs. A job that wants more is refused; one that sets none gets "
-        "this. A change applies to running jobs, too. If not set, there is no limit.",
+        description="For how many seconds a job may run. A job with a longer `activeDeadlineSeconds` is refused. Other than "
+        "that, this counts all that a job has run, also before it was suspended or run again; only a rerun of a job that has "
+        "ended begins anew, for it waits in the queue like a new one. A change applies to running jobs, too. If not set, there "
+        "is no limit.",
         ge=1,
         le=315_360_000,
     )

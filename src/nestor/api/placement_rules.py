@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nestor.api.base import NodeLabels, ObjectName, Quantities, Quota, Resources, list_map, rule, rules
+from nestor.api.base import DefaultResources, NodeLabels, ObjectName, Quantities, Quota, list_map, rule, rules
 from nestor.api.model import Model
 from nestor.api.parts import Limits, field, part
 from nestor.api.placement import GpuPlace, OverflowMode, Placement, Toleration
@@ -56,7 +56,7 @@ class Machine(Model):
         description="Quota of a job on this machine. Its keys take precedence over `size`, and over those of the class's "
         "`namespace.quota`.",
     )
-    default_resources: Resources | None = Field(
+    default_resources: DefaultResources | None = Field(
         None, description="Requests and limits for containers that set none. Replaces the class's `namespace.defaultResources`."
     )
 

@@ -48,9 +48,9 @@ class ClassQueue(Model):
 
     max_running_jobs: int | None = Field(
         None,
-        description="How many jobs of the class run at a time. Those that have ended or are suspended do not count, but those "
-        "whose steps failed do as long as they are kept for inspection: until they are deleted or suspended. 0: no further job "
-        "starts. Jobs that run are never stopped. If not set, there is no limit.",
+        description="How many jobs of the class run at a time. Those that have ended or are suspended do not count once their "
+        "pods are gone; those whose steps failed do as long as they are kept for inspection: until they are deleted or "
+        "suspended. 0: no further job starts. Jobs that run are never stopped. If not set, there is no limit.",
         ge=0,
         le=100_000,
     )
@@ -81,7 +81,8 @@ class QueueStatus(Model):
 
     position: int | None = Field(
         None,
-        description="Its place in the queue of its class; 1 is next. From 11 on, it is rounded up. Absent if Kueue decides.",
+        description="Its place in the queue of its class; 1 is next. From 11 on, it is rounded up. Absent if Kueue decides, and "
+        "while the job's own pods from before are still ending.",
         ge=1,
     )
     since: str = Field(description="When it came to the queue (RFC 3339). Its priority's head start is not in it.", max_length=64)

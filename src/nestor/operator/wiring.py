@@ -24,6 +24,7 @@ from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.enforcement.keeper import Enforcement
 from nestor.operator.gangs.keeper import GangKeeper
 from nestor.operator.job.reconcile import JobReconciler
+from nestor.operator.lifecycle.suspend import is_quiet
 from nestor.operator.queueing.queues import Queues
 from nestor.operator.result import Result
 from nestor.operator.world import kopf_events
@@ -63,6 +64,7 @@ class Operator:
             context.classes.all,
             lambda namespace, name: self.queue.add(Key(JOB, namespace, name)),
             lambda: context.classes.default,
+            lambda job: is_quiet(context.cache, job),
         )
         self._jobs = JobReconciler(context, self._queues)
         self._jobs.hosts.on_routes(self._add_claimants)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nestor.api.images import name_on_host
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.quantities import find_larger
@@ -20,6 +21,7 @@ def build_containers(pod: Object, group: str, target: Target, policy: Policy) ->
     return [
         _build(device_claims.trim_container(item, pod), pod["metadata"]["namespace"], target, links)
         | _limit_storage(item, policy)
+        | _name_image(item, policy)
         | forced
         for item in pod["spec"].get(group) or []
     ]
@@ -36,6 +38,11 @@ def _build(container: Object, namespace: str, target: Target, links: bool) -> Ob
     if sources := env.build_env_from(container, namespace, links=links):
         result["envFrom"] = sources
     return result
+
+
+def _name_image(container: Object, policy: Policy) -> Object:
+    image = container.get("image")
+    return {"image": name_on_host(image, policy.allowed_images)} if image else {}
 
 
 def _limit_storage(container: Object, policy: Policy) -> Object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nestor.api import labels as marks
-from nestor.api.images import is_allowed
+from nestor.api.images import is_allowed, name_on_host
 from nestor.api.policy import Policy
 from nestor.objects import Object, annotations_of, is_terminating, labels_of
 from nestor.translate import containers, downward, pod, refusals, tolerations
@@ -113,7 +113,8 @@ def _spec(nested: Object, host: Object, policy: Policy) -> Object:
     for group in ("containers", "initContainers") if "images" in applied else ():
         changed = [item for item in own.get(group) or [] if item.get("image") != before.get(item["name"])]
         if changed:
-            result[group] = [{"name": item["name"], "image": item["image"]} for item in changed]
+            named = {item["name"]: name_on_host(item["image"], policy.allowed_images) for item in changed}
+            result[group] = [{"name": name, "image": image} for name, image in named.items()]
     if own.get("activeDeadlineSeconds") is not None:
         result["activeDeadlineSeconds"] = own["activeDeadlineSeconds"]
     there = host["spec"].get("tolerations") or []

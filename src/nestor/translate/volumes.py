@@ -6,6 +6,7 @@ from dataclasses import field
 from functools import partial
 
 from nestor import names
+from nestor.api.images import name_on_host
 from nestor.api.policy import Policy
 from nestor.objects import Object
 from nestor.translate import downward, fields
@@ -78,8 +79,9 @@ def _build_volume(pod: Object, number: int, volume: Object, policy: Policy, rena
     for kind in find_verbatim(policy):
         if kind in volume:
             result[kind] = volume[kind]
-    if "image" in result and policy.always_pull_images:
-        result["image"] = result["image"] | {"pullPolicy": "Always"}
+    if image := result.get("image"):
+        named = {"reference": name_on_host(image["reference"], policy.allowed_images)} if "reference" in image else {}
+        result["image"] = image | named | ({"pullPolicy": "Always"} if policy.always_pull_images else {})
     if source := volume.get("configMap"):
         result["configMap"] = source | {"name": rename(source["name"])}
     if source := volume.get("secret"):

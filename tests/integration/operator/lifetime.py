@@ -105,11 +105,10 @@ async def until_told(api: Api, namespace: str, reason: str, text: str = "", *, l
     )
 
 
-async def create_app_pod(api: Api, name: str, where: str, job: Object) -> None:
-    """A pod of the application on the host, as the syncer makes them."""
+async def create_app_pod(api: Api, name: str, where: str, job: Object, more: Object | None = None, **spec: Any) -> None:
+    """A pod of the application on the host, as the syncer makes them. `more`: of its metadata."""
     own = labels.of_job(job["metadata"]["name"], job["metadata"]["namespace"], job["metadata"]["uid"])
     mine = {labels.CLUSTER: job["metadata"]["name"], labels.COMPONENT: labels.COMPONENT_APP}
-    meta = {"name": name, "namespace": where, "labels": own | mine}
-    await api.create(
-        kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [{"name": "main", "image": "x"}]}}
-    )
+    meta = {"name": name, "namespace": where, "labels": own | mine} | (more or {})
+    main = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "10m"}}}
+    await api.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [main]} | spec})

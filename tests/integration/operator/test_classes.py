@@ -215,6 +215,16 @@ async def test_a_class_limits_no_extended_resource_for_each_container(api: Api, 
         await make(namespace={"maxResources": {"cpu": 1, "nvidia.com/gpu": 1}})
 
 
+@pytest.mark.parametrize("part", ["requests", "limits"])
+async def test_a_class_gives_no_container_an_extended_resource_by_default(api: Api, namespace: str, make: Any, part: str) -> None:
+    # Defaults are for all pods of a job's namespace: K3s itself would ask for a GPU.
+    defaults = {"defaultResources": {part: {"cpu": "10m", "nvidia.com/gpu": 1}}}
+    with pytest.raises(Invalid, match=f"defaultResources.{part}.*must be {part} of cpu, memory, ephemeral-storage"):
+        await make(namespace=defaults)
+    with pytest.raises(Invalid, match=f"defaultResources.{part}.*must be {part} of cpu, memory, ephemeral-storage"):
+        await make(placement={"machines": [{"name": "gpu"} | defaults]})
+
+
 async def test_a_users_own_cluster_that_names_no_class_keeps_the_one_that_it_was_given(
     operator: Operator, api: Api, namespace: str, make: Any
 ) -> None:

@@ -13,7 +13,7 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, ApiError, Invalid, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
-from tests.integration.operator.lifetime import change, start, tell, until_stopped
+from tests.integration.operator.lifetime import change, create_app_pod, job_saying, start, tell, until_stopped
 from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of
 from tests.waiting import eventually, has, job_with, wait_for
 
@@ -106,6 +106,7 @@ async def test_a_suspended_job_gives_its_place_away_and_waits_when_it_is_resumed
     await waiting(api, "two", namespace, 1)
     await change(api, "one", namespace, suspend=True)
     await until_stopped(api, "one", where)
+    await tell(api, "one", where, suspended=True)
     await admitted(api, "two", namespace)
 
     await change(api, "one", namespace, suspend=False)
@@ -114,7 +115,6 @@ async def test_a_suspended_job_gives_its_place_away_and_waits_when_it_is_resumed
     said = conditions.find(job["status"]["conditions"], conditions.SUCCEEDED) or {}
     assert said["reason"] == conditions.QUEUED
     assert (await api.get(kinds.NESTED_CLUSTER, "one", where))["spec"]["suspend"] is True
-    await tell(api, "one", where, suspended=True)
     await api.delete(kinds.NESTED_APP_JOB, "two", namespace)
     await until_stopped(api, "one", where, is_stopped=False)
     await admitted(api, "one", namespace)
@@ -124,17 +124,57 @@ async def test_a_job_that_has_ended_gives_its_place_away_and_one_whose_step_fail
     operator: Operator, api: Api, namespace: str, queue: Make
 ) -> None:
     name = await queue(maxRunningJobs=1)
-    await start(api, "one", namespace, state="Failed", className=name)
+    _, where = await start(api, "one", namespace, state="Failed", className=name)
     await job_with(api, "one", namespace, conditions.SUCCEEDED, "False", conditions.STEP_FAILED)
     await make_jobs(api, namespace, name, "two")
     await waiting(api, "two", namespace, 1)
     await change(api, "one", namespace, suspend=True)
-    await admitted(api, "two", namespace)
+    await until_stopped(api, "one", where)
+    await tell(api, "one", where, suspended=True)
+    where = await host_namespace(api, await admitted(api, "two", namespace))
     await make_jobs(api, namespace, name, "three")
     await waiting(api, "three", namespace, 1)
     await change(api, "two", namespace, activeDeadlineSeconds=1)
     await job_with(api, "two", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
+    await until_stopped(api, "two", where)
+    await tell(api, "two", where, suspended=True)
     await admitted(api, "three", namespace)
+
+
+async def hold_pod(api: Api, job: Object, where: str) -> None:
+    """A pod of the application that is being deleted and stays until it is let go. It has a node, or it would be cleared away."""
+    await api.apply(kinds.NODE, {"metadata": {"name": "slow"}, "spec": {}})
+    held = {"finalizers": ["test.nestor.dev/held"]}
+    await create_app_pod(api, "web", where, job, held, nodeName="slow")
+    await api.delete(kinds.POD, "web", where)
+
+
+async def let_go(api: Api, where: str) -> None:
+    """The pod goes, as after its grace period."""
+    await api.delete(kinds.POD, "web", where, grace_seconds=0)
+    await api.patch(kinds.POD, "web", where, {"metadata": {"finalizers": None}})
+
+
+async def test_a_place_is_free_when_the_pods_are_gone(operator: Operator, api: Api, namespace: str, queue: Make) -> None:
+    name = await queue(placement={"machines": MACHINES}, quota={"requests.cpu": "6"})
+    job, where = await start(api, "one", namespace, className=name, machine="small")
+    await make_jobs(api, namespace, name, "two", machine="big")
+    await waiting(api, "two", namespace, 1)
+    await change(api, "one", namespace, suspend=True)
+    await until_stopped(api, "one", where)
+    await hold_pod(api, job, where)
+    await tell(api, "one", where, suspended=True)
+    two = await job_saying(api, "two", namespace, conditions.ADMITTED, "1 job is ending")
+    assert message_of(two, conditions.ADMITTED).endswith("it needs 6 of `requests.cpu`, and 4 is free; 1 job is ending")
+    await change(api, "one", namespace, suspend=False, machine="big")
+    one = await job_saying(api, "one", namespace, conditions.ADMITTED, "its pods from before it was stopped are still ending")
+    assert one["status"]["reserved"] == {"requests.cpu": "2"}, "not what it will have"
+    assert set(one["status"]["queue"]) == {"since"}
+    await let_go(api, where)
+    await admitted(api, "two", namespace)
+    one = await waiting(api, "one", namespace, 1)
+    assert "reserved" not in one["status"]
+    assert (await api.get(kinds.NESTED_CLUSTER, "one", where))["spec"]["suspend"] is True
 
 
 async def test_jobs_share_a_quota_and_another_machine_gets_nobody_around_it(
@@ -226,6 +266,38 @@ async def test_a_job_of_another_controller_is_left_alone(operator: Operator, api
     assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=other["metadata"]["uid"])) == []
     await api.delete(kinds.NESTED_APP_JOB, "other", namespace)
     await wait_for(api, kinds.NESTED_APP_JOB, "other", namespace, lambda gone: gone is None, limit=10)
+
+
+async def test_another_operator_knows_whose_pods_are_still_there_also_while_their_job_is_deleted(
+    second_plane: apiserver.ControlPlane, lonely: Api
+) -> None:
+    team = "team-ending"
+    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}})
+    body = build_class("ending")
+    body["spec"]["queue"] = {"maxRunningJobs": 1}
+    await lonely.apply(kinds.NESTED_CLASS, body)
+    async with operator_running(second_plane) as first:
+        job, where = await start(lonely, "one", team, className="ending")
+        await make_jobs(lonely, team, "ending", "two")
+        await waiting(lonely, "two", team, 1)
+        await change(lonely, "one", team, suspend=True)
+        await until_stopped(lonely, "one", where)
+        await hold_pod(lonely, job, where)
+        await tell(lonely, "one", where, suspended=True)
+        await job_saying(lonely, "two", team, conditions.ADMITTED, "1 is ending")
+        first.kill()
+    async with operator_running(second_plane, give_up=600) as second:
+        await second.look_again(lonely, kinds.NESTED_APP_JOB, "one", team)
+        await second.look_again(lonely, kinds.NESTED_APP_JOB, "two", team)
+        await waiting(lonely, "two", team, 1)
+        await lonely.delete(kinds.NESTED_APP_JOB, "one", team)
+        await job_with(lonely, "one", team, conditions.READY, "False", conditions.TERMINATING)
+        await second.look_again(lonely, kinds.NESTED_APP_JOB, "two", team)
+        await waiting(lonely, "two", team, 1)
+        await let_go(lonely, where)
+        await admitted(lonely, "two", team)
+        await lonely.delete(kinds.NESTED_APP_JOB, "two", team)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "two", team, lambda found: found is None)
 
 
 @pytest.mark.parametrize("value", ["kueue", "Kueue/x", "kueue.x-k8s.io/", ""])

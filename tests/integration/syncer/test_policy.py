@@ -118,11 +118,14 @@ async def test_pods_use_only_images_that_the_class_allows_and_say_so(
     assert (now["metadata"]["uid"], now["spec"]["containers"][0]["image"]) == (host["metadata"]["uid"], "example/web:1")
 
     await list_images(["ghcr.io", "docker.io/example"])
-    assert (await world.host_pod(late))["spec"]["containers"][0]["image"] == "example/web:1"
+    # By the names that were compared; the nested pod has what its user wrote.
+    assert (await world.host_pod(late))["spec"]["containers"][0]["image"] == "docker.io/example/web:1"
+    seen = await world.nested.get(kinds.POD, "late", space)
+    assert seen["spec"]["containers"][0]["image"] == "example/web:1"
     await world.nested.patch(kinds.POD, "early", space, {"metadata": {"labels": {"again": "yes"}}})
 
     async def is_carried() -> bool:
         found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
-        return bool(found["spec"]["containers"][0]["image"] == "example/web:2")
+        return bool(found["spec"]["containers"][0]["image"] == "docker.io/example/web:2")
 
     await world.eventually(is_carried)

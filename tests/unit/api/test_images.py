@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nestor.api.images import complete, find_fault, is_allowed
+from nestor.api.images import complete, find_fault, is_allowed, name_on_host
 
 DIGEST = "@sha256:" + 64 * "a"
 
@@ -53,6 +53,20 @@ def test_images_are_completed_as_runtimes_do(image: str, whole: str) -> None:
 )
 def test_a_listed_path_allows_what_is_below_it(image: str, allowed: list[str] | None, expected: bool) -> None:
     assert is_allowed(image, allowed) is expected
+
+
+@pytest.mark.parametrize(
+    ("image", "allowed", "found"),
+    [
+        ("nginx", None, "nginx"),
+        ("nginx", [], "docker.io/library/nginx"),
+        ("sha256:12ab", ["docker.io"], "docker.io/library/sha256:12ab"),
+        ("ghcr.io/x:1", ["ghcr.io"], "ghcr.io/x:1"),
+        ("", ["ghcr.io"], ""),
+    ],
+)
+def test_the_host_gets_the_name_that_was_judged(image: str, allowed: list[str] | None, found: str) -> None:
+    assert name_on_host(image, allowed) == found
 
 
 def test_a_refusal_names_the_whole_image_and_what_is_allowed() -> None:

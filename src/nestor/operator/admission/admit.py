@@ -18,7 +18,7 @@ from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.cluster_spec import complete_spec, find_running
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.images import check_image
-from nestor.operator.admission.limits import limit_deadline
+from nestor.operator.admission.limits import check_deadline
 from nestor.operator.admission.placement import apply_machine, check_placement, choose_machine, explain_machines
 from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretParameters
 from nestor.operator.admission.storage import apply_size, check_storage
@@ -108,7 +108,7 @@ def admit(
     """The job with its command, parameters and version. `cluster` is its NestedCluster if it already exists, `host` the
     cluster it runs in, `given` the content of its Secret with parameters, `turn` what its turn brought. Raises `Refused`.
     """
-    known = check_wishes(known)
+    check_wishes(known)
     if cluster is None:
         check_image(known, source)
     chosen = _choose_command(known, source)
@@ -153,11 +153,11 @@ def admit(
     )
 
 
-def check_wishes(known: JobIdentity) -> JobIdentity:
-    """The job with its deadline, if its class allows what it wants whatever its application is. Raises `Refused`."""
+def check_wishes(known: JobIdentity) -> None:
+    """Raises `Refused` if its class does not allow what the job wants, whatever its application is."""
     check_placement(known.policy, known.spec)
     check_storage(known.policy, known.spec)
-    return limit_deadline(known)
+    check_deadline(known)
 
 
 def _choose_offer(known: JobIdentity, chosen: Chosen) -> Offer | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from nestor.api import conditions, data
 from nestor.api.appdef import ANY_MACHINE
-from nestor.api.base import Quantity, Resources
+from nestor.api.base import DefaultResources, Quantity
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.overflowbackend import Taint
@@ -103,7 +103,7 @@ def apply_machine(policy: NestedClassSpec, name: str | None) -> NestedClassSpec:
         return policy
     own, size = policy.namespace, machine.size or {}
     sized = {SIZES.get(resource, f"requests.{resource}"): amount for resource, amount in size.items()}
-    defaults = machine.default_resources or own.default_resources or Resources()
+    defaults = machine.default_resources or own.default_resources or DefaultResources()
     said = {*(defaults.requests or {}), *(defaults.limits or {})}
     small: dict[str, Quantity] = {key: value for key, value in SMALL_REQUESTS.items() if key in size and key not in said}
     changes: dict[str, object] = {"quota": {**(own.quota or {}), **sized, **(machine.quota or {})}}

@@ -8,6 +8,7 @@ import json
 from nestor import times
 from nestor.api import conditions, faults, labels
 from nestor.api.class_images import ImagesPolicy
+from nestor.api.images import name_on_host
 from nestor.cluster.home import Home
 from nestor.contracts.reader import FAULTS, IMAGE_FOLDER, OUTPUT_LIMIT, Exit
 from nestor.names import Part
@@ -122,6 +123,7 @@ def parse_output(output: bytes) -> Object:
 
 def build_pod(source: AppSource, home: Home, nestor_image: str, images: ImagesPolicy, attempt: int) -> Object:
     """The pod: our reader, with the image as a volume. It has no token and no network, and writes nothing."""
+    image = {"reference": name_on_host(str(source.image), images.allowed), "pullPolicy": images.pull_policy}
     spec: Object = {
         "restartPolicy": "Never",
         "automountServiceAccountToken": False,
@@ -150,7 +152,7 @@ def build_pod(source: AppSource, home: Home, nestor_image: str, images: ImagesPo
                 "volumeMounts": [{"name": "app", "mountPath": IMAGE_FOLDER, "readOnly": True}],
             }
         ],
-        "volumes": [{"name": "app", "image": {"reference": source.image, "pullPolicy": images.pull_policy}}],
+        "volumes": [{"name": "app", "image": image}],
     }
     spec |= list_pull_secrets(source, home, images)
     annotations = {labels.APP_IMAGE: str(source.image), labels.RUNNER_ATTEMPT: str(attempt)}

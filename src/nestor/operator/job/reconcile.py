@@ -39,9 +39,9 @@ from nestor.operator.lifecycle.data_epoch import drop_data, track_data
 from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
 from nestor.operator.lifecycle.record import find_rerun
 from nestor.operator.lifecycle.retain import list_retained
-from nestor.operator.lifecycle.suspend import stop
+from nestor.operator.lifecycle.suspend import is_quiet, stop
 from nestor.operator.notices.outbox import Outbox
-from nestor.operator.queueing.entry import WAITS, find_since
+from nestor.operator.queueing.entry import WAITS, find_since, was_stopped
 from nestor.operator.queueing.needs import cap_quota, find_reserved
 from nestor.operator.queueing.queues import Queues
 from nestor.operator.result import Result
@@ -81,7 +81,7 @@ class JobReconciler:
 
     def __init__(self, context: Context, queues: Queues | None = None) -> None:
         self._context = context
-        self._queues = queues or Queues(context.cache.jobs, context.classes.all)
+        self._queues = queues or Queues(context.cache.jobs, context.classes.all, is_quiet=self._is_quiet)
         self.kueue = Kueue(context, self._queues.wake, RESOURCES)
         self.hosts = Hosts(context.cache, context.classes)
         self.outbox = Outbox(context)
@@ -93,6 +93,8 @@ class JobReconciler:
 
     async def reconcile(self, namespace: str, name: str) -> Result:
         """One pass over one job, and over what an earlier job of the same name left behind."""
+        if (job := self._context.cache.jobs.get(name, namespace)) is not None:
+            self._queues.note(job)  # its pods may have gone since, which frees its place
         self._queues.flush()
         swept = await self._sweep(namespace, name)
         job = self._context.cache.jobs.get(name, namespace)
@@ -112,6 +114,9 @@ class JobReconciler:
         """Raises `Refused` as long as the job has to wait: in its class, or for Kueue."""
         self._queues.take(known)
         return await self.kueue.take(known)
+
+    def _is_quiet(self, job: Object) -> bool:
+        return is_quiet(self._context.cache, job)
 
     async def _sweep(self, namespace: str, name: str) -> Result:
         """Delete what an earlier job of that name left behind; a failure must not block the current job."""
@@ -137,7 +142,8 @@ class JobReconciler:
             job = self._context.cache.jobs.trim(job)
             check_enforced(job, self._context.cache.classes, self._context.classes.all(), self._context.classes.default)
             resolved = await self._apps.resolve(job)
-            reserved = find_reserved(resolved.policy, resolved.spec.machine, job, resolved.turn.granted)
+            recorded = None if was_stopped(job) and self._is_quiet(job) else status_of(job).get("reserved")
+            reserved = find_reserved(resolved.policy, resolved.spec.machine, recorded, resolved.turn.granted)
             policy = assign_nodes(cap_quota(resolved.policy, reserved), resolved.turn.app)
             resolved = replace(resolved, policy=policy, reserved=reserved, is_shared=self.hosts.is_shared(job))
             return await self._reconcile_admitted(job, resolved)
@@ -173,7 +179,8 @@ class JobReconciler:
         data = await track_data(context, shape)
         source = await self._inputs.templates.read(resolved)
         plan = resolved.build_plan(f"{source}@{find_rerun(job)}", data.number)
-        facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash)
+        most = resolved.policy.max_active_deadline_seconds
+        facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash, most=most)
         life = decide_lifecycle(facts, now())
         if life.is_expired:
             return await expire(context, job, life)

@@ -15,13 +15,12 @@ from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.objects import Object, status_of
 from nestor.operator.admission.identity import Refused
-from nestor.operator.admission.limits import cap_deadline
 from nestor.operator.clusters.homes import keep_home_keys
 from nestor.operator.job.expose import withdraw_lost
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.job.http_routes import recall_http_routes
-from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle
-from nestor.operator.lifecycle.suspend import stop
+from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle, find_deadline
+from nestor.operator.lifecycle.suspend import is_quiet, stop
 from nestor.operator.notices.outbox import Outbox
 from nestor.operator.result import Result
 from nestor.operator.status.build import Event, build_status
@@ -54,14 +53,17 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     Only a host that another job is now given is taken away.
     """
     found = [Condition(conditions.ADMITTED, refused.status, refused.reason, refused.message)]
-    details: Object = {"queue": refused.queue} | ({"reserved": None, "assigned": None} if refused.is_held else {})
+    details: Object = {"queue": refused.queue} | ({"assigned": None} if refused.is_held else {})
+    if refused.is_held and is_quiet(context.cache, job):  # until then, it counts for what it started with
+        details["reserved"] = None
     await recall_http_routes(context, hosts, job)
     if lost := await withdraw_lost(context, hosts, job):
         found.append(Condition(conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT, "; ".join(lost.values())))
         details |= describe_lost(status_of(job), lost)
     result = Result(RESYNC_SECONDS).within(refused.retry_seconds)
-    spec = _read_spec(context, job, is_held=refused.is_held)
-    life = _decide_lifecycle(context, job, spec) if spec else None
+    spec = _read_spec(job, is_held=refused.is_held)
+    most = policy.max_active_deadline_seconds if (policy := context.classes.of(job)) else None
+    life = _decide_lifecycle(context, job, spec, most) if spec else None
     await keep_home_keys(context, find_home(job), status_of(job).get("namespaceUID"))
     if life is None:
         await report(context, outbox, job, build_status(job, [*found, summarize(found)], timestamp(), details))
@@ -73,21 +75,21 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     if life.is_stopped:
         await stop(context, find_home(job), life.suspend, is_applied=False)
     found += [life.succeeded, summarize(found, life)]
-    details["activeDeadlineSeconds"] = spec.active_deadline_seconds if spec else None
+    details["activeDeadlineSeconds"] = find_deadline(spec.active_deadline_seconds if spec else None, most, life.record.ran)
     await report(context, outbox, job, build_status(job, found, timestamp(), details | life.record.to_status()))
     return result.within(life.delay)
 
 
-def _read_spec(context: Context, job: Object, *, is_held: bool) -> NestedAppJobSpec | None:
+def _read_spec(job: Object, *, is_held: bool) -> NestedAppJobSpec | None:
     """The spec by which a refused job ends; None if it cannot be read. One that is held may not run, as if it were suspended."""
     try:
         spec = NestedAppJobSpec.model_validate(job["spec"])
     except ValidationError:
         return None
-    return cap_deadline(spec.model_copy(update={"suspend": spec.suspend or is_held}), context.classes.of(job))
+    return spec.model_copy(update={"suspend": spec.suspend or is_held})
 
 
-def _decide_lifecycle(context: Context, job: Object, spec: NestedAppJobSpec) -> Lifecycle | None:
+def _decide_lifecycle(context: Context, job: Object, spec: NestedAppJobSpec, most: int | None) -> Lifecycle | None:
     """The lifecycle of a refused job; None if it was never admitted."""
-    facts = gather_facts(context.cache, job, find_home(job), spec, now())
+    facts = gather_facts(context.cache, job, find_home(job), spec, now(), most=most)
     return decide_lifecycle(facts, now()) if facts.record.succeeded else None

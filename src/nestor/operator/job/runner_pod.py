@@ -7,6 +7,7 @@ import datetime
 
 from nestor import times
 from nestor.api import labels
+from nestor.api.images import name_on_host
 from nestor.cluster.home import Home
 from nestor.contracts import runner as contract
 from nestor.contracts.cluster import DOMAIN, RUNNER_KUBECONFIG
@@ -150,7 +151,8 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
 def _build_sources(resolved: Resolved) -> tuple[Object, Object]:
     """The volume with the templates and its mount: the whole app image, or a copied ConfigMap in its place, or an empty one."""
     if resolved.app.image:
-        image = {"reference": resolved.app.image, "pullPolicy": resolved.policy.images.pull_policy}
+        images = resolved.policy.images
+        image = {"reference": name_on_host(resolved.app.image, images.allowed), "pullPolicy": images.pull_policy}
         return {"name": "app", "image": image}, {"name": "app", "mountPath": contract.IMAGE_FOLDER, "readOnly": True}
     if not resolved.app.templates_from:
         return {"name": "app", "emptyDir": {}}, {"name": "app", "mountPath": contract.TEMPLATES_FOLDER, "readOnly": True}

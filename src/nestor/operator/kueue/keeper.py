@@ -22,11 +22,11 @@ from nestor.operator.admission.turn import Turn
 from nestor.operator.kueue import pod_sets, workload
 from nestor.operator.kueue.installed import Installed
 from nestor.operator.kueue.trim import find_owner, find_owner_uid, trim_workload
-from nestor.operator.lifecycle.suspend import decide_suspend, find_progress
+from nestor.operator.lifecycle import suspend
 from nestor.operator.queueing.entry import is_running, wants_to_run
 from nestor.operator.world.context import Context
-from nestor.operator.world.homes import find_home, is_managed_elsewhere
-from nestor.times import seconds_since, timestamp
+from nestor.operator.world.homes import is_managed_elsewhere
+from nestor.times import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -259,12 +259,7 @@ class Kueue:
         return bool(found["metadata"]["name"] == used)
 
     def _is_quiet(self, job: Object) -> bool:
-        """Whether the job has no pods but those that stay while it is suspended."""
-        home, status = find_home(job), status_of(job)
-        if self._context.cache.clusters.get(home.name, home.namespace) is None:
-            return True
-        since = status.get("suspendTime") or status.get("completionTime")
-        return decide_suspend(find_progress(self._context.cache, home), seconds_since(since) if since else 0).is_reached
+        return suspend.is_quiet(self._context.cache, job)
 
     async def _delete(self, found: Object, kind: Kind) -> None:
         meta = found["metadata"]

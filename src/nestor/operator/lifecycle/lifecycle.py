@@ -17,7 +17,7 @@ from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.policies import FailurePolicy
 from nestor.objects import Object
-from nestor.operator.lifecycle.record import Record, Restart, begin_anew, seconds_since
+from nestor.operator.lifecycle.record import Record, Restart, begin_anew, seconds_since, stop_clock
 from nestor.operator.lifecycle.suspend import SuspendProgress, SuspendState, decide_suspend
 from nestor.values import dataclass
 
@@ -37,6 +37,8 @@ class Facts:
 
     spec: NestedAppJobSpec
     record: Record = field(default_factory=Record)
+    most: int | None = None
+    """For how many seconds its class lets it run in all; None: for ever."""
     rerun: str = ""
     """The value of the rerun annotation."""
     epoch: int = 0
@@ -85,22 +87,37 @@ def decide_lifecycle(facts: Facts, now: datetime.datetime) -> Lifecycle:
     if record.ended_by is not None and not _is_revived(facts, record):
         return _stay_ended(facts, record, now)
     if record.ended_by is not None:
-        record = replace(record, start_time=None, completion_time=None)
+        record = replace(stop_clock(record, now), completion_time=None)
     if facts.spec.suspend:
-        return _suspend(facts, replace(record, start_time=None, suspend_time=record.suspend_time or times.write(now)), now)
+        return _suspend(facts, replace(stop_clock(record, now), suspend_time=record.suspend_time or times.write(now)), now)
     if facts.is_refused and record.start_time is None:
         said = record.succeeded or _tell("Unknown", conditions.RUNNING, "it has not started yet")
         is_suspended = record.suspend_time is not None
         return Lifecycle("Suspended" if is_suspended else "Running", said, record, is_stopped=is_suspended)
     record = replace(record, start_time=record.start_time or times.write(now), suspend_time=None)
     life = _go_on(facts, record, now)
-    if life.phase != "Finished" and (limit := facts.spec.active_deadline_seconds) is not None:
-        left = limit - seconds_since(record.start_time, now)
-        if left <= 0:
-            message = f"it ran longer than its `activeDeadlineSeconds` of {limit} s and was stopped"
-            return _end(facts, record, now, _tell("False", conditions.DEADLINE_EXCEEDED, message))
-        life = replace(life, delay=min(life.delay, left))
-    return life
+    return life if life.phase == "Finished" else _hold_to_deadlines(facts, record, life, now)
+
+
+def _hold_to_deadlines(facts: Facts, record: Record, life: Lifecycle, now: datetime.datetime) -> Lifecycle:
+    """The end of a job that has run for too long. Its own deadline counts from its start, as in batch/v1; its class's, in all."""
+    own, most, age = facts.spec.active_deadline_seconds, facts.most, seconds_since(record.start_time, now)
+    message = ""
+    if own is not None and age >= own:
+        message = f"it ran longer than its `activeDeadlineSeconds` of {own} s and was stopped"
+    elif most is not None and record.ran + age >= most:
+        message = (
+            "it ran longer than its class allows, the time before it was suspended or run again included "
+            f"(`maxActiveDeadlineSeconds` of {most} s), and was stopped"
+        )
+    if message:
+        return _end(facts, record, now, _tell("False", conditions.DEADLINE_EXCEEDED, message))
+    return replace(life, delay=min(life.delay, (own or math.inf) - age, (most or math.inf) - record.ran - age))
+
+
+def find_deadline(own: int | None, most: int | None, ran: int) -> int | None:
+    """For how many seconds a job may run, counted from its start. `own`: its own limit, `most`: its class's, `ran`: before."""
+    return min((limit for limit in (own, most and max(1, most - ran)) if limit is not None), default=None)
 
 
 def _begin(facts: Facts, now: datetime.datetime) -> Record:
@@ -113,11 +130,12 @@ def _begin(facts: Facts, now: datetime.datetime) -> Record:
         return replace(record, rerun=facts.rerun)
     if record.rerun == facts.rerun or facts.is_refused:
         return record
-    restart = record.restart
-    if record.ended_by not in (None, *KEPT) and facts.has_data:
-        # What ended the job would end it again at once: its Jobs are complete or have failed.
-        restart = Restart(facts.epoch + 1, times.write(now), "a rerun was requested")
-    return begin_anew(record, facts.rerun, restart)
+    if record.ended_by in (None, *KEPT):
+        # It has its place all the time, so the class's deadline goes on.
+        return begin_anew(stop_clock(record, now), facts.rerun, record.restart)
+    # What ended the job would end it again at once: its Jobs are complete or have failed.
+    restart = Restart(facts.epoch + 1, times.write(now), "a rerun was requested") if facts.has_data else record.restart
+    return begin_anew(replace(record, ran=0), facts.rerun, restart)
 
 
 def _is_revived(facts: Facts, record: Record) -> bool:

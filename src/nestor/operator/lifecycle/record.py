@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 from dataclasses import replace
 from typing import cast
 
@@ -32,6 +33,8 @@ class Record:
     start_time: str | None = None
     completion_time: str | None = None
     suspend_time: str | None = None
+    ran: int = 0
+    """Seconds that it ran before `start_time`: until it was suspended or run again, and since it last began after an end."""
     restarts: int = 0
     restart: Restart | None = None
     rerun: str = ""
@@ -50,6 +53,7 @@ class Record:
             "startTime": self.start_time,
             "completionTime": self.completion_time,
             "suspendTime": self.suspend_time,
+            "ranSeconds": self.ran or None,
             "restarts": self.restarts or None,
             "rerun": self.rerun or None,
             "restart": {"epoch": restart.epoch, "time": restart.time, "message": restart.message} if restart else None,
@@ -64,6 +68,7 @@ def read_record(status: Object, now: datetime.datetime) -> Record:
         start_time=_not_after(status.get("startTime"), now),
         completion_time=_not_after(status.get("completionTime"), now),
         suspend_time=_not_after(status.get("suspendTime"), now),
+        ran=status.get("ranSeconds") or 0,
         restarts=status.get("restarts") or 0,
         restart=Restart(kept["epoch"], min(kept["time"], times.write(now)), kept.get("message", "")) if kept else None,
         rerun=status.get("rerun") or "",
@@ -79,6 +84,12 @@ def find_rerun(job: Object) -> str:
 def begin_anew(record: Record, rerun: str, restart: Restart | None) -> Record:
     """The record of the same job for another run."""
     return replace(record, rerun=rerun, restart=restart, restarts=0, start_time=None, completion_time=None)
+
+
+def stop_clock(record: Record, now: datetime.datetime) -> Record:
+    """The record of a job that does not run on from its start, with what it has run since."""
+    end = times.read(record.completion_time) if record.completion_time else now
+    return replace(record, ran=record.ran + math.ceil(seconds_since(record.start_time, end)), start_time=None)
 
 
 def seconds_since(time: str | None, now: datetime.datetime) -> float:

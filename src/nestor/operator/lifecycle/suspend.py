@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 
-from nestor import names
+from nestor import names, times
 from nestor.api import labels
 from nestor.cluster.home import Home
 from nestor.kube import NotFound, kinds
@@ -17,6 +17,7 @@ from nestor.operator.lifecycle.data_epoch import find_claim
 from nestor.operator.world import pod_status
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from nestor.operator.world.homes import find_home
 from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
@@ -103,6 +104,18 @@ def find_progress(cache: Cache, home: Home) -> SuspendProgress:
         claim=find_claim(cache, home),
         is_down=replicas == 0 and cache.find(kinds.POD, names.server_pod(home.name), home.namespace) is None,
     )
+
+
+def is_quiet(cache: Cache, job: Object) -> bool:
+    """Whether a job that was stopped has no pods but those that stay while it is suspended. Until then it uses what it has, and
+    counts for it. If its syncer does not confirm that in time, what the host says of its pods counts.
+    """
+    home, status = find_home(job), status_of(job)
+    progress = find_progress(cache, home)
+    if cache.clusters.get(home.name, home.namespace) is None:
+        return not progress.pods
+    since = status.get("suspendTime") or status.get("completionTime")
+    return decide_suspend(progress, times.seconds_since(since) if since else 0).is_reached
 
 
 async def stop(context: Context, home: Home, state: SuspendState | None, *, is_applied: bool) -> None:

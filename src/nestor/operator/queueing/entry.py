@@ -40,6 +40,8 @@ class Marks:
     """True: it is looked at, whatever its status says. False: it was just refused for another reason."""
     is_reading: bool = False
     """It has given its place back, since reading its AppDef takes too long."""
+    has_pods: bool = False
+    """It was stopped, and its pods are not gone from the host yet."""
 
 
 NONE = Marks()
@@ -60,11 +62,18 @@ class Entry:
     state: State
     """Its place in its class."""
     since: str
-    """When it came to the line of the class; empty unless it waits."""
+    """When it came to the line of the class; empty unless it waits, or is to wait once its pods are gone."""
     order: Order
     needs: Amounts
     fault: Fault | None = None
     """Why it could never start, if it wants to."""
+    is_ending: bool = False
+    """It was stopped or deleted, and holds its place until its pods are gone."""
+
+    @property
+    def is_back(self) -> bool:
+        """Whether it is to run again, while its pods from before are still ending."""
+        return self.is_ending and bool(self.since)
 
     def is_at_home_with(self, other: Entry) -> bool:
         """Whether the other one is at the same place in the same namespace and class."""
@@ -78,10 +87,10 @@ def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Mar
     name, machine, created = find_class_name(job, default), find_machine_name(job), meta.get("creationTimestamp", "")
     state = _read_state(job, marks)
     fault = find_misfit(policy, name, spec.get("priority"), machine) if policy and state == "Waits" else None
-    state = "Out" if fault else state
-    since = find_since(job, now) if state == "Waits" else ""
+    state, is_ending = "Out" if fault else state, _is_ending(job, marks)
+    since = find_since(job, now) if state == "Waits" or (is_ending and wants_to_run(job)) else ""
     came = times.read(since).timestamp() - _find_head_start(policy, spec.get("priority")) if since else 0.0
-    reserved = status_of(job).get("reserved") if is_running(job) else None
+    reserved = status_of(job).get("reserved") if is_running(job) or is_ending else None
     return Entry(
         uid=meta["uid"],
         name=meta["name"],
@@ -94,6 +103,7 @@ def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Mar
         order=(came, meta["uid"]),
         needs=find_needs(policy, machine, reserved) if policy and state != "Out" else {},
         fault=fault,
+        is_ending=is_ending,
     )
 
 
@@ -122,7 +132,7 @@ def _read_room(job: Object, marks: Marks) -> State:
 def _read_state(job: Object, marks: Marks) -> State:
     if is_managed_elsewhere(job):
         return "Out"
-    if is_running(job):
+    if is_running(job) or _is_ending(job, marks):
         return "Holds"
     if not wants_to_run(job) or not _is_asking(job, marks) or _is_reading(job, marks):
         return "Out"
@@ -140,11 +150,25 @@ def is_running(job: Object) -> bool:
     return _was_admitted(job) and not status_of(job).get("suspendTime") and _ended_by(job) in (None, *KEPT)
 
 
+def was_stopped(job: Object) -> bool:
+    """Whether it has run, and has ended or been suspended since."""
+    return _was_admitted(job) and not is_running(job)
+
+
 def wants_to_run(job: Object) -> bool:
     """Whether it would run."""
     if is_terminating(job) or spec_of(job).get("suspend"):
         return False
     return _ended_by(job) in (None, *KEPT) or find_rerun(job) != (status_of(job).get("rerun") or "")
+
+
+def _is_ending(job: Object, marks: Marks) -> bool:
+    """Whether it holds its place only until its pods are gone. A job that was just let in again is not: its status does not say
+    so yet, but its pods may be there.
+    """
+    if is_running(job):
+        return is_terminating(job)
+    return marks.has_pods and not (marks.is_given and wants_to_run(job))
 
 
 def _is_asking(job: Object, marks: Marks) -> bool:

@@ -19,6 +19,8 @@ class Line:
     limits: Amounts = field(default_factory=dict)
     used: dict[str, Decimal] = field(default_factory=dict)
     holding: dict[str, Amounts] = field(default_factory=dict)
+    ending: set[str] = field(default_factory=set)
+    """Those of them that were stopped, and whose pods are not gone yet."""
     waiting: dict[str, Entry] = field(default_factory=dict)
     order: list[Order] = field(default_factory=list)
 
@@ -27,10 +29,12 @@ class Line:
         """What the limits leave; below zero where they were lowered."""
         return {name: limit - self.used.get(name, Decimal(0)) for name, limit in self.limits.items()}
 
-    def hold(self, uid: str, needs: Amounts) -> None:
-        """The job runs."""
+    def hold(self, uid: str, needs: Amounts, *, is_ending: bool = False) -> None:
+        """The job runs, or its pods are ending."""
         self.drop(uid)
         self.holding[uid] = needs
+        if is_ending:
+            self.ending.add(uid)
         self._count(needs, 1)
 
     def wait(self, entry: Entry) -> None:
@@ -43,6 +47,7 @@ class Line:
         """The job does neither."""
         if needs := self.holding.pop(uid, None):
             self._count(needs, -1)
+        self.ending.discard(uid)
         if entry := self.waiting.pop(uid, None):
             del self.order[bisect.bisect_left(self.order, entry.order)]
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from nestor.api import conditions
 from nestor.api.class_namespace import DEFAULT_QUOTA
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.objects import Object, status_of
+from nestor.objects import Object
 from nestor.operator.admission.placement import apply_machine
 from nestor.operator.queueing.order import JOBS, Amounts
 from nestor.quantities import parse_quantity, write_quantity
@@ -50,13 +50,13 @@ def find_fault(policy: NestedClassSpec, class_name: str, machine: str | None) ->
 
 
 def find_reserved(
-    policy: NestedClassSpec, machine: str | None, job: Object, granted: Mapping[str, str] | None = None
+    policy: NestedClassSpec, machine: str | None, recorded: Object | None, granted: Mapping[str, str] | None = None
 ) -> dict[str, str] | None:
     """What a job that runs counts for, as it is written to its status: what it started with, whatever its quota is now. None if
-    nothing is counted. `granted`: what Kueue has counted, and no more.
+    nothing is counted. `recorded`: what its status says, unless it starts now. `granted`: what Kueue has counted, and no more.
     """
     most = granted or {}
-    started = find_quota(policy, machine) | {key: str(value) for key, value in (status_of(job).get("reserved") or {}).items()}
+    started = find_quota(policy, machine) | {key: str(value) for key, value in (recorded or {}).items()}
     keys = [*(policy.queue.quota or {}), *most]
     amounts = {key: [parse_quantity(item[key]) for item in (started, most) if key in item] for key in keys}
     return {key: write_quantity(min(found)) for key, found in amounts.items() if found} or None

@@ -12,11 +12,11 @@ from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object
 from nestor.operator.admission.identity import JobIdentity, Refused
-from nestor.operator.queueing.entry import Entry, Marks, read_entry
+from nestor.operator.queueing.entry import Entry, Marks, is_running, read_entry, was_stopped
 from nestor.operator.queueing.line import Line
 from nestor.operator.queueing.needs import find_limits
 from nestor.operator.queueing.room import Room
-from nestor.operator.queueing.words import explain_line, explain_room
+from nestor.operator.queueing.words import explain_line, explain_own_pods, explain_room
 from nestor.values import dataclass
 
 
@@ -55,9 +55,13 @@ class Queues:
         find_classes: Callable[[], dict[str, NestedClassSpec]],
         wake: Callable[[str, str], None] = lambda namespace, name: None,
         find_default: Callable[[], str] = lambda: FALLBACK,
+        is_quiet: Callable[[Object], bool] = lambda job: True,
     ) -> None:
-        """`jobs`: all that there are, as far as they are known; `find_default`: the class of those that name none."""
+        """`jobs`: all that there are, as far as they are known; `find_default`: the class of those that name none; `is_quiet`:
+        whether the pods of a job that was stopped are gone.
+        """
         self._jobs, self._find_classes, self.wake, self._find_default = jobs, find_classes, wake, find_default
+        self._is_quiet = is_quiet
         self._classes: dict[str, _Class] = {}
         self._entries: dict[str, Entry] = {}
         self._noted: dict[str, tuple[str, str]] = {}
@@ -80,7 +84,7 @@ class Queues:
             self.note(job)
 
     def note(self, job: Object) -> None:
-        """The job has appeared, changed or gone."""
+        """The job has appeared, changed or gone, or perhaps its pods have."""
         meta = job["metadata"]
         self._noted[meta["uid"]] = (meta["name"], meta["namespace"])
 
@@ -116,6 +120,9 @@ class Queues:
         if not room.has_room(entry):
             self._told[entry.uid] = -room.count_surplus(entry)
             raise Refused(conditions.TOO_MANY_JOBS, explain_room(known, room.limit or 0, room.count_ahead(entry)))
+        if entry.is_back and found.line.limits:
+            self._told.pop(entry.uid, None)
+            raise Refused(conditions.QUEUED, explain_own_pods(known.class_name), queue={"since": entry.since})
         if entry.uid in found.line.waiting:
             position = self._told[entry.uid] = found.line.find_position(entry.uid)
             raise Refused(
@@ -212,9 +219,10 @@ class Queues:
         if old is not None and old.class_name != name:
             self._given.discard(uid)
             self._let_in.discard(uid)
-        marks = Marks(uid in self._given, uid in self._let_in, self._asking.get(uid), uid in self._reading)
+        has_pods = was_stopped(job) and not self._is_quiet(job)
+        marks = Marks(uid in self._given, uid in self._let_in, self._asking.get(uid), uid in self._reading, has_pods)
         entry = read_entry(job, policy, old.since if old and old.since else times.timestamp(), marks, default)
-        if entry.state == "Out":
+        if entry.state == "Out" or entry.is_ending or is_running(job):
             self._given.discard(uid)
         return entry
 
@@ -231,7 +239,7 @@ class Queues:
             if (entry := self._entries.get(uid)) is None:
                 continue
             if entry.state == "Holds":
-                found.line.hold(uid, entry.needs)
+                found.line.hold(uid, entry.needs, is_ending=entry.is_ending)
             elif entry.state == "Waits" and room.has_room(entry):
                 found.line.wait(entry)
                 if self._told.get(uid, 0) < 0:
@@ -255,7 +263,7 @@ class Queues:
         for uid in {*line.list_moved(self._told), *(self._entered & line.waiting.keys())}:
             self._tell(uid, line.find_position(uid))
         self._entered -= found.uids
-        head = (line.order[:1], line.free)
+        head = (line.order[:1], line.free, len(line.ending))
         if head != found.head and line.order:
             found.head = head
             self._tell(line.order[0][1], 1)

@@ -18,14 +18,29 @@ def explain_line(class_name: str, line: Line, entry: Entry, position: int) -> st
     if position > 1:
         needs = [f"{write_quantity(amount)} of `{name}`" for name, amount in entry.needs.items() if name != JOBS and amount > 0]
         return f"{said}; it needs {', '.join(needs)}" if needs else said
-    return "; ".join([said, *(_explain_missing(line, entry, *item) for item in find_missing(line.free, entry.needs).items())])
+    missing = find_missing(line.free, entry.needs)
+    told = [_explain_missing(line, entry, *item) for item in missing.items()]
+    if line.ending and missing and JOBS not in missing:
+        told.append("1 job is ending" if len(line.ending) == 1 else f"{len(line.ending)} jobs are ending")
+    return "; ".join([said, *told])
+
+
+def explain_own_pods(class_name: str) -> str:
+    """For a job that is to run again before its pods are gone."""
+    return (
+        "its pods from before it was stopped are still ending; when they are gone, it waits for its turn in the queue of class "
+        f"'{class_name}'"
+    )
 
 
 def _explain_missing(line: Line, entry: Entry, name: str, free: Decimal) -> str:
     if name == JOBS:
-        used, limit = line.used.get(JOBS, Decimal(0)), line.limits[JOBS]
-        jobs = "1 job runs" if used == 1 else f"{used} jobs run"
-        return f"{jobs}, and {limit} may"
+        ending, limit = len(line.ending), line.limits[JOBS]
+        running = line.used.get(JOBS, Decimal(0)) - ending
+        jobs = "1 job runs" if running == 1 else f"{running} jobs run"
+        if not ending:
+            return f"{jobs}, and {limit} may"
+        return f"{jobs}, {ending} {'is' if ending == 1 else 'are'} ending, and {limit} may run"
     return f"it needs {write_quantity(entry.needs[name])} of `{name}`, and {write_quantity(free)} is free"
 
 

@@ -11,7 +11,7 @@ from nestor.objects import Object, is_terminating, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import digest_snapshot, dump_snapshot
 from nestor.operator.admission.turn import write_assigned
-from nestor.operator.lifecycle.lifecycle import Lifecycle
+from nestor.operator.lifecycle.lifecycle import Lifecycle, find_deadline
 from nestor.operator.notices.due import list_lost
 from nestor.operator.status.conditions import WARNING, Observed
 from nestor.operator.status.held import find_next_step
@@ -57,10 +57,13 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
     # A finished job shows how far its steps got, whatever the AppDef says now.
     run = observed.recorded if life.phase == "Finished" else observed.run
     is_running = not life.is_stopped or life.phase == "Restarting"
+    is_ending = life.suspend is not None and not life.suspend.is_reached
     return life.record.to_status() | {
         "className": resolved.class_name,
         "machine": resolved.spec.machine,
-        "activeDeadlineSeconds": resolved.spec.active_deadline_seconds,
+        "activeDeadlineSeconds": find_deadline(
+            resolved.spec.active_deadline_seconds, resolved.policy.max_active_deadline_seconds, life.record.ran
+        ),
         "namespace": resolved.home.namespace,
         "appDigest": digest_snapshot(dump_snapshot(resolved.app)) if resolved.app.origin else None,
         "command": resolved.command,
@@ -71,7 +74,7 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
         "steps": list_steps(run, plan),
         "pods": _describe_pods(cluster_status.get("pods"), observed.held),
         "queue": None,
-        "reserved": resolved.reserved if is_running else None,
+        "reserved": resolved.reserved if is_running or is_ending else None,
         "assigned": write_assigned(resolved.turn) if is_running else None,
     }
 

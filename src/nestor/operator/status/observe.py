@@ -20,15 +20,25 @@ from nestor.times import seconds_since
 
 
 def gather_facts(
-    cache: Cache, job: Object, home: Home, spec: NestedAppJobSpec, now: datetime.datetime, *, plan_hash: str | None = None
+    cache: Cache,
+    job: Object,
+    home: Home,
+    spec: NestedAppJobSpec,
+    now: datetime.datetime,
+    *,
+    plan_hash: str | None = None,
+    most: int | None = None,
 ) -> Facts:
-    """The facts about one job. `plan_hash` identifies the current plan's progress; None: the job is refused."""
+    """The facts about one job. `plan_hash` identifies the current plan's progress; None: the job is refused. `most`: for how
+    many seconds its class lets it run.
+    """
     cluster = cache.clusters.get(home.name, home.namespace)
     status, epoch = status_of(cluster), read_epoch(cluster)
     run = status.get("run")
     return Facts(
         spec=spec,
         record=read_record(status_of(job), now),
+        most=most,
         rerun=find_rerun(job),
         epoch=epoch.number,
         has_data=epoch.uid is not None,

@@ -10,7 +10,7 @@ CONTAINER = table(
     "restartPolicyRules securityContext startupProbe stdin stdinOnce terminationMessagePath terminationMessagePolicy tty "
     "volumeMounts workingDir",
     "env envFrom",
-    image=Rule("Pass", changes="Patch"),
+    image=Rule("Class", "images.allowed", changes="Patch"),
     resources=Rule("Pass", changes="Resize"),
     volumeDevices=Rule("Class", "storage.blockVolumes"),
 )

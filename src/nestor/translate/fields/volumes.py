@@ -54,7 +54,7 @@ TABLES: dict[str, Table] = {
     "PersistentVolumeClaimVolumeSource": table("readOnly", "claimName"),
     "HostPathVolumeSource": table("path type"),
     "VolumeDevice": table("devicePath name"),
-    "ImageVolumeSource": table("reference", pullPolicy=Rule("Class", "images.alwaysPull")),
+    "ImageVolumeSource": table(reference=Rule("Class", "images.allowed"), pullPolicy=Rule("Class", "images.alwaysPull")),
     "KeyToPath": table("key mode path user"),
     "ProjectedVolumeSource": table("defaultMode defaultUser", "sources"),
     "SecretProjection": table("items optional", "name"),

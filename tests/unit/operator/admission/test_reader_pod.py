@@ -175,6 +175,9 @@ def test_the_pod_can_do_nothing_but_read() -> None:
     pulled = build_pod(private, shape, "nestor:1", ImagesPolicy(always_pull=True, pull_secret_names=["house"]), 1)["spec"]
     assert pulled["imagePullSecrets"] == [{"name": "hello-pull"}, {"name": names.operators_pull_secret("house")}]
     assert pulled["volumes"] == [{"name": "app", "image": {"reference": IMAGE, "pullPolicy": "Always"}}]
+    listed = build_pod(AppSource(image="hello"), shape, "nestor:1", ImagesPolicy(allowed=["docker.io"]), 1)
+    assert listed["spec"]["volumes"][0]["image"]["reference"] == "docker.io/library/hello", "by the name that was judged"
+    assert listed["metadata"]["annotations"][APP_IMAGE] == "hello"
 
 
 def test_its_policy_closes_the_network_for_it_alone() -> None:

@@ -209,6 +209,13 @@ async def test_a_job_says_for_how_long_it_may_run_by_its_class_too_and_while_it_
     assert await read() == 3600
     edit(scene, activeDeadlineSeconds=60)
     assert await read() == 60
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    scene.change(kinds.NESTED_APP_JOB, job | {"status": job["status"] | {"ranSeconds": 3570}})
+    assert await read() == 30, "it ran before"
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    scene.change(
+        kinds.NESTED_APP_JOB, job | {"status": {key: job["status"][key] for key in job["status"] if key != "ranSeconds"}}
+    )
     edit(scene, activeDeadlineSeconds=7200)
     assert await read() == 3600, "it is refused, and ends all the same"
     scene.set_class("Privileged")

@@ -200,6 +200,14 @@ def test_the_app_image_is_pulled_as_the_class_says() -> None:
     assert app == {"name": "app", "image": {"reference": "registry.test/hello:1", "pullPolicy": "Always"}}
 
 
+def test_the_app_image_is_named_as_it_was_judged() -> None:
+    job = builders.build_job()
+    job["spec"]["app"]["image"] = "hello:1"
+    resolved = builders.build_resolved(job, builders.build_policy(images={"allowed": ["docker.io"]}))
+    (app, *_) = build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.21", 1)["spec"]["volumes"]
+    assert app["image"]["reference"] == "docker.io/library/hello:1"
+
+
 def test_the_app_image_is_pulled_with_the_classs_secrets_and_nothing_else_is() -> None:
     policy = builders.build_policy(images={"pullSecretNames": ["house"]})
     resolved = builders.build_resolved(policy=policy)

@@ -66,7 +66,7 @@ class World:
             return refused.reason
         finally:
             self.look()
-        return find_reserved(known.policy, known.spec.machine, job, turn.granted) or {}
+        return find_reserved(known.policy, known.spec.machine, job["status"].get("reserved"), turn.granted) or {}
 
     def look(self) -> None:
         """Have the operator know of all Workloads."""

@@ -86,20 +86,20 @@ def test_a_quota_is_never_above_what_was_reserved(
     quota: Object, reserved: Object, kept: Object | None, capped: Object | None
 ) -> None:
     policy = build_policy(namespace={"quota": quota})
-    job = build_job() | {"status": {"reserved": reserved}}
     policy = policy.model_copy(update={"queue": ClassQueue.model_validate({"quota": {"requests.cpu": 100}})})
-    found = find_reserved(policy, None, job)
+    found = find_reserved(policy, None, reserved)
     assert found == kept
     assert (cap_quota(policy, found).namespace.quota or None) == capped
 
 
 def test_a_slip_in_a_classs_quota_can_be_undone() -> None:
-    job, found = build_job(), []
+    reserved: Object | None = None
+    found = []
     for amount in ("4", "0", "4"):
         policy = build_policy(namespace={"quota": {"requests.cpu": amount}}, queue={"quota": {"requests.cpu": 8}})
-        job["status"] = {"reserved": find_reserved(policy, None, job)}
-        found.append(cap_quota(policy, job["status"]["reserved"]).namespace.quota)
-        assert find_needs(policy, None, job["status"]["reserved"])["requests.cpu"] == 4
+        reserved = find_reserved(policy, None, reserved)
+        found.append(cap_quota(policy, reserved).namespace.quota)
+        assert find_needs(policy, None, reserved)["requests.cpu"] == 4
     assert found == [{"requests.cpu": "4"}, {"requests.cpu": "0"}, {"requests.cpu": "4"}]
 
 
@@ -115,7 +115,7 @@ def test_what_kueue_was_not_asked_for_is_nothing(quota: Object, granted: Object)
     asked = build_pod_sets(build_policy(namespace={"quota": {"requests.cpu": 2}}), spec(), [K3S], RUNNER)
     policy = build_policy(namespace={"quota": quota})
     assert find_granted(policy, None, asked) == granted
-    assert find_reserved(policy, None, build_job(), granted) == granted
+    assert find_reserved(policy, None, None, granted) == granted
 
 
 def test_of_extended_resources_a_limit_is_what_is_requested() -> None:

@@ -12,7 +12,7 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle, find_backoff
+from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle, find_backoff, find_deadline
 from nestor.operator.lifecycle.record import Record, Restart, find_rerun, read_record
 from nestor.operator.lifecycle.suspend import SuspendProgress as Progress
 from nestor.operator.lifecycle.suspend import decide_suspend
@@ -40,6 +40,9 @@ def came(state: str, message: str = "") -> Object:
     return {"state": state, "message": message, "serverUID": "p1"}
 
 
+CLASSES = (
+    "longer than its class allows, the time before it was suspended or run again included (`maxActiveDeadlineSeconds` of {} s)"
+)
 RUNS = Record(says("Unknown", conditions.RUNNING), start_time=ago(60))
 
 
@@ -157,6 +160,14 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
             conditions.DEADLINE_EXCEEDED,
             "",
         ),
+        # The class's: with what it ran before. Its own does not care about that.
+        (build_facts(replace(RUNS, ran=40), most=101), "Running", conditions.RUNNING, ""),
+        (build_facts(replace(RUNS, ran=40), most=100), "Finished", conditions.DEADLINE_EXCEEDED, CLASSES.format(100)),
+        (build_facts(replace(RUNS, ran=400), most=100, suspend=True), "Suspending", conditions.SUSPENDED, ""),
+        (build_facts(replace(RUNS, ran=400), activeDeadlineSeconds=61), "Running", conditions.RUNNING, ""),
+        (build_facts(most=60, activeDeadlineSeconds=60), "Finished", conditions.DEADLINE_EXCEEDED, "its `activeDeadlineSeconds`"),
+        (build_facts(most=60, activeDeadlineSeconds=70), "Finished", conditions.DEADLINE_EXCEEDED, CLASSES.format(60)),
+        (build_facts(most=60, is_refused=True), "Finished", conditions.DEADLINE_EXCEEDED, CLASSES.format(60)),
         # Suspended.
         (build_facts(Record(), is_made=False, suspend=True), "Suspended", conditions.SUSPENDED, "before it started"),
         (build_facts(suspend=True, progress=Progress(pods=2)), "Suspending", conditions.SUSPENDED, "are being stopped, 2 left"),
@@ -263,6 +274,8 @@ def test_the_application_rests_while_the_job_does_and_after_its_end_but_not_afte
         (build_facts(), math.inf),
         (build_facts(activeDeadlineSeconds=100), 40),
         (build_facts(Record(), activeDeadlineSeconds=100), 100),
+        (build_facts(replace(RUNS, ran=30), most=100, activeDeadlineSeconds=100), 10),
+        (build_facts(replace(RUNS, ran=30), most=1000, activeDeadlineSeconds=100), 40),
         (build_facts(run=BROKEN, failurePolicy={"action": "Restart"}), 10),
         (build_facts(run=BROKEN, failurePolicy={"action": "Restart"}, activeDeadlineSeconds=65), 5),
         (build_facts(replace(RUNS, restarts=2, restart=Restart(1, ago(5), "x"))), 15),
@@ -364,6 +377,53 @@ def test_a_resumed_job_gets_its_whole_deadline_again() -> None:
     assert (resumed.record.suspend_time, resumed.delay) == (None, 100)
 
 
+@pytest.mark.parametrize(
+    ("facts", "ran"),
+    [
+        (build_facts(), 40),
+        (build_facts(suspend=True), 100),
+        (build_facts(replace(RUNS, start_time=None, suspend_time=ago(5)), suspend=True), 40),
+        (build_facts(replace(RUNS, start_time=None, suspend_time=ago(5))), 40),
+        # A rerun of a job that runs, or is kept after a failed step, gives nothing back: it has its place all the time.
+        (build_facts(rerun="2"), 100),
+        (build_facts(rerun="2", suspend=True), 100),
+        (build_facts(ended(conditions.STEP_FAILED, 20), rerun="2", run=BUSY), 80),
+        (build_facts(ended(conditions.STEP_FAILED, 20), run=BUSY), 80),
+        (build_facts(ended(conditions.STEP_FAILED, 20), run=BROKEN), 40),
+        (build_facts(run=BROKEN, failurePolicy={"action": "Restart"}), 40),
+        # One that has ended, and has lost its place, begins anew.
+        (build_facts(ended(conditions.COMPLETED, 20), rerun="2"), 0),
+        (build_facts(ended(conditions.DEADLINE_EXCEEDED, 20), rerun="2"), 0),
+        (build_facts(ended(conditions.DEADLINE_EXCEEDED, 20), rerun="2", is_refused=True), 40),
+        (build_facts(ended(conditions.COMPLETED, 20)), 40),
+    ],
+)
+def test_what_a_job_has_run_is_summed_up_until_it_has_ended(facts: Facts, ran: int) -> None:
+    facts = replace(facts, record=replace(facts.record, ran=40))
+    life = decide_lifecycle(facts, NOW)
+    assert life.record.ran == ran
+    assert decide_lifecycle(settle(facts, life), NOW).record.ran == ran, "once"
+
+
+@pytest.mark.parametrize(
+    ("own", "most", "ran", "found"),
+    [
+        (None, None, 5, None),
+        (60, None, 5, 60),
+        (None, 60, 5, 55),
+        (50, 60, 5, 50),
+        (60, 60, 5, 55),
+        (70, 60, 0, 60),
+        (None, 60, 60, 1),
+        (None, 60, 99, 1),
+    ],
+)
+def test_a_job_may_run_for_what_is_left_of_its_classs_deadline(
+    own: int | None, most: int | None, ran: int, found: int | None
+) -> None:
+    assert find_deadline(own, most, ran) == found
+
+
 def test_a_job_is_deleted_only_after_its_end_is_recorded() -> None:
     facts = build_facts(run=BROKEN, ttlSecondsAfterFinished=0)
     life = decide_lifecycle(facts, NOW)
@@ -400,6 +460,7 @@ def test_times_of_a_clock_that_was_ahead_are_taken_for_now() -> None:
         "completionTime": ahead,
         "suspendTime": ahead,
         "restarts": 2,
+        "ranSeconds": 9,
         "rerun": "1",
         "restart": {"epoch": 3, "time": ahead, "message": "m"},
         "conditions": [{"type": "Succeeded", "status": "False", "reason": "TargetFailed", "message": "as it was"}],
@@ -413,6 +474,7 @@ def test_times_of_a_clock_that_was_ahead_are_taken_for_now() -> None:
         restarts=2,
         restart=Restart(3, ago(0), "m"),
         rerun="1",
+        ran=9,
     )
     life = decide_lifecycle(build_facts(record, ttlSecondsAfterFinished=60, rerun="1"), NOW)
     assert (life.is_expired, life.delay) == (False, 60)
@@ -427,12 +489,13 @@ def test_a_record_is_read_as_it_was_written() -> None:
         restarts=1,
         restart=Restart(2, ago(4), "m"),
         rerun="1",
+        ran=7,
     )
     assert record.succeeded is not None
     written = [{"type": "Succeeded", "status": "Unknown", "reason": "Restarting", "message": "as it was"}]
     assert read_record(record.to_status() | {"conditions": written}, NOW) == record
     assert Record().to_status() == dict.fromkeys(
-        ("startTime", "completionTime", "suspendTime", "restarts", "rerun", "restart")
+        ("startTime", "completionTime", "suspendTime", "ranSeconds", "restarts", "rerun", "restart")
     ), "what is not there is taken out of the status"
 
 

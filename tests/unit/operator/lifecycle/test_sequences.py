@@ -150,6 +150,8 @@ def check(before: Record, life: Lifecycle, world: Cache) -> None:
         assert record.restarts in (before.restarts, before.restarts + 1)
         if before.ended_by not in (None, conditions.STEP_FAILED):
             assert (record.ended_by, record.completion_time) == (before.ended_by, before.completion_time)
+    if before.ended_by in (None, conditions.STEP_FAILED):
+        assert record.ran >= before.ran, "nobody gets time back but by an end"
     if life.phase in ("Suspending", "Suspended") and not world.is_refused:
         assert record.start_time is None
 

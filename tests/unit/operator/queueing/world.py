@@ -39,13 +39,21 @@ class Town:
         self.classes: dict[str, NestedClassSpec] = {"default": build_policy(**policy)}
         self.default = "default"
         self.woken: list[str] = []
+        self.busy: set[str] = set()
+        """UIDs of the jobs that have pods on the host."""
         self.restart()
         for item in jobs:
             self.put(item)
 
     def restart(self) -> None:
         """Another process, which knows only what the API server says."""
-        self.queues = Queues(self, lambda: self.classes, lambda namespace, name: self.woken.append(name), lambda: self.default)
+        self.queues = Queues(
+            self,
+            lambda: self.classes,
+            lambda namespace, name: self.woken.append(name),
+            lambda: self.default,
+            lambda item: item["metadata"]["uid"] not in self.busy,
+        )
 
     def get(self, name: str, namespace: str) -> Object | None:
         """As a store does."""
@@ -68,6 +76,12 @@ class Town:
     def drop(self, uid: str, namespace: str = "team-a") -> None:
         """The job goes."""
         self.queues.note(self.jobs.pop((namespace, uid)))
+
+    def see(self, uid: str, *, is_busy: bool) -> None:
+        """The job's pods come or go: it is looked at, though it has not changed."""
+        (self.busy.add if is_busy else self.busy.discard)(uid)
+        self.queues.note(self.jobs["team-a", uid])
+        self.queues.flush()
 
     def ask(self, uid: str, namespace: str = "team-a") -> Refused | None:
         """A pass over the job: None if it may run."""

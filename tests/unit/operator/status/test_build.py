@@ -9,7 +9,9 @@ import pytest
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.exposure.exposed import Exposure, TargetView
+from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.lifecycle.record import Record
+from nestor.operator.lifecycle.suspend import SuspendState
 from nestor.operator.status.build import build_status, describe, list_events, list_steps
 from nestor.operator.status.conditions import Observed
 from tests.unit.operator.builders import build_cluster, build_job, build_life, build_resolved, build_run, step
@@ -74,6 +76,23 @@ def test_what_has_ended_shows_the_steps_that_it_came_to_and_what_goes_on_those_t
     assert [item["name"] for item in ended["steps"]] == ["old"]
     running = describe(resolved, observed, plan, build_life(), None)
     assert [item["name"] for item in running["steps"]] == ["database", "web"]
+
+
+@pytest.mark.parametrize(
+    ("life", "is_told"),
+    [
+        (build_life(), True),
+        (build_life("Restarting", is_stopped=True), True),
+        (build_life("Suspending", is_stopped=True, suspend=SuspendState("1 left")), True),
+        (build_life("Suspended", is_stopped=True, suspend=SuspendState("done", is_reached=True)), False),
+        (build_life("Finished", conditions.COMPLETED, is_stopped=True, suspend=SuspendState("1 left")), True),
+        (build_life("Finished", conditions.COMPLETED, is_stopped=True, suspend=SuspendState("done", is_reached=True)), False),
+    ],
+)
+def test_a_job_says_what_it_counts_for_until_its_pods_are_gone(life: Lifecycle, is_told: bool) -> None:
+    resolved = replace(build_resolved(), reserved={"requests.cpu": "2"})
+    found = describe(resolved, Observed(), resolved.build_plan("image:x", 0), life, None)
+    assert found["reserved"] == ({"requests.cpu": "2"} if is_told else None)
 
 
 def test_what_a_job_has_no_longer_goes_out_of_its_status() -> None:
