@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor import names, times
 from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, Invalid, kinds
 from tests.integration.operator.conftest import Operator
+from tests.integration.operator.lifetime import rerun, start
 from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of
-from tests.waiting import job_with, wait_for
+from tests.waiting import eventually, job_with, wait_for
 
 MARK = {labels.DEFAULT_CLASS: "true"}
 
@@ -207,6 +208,30 @@ async def test_no_container_has_more_than_its_class_allows_and_the_cluster_start
         await api.create(kinds.POD, build_pod("greedy", cpu="3"))
     with pytest.raises(Forbidden, match="exceeded quota"):
         await api.create(kinds.POD, build_pod("graphic", **{"nvidia.com/gpu": "2"}))
+
+
+async def test_a_rerun_of_a_running_job_gives_it_none_of_its_classs_time_back(
+    operator: Operator, api: Api, namespace: str, make: Any
+) -> None:
+    name = await make(maxActiveDeadlineSeconds=3600)
+    job, _ = await start(api, "twice", namespace, className=name)
+    assert job["status"]["activeDeadlineSeconds"] == 3600
+
+    async def has_run() -> bool:
+        return times.timestamp() > job["status"]["startTime"]
+
+    await eventually(has_run)
+    await rerun(api, "twice", namespace, "2")
+
+    def runs_again(found: Object | None) -> bool:
+        return bool(found and found["status"].get("rerun") == "2")
+
+    again = await wait_for(api, kinds.NESTED_APP_JOB, "twice", namespace, runs_again)
+    assert again is not None
+    status = again["status"]
+    assert status["startTime"] > job["status"]["startTime"]
+    assert status["ranSeconds"] > 0
+    assert status["activeDeadlineSeconds"] == 3600 - status["ranSeconds"]
 
 
 async def test_a_class_limits_no_extended_resource_for_each_container(api: Api, namespace: str, make: Any) -> None:

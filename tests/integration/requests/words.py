@@ -33,7 +33,7 @@ class Words:
 
     literal: dict[str, str] = field(default_factory=dict)
     numbers: dict[int, str] = field(default_factory=dict)
-    fields: dict[str, str] = field(default_factory=lambda: {"resourceVersion": "<version>"})
+    fields: dict[str, str] = field(default_factory=lambda: {"resourceVersion": "<version>", "ranSeconds": "<seconds>"})
     private: dict[str, str] = field(default_factory=dict)
     _uids: dict[str, str] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
