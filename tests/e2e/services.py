@@ -37,7 +37,8 @@ spec:
         - |
           mkdir -p /tmp/www/cgi-bin
           hostname > /tmp/www/index.html
-          printf '%s\\n' '#!/bin/sh' "echo; echo $(hostname) \\$REMOTE_ADDR" > /tmp/www/cgi-bin/who
+          answer='printf "Content-Type: text/plain\\r\\n\\r\\n"; echo "$(hostname) $REMOTE_ADDR"'
+          printf '%s\\n' '#!/bin/sh' "$answer" > /tmp/www/cgi-bin/who
           chmod +x /tmp/www/cgi-bin/who
           exec httpd -f -p 8080 -h /tmp/www
         readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
