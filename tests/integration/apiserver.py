@@ -28,6 +28,8 @@ from tests.children import WITH_US
 from tests.waiting import has, wait_for
 
 SERVICE_CIDR = "10.43.0.0/16"
+HARDENED = ("OwnerReferencesPermissionEnforcement",)
+"""As OpenShift and hardened clusters have it."""
 START_TIMEOUT_SECONDS = 90
 ROOT = Path(__file__).parents[2]
 
@@ -56,6 +58,8 @@ class ControlPlane:
     folder: Path
     with_controllers: bool = True
     service_cidr: str = SERVICE_CIDR
+    plugins: tuple[str, ...] = HARDENED
+    """Admission plugins besides those that every API server has."""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     @property
@@ -97,8 +101,7 @@ class ControlPlane:
                 "--service-account-issuer=https://kubernetes.default.svc",
                 "--authorization-mode=RBAC",
                 "--allow-privileged",
-                # As OpenShift and hardened clusters have it.
-                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+                *([f"--enable-admission-plugins={','.join(self.plugins)}"] if self.plugins else []),
             ],
         )
         await self._await_ready()
@@ -197,10 +200,12 @@ class ControlPlane:
 
 
 @contextlib.asynccontextmanager
-async def running(*, with_controllers: bool = True, service_cidr: str = SERVICE_CIDR) -> AsyncIterator[ControlPlane]:
+async def running(
+    *, with_controllers: bool = True, service_cidr: str = SERVICE_CIDR, plugins: tuple[str, ...] = HARDENED
+) -> AsyncIterator[ControlPlane]:
     """A control plane for the length of a `with` block."""
     with _temporary_folder() as folder:
-        plane = ControlPlane(folder, with_controllers, service_cidr)
+        plane = ControlPlane(folder, with_controllers, service_cidr, plugins)
         try:
             await plane.start()
             yield plane

@@ -55,6 +55,9 @@ EGRESS_WALL = "egress-wall"
 NODE_PORTS = f"{GROUP}/node-ports"
 """Label of that policy: whether syncers may open node ports of the cluster's own Services to its pods, at single addresses."""
 
+BUDGETS = f"{GROUP}/budgets"
+"""Label of that policy: whether syncers may write PodDisruptionBudgets, which hold up drains of the host's nodes."""
+
 RENEW_AFTER = f"{GROUP}/renew-after"
 """Annotation: when to renew the credentials in a Secret."""
 

@@ -99,8 +99,11 @@ def _build_open(shape: Shape, app: dict[str, str], to_internet: list[Object]) ->
     )
     # By this, admission finds the wall by which it measures what syncers write.
     has_node_ports = shape.services.node_ports or shape.services.load_balancers
-    marks = {labels.PURPOSE: labels.EGRESS_WALL, labels.NODE_PORTS: str(has_node_ports).lower()}
-    outwards["metadata"]["labels"] |= marks
+    outwards["metadata"]["labels"] |= {
+        labels.PURPOSE: labels.EGRESS_WALL,
+        labels.NODE_PORTS: str(has_node_ports).lower(),
+        labels.BUDGETS: str(shape.has_budgets).lower(),
+    }
     return [
         _policy(
             shape,

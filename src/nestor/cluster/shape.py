@@ -75,6 +75,8 @@ class Shape(Home):
     """Whether its claims may have snapshots."""
     has_devices: bool = False
     """Whether its pods may have devices by ResourceClaims."""
+    has_budgets: bool = False
+    """Whether its PodDisruptionBudgets hold in the host cluster."""
     has_issuer: bool = False
     """Whether cert-manager makes certificates for its hosts."""
     persistence: Persistence | None = None

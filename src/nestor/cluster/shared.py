@@ -37,6 +37,7 @@ def build_shape(
         exposed_from=tuple(policy.expose.from_),
         has_snapshots=policy.storage is not None and bool(policy.storage.snapshot_classes),
         has_devices=policy.devices is not None and bool(policy.devices.classes),
+        has_budgets=policy.placement is not None and policy.placement.disruption_budgets,
         has_issuer=policy.expose.has_issuer,
         persistence=spec.persistence,
         replicas=replicas,

@@ -142,9 +142,9 @@ async def await_rights(plane: apiserver.ControlPlane) -> None:
 
 
 @contextlib.asynccontextmanager
-async def plane_running(*arguments: str) -> AsyncIterator[apiserver.ControlPlane]:
+async def plane_running(*arguments: str, plugins: tuple[str, ...] = apiserver.HARDENED) -> AsyncIterator[apiserver.ControlPlane]:
     """A control plane with the chart's roles and a default class, without an operator. `arguments`: of helm."""
-    async with apiserver.running() as running, await Api.connect(str(running.kubeconfig), manager="test") as api:
+    async with apiserver.running(plugins=plugins) as running, await Api.connect(str(running.kubeconfig), manager="test") as api:
         await install_roles(api, *arguments)
         await api.apply(kinds.NESTED_CLASS, build_class())
         yield running
@@ -173,8 +173,11 @@ async def spare_plane() -> AsyncIterator[apiserver.ControlPlane]:
 
 @pytest.fixture(scope="session")
 async def guarded() -> AsyncIterator[apiserver.ControlPlane]:
-    """A control plane with the policies of the chart's own values, for whoever attacks them."""
-    async with plane_running() as running:
+    """A control plane with the policies of the chart's own values, and with Kueue, for whoever attacks them.
+
+    Without the plugin that refuses some owners by itself: most clusters do not have it.
+    """
+    async with plane_running("--set", "kueue.enabled=true", plugins=()) as running:
         yield running
 
 

@@ -1,14 +1,17 @@
 """What a thief of the operator's token tries, as data: each is a row of docs/security.md, which a unit test holds against these.
+What users wish, and Kueue's Workloads, are in `stolen_wishes.py`.
 
 The names in the bodies are those of `test_stolen_token.py`, whose world has all that is attacked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nestor.api import labels
+from nestor.contracts import vnode
 from nestor.kube import Kind, kinds
 
 Object = dict[str, Any]
@@ -17,11 +20,18 @@ STRANGER, HOME, USER, SYSTEM, ARGO = "stranger", "nestor-a-hello-1", "owner", "n
 """The namespaces of somebody who has nothing to do with Nestor, of a job, of a user with a NestedCluster, of the operator, and of
 an Argo CD whose owner has agreed to know jobs' clusters."""
 MARKED = {labels.MANAGED_BY: "nestor", labels.CLUSTER: "x"}
+VNODE = {labels.MANAGED_BY: "nestor", labels.BACKEND: "x", labels.COMPONENT: labels.COMPONENT_VNODE}
+"""The labels of pods of a backend's process."""
+PORTAL = {"app.kubernetes.io/name": "nestor-portal", "app.kubernetes.io/instance": "nestor"}
+GONE: Object = {"ownerReferences": [{"apiVersion": "v1", "kind": "Namespace", "name": "gone", "uid": "gone"}]}
+"""An owner that is not there: the API server's own controllers delete what it is said to have."""
+STAYS: Object = {"finalizers": ["evil.example/stay"]}
 RBAC = "rbac.authorization.k8s.io"
 NOT_HERE, NOT_OURS, NO_CLUSTER = "may not write this in namespaces", "its own objects only", "no params found"
+MARKS_ONLY = "its own labels and annotations, and no owners"
+RETAIN: Object = {"spec": {"persistentVolumeReclaimPolicy": "Retain"}}
 RUNS, NODE = "account of a syncer, or of a backend's", "shares nothing of its node"
 OF_BACKEND = {"metadata": {"labels": {labels.BACKEND: "x"}}}
-VNODE_SETTINGS = {"replicas": 1, "selector": {"matchLabels": MARKED}}
 
 
 @dataclass(frozen=True)
@@ -44,21 +54,20 @@ def pod(**spec: Any) -> Object:
     return {"containers": [{"name": "c", "image": "i", "securityContext": {"allowPrivilegeEscalation": False}}], **spec}
 
 
-def template(**spec: Any) -> Object:
-    """What a StatefulSet or Deployment runs."""
-    return {"spec": {"serviceName": "x", **VNODE_SETTINGS, "template": {"metadata": {"labels": MARKED}, "spec": pod(**spec)}}}
+def template(own: Mapping[str, str], /, **spec: Any) -> Object:
+    """What a StatefulSet or Deployment runs, in pods with these labels."""
+    pods = {"metadata": {"labels": dict(own)}, "spec": pod(**spec)}
+    return {"replicas": 1, "selector": {"matchLabels": dict(own)}, "template": pods}
 
 
-def stateful(**spec: Any) -> Object:
+def stateful(own: Mapping[str, str] = MARKED, /, **spec: Any) -> Object:
     """A server like those of nested clusters, and something more."""
-    return template(**{"serviceAccountName": "x-syncer"} | spec)
+    return {"spec": {"serviceName": "x", **template(own, **{"serviceAccountName": "x-syncer"} | spec)}}
 
 
-def deployment(**spec: Any) -> Object:
+def deployment(own: Mapping[str, str] = VNODE, /, **spec: Any) -> Object:
     """A backend's process, and something more."""
-    built = template(**{"serviceAccountName": "vnode-x"} | spec)
-    del built["spec"]["serviceName"]
-    return built | OF_BACKEND
+    return {"spec": template(own, **{"serviceAccountName": "vnode-x"} | spec)} | OF_BACKEND
 
 
 def binding(role: str, *subjects: Object, kind: str = "ClusterRole") -> Object:
@@ -77,6 +86,8 @@ TOKEN_SECRET: Object = {
     "type": "kubernetes.io/service-account-token",
     "metadata": {"annotations": {"kubernetes.io/service-account.name": "powerful"}},
 }
+RESERVED = "x 2100-01-01T00:00:00Z"
+"""What the operator writes with the name of a virtual node."""
 TAKEN = {"metadata": {"labels": {labels.JOB_UID: "1"}}}
 
 PODS = (
@@ -113,6 +124,10 @@ PODS = (
            SYSTEM, NODE, deployment(**HOST_PATH)),
     Attack("backend-other-name", "a Deployment of another name in its own namespace", "create", kinds.DEPLOYMENT, "other", SYSTEM,
            NOT_HERE, deployment(serviceAccountName="other")),
+    Attack("backend-as-portal", "a Deployment that the portal's Service takes for the portal, to be shown its users' sessions",
+           "create", kinds.DEPLOYMENT, "vnode-x", SYSTEM, "has the labels of one, and no others", deployment(VNODE | PORTAL)),
+    Attack("server-as-users", "a StatefulSet that a Service of the user's takes for the user's own pods", "create",
+           kinds.STATEFUL_SET, "x", USER, "what the operator runs has no labels of others", stateful(MARKED | {"app": "web"})),
 )  # fmt: skip
 RIGHTS = (
     Attack("bind-cluster-admin", "to bind `cluster-admin`", "create", kinds.CLUSTER_ROLE_BINDING, "x", None,
@@ -233,10 +248,16 @@ HOST = (
                                      "spec": {"taints": [{"key": "x", "effect": "PreferNoSchedule"}]}}),
     Attack("node-opened", "to take the taint off a virtual node", "patch", kinds.NODE, "virtual", None, "operator.allowOpenNodes",
            {"spec": {"taints": None}}),
+    Attack("node-reserved", "to cut a real node off, by its name among those of virtual nodes", "patch", kinds.CONFIG_MAP,
+           vnode.RESERVED_CONFIG_MAP, SYSTEM, "reserve names of virtual nodes only", {"data": {"real": RESERVED}}),
     Attack("volume-taken", "to give a stranger's volume to another claim", "patch", kinds.PERSISTENT_VOLUME, "theirs", None,
            "keep volumes of jobs", {"spec": {"claimRef": {"namespace": HOME, "name": "mine", "uid": None}}}),
     Attack("volume-of-job-taken", "to give a job's volume to another claim", "patch", kinds.PERSISTENT_VOLUME, "of-job", None,
            "keep volumes of jobs", {"spec": {"persistentVolumeReclaimPolicy": "Retain", "claimRef": {"name": "mine"}}}),
+    Attack("volume-of-job-orphaned", "to have a job's volume deleted, by an owner that is not there", "patch",
+           kinds.PERSISTENT_VOLUME, "of-job", None, MARKS_ONLY, {"metadata": GONE, **RETAIN}),
+    Attack("volume-of-job-stays", "a finalizer on a job's volume", "patch", kinds.PERSISTENT_VOLUME, "of-job", None, MARKS_ONLY,
+           {"metadata": STAYS, **RETAIN}),
     Attack("snapshot-deleted", "to delete a stranger's VolumeSnapshot", "delete", kinds.VOLUME_SNAPSHOT, "theirs", STRANGER,
            NOT_OURS),
     Attack("content-taken", "to have a stranger's snapshot stay, or go", "patch", kinds.VOLUME_SNAPSHOT_CONTENT, "theirs", None,
@@ -244,9 +265,11 @@ HOST = (
     Attack("content-of-job-deleted", "to have a job's snapshot go", "patch", kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", None,
            "keep snapshots of jobs", {"spec": {"deletionPolicy": "Delete"}}),
     Attack("content-of-job-given", "to name the Secret with which a driver deletes a job's snapshot", "patch",
-           kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", None, "keep snapshots of jobs",
+           kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", None, MARKS_ONLY,
            {"metadata": {"annotations": {"snapshot.storage.kubernetes.io/deletion-secret-name": "theirs"}},
             "spec": {"deletionPolicy": "Retain"}}),
+    Attack("content-of-job-orphaned", "to have a job's snapshot deleted, by an owner that is not there", "patch",
+           kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", None, MARKS_ONLY, {"metadata": GONE}),
     Attack("claim-deleted", "to delete a stranger's claim, and its data", "delete", kinds.PERSISTENT_VOLUME_CLAIM, "theirs",
            STRANGER, NOT_OURS),
     Attack("server-of-others-deleted", "to delete a stranger's StatefulSet", "delete", kinds.STATEFUL_SET, "theirs", STRANGER,
@@ -254,20 +277,4 @@ HOST = (
     Attack("certificate-approved", "to approve a certificate that no backend's process has asked for", "approve",
            kinds.CERTIFICATE_REQUEST, "theirs", None, "requests of backends' processes only"),
 )  # fmt: skip
-WISHES = (
-    Attack("job-changed", "to change a job", "patch", kinds.NESTED_APP_JOB, "theirs", USER, "what users wish",
-           {"spec": {"suspend": True}}),
-    Attack("job-deleted", "to delete a job that has no time to live", "delete", kinds.NESTED_APP_JOB, "theirs", USER,
-           "with a `ttlSecondsAfterFinished` only"),
-    Attack("job-made", "a job", "create", kinds.NESTED_APP_JOB, "x", STRANGER, "cannot create resource|cannot patch resource",
-           {"spec": {"app": {"image": "evil:1"}}}),
-    Attack("cluster-made", "a NestedCluster in a stranger's namespace, to be allowed to write there", "create",
-           kinds.NESTED_CLUSTER, "x", STRANGER, "what users wish", {"spec": {}}),
-    Attack("cluster-changed", "to change a user's NestedCluster", "patch", kinds.NESTED_CLUSTER, "own", USER, "what users wish",
-           {"spec": {"image": "evil:1"}}),
-    Attack("backend-changed", "to lead a backend elsewhere", "patch", kinds.OVERFLOW_BACKEND, "theirs", None, "what users wish",
-           {"spec": {"interlink": {"url": "https://evil.example"}}}),
-    Attack("class-changed", "to change a class", "patch", kinds.NESTED_CLASS, "default", None, "cannot patch resource",
-           {"spec": {"namespace": {"podSecurity": "Privileged"}}}),
-)  # fmt: skip
-ATTACKS = (*PODS, *RIGHTS, *SECRETS, *NAMESPACES, *NETWORK, *HOST, *WISHES)
+ATTACKS = (*PODS, *RIGHTS, *SECRETS, *NAMESPACES, *NETWORK, *HOST)

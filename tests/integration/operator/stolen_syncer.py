@@ -9,6 +9,7 @@ from typing import Any
 
 from nestor.api import labels
 from nestor.kube import kinds
+from nestor.syncer.pods.gang_groups import list_kinds
 from tests.integration.operator.stolen import STRANGER, TOKEN_SECRET, Attack
 
 Object = dict[str, Any]
@@ -18,6 +19,9 @@ COPY = {labels.NESTED_UID: "u", labels.CLUSTER: "hello", labels.COMPONENT: label
 """The labels of what a syncer writes; a thief sets them, too."""
 NOT_A_COPY, NO_PART, ACCOUNT = "copies of nested objects only", "no part of what the cluster", "has no account"
 AS_COPY: Object = {"metadata": {"labels": COPY}}
+GANG = {labels.GANG: "g"}
+AS_GROUP: Object = {"metadata": {"labels": GANG}, "spec": {"minMember": 1}}
+(VOLCANO_GROUP,) = list_kinds("Volcano")
 
 
 def unmarked(**body: Any) -> Object:
@@ -51,6 +55,11 @@ PODS = (
     Attack("pod-unmarked", "a pod that is no copy", "create", kinds.POD, "x", HOME, NOT_A_COPY, unmarked(**pod())),
     Attack("pod-stays", "a pod with a finalizer, so that the namespace stays for ever", "create", kinds.POD, "x", HOME,
            "has no finalizers", pod() | {"metadata": {"finalizers": ["evil.example/stay"]}}),
+    Attack("group-stays", "the group of a gang with a finalizer", "create", VOLCANO_GROUP, "x", HOME, "has no finalizers",
+           AS_GROUP | {"metadata": {"labels": GANG, "finalizers": ["evil.example/stay"]}}),
+    Attack("group-of-system", "a gang that pushes everybody's pods off their nodes", "create", VOLCANO_GROUP, "x", HOME,
+           "the group of a gang has none", AS_GROUP | {"spec": {"minMember": 1, "priorityClassName": "system-node-critical"}}),
+    Attack("group-unmarked", "to delete a group that is none of its gangs'", "delete", VOLCANO_GROUP, "theirs", HOME, NOT_A_COPY),
     Attack("server-taken", "to mark the server's pod as a copy", "patch", kinds.POD, "server", HOME, NOT_A_COPY, AS_COPY),
     Attack("server-deleted", "to delete the server's pod", "delete", kinds.POD, "server", HOME, NOT_A_COPY),
     Attack("server-debugged", "a container of its own in the server's pod", "ephemeralcontainers", kinds.POD, "server", HOME,
@@ -92,6 +101,11 @@ REST = (
            unmarked(spec={})),
     Attack("budget-unmarked", "a PodDisruptionBudget that is no copy, and holds up drains", "create",
            kinds.POD_DISRUPTION_BUDGET, "x", HOME, NOT_A_COPY, unmarked(spec={"maxUnavailable": 0, "selector": {}})),
+    Attack("budget-marked", "a PodDisruptionBudget that holds up drains, where the class allows none", "create",
+           kinds.POD_DISRUPTION_BUDGET, "x", HOME, "no budgets hold up drains", {"spec": {"maxUnavailable": 0, "selector": {}}}),
+    Attack("policy-stays", "a NetworkPolicy with a finalizer", "create", kinds.NETWORK_POLICY, "x", HOME, "has no finalizers",
+           {"metadata": {"finalizers": ["evil.example/stay"]},
+            "spec": {"podSelector": {"matchLabels": {labels.CLUSTER: "hello", labels.COMPONENT: labels.COMPONENT_APP}}}}),
     Attack("class-changed", "to allow itself what its class does not, in its NestedCluster's status", "status",
            kinds.NESTED_CLUSTER, "hello", HOME, "what its class allows", status(policy={"podSecurity": "Privileged"})),
     Attack("cluster-changed", "to change its NestedCluster itself", "patch", kinds.NESTED_CLUSTER, "hello", HOME,

@@ -12,11 +12,11 @@ from nestor.cluster.access import NODES_ROLE, SYNCER_ROLE
 from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
 from tests.integration import apiserver
 from tests.integration.operator.stolen import RBAC, STRANGER, Attack
-from tests.integration.operator.stolen_syncer import ATTACKS, COPY, HOME, pod
+from tests.integration.operator.stolen_syncer import AS_GROUP, ATTACKS, COPY, GANG, HOME, VOLCANO_GROUP, pod
 from tests.integration.operator.test_stolen_token import body_of, ensure, send
 from tests.integration.operator.test_syncer_walls import build_walls
 from tests.integration.snapshots import define_snapshots
-from tests.waiting import eventually
+from tests.waiting import eventually, has, wait_for
 
 Object = dict[str, Any]
 USER = f"system:serviceaccount:{HOME}:hello-syncer"
@@ -29,17 +29,30 @@ async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
     """An admin's client. All that is attacked is there: `server` is what the cluster consists of, `copy` a copy."""
     async with await Api.connect(str(guarded.kubeconfig), manager="test") as admin:
         await define_snapshots(admin)
+        await define_groups(admin)
         marks = {labels.JOB_UID: "1", "pod-security.kubernetes.io/enforce": "baseline"}
         await ensure(admin, kinds.NAMESPACE, STRANGER)
         await ensure(admin, kinds.NAMESPACE, HOME, metadata={"labels": marks})
         for wall in build_walls(HOME):
             await admin.apply(kinds.NETWORK_POLICY, wall)
         await ensure(admin, kinds.NESTED_CLUSTER, "hello", HOME, spec={})
+        await ensure(admin, VOLCANO_GROUP, "theirs", HOME, spec={"minMember": 1})
         await ensure(admin, kinds.SERVICE_ACCOUNT, "hello-syncer", HOME)
         for name, own in (("server", {labels.COMPONENT: labels.COMPONENT_SERVER}), ("copy", COPY)):
             for kind, body in _build_targets():
                 await ensure(admin, kind, name, HOME, **body | {"metadata": {"labels": own}})
         yield admin
+
+
+async def define_groups(admin: Api) -> None:
+    """The host knows the groups of a gang scheduler. Written after Volcano's documentation, with what is looked at."""
+    names = {"kind": "PodGroup", "listKind": "PodGroupList", "plural": VOLCANO_GROUP.plural, "singular": "podgroup"}
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": VOLCANO_GROUP.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    name = f"{VOLCANO_GROUP.plural}.{VOLCANO_GROUP.group}"
+    spec = {"group": VOLCANO_GROUP.group, "scope": "Namespaced", "names": names, "versions": [version]}
+    await admin.apply(kinds.CRD, {"metadata": {"name": name}, "spec": spec})
+    await wait_for(admin, kinds.CRD, name, "", has("Established", "True"), limit=30)
 
 
 def _build_targets() -> list[tuple[Kind, Object]]:
@@ -80,6 +93,7 @@ async def thief(guarded: apiserver.ControlPlane, targets: Api) -> AsyncIterator[
 _PROBES: tuple[tuple[Kind, Object], ...] = (
     (kinds.CONFIG_MAP, {"metadata": {"labels": dict.fromkeys(COPY)}}),
     (kinds.SERVICE, {"spec": {"type": "NodePort", "ports": [{"port": 80}]}}),
+    (kinds.NETWORK_POLICY, {"metadata": {"labels": dict.fromkeys(COPY)}, "spec": {"podSelector": {}}}),
 )
 
 
@@ -114,20 +128,39 @@ async def test_a_condition_of_a_pod_and_the_syncers_part_of_the_status_are_writt
     await thief.patch(kinds.NESTED_CLUSTER, "hello", HOME, patch, subresource="status")
 
 
-async def test_node_ports_are_opened_where_the_class_says_so(targets: Api, thief: Api) -> None:
-    body = body_of(kinds.SERVICE, "open", HOME, {"spec": {"type": "NodePort", "ports": [{"port": 80}]}}, COPY)
-    await targets.patch(kinds.NETWORK_POLICY, WALL, HOME, {"metadata": {"labels": {labels.NODE_PORTS: "true"}}})
+async def test_the_group_of_a_gang_is_written_changed_and_deleted(thief: Api) -> None:
+    await thief.create(VOLCANO_GROUP, body_of(VOLCANO_GROUP, "fine", HOME, AS_GROUP, GANG))
+    await thief.patch(VOLCANO_GROUP, "fine", HOME, {"spec": {"minMember": 2, "queue": "batch"}})
+    assert await thief.delete(VOLCANO_GROUP, "fine", HOME)
+
+
+BUDGET = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}
+
+
+@pytest.mark.parametrize(
+    ("label", "kind", "spec"),
+    [
+        (labels.NODE_PORTS, kinds.SERVICE, {"type": "NodePort", "ports": [{"port": 80}]}),
+        (labels.BUDGETS, kinds.POD_DISRUPTION_BUDGET, BUDGET),
+    ],
+)
+async def test_the_wall_says_what_the_class_lets_reach_further(
+    targets: Api, thief: Api, label: str, kind: Kind, spec: Object
+) -> None:
+    body = body_of(kind, "open", HOME, {"spec": spec}, COPY)
+    await targets.patch(kinds.NETWORK_POLICY, WALL, HOME, {"metadata": {"labels": {label: "true"}}})
 
     async def is_let() -> bool:
         """The wall's change is known a moment later."""
         try:
-            await thief.create(kinds.SERVICE, body)
+            await thief.create(kind, body)
         except Forbidden:
             return False
         return True
 
     try:
         await eventually(is_let, limit=20)
-        await thief.delete(kinds.SERVICE, "open", HOME)
+        await thief.delete(kind, "open", HOME)
     finally:
-        await targets.patch(kinds.NETWORK_POLICY, WALL, HOME, {"metadata": {"labels": {labels.NODE_PORTS: "false"}}})
+        await targets.patch(kinds.NETWORK_POLICY, WALL, HOME, {"metadata": {"labels": {label: "false"}}})
+        await eventually(lambda: _is_refused(thief, targets, kind, {"spec": spec}), limit=20)

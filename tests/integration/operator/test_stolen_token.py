@@ -10,23 +10,28 @@ import pytest
 
 from nestor.api import labels
 from nestor.cluster import certificates
+from nestor.contracts import vnode
 from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, kinds
 from nestor.vnode.identity.request import Wish, build_request
 from tests.integration import apiserver
+from tests.integration.operator import kueue, stolen, stolen_wishes
 from tests.integration.operator.conftest import ACCOUNT
 from tests.integration.operator.stolen import (
     ARGO,
-    ATTACKS,
     HOME,
     MARKED,
+    RESERVED,
     STRANGER,
+    SYSTEM,
     TAKEN,
     USER,
     Attack,
     account,
     binding,
+    deployment,
     stateful,
 )
+from tests.integration.operator.stolen_wishes import refer, workload
 from tests.integration.operator.world import build_class, build_job
 from tests.integration.snapshots import define_snapshots
 from tests.waiting import eventually
@@ -78,6 +83,7 @@ async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
     """An admin's client. All that is attacked is there."""
     async with await Api.connect(str(guarded.kubeconfig), manager="test") as admin:
         await define_snapshots(admin)
+        await kueue.install(admin)
         await _ensure_targets(admin)
         yield admin
 
@@ -107,12 +113,32 @@ async def _ensure_targets(admin: Api) -> None:
     await ensure(admin, kinds.NODE, "real")
     taints = [{"key": "x", "effect": "NoSchedule"}]
     await ensure(admin, kinds.NODE, "virtual", metadata={"labels": {labels.BACKEND: "x"}}, spec={"taints": taints})
+    await ensure(admin, kinds.NODE, "late")
+    await ensure(admin, kinds.CONFIG_MAP, vnode.RESERVED_CONFIG_MAP, SYSTEM, data={"late": RESERVED})
     await ensure(admin, kinds.NESTED_CLASS, "default", **build_class())
     await ensure(admin, kinds.NESTED_CLUSTER, "own", USER, spec={})
     await ensure(admin, kinds.NESTED_APP_JOB, "theirs", USER, spec=build_job("theirs", USER)["spec"])
     await ensure(admin, kinds.OVERFLOW_BACKEND, "theirs", spec=BACKEND)
+    await _ensure_workloads(admin)
     request = build_request(Wish("theirs", "real", "client"), certificates.new_key())
     await ensure(admin, kinds.CERTIFICATE_REQUEST, "theirs", spec=request["spec"])
+
+
+async def _ensure_workloads(admin: Api) -> None:
+    """`theirs` of a stranger's, `free` and `beforehand` of nobody yet, `of-job` of a user's job."""
+    stranger = (await admin.get(kinds.SECRET, "theirs", STRANGER))["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "Secret", "name": "theirs", "uid": stranger, "controller": True}
+    own = await refer_to_job(admin)
+    sets = workload("control-plane", "runner", "app")
+    await ensure(admin, kinds.WORKLOAD, "theirs", STRANGER, metadata={"ownerReferences": [owner]}, spec=workload("main"))
+    await ensure(admin, kinds.WORKLOAD, "free", STRANGER, spec=workload("main"))
+    await ensure(admin, kinds.WORKLOAD, "beforehand", USER, spec=sets)
+    await ensure(admin, kinds.WORKLOAD, "of-job", USER, metadata={"ownerReferences": [own]}, spec=sets)
+
+
+async def refer_to_job(admin: Api) -> Object:
+    """The user's job as an owner."""
+    return refer((await admin.get(kinds.NESTED_APP_JOB, "theirs", USER))["metadata"]["uid"])
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +155,16 @@ async def thief(guarded: apiserver.ControlPlane, targets: Api) -> AsyncIterator[
             await targets.delete(kinds.SERVICE_ACCOUNT, "y-syncer", STRANGER)
             return False
 
+        async def knows_nodes() -> bool:
+            try:
+                await client.patch(kinds.CONFIG_MAP, vnode.RESERVED_CONFIG_MAP, SYSTEM, {"data": {"real": RESERVED}})
+            except (Forbidden, Invalid) as error:
+                return "names of virtual nodes only" in str(error)
+            await targets.patch(kinds.CONFIG_MAP, vnode.RESERVED_CONFIG_MAP, SYSTEM, {"data": {"real": None}})
+            return False
+
         await eventually(is_held, limit=30)
+        await eventually(knows_nodes, limit=30)
         yield client
 
 
@@ -150,7 +185,7 @@ async def send(api: Api, attack: Attack, marked: Mapping[str, str] = MARKED) -> 
         await api.patch(attack.kind, attack.name, attack.namespace, attack.body, subresource=attack.verb)
 
 
-@pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.id)
+@pytest.mark.parametrize("attack", [*stolen.ATTACKS, *stolen_wishes.ATTACKS], ids=lambda attack: attack.id)
 async def test_a_thief_of_the_operators_token_does_not_get(thief: Api, attack: Attack) -> None:
     with pytest.raises((Forbidden, Invalid), match=attack.refused):
         await send(thief, attack)
@@ -172,6 +207,48 @@ async def test_where_a_user_has_a_cluster_and_a_job_the_operator_writes(thief: A
     await thief.create(kinds.NAMESPACE, made)
     await thief.create(kinds.POD, body_of(kinds.POD, "x", "nestor-y", {"spec": POD}))
     await thief.delete(kinds.NAMESPACE, "nestor-y")
+
+
+async def test_the_operator_writes_its_finalizer_and_what_marks_a_volume(thief: Api) -> None:
+    for kind, name, namespace in (
+        (kinds.NESTED_APP_JOB, "theirs", USER),
+        (kinds.NESTED_CLUSTER, "own", USER),
+        (kinds.OVERFLOW_BACKEND, "theirs", None),
+    ):
+        for finalizers in ([labels.FINALIZER], []):
+            await thief.patch(kind, name, namespace, {"metadata": {"finalizers": finalizers}})
+    kept = {"labels": {labels.JOB: "hello"}, "annotations": {labels.NESTED_NAME: "data"}}
+    body = {"metadata": kept, "spec": {"persistentVolumeReclaimPolicy": "Retain"}}
+    await thief.patch(kinds.PERSISTENT_VOLUME, "of-job", None, body)
+
+
+async def test_the_operator_runs_a_backend_and_reserves_the_names_of_its_nodes(thief: Api, targets: Api) -> None:
+    await thief.create(kinds.DEPLOYMENT, body_of(kinds.DEPLOYMENT, "vnode-x", SYSTEM, deployment()))
+    await targets.delete(kinds.DEPLOYMENT, "vnode-x", SYSTEM)
+    # A machine that has come since then is no reason to refuse others.
+    reserved = {"data": {"virtual": RESERVED, "late": RESERVED}}
+    await thief.patch(kinds.CONFIG_MAP, vnode.RESERVED_CONFIG_MAP, SYSTEM, reserved)
+    await targets.patch(kinds.CONFIG_MAP, vnode.RESERVED_CONFIG_MAP, SYSTEM, {"data": {"virtual": None}})
+
+
+async def test_the_operator_keeps_the_workloads_of_its_jobs(thief: Api, targets: Api) -> None:
+    owner = await refer_to_job(targets)
+    body = {"metadata": {"ownerReferences": [owner]}, "spec": workload("control-plane", "runner", "app")}
+    await thief.create(kinds.WORKLOAD, body_of(kinds.WORKLOAD, "x", USER, body))
+    await thief.patch(kinds.WORKLOAD, "x", USER, {"spec": {"priority": 5}})
+    await kueue.admit(targets, "x", USER)
+    ready = {
+        "conditions": [
+            *(await targets.get(kinds.WORKLOAD, "x", USER))["status"]["conditions"],
+            kueue.say("PodsReady", "True", "Started"),
+        ]
+    }
+    await thief.patch(kinds.WORKLOAD, "x", USER, {"status": ready}, subresource="status")
+    said = [kueue.say(kind, "False", "Pending") for kind in ("QuotaReserved", "Admitted")]
+    await thief.patch(kinds.WORKLOAD, "x", USER, {"status": {"admission": None, "conditions": said}}, subresource="status")
+    assert await thief.delete(kinds.WORKLOAD, "x", USER)
+    await thief.patch(kinds.WORKLOAD, "beforehand", USER, {"metadata": {"ownerReferences": [owner]}})
+    await targets.patch(kinds.WORKLOAD, "beforehand", USER, {"metadata": {"ownerReferences": None}})
 
 
 async def test_what_remains_is_what_the_docs_say(thief: Api) -> None:

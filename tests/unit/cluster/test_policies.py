@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from nestor.cluster import policies
+import pytest
+
+from nestor.api import labels
+from nestor.cluster import policies, shared
 from nestor.cluster.shape import Host, HostDns
 from nestor.names import Part
-from tests.unit.operator.builders import build_shape
+from nestor.objects import labels_of
+from tests.unit.operator.builders import build_policy, build_resolved, build_shape
 
 Object = dict[str, Any]
 HOST = Host(("10.43.0.0/16",), ("203.0.113.7",), resolvers=("10.43.0.10",))
@@ -42,3 +46,19 @@ def test_pods_of_a_dns_elsewhere_may_be_asked_and_no_others() -> None:
     assert {"ipBlock": {"cidr": "192.0.2.0/24"}} in rule["to"]
     assert {port["port"] for port in rule["ports"]} == {53, 5353}
     assert {port["protocol"] for port in rule["ports"]} == {"UDP", "TCP"}
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        ({}, {labels.NODE_PORTS: "false", labels.BUDGETS: "false"}),
+        ({"placement": {}}, {labels.NODE_PORTS: "false", labels.BUDGETS: "false"}),
+        ({"placement": {"disruptionBudgets": True}}, {labels.NODE_PORTS: "false", labels.BUDGETS: "true"}),
+        ({"services": {"nodePorts": True}}, {labels.NODE_PORTS: "true", labels.BUDGETS: "false"}),
+    ],
+)
+def test_the_wall_says_what_the_class_lets_reach_further(policy: Object, said: dict[str, str]) -> None:
+    found = build_resolved()
+    shape = shared.build_shape(found.cluster, found.home, build_policy(**policy), host=HOST, nestor_image="n")
+    (wall,) = [item for item in policies.build_policies(shape) if labels_of(item).get(labels.PURPOSE) == labels.EGRESS_WALL]
+    assert said.items() <= labels_of(wall).items()
