@@ -218,7 +218,7 @@ async def test_a_rerun_of_a_running_job_gives_it_none_of_its_classs_time_back(
     assert job["status"]["activeDeadlineSeconds"] == 3600
 
     async def has_run() -> bool:
-        return times.timestamp() > job["status"]["startTime"]
+        return bool(times.timestamp() > job["status"]["startTime"])
 
     await eventually(has_run)
     await rerun(api, "twice", namespace, "2")
