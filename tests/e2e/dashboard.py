@@ -26,7 +26,7 @@ FILE = ROOT / "charts/nestor/monitoring/dashboard.json"
 COLUMN, ROW, GAP = 50, 31, 6
 """Pixels of a column and a row of the dashboard's grid, and between panels."""
 COLUMNS = 24
-STEP = 3
+STEP = 5
 INTERVAL = "30s"
 """Instead of Grafana's `$__rate_interval`."""
 REMARK = (
@@ -81,5 +81,5 @@ async def _ask(prometheus: Prometheus, target: Object, span: Span) -> Sequence[S
 
 
 def _name(form: str, metric: dict[str, str]) -> str:
-    """A line's name, as Grafana makes it of `legendFormat`."""
-    return re.sub(r"{{(\w+)}}", lambda found: metric.get(found[1], ""), form)
+    """A line's name, as Grafana makes it of `legendFormat`, but for one that would be empty."""
+    return re.sub(r"{{(\w+)}}", lambda found: metric.get(found[1], ""), form) or '""'

@@ -31,7 +31,7 @@ from tests.waiting import eventually, has, wait_for
 ALERTS = ROOT / "charts/nestor/monitoring/alerts.yaml"
 NAME, PORT = "prometheus", 9090
 SYNCERS = "syncers"
-SCRAPE_SECONDS = 2
+SCRAPE_SECONDS = 5
 LIMIT = 90
 
 

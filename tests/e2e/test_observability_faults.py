@@ -22,11 +22,8 @@ from tests.describing import Fault, find_unexplained
 from tests.e2e.conftest import NOTHING, Object, apply, image, inline_job, nested_kubeconfig
 from tests.waiting import job_with, wait_for, wait_for_any
 
-UNKNOWN = "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: x}\n"
-ORPHAN = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: orphan, namespace: default}\n"
 TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "default"}
 PARAMETER = {"name": "Replicas", "type": "INT", "min": 1, "max": 9, "required": True}
-SERVICE = {"selector": {"app": "web"}, "ports": [{"port": 8080}]}
 STEPS, PODS = "steps", "pods"
 """The jobs whose faults follow one another."""
 
@@ -41,28 +38,15 @@ class Site:
     domain: str
     folder: Path
 
-    async def run(self, name: str, templates: dict[str, str] | None = None, *more: Any, **spec: Any) -> Object:
-        """Apply a job with these templates; `more`: as for `inline_job`."""
-        documents = inline_job(name, self.namespace, templates or {"nothing.yaml": NOTHING}, *more)
-        return await self.apply(documents, **spec)
+    async def run(self, name: str, step: Object | None = None, targets: Sequence[Object] = (), **spec: Any) -> Object:
+        """Apply a job with this step. Its templates are always the same: it keeps those that it has started with."""
+        steps = [step or build_step("nothing")]
+        return await self.apply(inline_job(name, self.namespace, TEMPLATES, steps, targets=list(targets)), **spec)
 
     async def apply(self, documents: list[Object], **spec: Any) -> Object:
         """Apply a job's documents."""
         documents[-1]["spec"] |= spec
         return await apply(self.api, documents)
-
-    async def run_small(self, templates: dict[str, str], steps: Sequence[Object] | None = None) -> None:
-        """Apply the job that fills the small class."""
-        await self.run(STEPS, templates, steps, className=self.small)
-
-    async def run_web(self, **container: Any) -> None:
-        """Apply the job with a target, whose only pod has this container."""
-        spec = {"terminationGracePeriodSeconds": 0, "containers": [{"name": "main", **container}]}
-        template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
-        deployment = {"strategy": {"type": "Recreate"}, "selector": {"matchLabels": {"app": "web"}}, "template": template}
-        items = [_build("apps/v1", "Deployment", deployment), _build("v1", "Service", SERVICE)]
-        files = {"web.yaml": json.dumps({"apiVersion": "v1", "kind": "List", "items": items})}
-        await self.apply(inline_job(PODS, self.namespace, files, targets=[TARGET]))
 
     async def find_home(self, job: Object) -> str:
         """The namespace of the job's own."""
@@ -71,8 +55,31 @@ class Site:
         return str(found["metadata"]["name"])
 
 
-def _build(version: str, kind: str, spec: Object) -> Object:
-    return {"apiVersion": version, "kind": kind, "metadata": {"name": "web", "namespace": "default"}, "spec": spec}
+def build_step(name: str) -> Object:
+    """One that applies the template of its name."""
+    return {"name": name, "type": "kubectl", "path": f"{name}.yaml"}
+
+
+def build_web(**container: Any) -> str:
+    """A Service, and a Deployment of a pod with this container."""
+    spec = {"terminationGracePeriodSeconds": 0, "containers": [{"name": "main", **container}]}
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
+    deployment = {"strategy": {"type": "Recreate"}, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+    service = {"selector": {"app": "web"}, "ports": [{"port": 8080}]}
+    items = [
+        {"apiVersion": version, "kind": kind, "metadata": {"name": "web", "namespace": "default"}, "spec": spec}
+        for version, kind, spec in (("apps/v1", "Deployment", deployment), ("v1", "Service", service))
+    ]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+
+
+TEMPLATES = {
+    "nothing.yaml": NOTHING,
+    "bad.yaml": "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: x}\n",
+    "orphan.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: orphan, namespace: default}\n",
+    "pull.yaml": build_web(image=image("no-such-image:1")),
+    "room.yaml": build_web(image="docker.io/library/busybox:1.35", resources={"requests": {"cpu": "1000"}}),
+}
 
 
 def build_pod(name: str, namespace: str) -> Object:
@@ -118,7 +125,7 @@ async def take_host(site: Site) -> None:
     default = await site.api.get(kinds.NESTED_CLASS, "default")
     spec = {"ingressClassName": default["spec"]["expose"].get("ingressClassName"), "rules": [rule]}
     await site.api.create(kinds.INGRESS, {"metadata": {"name": "portal", "namespace": site.namespace}, "spec": spec})
-    await site.apply(inline_job("host", site.namespace, {"nothing.yaml": NOTHING}, targets=[TARGET]))
+    await site.run("host", targets=[TARGET])
 
 
 async def pass_deadline(site: Site) -> None:
@@ -126,12 +133,13 @@ async def pass_deadline(site: Site) -> None:
 
 
 async def break_template(site: Site) -> None:
-    await site.run_small({"bad.yaml": UNKNOWN})
+    await site.run(STEPS, build_step("bad"), className=site.small)
 
 
 async def exceed_time(site: Site) -> None:
     script = base64.b64encode(b"#!/bin/sh\nexec sleep 600\n").decode()
-    await site.run_small({"nothing.yaml": NOTHING}, [{"name": "long", "type": "custom", "cmd": script, "timeout_seconds": 1}])
+    step = {"name": "long", "type": "custom", "cmd": script, "timeout_seconds": 1}
+    await site.run(STEPS, step, className=site.small)
 
 
 async def be_refused_inside(site: Site) -> None:
@@ -139,19 +147,20 @@ async def be_refused_inside(site: Site) -> None:
     meta = {"name": "orphan", "namespace": "default"}
     async with await Api.connect(str(await nested_kubeconfig(site.api, job, site.folder))) as inside:
         await refusals.refuse(inside, "policy.example.com", kinds.CONFIG_MAP, {"metadata": meta}, "no team label")
-    await site.run_small({"orphan.yaml": ORPHAN})
+    await site.run(STEPS, build_step("orphan"), className=site.small)
 
 
 async def miss_service(site: Site) -> None:
-    await site.apply(inline_job(PODS, site.namespace, {"nothing.yaml": NOTHING}, targets=[TARGET]))
+    await site.run(PODS, targets=[TARGET])
+    await job_with(site.api, PODS, site.namespace, conditions.STEPS_APPLIED, "True")
 
 
 async def pull_nothing(site: Site) -> None:
-    await site.run_web(image=image("no-such-image:1"))
+    await site.run(PODS, build_step("pull"), [TARGET])
 
 
 async def want_too_much(site: Site) -> None:
-    await site.run_web(image="docker.io/library/busybox:1.35", resources={"requests": {"cpu": "1000"}})
+    await site.run(PODS, build_step("room"), [TARGET])
 
 
 APART: tuple[Fault[Site], ...] = (
