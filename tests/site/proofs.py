@@ -263,7 +263,7 @@ PROOFS = (
     ),
     Proof(
         "examples/18-.*",
-        r"kubectl apply -f argocd/applicationset.yaml",
+        r"kubectl (create namespace previews|apply -f argocd/)",
         "LIKE",
         "tests/e2e/test_argocd_previews.py::test_each_open_pull_request_has_a_preview_that_follows_it",
     ),

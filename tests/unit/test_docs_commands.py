@@ -113,8 +113,8 @@ def list_offline() -> list[tuple[str, list[str]]]:
     """The commands that `test_what_needs_no_cluster_works_as_the_page_says` runs."""
     found = []
     for _, page, words in COMMANDS:
-        row = next(row for row in proofs.PROOFS if row.speaks_of(page, words))
-        if row.what == proofs.OFFLINE:
+        row = next((row for row in proofs.PROOFS if row.speaks_of(page, words)), None)
+        if row is not None and row.what == proofs.OFFLINE:
             found.append((page, words))
     return found
 
