@@ -208,7 +208,8 @@ STEP_RETRYING = Reason(
 STEP_FAILED = Reason(
     "StepFailed",
     "user",
-    "correct the template or the AppDef and apply the job again, or run all steps again with `nestor rerun`",
+    "correct the template or the AppDef and apply the job again, or run all steps again with `nestor rerun`. A job keeps the "
+    "templates of a ConfigMap as they were when it started: if you correct these, create the job again",
     end_event="JobFailed",
 )
 RUNNER_FAILED = Reason("RunnerFailed", "user", "`nestor logs` shows the runner's output; `nestor rerun` starts it again")

@@ -1,0 +1,89 @@
+"""A full class, with real jobs: who starts next, and when a place is free. The rules are in `tests/unit/operator/queueing`."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nestor.api import conditions
+from nestor.kube import Api, kinds
+from nestor.objects import is_terminating
+from tests.e2e.conftest import NOTHING, Object, apply, inline_job, kubectl, open_cluster
+from tests.waiting import job_with, wait_for, wait_for_any
+
+STAYS = """
+apiVersion: v1
+kind: Pod
+metadata: {name: stays}
+spec:
+  terminationGracePeriodSeconds: 8
+  containers:
+  - {name: main, image: 'docker.io/library/busybox:1.35', command: [sleep, '3600']}
+"""
+"""Its process ignores SIGTERM, as the first of a container does which has no handler: the pod takes all of its time to end."""
+URGENT = {"name": "urgent", "headStartSeconds": 86400}
+
+
+@pytest.fixture
+async def full(api: Api) -> AsyncIterator[str]:
+    """A class in which one job runs at a time."""
+    name = f"queue-{uuid.uuid4().hex[:6]}"
+    default = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
+    queue = {"maxRunningJobs": 1, "priorities": [URGENT]}
+    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": default | {"queue": queue}})
+    yield name
+    await api.delete(kinds.NESTED_CLASS, name)
+
+
+async def wait_in_line(api: Api, name: str, namespace: str, position: int, text: str = "") -> Object:
+    """Await that the job has this place, and is told so with this text."""
+
+    def waits(found: Object | None) -> bool:
+        status = (found or {}).get("status") or {}
+        said = conditions.find(status.get("conditions"), conditions.ADMITTED)
+        is_queued = bool(said and said["reason"] == conditions.QUEUED and text in said["message"])
+        return is_queued and (status.get("queue") or {}).get("position") == position
+
+    found = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, waits, limit=60)
+    assert found is not None
+    return found
+
+
+async def start(api: Api, name: str, namespace: str, class_name: str, **spec: Any) -> None:
+    """Create a job that does nothing."""
+    documents = inline_job(name, namespace, {"nothing.yaml": NOTHING})
+    documents[-1]["spec"] |= {"className": class_name, **spec}
+    await apply(api, documents)
+
+
+async def test_a_full_class_lets_the_urgent_job_in_once_the_pods_of_another_one_are_gone(
+    api: Api, namespace: str, full: str, tmp_path: Path
+) -> None:
+    first, inside = await open_cluster(api, "first", namespace, tmp_path, className=full)
+    home = first["status"]["namespace"]
+    await kubectl(inside, "apply", "-f", "-", stdin=STAYS)
+    await kubectl(inside, "wait", "--for=condition=Ready", "pod/stays", "--timeout=60s", limit=90)
+    await start(api, "late", namespace, full)
+    await wait_in_line(api, "late", namespace, 1, "1 job runs, and 1 may")
+    await start(api, "urgent", namespace, full, priority="urgent")
+    await wait_in_line(api, "urgent", namespace, 1)
+    await wait_in_line(api, "late", namespace, 2)
+
+    await api.patch(kinds.NESTED_APP_JOB, "first", namespace, {"spec": {"suspend": True}})
+    host = await wait_for_any(
+        api, kinds.POD, home, lambda pod: pod["metadata"]["name"].startswith("stays-") and is_terminating(pod)
+    )
+    await wait_in_line(api, "urgent", namespace, 1, "1 is ending")
+    await job_with(api, "urgent", namespace, conditions.ADMITTED, "True", limit=60)
+    assert host["metadata"]["name"] not in [pod["metadata"]["name"] for pod in await api.list(kinds.POD, home)]
+    await job_with(api, "urgent", namespace, conditions.CLUSTER_READY, "True")
+
+    await api.patch(kinds.NESTED_APP_JOB, "first", namespace, {"spec": {"suspend": False}})
+    await wait_in_line(api, "first", namespace, 2)
+    await api.delete(kinds.NESTED_APP_JOB, "urgent", namespace)
+    await job_with(api, "late", namespace, conditions.ADMITTED, "True", limit=60)
+    await wait_in_line(api, "first", namespace, 1)
