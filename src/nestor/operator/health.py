@@ -13,6 +13,8 @@ from nestor.process.probes import METRICS
 
 STALE_SECONDS = 420
 """The server ends a watch after 240 s at most, so a healthy one shows activity more often; the rest is time to reconnect."""
+END_SECONDS = 0.5
+"""How long the pages may take to end. aiohttp would wait for a minute for a request that came while it ended."""
 
 Check = Callable[[], str | None]
 """Returns what is wrong, or None."""
@@ -40,8 +42,8 @@ def build_app(is_alive: Check, is_ready: Check, write_metrics: Callable[[], str]
 
 
 async def serve(app: web.Application, port: int) -> None:
-    """Serve until cancelled."""
-    runner = web.AppRunner(app, access_log=None)
+    """Serve until cancelled. It ends soon after that: who has just got the Lease begins to work only then, and has to renew it."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECONDS)
     await runner.setup()
     try:
         await web.TCPSite(runner, "0.0.0.0", port).start()  # noqa: S104 - kubelet probes the pod's address

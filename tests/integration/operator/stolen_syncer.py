@@ -18,6 +18,8 @@ HOME = "nestor-a-stolen-1"
 COPY = {labels.NESTED_UID: "u", labels.CLUSTER: "hello", labels.COMPONENT: labels.COMPONENT_APP}
 """The labels of what a syncer writes; a thief sets them, too."""
 NOT_A_COPY, NO_PART, ACCOUNT = "copies of nested objects only", "no part of what the cluster", "has no account"
+NO_BUDGETS = "no budgets hold up drains"
+"""Where two policies refuse, either may say so first."""
 AS_COPY: Object = {"metadata": {"labels": COPY}}
 GANG = {labels.GANG: "g"}
 AS_GROUP: Object = {"metadata": {"labels": GANG}, "spec": {"minMember": 1}}
@@ -100,9 +102,9 @@ REST = (
     Attack("devices-unmarked", "a ResourceClaim that is no copy", "create", kinds.RESOURCE_CLAIM, "x", HOME, NOT_A_COPY,
            unmarked(spec={})),
     Attack("budget-unmarked", "a PodDisruptionBudget that is no copy, and holds up drains", "create",
-           kinds.POD_DISRUPTION_BUDGET, "x", HOME, NOT_A_COPY, unmarked(spec={"maxUnavailable": 0, "selector": {}})),
+           kinds.POD_DISRUPTION_BUDGET, "x", HOME, f"{NOT_A_COPY}|{NO_BUDGETS}", unmarked(spec={"maxUnavailable": 0, "selector": {}})),
     Attack("budget-marked", "a PodDisruptionBudget that holds up drains, where the class allows none", "create",
-           kinds.POD_DISRUPTION_BUDGET, "x", HOME, "no budgets hold up drains", {"spec": {"maxUnavailable": 0, "selector": {}}}),
+           kinds.POD_DISRUPTION_BUDGET, "x", HOME, NO_BUDGETS, {"spec": {"maxUnavailable": 0, "selector": {}}}),
     Attack("policy-stays", "a NetworkPolicy with a finalizer", "create", kinds.NETWORK_POLICY, "x", HOME, "has no finalizers",
            {"metadata": {"finalizers": ["evil.example/stay"]},
             "spec": {"podSelector": {"matchLabels": {labels.CLUSTER: "hello", labels.COMPONENT: labels.COMPONENT_APP}}}}),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import socket
 import time
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -18,6 +20,7 @@ from nestor.operator.settings import Settings
 from nestor.operator.wiring import Operator
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from tests.waiting import eventually
 
 Client = TestClient[web.Request, web.Application]
 
@@ -104,3 +107,25 @@ async def test_nothing_is_decided_while_definitions_are_too_old(operator: Operat
 def test_a_watch_is_silent_for_longer_than_a_healthy_one_ever_is(operator: Operator) -> None:
     informers: list[Any] = list(operator.cache.informers.values())
     assert max(informer.watch_seconds for informer in informers) < health.STALE_SECONDS
+
+
+async def test_a_request_that_never_ends_does_not_keep_the_pages_from_ending() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    serving = asyncio.create_task(health.serve(health.build_app(lambda: None, lambda: None), port))
+    _, writer = await eventually(functools.partial(connect, port))
+    writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
+    await writer.drain()
+    serving.cancel()
+    done, _ = await asyncio.wait({serving}, timeout=8)  # aiohttp alone: ten seconds for this one, and a minute for some
+    writer.close()
+    assert done
+
+
+async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+    """A connection to the pages, once they are served."""
+    try:
+        return await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return None
