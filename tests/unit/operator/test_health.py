@@ -114,9 +114,9 @@ async def test_a_request_that_never_ends_does_not_keep_the_pages_from_ending() -
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     serving = asyncio.create_task(health.serve(health.build_app(lambda: None, lambda: None), port))
-    _, writer = await eventually(functools.partial(connect, port))
+    reader, writer = await eventually(functools.partial(connect, port))
     writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
-    await writer.drain()
+    await reader.readuntil(b"\r\n\r\n")
     serving.cancel()
     done, _ = await asyncio.wait({serving}, timeout=8)  # aiohttp alone: ten seconds for this one, and a minute for some
     writer.close()
