@@ -146,7 +146,11 @@ async def _try_as_before(api: Api, repository: Repository, namespace: str, stole
     url, name = f"{repository.url}/tests/preview.git", f"follows-{namespace}"
     helm = {"parameters": [{"name": "number", "value": "15", "forceString": True}]}
     source = {"repoURL": url, "path": "preview", "targetRevision": "hostile", "helm": helm}
-    await api.apply(APPLICATION, build_application(name, url, "preview", namespace, project=namespace, source=source))
+    # Argo CD deletes nothing while it tries again, for minutes.
+    policy = {"automated": {"prune": True, "selfHeal": True}, "retry": {"limit": 0}}
+    await api.apply(
+        APPLICATION, build_application(name, url, "preview", namespace, project=namespace, source=source, syncPolicy=policy)
+    )
     try:
 
         def is_refused(found: Object | None) -> bool:
