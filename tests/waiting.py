@@ -120,6 +120,20 @@ async def job_with(
     return job
 
 
+async def queued_job(api: Api, name: str, namespace: str, position: int, text: str = "", *, limit: float = 60) -> Object:
+    """Await a NestedAppJob that waits in that position of a queue, and is told so with this text; returns the job."""
+
+    def waits(found: Object | None) -> bool:
+        is_told = has(conditions.ADMITTED, "False", conditions.QUEUED)(found)
+        status = (found or {}).get("status") or {}
+        is_there = is_told and (status.get("queue") or {}).get("position") == position
+        return is_there and text in message_of(found or {}, conditions.ADMITTED)
+
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, waits, limit=limit)
+    assert job is not None
+    return job
+
+
 def message_of(job: Object, condition: str) -> str:
     """The message of a job's condition."""
     found = conditions.find(job["status"]["conditions"], condition)

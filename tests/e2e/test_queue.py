@@ -12,8 +12,8 @@ import pytest
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from nestor.objects import is_terminating
-from tests.e2e.conftest import NOTHING, Object, apply, inline_job, kubectl, open_cluster
-from tests.waiting import job_with, wait_for, wait_for_any
+from tests.e2e.conftest import NOTHING, apply, inline_job, kubectl, open_cluster
+from tests.waiting import job_with, queued_job, wait_for_any
 
 STAYS = """
 apiVersion: v1
@@ -39,20 +39,6 @@ async def full(api: Api) -> AsyncIterator[str]:
     await api.delete(kinds.NESTED_CLASS, name)
 
 
-async def wait_in_line(api: Api, name: str, namespace: str, position: int, text: str = "") -> Object:
-    """Await that the job has this place, and is told so with this text."""
-
-    def waits(found: Object | None) -> bool:
-        status = (found or {}).get("status") or {}
-        said = conditions.find(status.get("conditions"), conditions.ADMITTED)
-        is_queued = bool(said and said["reason"] == conditions.QUEUED and text in said["message"])
-        return is_queued and (status.get("queue") or {}).get("position") == position
-
-    found = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, waits, limit=60)
-    assert found is not None
-    return found
-
-
 async def start(api: Api, name: str, namespace: str, class_name: str, **spec: Any) -> None:
     """Create a job that does nothing."""
     documents = inline_job(name, namespace, {"nothing.yaml": NOTHING})
@@ -68,22 +54,22 @@ async def test_a_full_class_lets_the_urgent_job_in_once_the_pods_of_another_one_
     await kubectl(inside, "apply", "-f", "-", stdin=STAYS)
     await kubectl(inside, "wait", "--for=condition=Ready", "pod/stays", "--timeout=60s", limit=90)
     await start(api, "late", namespace, full)
-    await wait_in_line(api, "late", namespace, 1, "1 job runs, and 1 may")
+    await queued_job(api, "late", namespace, 1, "1 job runs, and 1 may")
     await start(api, "urgent", namespace, full, priority="urgent")
-    await wait_in_line(api, "urgent", namespace, 1)
-    await wait_in_line(api, "late", namespace, 2)
+    await queued_job(api, "urgent", namespace, 1)
+    await queued_job(api, "late", namespace, 2)
 
     await api.patch(kinds.NESTED_APP_JOB, "first", namespace, {"spec": {"suspend": True}})
     host = await wait_for_any(
         api, kinds.POD, home, lambda pod: pod["metadata"]["name"].startswith("stays-") and is_terminating(pod)
     )
-    await wait_in_line(api, "urgent", namespace, 1, "1 is ending")
+    await queued_job(api, "urgent", namespace, 1, "1 is ending")
     await job_with(api, "urgent", namespace, conditions.ADMITTED, "True", limit=60)
     assert host["metadata"]["name"] not in [pod["metadata"]["name"] for pod in await api.list(kinds.POD, home)]
     await job_with(api, "urgent", namespace, conditions.CLUSTER_READY, "True")
 
     await api.patch(kinds.NESTED_APP_JOB, "first", namespace, {"spec": {"suspend": False}})
-    await wait_in_line(api, "first", namespace, 2)
+    await queued_job(api, "first", namespace, 2)
     await api.delete(kinds.NESTED_APP_JOB, "urgent", namespace)
     await job_with(api, "late", namespace, conditions.ADMITTED, "True", limit=60)
-    await wait_in_line(api, "first", namespace, 1)
+    await queued_job(api, "first", namespace, 1)

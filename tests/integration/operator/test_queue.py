@@ -15,7 +15,7 @@ from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.lifetime import change, create_app_pod, job_saying, start, tell, until_stopped
 from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of
-from tests.waiting import eventually, has, job_with, wait_for
+from tests.waiting import eventually, job_with, queued_job, wait_for
 
 Make = Callable[..., Awaitable[str]]
 MACHINES = [{"name": "small", "quota": {"requests.cpu": "2"}}, {"name": "big", "quota": {"requests.cpu": "6"}}]
@@ -38,15 +38,7 @@ async def queue(api: Api, namespace: str) -> AsyncIterator[Make]:
 
 async def waiting(api: Api, name: str, namespace: str, position: int) -> Object:
     """Await that the job waits in that position."""
-
-    def waits(found: Object | None) -> bool:
-        status = (found or {}).get("status") or {}
-        is_told = has(conditions.ADMITTED, "False", conditions.QUEUED)(found)
-        return is_told and (status.get("queue") or {}).get("position") == position
-
-    found = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, waits, limit=20)
-    assert found is not None
-    return found
+    return await queued_job(api, name, namespace, position, limit=20)
 
 
 async def admitted(api: Api, name: str, namespace: str) -> Object:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import socket
 import time
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -20,6 +19,7 @@ from nestor.operator.settings import Settings
 from nestor.operator.wiring import Operator
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from tests.integration.apiserver import free_ports
 from tests.waiting import eventually
 
 Client = TestClient[web.Request, web.Application]
@@ -110,9 +110,7 @@ def test_a_watch_is_silent_for_longer_than_a_healthy_one_ever_is(operator: Opera
 
 
 async def test_a_request_that_never_ends_does_not_keep_the_pages_from_ending() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    (port,) = free_ports(1)
     serving = asyncio.create_task(health.serve(health.build_app(lambda: None, lambda: None), port))
     reader, writer = await eventually(functools.partial(connect, port))
     writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
