@@ -11,7 +11,7 @@ import base64
 import contextlib
 import os
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -156,6 +156,15 @@ async def fresh_namespace(api: Api, used: list[str]) -> AsyncIterator[str]:
 
 
 @dataclass
+class Answer:
+    """What a request for a page got."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+
+
+@dataclass
 class Web:
     """HTTP through the cluster's Ingress controller, as a browser on this machine would."""
 
@@ -163,25 +172,37 @@ class Web:
     address: str
     port: int
 
-    async def get(self, url: str) -> tuple[int, str]:
-        """Status and text of one page; the URL's host travels as the Host header to the controller's port."""
+    async def ask(self, url: str, *, follow: bool = True) -> Answer:
+        """What one request to the URL got; the URL's host travels as the Host header to the controller's port."""
         host = url.split("//", 1)[1].split("/", 1)[0]
         path = url.split(host, 1)[1] or "/"
-        async with self.session.get(f"http://{self.address}:{self.port}{path}", headers={"Host": host}) as response:
-            return response.status, await response.text()
+        async with self.session.get(
+            f"http://{self.address}:{self.port}{path}", headers={"Host": host}, allow_redirects=follow
+        ) as response:
+            return Answer(response.status, response.headers, await response.text())
+
+    async def get(self, url: str) -> tuple[int, str]:
+        """Status and text of one page."""
+        answer = await self.ask(url)
+        return answer.status, answer.text
 
     async def page(self, url: str, *, limit: float = 15) -> str:
-        """The text of a page that answers 200; asked until then, as an Ingress controller follows endpoints a moment late."""
-        status, text = 0, "no answer"
+        """The text of a page that answers 200."""
+        return (await self.answer(url, status=200, limit=limit)).text
+
+    async def answer(self, url: str, *, status: int, limit: float = 15) -> Answer:
+        """The first answer with this status; asked until then, as an Ingress controller follows endpoints a moment late."""
+        last: Answer | None = None
         try:
             async with asyncio.timeout(limit):
                 while True:
-                    status, text = await self.get(url)
-                    if status == 200:
-                        return text
+                    last = await self.ask(url, follow=not 300 <= status < 400)
+                    if last.status == status:
+                        return last
                     await asyncio.sleep(0.1)
         except TimeoutError:
-            raise AssertionError(f"{url} still answers {status} after {limit} s: {text}") from None
+            said = f"{last.status} after {limit} s: {last.text}" if last else f"nothing within {limit} s"
+            raise AssertionError(f"{url} still answers {said}") from None
 
 
 @pytest.fixture(scope="session")
