@@ -26,7 +26,8 @@ ENV PATH=/opt/nestor/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1
 LABEL org.opencontainers.image.title="Nestor" \
-      org.opencontainers.image.description="Runs Kubernetes applications as jobs, each in its own nested K3s cluster"
+      org.opencontainers.image.description="Runs Kubernetes applications as jobs, each in its own nested K3s cluster" \
+      org.opencontainers.image.licenses="Apache-2.0"
 
 # The tools for `custom` template steps; scripts written for KNS call /usr/bin/kubectl and /usr/bin/helm.
 FROM system AS tools
@@ -53,7 +54,7 @@ ENV PYTHONPATH=/opt/backend
 
 # Nestor itself.
 FROM builder AS nestor
-COPY pyproject.toml README.md /src/
+COPY pyproject.toml README.md LICENSE /src/
 COPY src /src/src
 RUN set -eu; \
     cd /src; \

@@ -17,7 +17,7 @@ PYTHON = "docker.io/library/python:3.11-slim-bookworm"
 """What the Nestor image is based on; examples use it as well."""
 EXAMPLES = REPOSITORY / "examples"
 EXAMPLE_TAG = "1"
-NESTOR_SOURCES = ("Dockerfile", ".dockerignore", "pyproject.toml", "README.md", "requirements/runtime.txt", "src/**/*")
+NESTOR_SOURCES = ("Dockerfile", ".dockerignore", "pyproject.toml", "README.md", "LICENSE", "requirements/runtime.txt", "src/**/*")
 
 
 def nestor_reference() -> str:

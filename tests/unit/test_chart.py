@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,14 @@ def test_artifact_hub_is_told_of_the_resources_as_they_are() -> None:
     head, _, content = chart["icon"].partition(",")
     assert head == "data:image/svg+xml;base64"
     assert base64.b64decode(content) == (ROOT / "charts/nestor/icon.svg").read_bytes()
+
+
+def test_package_chart_and_image_name_the_same_licence() -> None:
+    name = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["license"]
+    chart = yaml.safe_load((ROOT / "charts/nestor/Chart.yaml").read_text())
+    assert chart["annotations"]["artifacthub.io/license"] == name
+    assert f'org.opencontainers.image.licenses="{name}"' in (ROOT / "Dockerfile").read_text()
+    assert (ROOT / "charts/nestor/LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
 
 
 def test_commands_of_its_readme_are_those_of_the_pages_that_say_more() -> None:
