@@ -96,7 +96,8 @@ async def _live(site: Site, cluster: Cluster, prefix: str, count: int) -> None:
     await until(lambda: cluster.running == count)
     for name in names:
         await site.world.nested.delete(kinds.POD, name, SPACE)
-    await until(lambda: cluster.left == 0)
+    # No write of the number of pods is under way then: each one that was counted was also seen.
+    await until(lambda: cluster.left == 0 and cluster.is_told_empty)
 
 
 async def churn(site: Site) -> list[Goal]:

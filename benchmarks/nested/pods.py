@@ -83,6 +83,11 @@ class Cluster:
         return sum(map(is_terminal, self._nested))
 
     @property
+    def is_told_empty(self) -> bool:
+        """Whether the NestedCluster's status, which is written a moment late, says that there are no pods."""
+        return all(not any(status_of(item).get("pods", {}).get(key) for key in ("running", "waiting")) for item in self._cluster)
+
+    @property
     def left(self) -> int:
         """Pods of both clusters."""
         return len(self._nested.store) + len(self._host.store)
