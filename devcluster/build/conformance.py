@@ -154,4 +154,6 @@ def _ensure_archive(parts: Parts, describe: Callable[[Parts], Image], progress: 
 def _pet(parts: Parts, name: str) -> Image:
     html = parts.images / name / "html"
     files = [Entry(file, html / file, mode=0o644) for file in (f"{name}.jpg", "data.json")]
-    return Image(f"{E2E}/{name}:1.8", [Layer([*parts.agnhost, *files, assembled.TMP])], ["/agnhost"], ["test-webserver"])
+    # By this file, and the words "Alpine Linux" in it, the suite's test of image volumes knows that it reads this image.
+    release = Entry("etc/os-release", content=b'NAME="None: a stand-in for an image of Alpine Linux"\n', mode=0o644)
+    return Image(f"{E2E}/{name}:1.8", [Layer([*parts.agnhost, *files, release, assembled.TMP])], ["/agnhost"], ["test-webserver"])
