@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import conditions
-from nestor.api.overflowbackend import OverflowBackendSpec, Shape
+from nestor.api.backend_nodes import Shape
+from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, kinds
 from nestor.providers import base
