@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nestor import times
-from nestor.providers.base import InvalidInput, NotYet, ProviderError
+from nestor.providers.errors import InvalidInput, NotYet, ProviderError
 from nestor.providers.interlink import answers
 from nestor.providers.interlink.build import build_create, build_plugin_create
 from nestor.providers.interlink.phase import build_status
