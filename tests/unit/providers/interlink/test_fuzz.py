@@ -17,7 +17,7 @@ from nestor.providers.interlink.refusals import find_refusals
 from nestor.providers.words import cut
 from nestor.quantities import parse_quantity
 from tests.conformance.interlink.description import find_faults, load
-from tests.fakes.interlink import build_full_pod
+from tests.unit.providers.interlink.full_pod import build_full_pod
 
 Object = dict[str, Any]
 
