@@ -10,20 +10,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from nestor.providers.base import (
-    Call,
-    Connection,
-    Inputs,
-    InvalidInput,
-    NotFound,
-    Options,
-    Part,
-    Patches,
-    Refreshes,
-    Shape,
-    Streams,
-    Unreachable,
-)
+from nestor.providers.base import Call, Connection, Inputs, Options, Part, Patches, Refreshes, Shape, Streams
+from nestor.providers.errors import InvalidInput, NotFound, Unreachable
 
 Object = dict[str, Any]
 

@@ -18,7 +18,7 @@ from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policy import Policy
 from nestor.api.storage import Storage
-from nestor.providers import base
+from nestor.providers import base, errors
 from nestor.providers.interlink import refusals as interlink
 from nestor.providers.interlink.provider import InterlinkProvider
 from nestor.providers.remote import provider as remote
@@ -256,12 +256,12 @@ def test_the_page_has_every_method_and_every_error_of_the_interface() -> None:
     }
     capabilities = {"logs", "streams", "lists", "patches", "refreshes"}
     assert methods | capabilities == {name for name in vars(base.Backend) if not name.startswith("_")}
-    errors = {cell.strip("`") for cell, _ in read_table(PROVIDERS, "| error | when |")}
-    assert errors == {found.__name__ for found in vars(base).values() if is_error(found)} - {"ProviderError"}
+    named = {cell.strip("`") for cell, _ in read_table(PROVIDERS, "| error | when |")}
+    assert named == {found.__name__ for found in vars(errors).values() if is_error(found)} - {"ProviderError"}
 
 
 def is_error(found: object) -> bool:
-    return isinstance(found, type) and issubclass(found, base.ProviderError)
+    return isinstance(found, type) and issubclass(found, errors.ProviderError)
 
 
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*/README.md")])

@@ -24,23 +24,19 @@ MODELS = {
     + [f"class_{part}" for part in ("cluster", "images", "namespace", "network", "templates")]
 }
 """Models of what users write, and all that they import."""
+BACKENDS = {
+    f"nestor.api.{name}"
+    for name in ["overflowbackend", *(f"backend_{part}" for part in ("interlink", "kubernetes", "nodes", "status"))]
+}
+"""Models of OverflowBackends."""
 NOT_FOR = {
     "operator": HEAVY
     | {"typer", "rich", "nestor.cli", "nestor.syncer", "nestor.vnode", "cloudevents", "dateutil"},  # kopf imports click
     "syncer": HEAVY
     | COMMANDS
     | MODELS
-    | {
-        "kopf",
-        "cryptography",
-        "pydantic",
-        "yaml",
-        "aiohttp.web",
-        "cloudevents",
-        "nestor.api.overflowbackend",
-        "nestor.operator",
-        "importlib.metadata",
-    },
+    | BACKENDS
+    | {"kopf", "cryptography", "pydantic", "yaml", "aiohttp.web", "cloudevents", "nestor.operator", "importlib.metadata"},
     "vnode": HEAVY
     | COMMANDS
     | MODELS

@@ -207,7 +207,7 @@ KUEUE: dict[tuple[str, str], str] = {
 def test_with_kueue_the_operator_may_do_what_it_does_and_without_it_nothing() -> None:
     found = read_verbs("nestor-kueue", template=TEMPLATE.with_name("kueue.yaml"))
     assert found == {f"{resource}.kueue.x-k8s.io": {verb for other, verb in KUEUE if other == resource} for resource, _ in KUEUE}
-    code = (ROOT / "src/nestor/operator/kueue/keeper.py").read_text()
+    code = "".join(path.read_text() for path in (ROOT / "src/nestor/operator/kueue").glob("*.py"))
     assert [text for text in KUEUE.values() if text not in code] == []
     assert not any("kueue" in resource for resource in read_verbs("nestor-operator"))
     assert TEMPLATE.with_name("kueue.yaml").read_text().startswith("{{- if .Values.kueue.enabled }}")

@@ -11,14 +11,15 @@ import yaml
 from pydantic import BaseModel
 
 from nestor.api import labels
+from nestor.api.backend_nodes import NAME_LIMIT as BACKEND_NAME_LIMIT
+from nestor.api.backend_status import OverflowBackendStatus
 from nestor.api.base import rule
 from nestor.api.job_status import NestedAppJobStatus
 from nestor.api.nestedapp import NestedAppSpec, NestedAppStatus
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec, NestedClassStatus
 from nestor.api.nestedcluster import NestedClusterSpec, NestedClusterStatus
-from nestor.api.overflowbackend import NAME_LIMIT as BACKEND_NAME_LIMIT
-from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus
+from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.api.schema import Schema, build_schema
 from nestor.api.words import NAME_LIMIT, VERSION
 from nestor.values import dataclass

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, StringConstraints
 
 from nestor.api.base import ObjectName, list_map, rule, rules
+from nestor.api.endpoints import SecretKey, Url
 from nestor.api.model import Model
-from nestor.api.overflowbackend import SecretKey, Url
 
 NoticeType = Literal["Ready", "Succeeded", "Failed"]
 NOTICE_TYPES: tuple[NoticeType, ...] = ("Ready", "Succeeded", "Failed")

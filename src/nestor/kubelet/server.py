@@ -16,7 +16,8 @@ from nestor.kubelet import auth, http, logs, routes
 from nestor.kubelet.connections import Connections
 from nestor.kubelet.limits import Slots
 from nestor.objects import Object
-from nestor.providers.base import Call, InvalidInput, Logs, ProviderError, Streams
+from nestor.providers.base import Call, Logs, Streams
+from nestor.providers.errors import InvalidInput, ProviderError
 from nestor.providers.pipe import close, pipe_both
 from nestor.values import dataclass
 

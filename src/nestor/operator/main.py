@@ -10,7 +10,8 @@ import sys
 from nestor.kube import Api
 from nestor.kube.election import LeaseLost
 from nestor.operator import leadership, logs
-from nestor.operator.settings import Settings, read_settings
+from nestor.operator.flags import read_settings
+from nestor.operator.settings import Settings
 from nestor.operator.traces import Traces
 from nestor.operator.wiring import Operator
 from nestor.operator.world.cache import Cache

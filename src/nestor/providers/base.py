@@ -13,8 +13,8 @@ for a pod to start or end.
 
 Repetition: every method must be safe to repeat, and is called concurrently for different pods.
 
-Errors: raise one of the errors below. Any other exception means that the place failed or could not be reached; the caller then
-retries with increasing delays.
+Errors: raise one of those in `nestor.providers.errors`. Any other exception means that the place failed or could not be reached;
+the caller then retries with increasing delays.
 
 Changes of pods are not reported: the syncer watches the host cluster, and a virtual node asks a backend for `statuses`.
 """
@@ -33,56 +33,6 @@ from nestor.values import dataclass
 
 Part = Literal["", "status", "ephemeralcontainers", "resize"]
 """What to patch: the pod itself (empty), or one of its subresources."""
-
-
-class ProviderError(Exception):
-    """The base of all provider errors. `message` is shown to the pod's owner; `status` is the equivalent HTTP status."""
-
-    status = 500
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.status = status or self.status
-
-
-class NotFound(ProviderError):
-    """No pod with that UID exists (any more)."""
-
-    status = 404
-
-
-class InvalidInput(ProviderError):
-    """The provider rejects this pod or change. The message says why: a field, a policy, a quota.
-
-    The owner is told. The same request can only succeed after the provider's rules or quotas have changed.
-    """
-
-    status = 400
-
-
-class NoRoom(InvalidInput):
-    """There is no room for this pod, nor for any of its size, until others have ended or a quota was raised."""
-
-    status = 403
-
-
-class NotYet(ProviderError):
-    """Not possible right now: the caller retries after a second. For example, an earlier pod still holds the name."""
-
-    status = 503
-
-
-class Unreachable(ProviderError):
-    """The place does not answer, or not in time, or with nonsense. Pods that run there may be perfectly well."""
-
-    status = 503
-
-
-class Unauthorized(ProviderError):
-    """The place does not accept our credentials, or they do not suffice."""
-
-    status = 401
 
 
 class Lists(Protocol):

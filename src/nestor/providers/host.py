@@ -11,7 +11,8 @@ from nestor.kube import NotFound as NotThere
 from nestor.kube.rights import right
 from nestor.objects import Object
 from nestor.providers import upgrade
-from nestor.providers.base import Call, Connection, InvalidInput, NoRoom, NotFound, NotYet, Options, Part, uid_of
+from nestor.providers.base import Call, Connection, Options, Part, uid_of
+from nestor.providers.errors import InvalidInput, NoRoom, NotFound, NotYet
 
 RIGHTS = (
     right(kinds.POD, "get", "list", "create", "patch", "delete"),

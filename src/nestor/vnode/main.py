@@ -11,8 +11,9 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from nestor.api import conditions
+from nestor.api.backend_status import OverflowBackendStatus
 from nestor.api.faults import explain
-from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus
+from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.kube import Api, ApiError, kinds
 from nestor.objects import Object, spec_of, status_of
 from nestor.process import logs, probes

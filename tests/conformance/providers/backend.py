@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from nestor.providers.base import Backend, NotFound, Unreachable
+from nestor.providers.base import Backend
+from nestor.providers.errors import NotFound, Unreachable
 from nestor.quantities import parse_quantity
 from tests.conformance.providers.contract import AnyPlace, PodsContract, build_pod, gone
 from tests.waiting import eventually

@@ -12,7 +12,7 @@ import yaml
 from nestor.api import labels
 from nestor.cluster.shape import HostDns
 from nestor.kube import Api, Forbidden, kinds
-from nestor.operator.settings import read_dns
+from nestor.operator.flags import read_dns
 from nestor.portal.settings import parse as parse_portal
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ROOT

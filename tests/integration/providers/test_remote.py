@@ -16,7 +16,8 @@ import pytest
 from nestor.api import labels
 from nestor.kube import Api, kinds, kubeconfig
 from nestor.kube.errors import Unreachable as NoAnswer
-from nestor.providers.base import Backend, Inputs, InvalidInput, NoRoom, NotFound, NotYet, Unauthorized, Unreachable
+from nestor.providers.base import Backend, Inputs
+from nestor.providers.errors import InvalidInput, NoRoom, NotFound, NotYet, Unauthorized, Unreachable
 from nestor.providers.remote.provider import RemoteProvider
 from nestor.providers.remote.settings import Access
 from tests.conformance.providers.backend import BackendContract

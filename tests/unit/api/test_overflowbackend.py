@@ -8,7 +8,10 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from nestor.api.overflowbackend import Interlink, OverflowBackendSpec, RemoteCluster, SecretKey, Tls
+from nestor.api.backend_interlink import Interlink, Tls
+from nestor.api.backend_kubernetes import RemoteCluster
+from nestor.api.endpoints import SecretKey
+from nestor.api.overflowbackend import OverflowBackendSpec
 
 Object = dict[str, Any]
 FILLED: Object = {

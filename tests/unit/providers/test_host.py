@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api import labels
 from nestor.kube import Api, ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
-from nestor.providers import base
+from nestor.providers import errors
 from nestor.providers.host import HostProvider
 
 Object = dict[str, Any]
@@ -45,14 +45,14 @@ UID = {"causes": [{"field": "metadata.uid"}]}
 @pytest.mark.parametrize(
     ("error", "raised", "status"),
     [
-        (NotFound(404, "NotFound", "gone"), base.NotFound, 404),
-        (Invalid(422, "Invalid", "no", UID), base.NotFound, 404),
-        (Conflict(409, "Conflict", "UID in precondition: u"), base.NotFound, 404),
-        (Conflict(409, "Conflict", "changed meanwhile"), base.NotYet, 503),
-        (Forbidden(403, "Forbidden", "exceeded quota"), base.InvalidInput, 403),
-        (Invalid(422, "Invalid", "no such field"), base.InvalidInput, 422),
+        (NotFound(404, "NotFound", "gone"), errors.NotFound, 404),
+        (Invalid(422, "Invalid", "no", UID), errors.NotFound, 404),
+        (Conflict(409, "Conflict", "UID in precondition: u"), errors.NotFound, 404),
+        (Conflict(409, "Conflict", "changed meanwhile"), errors.NotYet, 503),
+        (Forbidden(403, "Forbidden", "exceeded quota"), errors.InvalidInput, 403),
+        (Invalid(422, "Invalid", "no such field"), errors.InvalidInput, 422),
         # Words that a tenant may have chosen, not the quota's.
-        (Invalid(422, "Invalid", "exceeded quota: "), base.InvalidInput, 422),
+        (Invalid(422, "Invalid", "exceeded quota: "), errors.InvalidInput, 422),
         (Unreachable("connection refused"), Unreachable, 503),
     ],
 )
@@ -67,7 +67,7 @@ async def test_what_an_answer_to_a_patch_means(error: ApiError, raised: type[Exc
 @pytest.mark.parametrize("nested", [None, "another"])
 async def test_a_name_that_another_pod_has_or_just_had_is_waited_for(nested: str | None) -> None:
     there = POD | {"metadata": POD["metadata"] | {"labels": {labels.NESTED_UID: nested}}} if nested else None
-    with pytest.raises(base.NotYet):
+    with pytest.raises(errors.NotYet):
         await provider(Conflict(409, "AlreadyExists", "pods already exists"), there).create(POD)
 
 
@@ -77,6 +77,6 @@ async def test_a_pod_that_is_there_already_is_returned() -> None:
 
 async def test_a_quota_is_told_in_words_that_hold_for_all_pods_of_a_size() -> None:
     quota = "exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1"
-    with pytest.raises(base.NoRoom) as caught:
+    with pytest.raises(errors.NoRoom) as caught:
         await provider(Forbidden(403, "Forbidden", f'pods "web" is forbidden: {quota}')).create(POD)
     assert (caught.value.message, caught.value.status) == (quota, 403)

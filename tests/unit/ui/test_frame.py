@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestServer
 from nestor.kube import Api, Forbidden, Unreachable, UserContext
 from nestor.ui import frame
 from nestor.ui.hub import Hub
-from nestor.ui.models import states
+from nestor.ui.models.rows import build_rows
 from nestor.ui.server import build_app
 from nestor.ui.visitor import OneUser, Visitor
 from tests.unit.cli import builders
@@ -111,7 +111,7 @@ async def test_a_part_is_sent_when_it_differs_and_only_then(rows: Told) -> None:
     assert (kind, content["id"]) == ("part", "live_rows")
     assert content["digest"] == frame.digest(content["html"])
     view.tell()
-    view.content = view.content | {"rows": states.build_rows([builders.ready()], 1)}
+    view.content = view.content | {"rows": build_rows([builders.ready()], 1)}
     view.tell()
     kind, content = await coming(events)
     assert ">shop</a>" in content["html"]
@@ -121,7 +121,7 @@ async def test_other_lists_are_looked_at_when_they_are_needed(rows: Told) -> Non
     view, events = rows
     await coming(events)
     view.has_moved = True
-    view.content = view.content | {"rows": states.build_rows([builders.ready()], 1)}
+    view.content = view.content | {"rows": build_rows([builders.ready()], 1)}
     view.tell()
     assert ">shop</a>" in (await coming(events))[1]["html"]
     assert view.opened == 2
@@ -142,7 +142,7 @@ async def test_who_may_no_longer_look_is_told_why_and_sent_nothing_more(rows: To
     await coming(events)
     view.content = view.content | {
         "trouble": Forbidden(403, "Forbidden", "not any more"),
-        "rows": states.build_rows([builders.ready()], 1),
+        "rows": build_rows([builders.ready()], 1),
     }
     view.tell()
     kind, content = await coming(events)

@@ -12,13 +12,13 @@ import pytest
 from nestor.kube import Api, kinds
 from nestor.ui import frame
 from nestor.ui.hub import Hub, List, trim_little
-from nestor.ui.models import states
+from nestor.ui.models.rows import Row, build_rows, trim_for_rows
 from nestor.ui.pool import Pool, Shared, once
 from tests.unit.cli import builders
 from tests.waiting import eventually
 
 Object = dict[str, Any]
-JOBS = List(kinds.NESTED_APP_JOB, "team-a", trim=states.trim_for_rows)
+JOBS = List(kinds.NESTED_APP_JOB, "team-a", trim=trim_for_rows)
 
 
 def job(name: str, version: str = "1") -> Object:
@@ -45,7 +45,7 @@ class Server:
         await asyncio.Event().wait()
 
 
-def names(rows: list[states.Row]) -> set[str]:
+def names(rows: list[Row]) -> set[str]:
     return {row.name for row in rows}
 
 
@@ -59,8 +59,8 @@ async def test_two_people_have_the_same_object_and_each_only_what_they_may_see()
 
         await eventually(have_changed)
         assert hers.get("shop", "team-a") is his.get("shop", "team-a")
-        assert names(states.build_rows(list(hers), 9)) == {"shop", "secret"}
-        assert names(states.build_rows(list(his), 9)) == {"shop"}
+        assert names(build_rows(list(hers), 9)) == {"shop", "secret"}
+        assert names(build_rows(list(his), 9)) == {"shop"}
         assert pool.size == 2
     await jane.close()
     await john.close()
@@ -68,7 +68,7 @@ async def test_two_people_have_the_same_object_and_each_only_what_they_may_see()
 
 def test_another_version_and_what_is_trimmed_in_another_way_are_other_objects() -> None:
     pool = Pool()
-    rows, whole = pool.share(states.trim_for_rows), pool.share(trim_little)
+    rows, whole = pool.share(trim_for_rows), pool.share(trim_little)
     first = rows(job("shop"))
     assert rows(job("shop")) is first
     assert rows(job("shop", "2")) is not first
@@ -108,7 +108,7 @@ def test_something_is_made_once_of_a_shared_object_and_each_time_of_others() -> 
 def test_a_row_is_written_once_whoever_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     frame._once.cache_clear()
     for _ in range(3):
-        content = {"rows": states.build_rows([job("shop"), job("blog")], 9), "more": 0, "trouble": None}
+        content = {"rows": build_rows([job("shop"), job("blog")], 9), "more": 0, "trouble": None}
         for namespace in ("team-a", "*"):
             text = frame.render_parts("jobs.html", cast(Any, None), content | {"namespace": namespace})["live_rows"]
             assert text.count("<tr data-say=") == 2

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.ui.models import ends, states
+from nestor.ui.models import actions, ends, links, origin, pods, progress, states
+from nestor.ui.models.parameters import HIDDEN, list_parameters
+from nestor.ui.models.rows import build_rows, trim_for_rows
 from tests.unit.cli import builders
 
 
@@ -41,31 +43,31 @@ def test_a_state_is_a_word_for_people(name: str, mood: str, word: str) -> None:
     ],
 )
 def test_what_can_be_done_follows_from_the_state(name: str, possible: str) -> None:
-    found = states.list_actions(builders.STATES[name]())
+    found = actions.list_actions(builders.STATES[name]())
     assert " ".join(key for key, can in vars(found).items() if can) == possible
 
 
 def test_nothing_can_be_done_with_a_job_that_is_being_deleted() -> None:
     job = builders.ready()
     job["metadata"]["deletionTimestamp"] = builders.ago(1)
-    assert not any(vars(states.list_actions(job)).values())
-    assert states.open_url(job) == ""
+    assert not any(vars(actions.list_actions(job)).values())
+    assert links.open_url(job) == ""
 
 
 def test_the_time_line_says_what_is_done_and_what_is_waited_for() -> None:
     found = [
-        (stage.title, stage.state.mood, stage.state.word, stage.message) for stage in states.list_stages(builders.retrying())
+        (stage.title, stage.state.mood, stage.state.word, stage.message) for stage in progress.list_stages(builders.retrying())
     ]
     assert found[1:] == [
         ("Cluster", "good", "done", "v1.36.2+k3s1 answers"),
         ("Steps", "retry", "Step retrying", "step 2 of 3 'web' will be retried"),
     ]
-    assert states.list_stages(builders.completed())[-1].title == "End"
-    assert states.list_stages(builders.failed())[-1].state.mood == "bad"
+    assert progress.list_stages(builders.completed())[-1].title == "End"
+    assert progress.list_stages(builders.failed())[-1].state.mood == "bad"
 
 
 def test_steps_have_attempts_and_what_went_wrong_without_colours() -> None:
-    found = states.list_steps(builders.retrying())
+    found = progress.list_steps(builders.retrying())
     assert [step.state.word for step in found] == ["succeeded", "retrying", "pending"]
     assert found[1].attempts == "attempt 1 of 11"
     assert found[1].output == "kubectl exited with code 1: namespace/web\nerror: no such host"
@@ -76,31 +78,31 @@ def test_the_newest_job_is_first() -> None:
     old, new = builders.ready(), builders.running()
     old["metadata"]["creationTimestamp"] = builders.ago(5000)
     new["metadata"]["name"] = "b"
-    assert [row.name for row in states.build_rows([old, new], 2)] == ["b", "shop"]
+    assert [row.name for row in build_rows([old, new], 2)] == ["b", "shop"]
 
 
 def test_only_the_newest_jobs_are_shown() -> None:
     old, new = builders.ready(), builders.running()
     old["metadata"]["creationTimestamp"] = builders.ago(5000)
-    assert [row.state.word for row in states.build_rows([old, new], 1)] == ["Step running"]
+    assert [row.state.word for row in build_rows([old, new], 1)] == ["Step running"]
 
 
 def test_a_list_of_jobs_keeps_no_appdefs() -> None:
     job = builders.ready()
     job["spec"]["app"]["appDef"]["commands"] = {"Start": {"parameters": {"A": {}}}}
-    before = states.build_rows([job], 1)
-    trimmed = states.trim_for_rows(job)
+    before = build_rows([job], 1)
+    trimmed = trim_for_rows(job)
     assert trimmed["spec"]["app"] == {"image": "registry.test/shop:1", "appDef": {"name": "Shop"}}
-    assert states.build_rows([trimmed], 1) == before
+    assert build_rows([trimmed], 1) == before
 
 
 def test_a_row_says_who_why_and_where() -> None:
     job = builders.waiting()
     job["metadata"]["annotations"] = {labels.CREATED_BY: "jane"}
-    (row,) = states.build_rows([job], 1)
+    (row,) = build_rows([job], 1)
     assert (row.owner, row.path, row.url) == ("jane", "/jobs/team-a/shop", "")
     assert "no such host" in row.message
-    (row,) = states.build_rows([builders.ready()], 1)
+    (row,) = build_rows([builders.ready()], 1)
     assert (row.owner, row.url, row.message) == ("", "http://shop-team-a.apps.test/", "")
 
 
@@ -108,7 +110,7 @@ def test_a_row_says_who_why_and_where() -> None:
 def test_a_link_leads_to_the_web_and_nowhere_else(url: Any) -> None:
     job = builders.ready()
     job["status"]["url"] = url
-    assert states.open_url(job) == ""
+    assert links.open_url(job) == ""
 
 
 def test_passwords_are_not_shown() -> None:
@@ -117,10 +119,10 @@ def test_passwords_are_not_shown() -> None:
     job["spec"]["app"]["appDef"]["commands"] = {"Start": {"parameters": parameters}}
     job["spec"] |= {"parameters": {"SIZE": 3, "PIN": "1234", "DB_PASSWORD": "hunter2", "L": ["a", "b"]}}
     job["spec"]["parametersFrom"] = {"secretRef": {"name": "mine"}}
-    assert states.list_parameters(job) == [
+    assert list_parameters(job) == [
         ("SIZE", "3"),
-        ("PIN", states.HIDDEN),
-        ("DB_PASSWORD", states.HIDDEN),
+        ("PIN", HIDDEN),
+        ("DB_PASSWORD", HIDDEN),
         ("L", "a, b"),
         ("further values", "from Secret 'mine', not shown"),
     ]
@@ -128,10 +130,10 @@ def test_passwords_are_not_shown() -> None:
 
 def test_the_numbers_of_pods_are_told_by_place() -> None:
     job = builders.ready()
-    assert states.list_counts(job) == [("In this cluster", "3 running")]
+    assert pods.list_counts(job) == [("In this cluster", "3 running")]
     places = [{"name": "host", "running": 2}, {"name": "hpc", "running": 1, "starting": 1, "reason": "no room here"}]
     job["status"]["pods"] = {"running": 3, "waiting": 3, "places": places}
-    assert states.list_counts(job) == [
+    assert pods.list_counts(job) == [
         ("In this cluster", "2 running"),
         ("At backend 'hpc'", "1 running, 1 starting: no room here"),
         ("Waiting for a node", "2"),
@@ -140,11 +142,11 @@ def test_the_numbers_of_pods_are_told_by_place() -> None:
 
 def test_what_keeps_a_job_as_its_files_say_is_told() -> None:
     job = builders.ready()
-    assert states.find_keeper(job) == ""
+    assert origin.find_keeper(job) == ""
     job["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "shop:nestor.dev/NestedAppJob:team-a/shop"}
-    assert states.find_keeper(job) == "Argo CD"
+    assert origin.find_keeper(job) == "Argo CD"
     job["metadata"] |= {"annotations": {}, "labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}
-    assert states.find_keeper(job) == "Flux"
+    assert origin.find_keeper(job) == "Flux"
 
 
 @pytest.mark.parametrize(
@@ -159,7 +161,7 @@ def test_what_keeps_a_job_as_its_files_say_is_told() -> None:
 def test_each_that_keeps_jobs_by_files_is_known(part: str, key: str, keeper: str) -> None:
     job = builders.ready()
     job["metadata"][part] = {key: "shop"}
-    assert states.find_keeper(job) == keeper
+    assert origin.find_keeper(job) == keeper
 
 
 def test_advice_is_for_those_who_can_act() -> None:
@@ -226,35 +228,35 @@ def test_the_end_is_told_once() -> None:
     job = builders.ready()
     end = {"type": "Succeeded", "status": "True", "reason": "Completed", "message": "Job x is done"}
     job["status"]["conditions"] = [item for item in job["status"]["conditions"] if item["type"] != "Succeeded"] + [end]
-    assert states.list_stages(job)[-1].message == "Job x is done"
-    job["status"]["conditions"][-1] |= {"message": states.list_stages(job)[0].message}
-    assert [stage.title for stage in states.list_stages(job)].count("End") == 0
+    assert progress.list_stages(job)[-1].message == "Job x is done"
+    job["status"]["conditions"][-1] |= {"message": progress.list_stages(job)[0].message}
+    assert [stage.title for stage in progress.list_stages(job)].count("End") == 0
 
 
 def test_a_job_without_a_policy_has_no_end_to_wait_for() -> None:
     job = builders.running()
     waits = {"type": "Succeeded", "status": "Unknown", "reason": "Running", "message": "it is still to be seen"}
     job["status"]["conditions"] = [item for item in job["status"]["conditions"] if item["type"] != "Succeeded"] + [waits]
-    assert "End" not in [stage.title for stage in states.list_stages(job)]
+    assert "End" not in [stage.title for stage in progress.list_stages(job)]
     job["spec"]["successPolicy"] = {"targets": [{"kind": "Job", "name": "x"}]}
-    assert states.list_stages(job)[-1].title == "End"
+    assert progress.list_stages(job)[-1].title == "End"
 
 
 def test_a_step_that_is_tried_once_has_no_attempts() -> None:
     job = builders.ready()
     job["status"]["steps"] = [{"name": "a", "state": "Failed", "attempt": 1, "maxAttempts": 1, "message": "\x1b[31mno\x1b[0m"}]
-    (step,) = states.list_steps(job)
+    (step,) = progress.list_steps(job)
     assert (step.attempts, step.output) == ("", "no")
     job["status"]["steps"][0] |= {"maxAttempts": 3, "state": "Succeeded"}
-    assert states.list_steps(job)[0].attempts == "", "the first try was enough"
+    assert progress.list_steps(job)[0].attempts == "", "the first try was enough"
     job["status"]["steps"][0] |= {"attempt": 2}
-    assert states.list_steps(job)[0].attempts == "attempt 2 of 3"
+    assert progress.list_steps(job)[0].attempts == "attempt 2 of 3"
 
 
 def test_what_has_ended_is_not_resumed() -> None:
     job = builders.completed()
     job["spec"]["suspend"] = True
-    found = states.list_actions(job)
+    found = actions.list_actions(job)
     assert not found.resume
     assert not found.suspend
     assert found.rerun_empties
@@ -264,10 +266,10 @@ def test_a_job_without_parameters_has_none() -> None:
     job = builders.ready()
     job["spec"].pop("parameters", None)
     job["spec"].pop("parametersFrom", None)
-    assert states.list_parameters(job) == []
+    assert list_parameters(job) == []
 
 
 def test_a_list_of_jobs_keeps_no_field_managers() -> None:
     job = builders.ready()
     job["metadata"]["managedFields"] = [{"manager": "kubectl"}]
-    assert "managedFields" not in states.trim_for_rows(job)["metadata"]
+    assert "managedFields" not in trim_for_rows(job)["metadata"]

@@ -15,7 +15,8 @@ from nestor.kube import Api, Change, kinds
 from nestor.kubelet.routes import Route, find_route
 from nestor.objects import conditions_of, status_of
 from nestor.process.probes import STALE_SECONDS
-from nestor.providers.base import Shape, Unreachable
+from nestor.providers.base import Shape
+from nestor.providers.errors import Unreachable
 from nestor.vnode import api, main
 from nestor.vnode.api import build_finder
 from nestor.vnode.backend import factory

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from nestor.api import labels
-from nestor.cli import completion, console, follow, jobs, manifests, options, output, session
+from nestor.cli import console, follow, jobs, manifests, options, output, session
+from nestor.cli.commands import run_options
 from nestor.cli.commands.life import wait_until_gone
 from nestor.cli.commands.status import conclude, read_timeout, waits_for_end
 from nestor.cli.exits import Code
@@ -22,121 +21,25 @@ from nestor.cli.session import Place, Session
 from nestor.cli.view.facts import address
 from nestor.kube import Forbidden, kinds
 from nestor.objects import Object
-
-What = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="APP|IMAGE",
-        help="An application from the catalogue (see `nestor apps`), or an app image: anything with '/' or ':'.",
-        autocompletion=completion.complete_app,
-        show_default=False,
-    ),
-]
-JOB_PANEL = "What to run"
+from nestor.values import dataclass
 
 
 def run(  # noqa: PLR0913, PLR0917 - the command line's options
-    what: What = None,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--file",
-            "-f",
-            help="An AppDef (JSON) to run with IMAGE or --templates, or a NestedAppJob (YAML or JSON); `-` reads standard input.",
-            show_default=False,
-            rich_help_panel=JOB_PANEL,
-        ),
-    ] = None,
-    templates: Annotated[
-        str | None,
-        typer.Option(
-            "--templates",
-            metavar="CONFIGMAP",
-            help="ConfigMap that holds the AppDef's templates, instead of an image.",
-            show_default=False,
-            rich_help_panel=JOB_PANEL,
-        ),
-    ] = None,
-    name: Annotated[
-        str | None,
-        typer.Option(
-            "--name",
-            help="Name of the job. Default: the application's name with a random suffix.",
-            show_default=False,
-            rich_help_panel=JOB_PANEL,
-        ),
-    ] = None,
-    command: Annotated[
-        str | None, typer.Option("--command", help="The AppDef command to run.", show_default=False, rich_help_panel=JOB_PANEL)
-    ] = None,
-    parameter: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--parameter",
-            "-p",
-            metavar="NAME=VALUE",
-            help="A parameter of the command. Can be repeated.",
-            show_default=False,
-            rich_help_panel=JOB_PANEL,
-        ),
-    ] = None,
-    parameters_from: Annotated[
-        str | None,
-        typer.Option(
-            "--parameters-from",
-            metavar="SECRET",
-            help="Secret in the job's namespace whose keys are further parameters, such as passwords.",
-            show_default=False,
-            rich_help_panel=JOB_PANEL,
-        ),
-    ] = None,
-    class_name: Annotated[
-        str | None,
-        typer.Option(
-            "--class",
-            help="NestedClass of the job. Default: the cluster's default class.",
-            autocompletion=completion.complete_class,
-            show_default=False,
-            rich_help_panel=JOB_PANEL,
-        ),
-    ] = None,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            "--machine",
-            help="Machine that the job's pods run on, one of its class's. Default: the class's default machine.",
-            show_default=False,
-            rich_help_panel=JOB_PANEL,
-        ),
-    ] = None,
-    version: Annotated[
-        str | None,
-        typer.Option(
-            "--version",
-            help="Kubernetes version of the nested cluster, for example `v1.36`.",
-            show_default=False,
-            rich_help_panel=JOB_PANEL,
-        ),
-    ] = None,
-    host: Annotated[
-        str | None, typer.Option("--host", help="Host name of the job's URL.", show_default=False, rich_help_panel=JOB_PANEL)
-    ] = None,
-    all_targets: Annotated[
-        bool, typer.Option("--all-targets", help="Expose all targets, not only the first one.", rich_help_panel=JOB_PANEL)
-    ] = False,
-    detach: Annotated[
-        bool,
-        typer.Option(
-            "--detach/--follow",
-            "-d",
-            help="Return immediately (also: --no-follow), or follow the job until it is ready, or until it ends if it has a "
-            "success policy.",
-        ),
-    ] = False,
-    no_follow: Annotated[bool, typer.Option("--no-follow", hidden=True)] = False,
-    remove: Annotated[
-        bool, typer.Option("--rm", help="Follow the job until it ends or you press Ctrl-C, then delete it.")
-    ] = False,
+    what: run_options.App = None,
+    file: run_options.File = None,
+    templates: run_options.Templates = None,
+    name: run_options.Name = None,
+    command: run_options.Command = None,
+    parameter: run_options.Parameters = None,
+    parameters_from: run_options.ParametersFrom = None,
+    class_name: run_options.ClassName = None,
+    machine: run_options.Machine = None,
+    version: run_options.Version = None,
+    host: run_options.Host = None,
+    all_targets: run_options.AllTargets = False,
+    detach: run_options.Detach = False,
+    no_follow: run_options.NoFollow = False,
+    remove: run_options.Remove = False,
     timeout: options.Timeout = None,
     output_form: options.OutputOption = None,
     namespace: options.Namespace = None,
@@ -175,14 +78,14 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
     raise typer.Exit(session.run(start))
 
 
+@dataclass(frozen=True)
 class _Manner:
     """What to do after the job is created."""
 
-    def __init__(self, detach: bool, remove: bool, timeout: float | None, form: Output | None) -> None:
-        self.detach = detach
-        self.remove = remove
-        self.timeout = timeout
-        self.form = form
+    detach: bool
+    remove: bool
+    timeout: float | None
+    form: Output | None
 
 
 async def _run(place: Place, job: Object, manner: _Manner) -> int:

@@ -9,10 +9,10 @@ from typing import Any
 
 from nestor.api import conditions, data
 from nestor.api.appdef import ANY_MACHINE
+from nestor.api.backend_nodes import Taint
 from nestor.api.base import DefaultResources, Quantity
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.overflowbackend import Taint
 from nestor.api.placement import MOST, Placement, Toleration
 from nestor.api.placement_names import Names
 from nestor.api.placement_rules import SIZES, SMALL_REQUESTS, ClassPlacement, JobPlacement, Machine

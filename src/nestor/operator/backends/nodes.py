@@ -12,8 +12,9 @@ from dataclasses import field
 
 from nestor import names
 from nestor.api import labels
+from nestor.api.backend_nodes import Shape, Taint
 from nestor.api.base import DNS_NAME
-from nestor.api.overflowbackend import OverflowBackendSpec, Shape, Taint
+from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.objects import Object, annotations_of, is_owned_by, labels_of, spec_of
 from nestor.operator.backends.process import build_owner
 from nestor.values import dataclass

@@ -15,9 +15,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import field
 
 from nestor.api.class_choice import find_class_name
+from nestor.api.endpoints import SecretKey
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.notices import Sink
-from nestor.api.overflowbackend import SecretKey
 from nestor.kube import ApiError, RetryLater, WorkQueue, kinds
 from nestor.objects import Object, status_of
 from nestor.operator.notices import post

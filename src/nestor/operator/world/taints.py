@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pydantic import ValidationError
 
-from nestor.api.overflowbackend import NodeTemplate, Taint
+from nestor.api.backend_nodes import NodeTemplate, Taint
 from nestor.objects import Object, spec_of
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,8 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from nestor.objects import Object
-from nestor.providers.base import Shape, Unreachable
+from nestor.providers.base import Shape
+from nestor.providers.errors import Unreachable
 from nestor.providers.interlink import discovery, nunet
 from nestor.providers.interlink.wire import Created, Peer, Ping, PodAnswer
 from nestor.providers.words import cut, cut_name

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 import aiohttp
 
 from nestor.providers import words
-from nestor.providers.base import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+from nestor.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from nestor.providers.interlink import tls
 from nestor.providers.interlink.settings import Settings
 from nestor.providers.interlink.sockets import open_socket

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from nestor.api import labels
 from nestor.objects import Object
-from nestor.providers.base import WHOLE, Shape, Unreachable
+from nestor.providers.base import WHOLE, Shape
+from nestor.providers.errors import Unreachable
 from nestor.providers.interlink.wire import Ping, Taint
 from nestor.providers.words import cut_name
 from nestor.quantities import parse_quantity, write_quantity

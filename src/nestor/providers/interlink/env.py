@@ -7,7 +7,8 @@ import binascii
 import re
 
 from nestor.objects import Object
-from nestor.providers.base import Inputs, InvalidInput, NotYet
+from nestor.providers.base import Inputs
+from nestor.providers.errors import InvalidInput, NotYet
 from nestor.providers.interlink.fields import read_field, read_resource
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")

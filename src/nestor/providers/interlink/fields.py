@@ -6,7 +6,7 @@ import math
 import re
 
 from nestor.objects import Object, annotations_of, labels_of, status_of
-from nestor.providers.base import InvalidInput
+from nestor.providers.errors import InvalidInput
 from nestor.quantities import parse_quantity
 
 _ENTRY = re.compile(r"^metadata\.(labels|annotations)\['(.*)'\]$")

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import field
 
 from nestor.objects import Object
-from nestor.providers.base import Inputs, InvalidInput, NotYet
+from nestor.providers.base import Inputs
+from nestor.providers.errors import InvalidInput, NotYet
 from nestor.providers.interlink.env import find_object, read_data
 from nestor.providers.interlink.fields import read_field, read_resource
 from nestor.values import dataclass

@@ -6,7 +6,8 @@ import datetime
 
 from nestor import times
 from nestor.objects import Object
-from nestor.providers.base import InvalidInput, Options
+from nestor.providers.base import Options
+from nestor.providers.errors import InvalidInput
 from nestor.providers.interlink.wire import LogOptions, LogRequest
 
 _TRUE = ("true", "1")

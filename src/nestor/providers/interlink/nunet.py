@@ -11,7 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from nestor import names
-from nestor.providers.base import WHOLE, Shape, Unreachable
+from nestor.providers.base import WHOLE, Shape
+from nestor.providers.errors import Unreachable
 from nestor.providers.interlink.discovery import check_quantity, name_resource, slug
 from nestor.providers.interlink.wire import Peer, PeerGpu
 

@@ -12,7 +12,8 @@ from nestor import times
 from nestor.api import conditions
 from nestor.contracts import vnode
 from nestor.objects import Object, annotations_of, conditions_of, status_of
-from nestor.providers.base import Inputs, InvalidInput, NotFound, NotYet, Options, ProviderError, Shape, Unauthorized, Unreachable
+from nestor.providers.base import Inputs, Options, Shape
+from nestor.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from nestor.providers.interlink import answers, build
 from nestor.providers.interlink.client import Client, Lost
 from nestor.providers.interlink.endings import Endings

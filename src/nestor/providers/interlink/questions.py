@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from nestor.objects import Object
-from nestor.providers.base import NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+from nestor.providers.errors import NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from nestor.providers.interlink import answers
 from nestor.providers.interlink.build import build_question
 from nestor.providers.interlink.client import Client, Excess

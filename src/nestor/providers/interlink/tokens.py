@@ -13,7 +13,7 @@ import aiohttp
 from pydantic import BaseModel, Field, ValidationError
 
 from nestor.providers import words
-from nestor.providers.base import Unauthorized, Unreachable
+from nestor.providers.errors import Unauthorized, Unreachable
 from nestor.providers.interlink.settings import Limits, Oidc
 
 _ANSWER_LIMIT = 64 * 1024

@@ -10,7 +10,8 @@ from nestor import names
 from nestor.api import labels
 from nestor.kube import Api, ApiError, kinds
 from nestor.objects import Object, labels_of
-from nestor.providers.base import NotYet, Options, Unreachable
+from nestor.providers.base import Options
+from nestor.providers.errors import NotYet, Unreachable
 from nestor.providers.remote import words
 from nestor.providers.remote.build import build_marks
 from nestor.providers.remote.cache import PodCache

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from nestor import names
 from nestor.objects import Object, owner_reference
-from nestor.providers.base import Inputs, NotYet
+from nestor.providers.base import Inputs
+from nestor.providers.errors import NotYet
 from nestor.providers.remote.build import build_marks, links_name
 from nestor.providers.remote.settings import Settings
 from nestor.translate import volumes

@@ -13,7 +13,7 @@ from nestor.api import labels
 from nestor.kube import Conflict, Kind, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object, is_terminating
-from nestor.providers.base import InvalidInput, NotFound, NotYet, Unauthorized, Unreachable
+from nestor.providers.errors import InvalidInput, NotFound, NotYet, Unauthorized, Unreachable
 from nestor.providers.remote import build, copies
 from nestor.providers.remote.cluster import Cluster
 from nestor.translate.status import is_terminal

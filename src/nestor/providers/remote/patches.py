@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from nestor.api import labels as marks
 from nestor.objects import Object, annotations_of, labels_of
-from nestor.providers.base import InvalidInput, Part
+from nestor.providers.base import Part
+from nestor.providers.errors import InvalidInput
 from nestor.providers.remote import refusals
 from nestor.providers.remote.build import (
     EACH,

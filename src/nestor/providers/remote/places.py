@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from nestor.kube import kinds
 from nestor.kube.tasks import together
-from nestor.providers.base import WHOLE, NotYet, Shape
+from nestor.providers.base import WHOLE, Shape
+from nestor.providers.errors import NotYet
 from nestor.providers.remote.build import Machines
 from nestor.providers.remote.cluster import Cluster
 from nestor.providers.remote.shapes import find_shapes

@@ -14,7 +14,8 @@ from nestor.kube import NotFound as ApiNotFound
 from nestor.kube.rights import right
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of
 from nestor.providers import upgrade
-from nestor.providers.base import Call, Connection, Inputs, InvalidInput, NotFound, Options, Part, Shape, Unreachable
+from nestor.providers.base import Call, Connection, Inputs, Options, Part, Shape
+from nestor.providers.errors import InvalidInput, NotFound, Unreachable
 from nestor.providers.remote import build, copies, patches, reduce, words
 from nestor.providers.remote.cluster import Cluster
 from nestor.providers.remote.create import Creator

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from nestor import names
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, errors
 from nestor.objects import Object
-from nestor.providers.base import InvalidInput, NoRoom, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+from nestor.providers.errors import InvalidInput, NoRoom, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from nestor.providers.host import EXCEEDED
 from nestor.providers.words import cut
 from nestor.translate import volumes

@@ -12,7 +12,8 @@ from nestor.api import conditions
 from nestor.api.policy import Policy
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.objects import Object, labels_of
-from nestor.providers.base import InvalidInput, NoRoom, NotYet, Provider
+from nestor.providers.base import Provider
+from nestor.providers.errors import InvalidInput, NoRoom, NotYet
 from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.pods import room

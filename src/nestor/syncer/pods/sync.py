@@ -11,8 +11,9 @@ from nestor.api import labels
 from nestor.api.placement_gang import Gang
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.objects import Object, annotations_of
-from nestor.providers import base as providers
-from nestor.providers.base import InvalidInput, NotYet, Part, Provider
+from nestor.providers import errors
+from nestor.providers.base import Part, Provider
+from nestor.providers.errors import InvalidInput, NotYet
 from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.pods.gangs import Gangs
@@ -67,7 +68,7 @@ class PodSyncer:
                     if not await self._bind(nested, host) or self._build_patch(nested, status.without_binding(desired)):
                         await self.write_status(nested, desired)
             await self._push(nested, host, refused)
-        except providers.NotFound:
+        except errors.NotFound:
             pass  # another event follows
         except NotYet as error:
             raise RetryLater(1, error.message) from None

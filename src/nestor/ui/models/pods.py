@@ -9,7 +9,7 @@ from nestor.api.words import HOST
 from nestor.cli.diagnosis.pods import describe_trouble
 from nestor.cli.view.facts import Mood
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
-from nestor.ui.models.states import State, name_place
+from nestor.ui.models.states import State
 from nestor.values import dataclass
 
 WAITING = "Waiting for a node"
@@ -99,3 +99,25 @@ def _state(pod: Object, *, is_troubled: bool) -> State:
     if phase == "Running" and not is_ready:
         return State("busy", "not ready yet")
     return State(_MOODS.get(phase, "waiting"), phase.lower())
+
+
+def list_counts(job: Object) -> list[tuple[str, str]]:
+    """Its pods by place, as its status counts them: a place and a sentence."""
+    pods = status_of(job).get("pods") or {}
+    places = [item for item in pods.get("places") or () if isinstance(item, dict)]
+    found = [(name_place(str(item.get("name") or "")), _count(item)) for item in places]
+    waiting = int(pods.get("waiting") or 0) - sum(int(item.get("starting") or 0) for item in places)
+    if not places and pods:
+        found.append((name_place(HOST), f"{pods.get('running', 0)} running"))
+    return found + ([("Waiting for a node", f"{waiting}")] if waiting > 0 else [])
+
+
+def _count(item: Object) -> str:
+    starting = f", {item['starting']} starting" if item.get("starting") else ""
+    why = f": {item['reason']}" if item.get("reason") else ""
+    return f"{item.get('running', 0)} running{starting}{why}"
+
+
+def name_place(name: str) -> str:
+    """A place's title."""
+    return "In this cluster" if name == HOST else f"At backend '{name}'"

@@ -12,8 +12,8 @@ from nestor.cli.view.facts import is_over
 from nestor.kube import Conflict, Forbidden, kinds
 from nestor.objects import Object, spec_of, status_of
 from nestor.ui import frame
-from nestor.ui.models import ends, launch, states
-from nestor.ui.models.states import job_path
+from nestor.ui.models import actions, ends, launch
+from nestor.ui.models.links import job_path
 from nestor.ui.visitor import Visitor, find_visitor
 
 ATTEMPTS = 10
@@ -80,7 +80,7 @@ async def _ask(request: web.Request, what: str) -> web.Response:
     meta = job["metadata"]
     path = job_path(meta["namespace"], meta["name"])
     return frame.render(
-        "ask.html", visitor, what=what, name=meta["name"], uid=meta["uid"], path=path, actions=states.list_actions(job)
+        "ask.html", visitor, what=what, name=meta["name"], uid=meta["uid"], path=path, actions=actions.list_actions(job)
     )
 
 

@@ -14,8 +14,8 @@ from nestor.kube import ApiError, Forbidden, Informer, NotFound, kinds
 from nestor.objects import Object, labels_of, spec_of, status_of
 from nestor.ui import frame, words
 from nestor.ui.hub import List
-from nestor.ui.models import ends, pods, states
-from nestor.ui.models.states import job_path
+from nestor.ui.models import actions, ends, links, origin, parameters, pods, progress, states
+from nestor.ui.models.links import job_path
 from nestor.ui.visitor import Visitor
 from nestor.ui.words import Told
 
@@ -73,20 +73,20 @@ class Job:
             "said": self._said,
             "state": states.state_of(job),
             "advice": states.advise(job),
-            "stages": states.list_stages(job),
-            "steps": states.list_steps(job),
-            "actions": states.list_actions(job),
+            "stages": progress.list_stages(job),
+            "steps": progress.list_steps(job),
+            "actions": actions.list_actions(job),
             "ends": ends.find_ends(job),
-            "url": states.open_url(job),
-            "targets": [item for item in status.get("targets") or () if states.safe_url(item.get("url"))],
-            "owner": states.owner_of(job),
-            "keeper": states.find_keeper(job),
+            "url": links.open_url(job),
+            "targets": [item for item in status.get("targets") or () if links.safe_url(item.get("url"))],
+            "owner": origin.owner_of(job),
+            "keeper": origin.find_keeper(job),
             "created": str(meta.get("creationTimestamp") or ""),
             "app": describe_app(spec),
-            "parameters": states.list_parameters(job),
+            "parameters": parameters.list_parameters(job),
             "facts": _list_facts(spec, status),
             "places": pods.group_pods(found, backends, job),
-            "counts": states.list_counts(job),
+            "counts": pods.list_counts(job),
             "refusal": refusal,
         }
 

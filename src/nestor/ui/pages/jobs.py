@@ -10,7 +10,8 @@ from aiohttp import web
 from nestor.kube import Forbidden, kinds
 from nestor.ui import frame, words
 from nestor.ui.hub import List
-from nestor.ui.models import launch, states
+from nestor.ui.models import launch
+from nestor.ui.models.rows import build_rows, trim_for_rows
 from nestor.ui.visitor import Visitor, find_visitor
 
 ALL = "*"
@@ -29,11 +30,10 @@ class Jobs:
     @asynccontextmanager
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
         """The table's rows."""
-        async with visitor.hub.use(
-            List(kinds.NESTED_APP_JOB, self._namespace, trim=states.trim_for_rows), on_change=on_change
-        ) as (found,):
+        jobs = List(kinds.NESTED_APP_JOB, self._namespace, trim=trim_for_rows)
+        async with visitor.hub.use(jobs, on_change=on_change) as (found,):
             yield lambda: {
-                "rows": states.build_rows(list(found), ROWS),
+                "rows": build_rows(list(found), ROWS),
                 "more": max(0, len(found.store) - ROWS),
                 "trouble": found.trouble,
                 "namespace": self._namespace or ALL,

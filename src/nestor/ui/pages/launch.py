@@ -19,7 +19,7 @@ from nestor.ui.models import apps, inputs, launch
 from nestor.ui.models.apps import App, Command
 from nestor.ui.models.inputs import PREFIX
 from nestor.ui.models.launch import ClassOffer, Form
-from nestor.ui.models.states import job_path
+from nestor.ui.models.links import job_path
 from nestor.ui.visitor import Visitor, find_visitor
 from nestor.ui.words import Told
 from nestor.values import dataclass

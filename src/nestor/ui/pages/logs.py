@@ -14,8 +14,8 @@ from nestor.cli.loglines import Wanted
 from nestor.kube import ApiError, Forbidden, NotFound, kinds
 from nestor.objects import Object, spec_of, status_of
 from nestor.ui import frame, words
-from nestor.ui.models import states
-from nestor.ui.models.states import job_path
+from nestor.ui.models import progress
+from nestor.ui.models.links import job_path
 from nestor.ui.visitor import Visitor, find_visitor
 
 TAIL = 2000
@@ -86,7 +86,7 @@ async def lines(request: web.Request) -> web.StreamResponse:
 
 def _list_kept(job: Object, step: str | None) -> list[str]:
     """The last lines of steps that failed, which are in the job's status."""
-    shown = [item for item in states.list_steps(job) if step in (None, item.name)]
+    shown = [item for item in progress.list_steps(job) if step in (None, item.name)]
     return [f"[{item.name}] {line}" for item in shown for line in item.output.splitlines()]
 
 

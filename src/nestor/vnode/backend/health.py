@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from nestor.api import conditions
-from nestor.providers.base import Backend, ProviderError, Unauthorized, Unreachable
+from nestor.providers.base import Backend
+from nestor.providers.errors import ProviderError, Unauthorized, Unreachable
 
 log = logging.getLogger(__name__)
 

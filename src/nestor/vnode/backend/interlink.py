@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
-from nestor.api.overflowbackend import Interlink
-from nestor.providers.base import Backend, Unauthorized
+from nestor.api.backend_interlink import Interlink
+from nestor.providers.base import Backend
+from nestor.providers.errors import Unauthorized
 from nestor.providers.interlink.provider import InterlinkProvider
 from nestor.providers.interlink.settings import Limits, Oidc, Settings, Tls
 from nestor.vnode.backend.secrets import MissingSecret, Secrets

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from nestor.api.overflowbackend import OverflowBackendSpec, RemoteCluster
+from nestor.api.backend_kubernetes import RemoteCluster
+from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.kube import ApiError, kubeconfig
 from nestor.objects import Object
 from nestor.providers.base import Backend

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import ValidationError
 
-from nestor.api.overflowbackend import SHAPE_LIMIT, Shape
+from nestor.api.backend_nodes import SHAPE_LIMIT, Shape
 from nestor.objects import Object
 from nestor.providers import base
 from nestor.quantities import parse_quantity

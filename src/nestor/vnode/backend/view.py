@@ -7,7 +7,9 @@ import logging
 from collections.abc import Callable
 
 from nestor.api import conditions
-from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus, Shape, UnconfirmedPod
+from nestor.api.backend_nodes import Shape
+from nestor.api.backend_status import OverflowBackendStatus, UnconfirmedPod
+from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.kube import Api, ApiError, Change, Informer, kinds
 from nestor.kube.rights import right
 from nestor.objects import Object, conditions_of, spec_of, status_of

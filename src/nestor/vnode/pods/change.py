@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from nestor.kube import RetryLater
 from nestor.objects import Object
-from nestor.providers.base import Backend, InvalidInput, NotFound, NotYet, Patches
+from nestor.providers.base import Backend, Patches
+from nestor.providers.errors import InvalidInput, NotFound, NotYet
 from nestor.vnode.backend.health import Health
 from nestor.vnode.pods.changeable import build_patches
 from nestor.vnode.pods.containers import MESSAGE_LIMIT, cut

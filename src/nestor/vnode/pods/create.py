@@ -9,7 +9,8 @@ from dataclasses import replace
 from nestor import times
 from nestor.kube import ApiError, RetryLater
 from nestor.objects import is_terminating, spec_of
-from nestor.providers.base import Backend, InvalidInput, NoRoom, NotYet
+from nestor.providers.base import Backend
+from nestor.providers.errors import InvalidInput, NoRoom, NotYet
 from nestor.translate.status import is_terminal
 from nestor.vnode.backend.health import Health, describe
 from nestor.vnode.pods import status

@@ -6,7 +6,8 @@ import time
 
 from nestor import times
 from nestor.objects import Object
-from nestor.providers.base import Backend, NotFound
+from nestor.providers.base import Backend
+from nestor.providers.errors import NotFound
 from nestor.translate.status import is_terminal
 from nestor.vnode.backend.health import Health
 from nestor.vnode.pods import status

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 from nestor import times
-from nestor.api.overflowbackend import LEFT_LIMIT, UnconfirmedPod
+from nestor.api.backend_status import LEFT_LIMIT, UnconfirmedPod
 from nestor.kube import ApiError
 from nestor.objects import Object, spec_of
 from nestor.vnode.backend.view import BackendView

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.operator.settings import read_settings
+from nestor.operator.flags import read_settings
 from nestor.operator.world.cache import GONE_REMEMBERED, Store
 from nestor.operator.world.kopf_events import build_settings
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from nestor.providers.base import Inputs, InvalidInput, NotYet
+from nestor.providers.base import Inputs
+from nestor.providers.errors import InvalidInput, NotYet
 from nestor.providers.interlink.build import build_create, build_delete, build_plugin_create, build_question
 from nestor.providers.interlink.env import expand
-from tests.fakes.interlink import build_full_pod
+from tests.unit.providers.interlink.full_pod import build_full_pod
 
 Object = dict[str, Any]
 

@@ -13,7 +13,7 @@ from nestor.providers.interlink.containers import ContainerAnswer
 from nestor.providers.interlink.logs import build_log_request
 from nestor.times import now, timestamp
 from tests.conformance.interlink.description import find_faults, load
-from tests.fakes.interlink import build_full_pod
+from tests.unit.providers.interlink.full_pod import build_full_pod
 
 Object = dict[str, Any]
 

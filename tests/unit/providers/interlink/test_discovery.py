@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from nestor.providers.base import Shape, Unreachable
+from nestor.providers.base import Shape
+from nestor.providers.errors import Unreachable
 from nestor.providers.interlink.answers import read_peers, read_ping
 from nestor.providers.interlink.nunet import name_gpu
 from nestor.providers.interlink.wire import PeerGpu

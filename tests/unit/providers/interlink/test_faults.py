@@ -11,7 +11,8 @@ import pytest
 from aiohttp import web
 
 from nestor.contracts import vnode
-from nestor.providers.base import Inputs, InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+from nestor.providers.base import Inputs
+from nestor.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from nestor.providers.interlink import client, fates
 from nestor.providers.interlink.client import Lost
 from tests.fakes.interlink import Fault

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nestor import times
-from nestor.providers.base import InvalidInput, NotYet, ProviderError
+from nestor.providers.errors import InvalidInput, NotYet, ProviderError
 from nestor.providers.interlink import answers
 from nestor.providers.interlink.build import build_create, build_plugin_create
 from nestor.providers.interlink.phase import build_status
@@ -17,7 +17,7 @@ from nestor.providers.interlink.refusals import find_refusals
 from nestor.providers.words import cut
 from nestor.quantities import parse_quantity
 from tests.conformance.interlink.description import find_faults, load
-from tests.fakes.interlink import build_full_pod
+from tests.unit.providers.interlink.full_pod import build_full_pod
 
 Object = dict[str, Any]
 

@@ -10,7 +10,8 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 
-from nestor.providers.base import Inputs, ProviderError
+from nestor.providers.base import Inputs
+from nestor.providers.errors import ProviderError
 from nestor.providers.interlink.provider import InterlinkProvider
 from nestor.providers.interlink.settings import Hop
 from nestor.quantities import parse_quantity

@@ -10,7 +10,8 @@ import pytest
 from aiohttp import web
 
 from nestor import times
-from nestor.providers.base import Inputs, InvalidInput, NotFound, Options, ProviderError, Unreachable
+from nestor.providers.base import Inputs, Options
+from nestor.providers.errors import InvalidInput, NotFound, ProviderError, Unreachable
 from nestor.providers.interlink import client
 from nestor.providers.interlink.logs import build_log_request
 from nestor.providers.interlink.wire import LogOptions

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.providers.interlink.refusals import find_refusals
-from tests.fakes.interlink import build_full_pod
+from tests.unit.providers.interlink.full_pod import build_full_pod
 
 Object = dict[str, Any]
 

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from nestor.providers.base import ProviderError, Unauthorized, Unreachable
+from nestor.providers.errors import ProviderError, Unauthorized, Unreachable
 from nestor.providers.interlink import tokens as module
 from nestor.providers.interlink.settings import Oidc
 from tests.unit.providers.interlink.conftest import Backend

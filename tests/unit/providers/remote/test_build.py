@@ -10,7 +10,8 @@ import pytest
 from nestor import names
 from nestor.api import labels
 from nestor.objects import annotations_of, labels_of
-from nestor.providers.base import Inputs, InvalidInput
+from nestor.providers.base import Inputs
+from nestor.providers.errors import InvalidInput
 from nestor.providers.remote import patches
 from nestor.providers.remote.build import Machines, build_pod, is_gated, read_labels
 from nestor.providers.remote.copies import build_copies, has_links

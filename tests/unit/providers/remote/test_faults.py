@@ -15,8 +15,9 @@ from nestor.cluster import certificates
 from nestor.cluster.pki import build_kubeconfig
 from nestor.kube import ApiError, Change, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds, kubeconfig
 from nestor.objects import labels_of
-from nestor.providers import base
-from nestor.providers.base import Inputs, InvalidInput, NoRoom, NotYet, ProviderError, Unauthorized
+from nestor.providers import errors
+from nestor.providers.base import Inputs
+from nestor.providers.errors import InvalidInput, NoRoom, NotYet, ProviderError, Unauthorized
 from nestor.providers.remote import cache
 from nestor.providers.remote.provider import RemoteProvider
 from nestor.providers.remote.settings import Access
@@ -78,10 +79,10 @@ async def is_known(provider: RemoteProvider, pod: Object) -> bool:
         (Conflict(409, "Conflict", 'cannot be fulfilled on resourcequotas "team"'), NotYet, "resourcequotas"),
         (ApiError(429, "TooManyRequests", "slow down"), NotYet, "slow down"),
         (ApiError(500, "InternalError", "failed calling webhook"), ProviderError, "failed calling webhook"),
-        (ApiError(503, "ServiceUnavailable", "etcd is away"), base.Unreachable, "etcd is away"),
-        (ApiError(504, "Timeout", "timeout"), base.Unreachable, "timeout"),
-        (Unreachable("timed out"), base.Unreachable, "timed out"),
-        (TypeError("string indices must be integers"), base.Unreachable, "nonsense"),
+        (ApiError(503, "ServiceUnavailable", "etcd is away"), errors.Unreachable, "etcd is away"),
+        (ApiError(504, "Timeout", "timeout"), errors.Unreachable, "timeout"),
+        (Unreachable("timed out"), errors.Unreachable, "timed out"),
+        (TypeError("string indices must be integers"), errors.Unreachable, "nonsense"),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)[:40]),
 )
@@ -105,10 +106,10 @@ async def test_a_quota_is_the_pods_reason_and_hides_nothing(far: Far) -> None:
 async def test_a_lost_answer_starts_nothing_twice(far: Far) -> None:
     provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
     far.api.lost = only("POST", "pods", LOST)
-    with pytest.raises(base.Unreachable):
+    with pytest.raises(errors.Unreachable):
         await provider.create(pod, INPUTS)
     assert not await is_known(provider, pod)  # it has not run
-    with pytest.raises(base.NotFound):
+    with pytest.raises(errors.NotFound):
         await provider.get(pod)
     await provider.create(pod, INPUTS)
     assert far.api.starts == {"host-uid": 1}
@@ -121,7 +122,7 @@ async def test_a_lost_answer_starts_nothing_twice(far: Far) -> None:
 async def test_a_creation_that_breaks_off_goes_on(far: Far, verb: str, what: str, is_done: bool, is_new_process: bool) -> None:
     provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
     setattr(far.api, "lost" if is_done else "fault", only(verb, what, LOST))
-    with pytest.raises(base.Unreachable):
+    with pytest.raises(errors.Unreachable):
         await provider.create(pod, INPUTS)
     if is_new_process:
         provider = far.set_up()
@@ -136,7 +137,7 @@ async def test_a_pod_that_waits_for_its_copies_is_not_told_and_can_be_found_and_
     """A virtual node would take it for one that runs, and never go on with it."""
     provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
     far.api.fault = only("APPLY", "configmaps", LOST)
-    with pytest.raises(base.Unreachable):
+    with pytest.raises(errors.Unreachable):
         await provider.create(pod, INPUTS)
     later = far.set_up()
     assert not await is_known(later, pod)
@@ -161,7 +162,7 @@ async def test_a_pod_whose_copies_are_refused_and_that_cannot_be_removed_is_trie
     provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
     refusal, outage = only("APPLY", "configmaps", quota("configmaps")), only("DELETE", "pods", Unreachable("refused"))
     far.api.fault = lambda verb, what: refusal(verb, what) or outage(verb, what)
-    with pytest.raises(base.Unreachable):  # not `InvalidInput`: the virtual node would believe that it is not there
+    with pytest.raises(errors.Unreachable):  # not `InvalidInput`: the virtual node would believe that it is not there
         await provider.create(pod, INPUTS)
     await provider.create(pod, INPUTS)
     assert far.api.starts == {"host-uid": 1}
@@ -196,14 +197,14 @@ async def test_a_change_that_the_cluster_does_not_know_or_allow_is_refused(far: 
     # A pod that is gone is something else.
     far.api.fault = only("PATCH", "resize", NotFound(404, "NotFound", "pods not found"))
     far.api.remove(far.api.of("host-uid"))
-    with pytest.raises(base.NotFound):
+    with pytest.raises(errors.NotFound):
         await provider.patch(pod, change, "resize")
 
 
 async def test_a_deletion_waits_for_a_creation_that_may_be_under_way(far: Far) -> None:
     provider, pod = far.set_up(), build_pod()
     far.api.fault = only("POST", "pods", LOST)
-    with pytest.raises(base.Unreachable):
+    with pytest.raises(errors.Unreachable):
         await provider.create(pod)
     with pytest.raises(NotYet, match="may still be about to create"):
         await provider.delete(pod)
@@ -230,7 +231,7 @@ async def test_a_pod_that_went_before_it_could_run_is_tried_again(far: Far) -> N
 async def test_a_pod_that_goes_before_it_could_run_is_waited_for(far: Far) -> None:
     provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
     far.api.fault = only("APPLY", "configmaps", LOST)
-    with pytest.raises(base.Unreachable):
+    with pytest.raises(errors.Unreachable):
         await provider.create(pod, INPUTS)
     there = far.api.of("host-uid")
     there["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"  # somebody's finalizer holds it
@@ -292,12 +293,12 @@ async def test_a_refresh_starts_nothing_and_takes_nothing_away(far: Far) -> None
     source = {"serviceAccountToken": {"path": "token"}}
     pod = build_pod(volumes=[VOLUME, {"name": "access", "projected": {"sources": [source]}}])
     full = Inputs({"settings": CONFIG}, tokens={("access", "token"): "one"})
-    with pytest.raises(base.NotFound):
+    with pytest.raises(errors.NotFound):
         await provider.refresh(pod, full)
     far.api.fault = only("APPLY", "configmaps", LOST)
-    with pytest.raises(base.Unreachable):
+    with pytest.raises(errors.Unreachable):
         await provider.create(pod, full)
-    with pytest.raises(base.NotFound):  # it has not run
+    with pytest.raises(errors.NotFound):  # it has not run
         await provider.refresh(pod, full)
     await provider.create(pod, full)
     await provider.refresh(pod, Inputs())
@@ -379,7 +380,7 @@ async def test_how_a_pod_has_ended_is_remembered_if_somebody_removes_it_there(fa
     status = (await provider.get(pod))["status"]
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
     await provider.delete(pod)
-    with pytest.raises(base.NotFound):
+    with pytest.raises(errors.NotFound):
         await provider.get(pod)
 
 
@@ -396,7 +397,7 @@ async def test_how_a_pod_ends_that_we_have_ended_is_of_no_interest(far: Far) -> 
         return not await is_known(provider, pod)
 
     await eventually(is_gone)
-    with pytest.raises(base.NotFound):
+    with pytest.raises(errors.NotFound):
         await provider.get(pod)
 
 
@@ -405,7 +406,7 @@ async def test_a_pod_that_is_removed_while_it_runs_is_gone(far: Far) -> None:
     await provider.create(pod)
     far.api.run("host-uid")
     far.api.remove(far.api.of("host-uid"))
-    with pytest.raises(base.NotFound):
+    with pytest.raises(errors.NotFound):
         await provider.get(pod)
 
     async def is_gone() -> bool:
@@ -561,7 +562,7 @@ async def test_a_server_that_is_no_api_server_is_no_backend(far: Far, monkeypatc
     provider = far.set_up()
     await provider._cluster.cache()
     monkeypatch.setattr(far.api, "request", answer)
-    with pytest.raises(base.Unreachable, match="no API server"):
+    with pytest.raises(errors.Unreachable, match="no API server"):
         await provider.check()
 
 
@@ -571,7 +572,7 @@ async def test_a_key_that_does_not_fit_its_certificate_is_told(far: Far) -> None
     own, other = (certificates.new_leaf(authority, name, now) for name in ("own", "other"))
     mixed = dataclasses.replace(own, key=other.key)
     content = kubeconfig.read_other(build_kubeconfig("https://far.example", authority.certificate, mixed, "own"))
-    with pytest.raises(base.Unreachable, match="the credentials cannot be used"):
+    with pytest.raises(errors.Unreachable, match="the credentials cannot be used"):
         await far.set_up(access=Access(content)).check()
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from nestor.api.overflowbackend import Shape
+from nestor.api.backend_nodes import Shape
 from nestor.kube import Forbidden, kinds
 from nestor.operator.backends.nodes import DISCOVERABLE
-from nestor.providers.base import Inputs, NotYet, Unauthorized
+from nestor.providers.base import Inputs
+from nestor.providers.errors import NotYet, Unauthorized
 from nestor.providers.remote.shapes import Found, find_shapes
 from tests.unit.providers.remote.conftest import SPACE, Far, build_node, build_pod
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from nestor.kube import Api, WorkQueue, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object
-from nestor.providers.base import NoRoom
+from nestor.providers.errors import NoRoom
 from nestor.syncer.pods.controller import PodController
 from nestor.syncer.pods.create import Deciders, PodCreator
 from nestor.syncer.pods.delete import PodDeleter

@@ -13,7 +13,7 @@ from nestor.api.policy import Policy
 from nestor.kube import Api, Forbidden, NotFound, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object, conditions_of
-from nestor.providers.base import NoRoom
+from nestor.providers.errors import NoRoom
 from nestor.syncer import limits
 from nestor.syncer.pods.create import Deciders, PodCreator
 from nestor.syncer.pods.places import Places

@@ -14,7 +14,8 @@ from nestor.api.policy import Policy
 from nestor.kube import Api, ApiError, Kind, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.objects import Object
-from nestor.providers.base import InvalidInput, NotFound, NotYet, Part, ProviderError
+from nestor.providers.base import Part
+from nestor.providers.errors import InvalidInput, NotFound, NotYet, ProviderError
 from nestor.syncer import limits
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.translate import pod as translate

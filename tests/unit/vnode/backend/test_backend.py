@@ -11,11 +11,12 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import conditions
-from nestor.api.overflowbackend import OverflowBackendSpec, Shape
+from nestor.api.backend_nodes import Shape
+from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, kinds
-from nestor.providers import base
-from nestor.providers.base import InvalidInput, Unauthorized, Unreachable
+from nestor.providers import base, errors
+from nestor.providers.errors import InvalidInput, Unauthorized, Unreachable
 from nestor.providers.interlink.provider import InterlinkProvider
 from nestor.providers.remote.provider import RemoteProvider
 from nestor.vnode.backend import factory, health, interlink, secrets, shapes
@@ -48,7 +49,7 @@ def test_a_glitch_is_no_outage() -> None:
     assert told == [True, False, True]
 
 
-@pytest.mark.parametrize("error", [InvalidInput("no such field"), base.NotFound("gone"), base.NotYet("busy")])
+@pytest.mark.parametrize("error", [InvalidInput("no such field"), errors.NotFound("gone"), errors.NotYet("busy")])
 def test_an_answer_that_we_do_not_like_is_an_answer(error: Exception) -> None:
     state = Health()
     state.note_failure(error)

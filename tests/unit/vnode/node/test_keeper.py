@@ -10,7 +10,7 @@ import pytest
 
 from nestor.kube import Api, ApiError, Invalid, kinds
 from nestor.objects import spec_of
-from nestor.providers.base import Unauthorized, Unreachable
+from nestor.providers.errors import Unauthorized, Unreachable
 from nestor.vnode.backend import health
 from nestor.vnode.backend.health import Health
 from nestor.vnode.identity.accepted import REFUSAL_LIMIT

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nestor.kube import kinds
-from nestor.providers.base import InvalidInput, NotYet, Unreachable
+from nestor.providers.errors import InvalidInput, NotYet, Unreachable
 from nestor.vnode.pods import change
 from nestor.vnode.pods.changeable import build_patches
 from tests.fakes.backend import MemoryPatches

@@ -12,7 +12,8 @@ import pytest
 
 from nestor.kube import Forbidden, kinds
 from nestor.kube.pace import Rate
-from nestor.providers.base import Inputs, InvalidInput, NotYet, Unreachable
+from nestor.providers.base import Inputs
+from nestor.providers.errors import InvalidInput, NotYet, Unreachable
 from nestor.vnode.backend import health
 from nestor.vnode.pods import create, decide, writer
 from nestor.vnode.pods.entry import Home

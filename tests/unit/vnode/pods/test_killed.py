@@ -15,7 +15,7 @@ import pytest
 
 from nestor.kube import kinds
 from nestor.objects import annotations_of
-from nestor.providers.base import InvalidInput, NotYet
+from nestor.providers.errors import InvalidInput, NotYet
 from nestor.vnode.pods import create, decide, entry, writer
 from nestor.vnode.pods.orphans import OrphanFinder
 from tests.unit.vnode.world import NODE, SPACE, World, living

@@ -10,7 +10,7 @@ import pytest
 
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, kinds
 from nestor.objects import conditions_of, status_of
-from nestor.providers.base import InvalidInput, NoRoom, NotYet, Unauthorized, Unreachable
+from nestor.providers.errors import InvalidInput, NoRoom, NotYet, Unauthorized, Unreachable
 from nestor.vnode.pods import create, decide
 from nestor.vnode.pods.orphans import OrphanFinder
 from tests.unit.vnode.world import NODE, SPACE, World, living

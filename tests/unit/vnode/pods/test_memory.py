@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from nestor import times
-from nestor.api.overflowbackend import OverflowBackendStatus, UnconfirmedPod
+from nestor.api.backend_status import OverflowBackendStatus, UnconfirmedPod
 from nestor.kube import Api, ApiError, kinds
 from nestor.objects import status_of
 from nestor.providers.interlink.build import build_delete, build_question

@@ -7,7 +7,8 @@ from typing import Any, cast
 import pytest
 
 from nestor.kube import Api, Forbidden, kinds
-from nestor.providers.base import Inputs, NotFound, Unreachable
+from nestor.providers.base import Inputs
+from nestor.providers.errors import NotFound, Unreachable
 from nestor.vnode.pods import refresh
 from nestor.vnode.pods.refresh import Refresher, find_period
 from tests.unit.vnode.world import SPACE, World, living

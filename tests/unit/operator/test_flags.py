@@ -1,14 +1,37 @@
-"""The operator's settings."""
+"""The operator's flags, and its settings by them."""
 
 from __future__ import annotations
 
 import datetime
+from dataclasses import fields
 
 import pytest
 
 from nestor.cluster.pki import Lifetimes
 from nestor.cluster.shape import HostDns
-from nestor.operator.settings import read_settings
+from nestor.operator.flags import FLAGS, read_settings
+from nestor.operator.settings import Settings
+
+
+def test_every_setting_has_a_flag() -> None:
+    assert sorted(flag.field or flag.key for flag in FLAGS) == sorted(item.name for item in fields(Settings))
+
+
+@pytest.mark.parametrize(
+    ("given", "must"),
+    [
+        ("--port=http", "NESTOR_PORT or --port must be a whole number"),
+        ("--workers=2.5", "NESTOR_WORKERS or --workers must be a whole number"),
+        ("--lease-seconds=15s", "NESTOR_LEASE_SECONDS or --lease-seconds must be a number of seconds"),
+        ("--force-after=", "NESTOR_FORCE_AFTER or --force-after must be a number of seconds"),
+    ],
+)
+def test_what_is_no_number_ends_the_operator_with_a_clear_message(
+    given: str, must: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        read_settings(["--image", "x", given])
+    assert must in capsys.readouterr().err
 
 
 def test_service_ranges_are_given_by_commas() -> None:

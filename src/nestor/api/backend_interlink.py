@@ -1,0 +1,91 @@
+"""How a backend that speaks the interLink protocol is reached."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, StringConstraints
+
+from nestor.api.base import ObjectName, rule, rules
+from nestor.api.endpoints import SecretKey, Url
+from nestor.api.model import Model
+
+
+class Oidc(Model):
+    """OIDC client credentials: a token is fetched from the identity provider, and renewed before it expires."""
+
+    token_url: Url = Field(
+        alias="tokenURL",
+        description="Token endpoint of the identity provider.",
+        json_schema_extra=rules(rule("self.startsWith('https://')", "must be an https URL: the client's secret is sent there")),
+    )
+    client_id: Annotated[str, StringConstraints(min_length=1, max_length=1024)] = Field(
+        alias="clientID", description="ID of the client."
+    )
+    client_secret_ref: SecretKey = Field(description="Secret of the client.")
+    scopes: Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=256)]], Field(max_length=16)] = Field(
+        default_factory=list, description="Scopes to ask for. Defaults to none."
+    )
+    audience: Annotated[str, StringConstraints(min_length=1, max_length=1024)] | None = Field(
+        None, description="Audience to ask for. Defaults to none."
+    )
+
+
+class Tls(Model):
+    """TLS to a backend."""
+
+    ca_ref: SecretKey | None = Field(
+        None, description="Certificate authorities that sign the server's certificate, as PEM. Defaults to the system's."
+    )
+    client_certificate_secret_name: ObjectName | None = Field(
+        None,
+        description="Secret of type kubernetes.io/tls with the client's certificate and key (mTLS). If not set, none is shown.",
+    )
+    server_name: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = Field(
+        None, description="Name that the server's certificate must have. Defaults to the host of the URL."
+    )
+
+
+class Interlink(Model):
+    """A backend that speaks the interLink protocol."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule("!has(self.oidc) || !has(self.tokenRef)", "`oidc` and `tokenRef` are mutually exclusive"),
+            rule(
+                "self.url.startsWith('https://') || !(has(self.oidc) || has(self.tokenRef) || has(self.tls))",
+                "`url` must be an https URL if there is `oidc`, `tokenRef` or `tls`",
+            ),
+        )
+    )
+
+    url: Url = Field(description="URL of the interLink API server, or of the plugin.")
+    hop: Literal["Server", "Plugin"] = Field(
+        "Server",
+        description="What listens at `url`. `Server`: the interLink API server. `Plugin`: a plugin, without an API server in "
+        "front of it. Defaults to `Server`.",
+    )
+    oidc: Oidc | None = Field(None, description="OIDC client credentials. Mutually exclusive with `tokenRef`.")
+    token_ref: SecretKey | None = Field(
+        None, description="Bearer token, read again whenever the Secret changes. Mutually exclusive with `oidc`."
+    )
+    tls: Tls | None = Field(None, description="TLS settings. Defaults to the system's certificate authorities, without mTLS.")
+    discovery: Literal["Ping", "Peers", "None"] = Field(
+        "Ping",
+        description="How the shapes are discovered if `spec.shapes` is not set. `Ping`: from the answer of `/pinglink`, one "
+        "shape. `Peers`: from a list of peers, as NuNet has it, a shape per kind of peer. `None`: never, so `spec.shapes` must "
+        "be set. Defaults to `Ping`.",
+    )
+    peers_path: Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^/[^?#\s]*$")] = Field(
+        "/resources", description="Path of the list of peers below `url`. Defaults to `/resources`."
+    )
+    status_period_seconds: int = Field(
+        1,
+        description="Seconds between two status calls, each of which asks about all pods. A backend that takes long to answer is "
+        "asked less often: the pause is at least four times as long as the call. Defaults to 1.",
+        ge=1,
+        le=300,
+    )
+    timeout_seconds: int = Field(
+        40, description="Seconds within which the backend must answer a call. Defaults to 40.", ge=1, le=300
+    )
