@@ -120,7 +120,7 @@ PROOFS = (
     Proof(
         "devcluster/README.md", r"make e2e CLUSTER=current .*", "NOT", "wants another cluster, and a registry that it pulls from"
     ),
-    Proof("(README|examples/README|examples/(02|03|04|07|15)-.*).md", r"make demo", "LIKE", _DEMO),
+    Proof("(README|examples/README|examples/(01|02|03|04|07|15)-.*).md", r"make demo", "LIKE", _DEMO),
     Proof("README.md", r"make e2e CLUSTER=kind", "NOT", "wants Docker, and images from registries"),
     Proof(
         "docs/conformance.md",
@@ -226,10 +226,7 @@ PROOFS = (
         f"{_TYPES}::test_a_script_that_installs_a_chart_and_waits_for_it",
     ),
     Proof(
-        "examples/07-.*",
-        r"kubectl apply -f job.yaml",
-        "LIKE",
-        f"{_TYPES}::test_four_types_with_parameters_and_a_change_of_one",
+        "examples/07-.*", r"kubectl apply -f job.yaml", "LIKE", f"{_TYPES}::test_four_types_with_parameters_and_a_change_of_one"
     ),
     Proof(
         "examples/08-.*",

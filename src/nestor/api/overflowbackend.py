@@ -201,8 +201,8 @@ class RemoteCluster(Model):
     )
     shape_labels: Annotated[list[LabelKey], Field(max_length=16)] = Field(
         default_factory=lambda: ["node.kubernetes.io/instance-type", "kubernetes.io/arch"],
-        description="Labels by which nodes are told apart: those that agree in them, and in their extended resources, are one "
-        "shape. Defaults to `node.kubernetes.io/instance-type` and `kubernetes.io/arch`.",
+        description="Labels that distinguish shapes: nodes with the same values of them, and the same extended resources, are "
+        "one shape. Defaults to `node.kubernetes.io/instance-type` and `kubernetes.io/arch`.",
     )
 
 
@@ -214,8 +214,8 @@ class NodeTemplate(Model):
     ) = Field(
         None,
         description="Name of the node of shape `default`; the others are `<name>-<shape>`. Defaults to the backend's name. "
-        "No machine may join with such a name later. A shape that the backend tells gets no node if its name begins with another "
-        "backend's. Immutable.",
+        "No machine may join with such a name later. A shape that the backend reports gets no node if its name begins with "
+        "another backend's. Immutable.",
         json_schema_extra=immutable("node.name"),
     )
     labels: NodeLabels = Field(
