@@ -191,13 +191,13 @@ PROOFS = (
     ),
     Proof(_ANY, r"curl .*", "NOT", "what a reader does with the URL"),
     Proof(
-        "(README|docs/cli|docs/app-authors).md",
+        "(README|charts/nestor/README|docs/cli|docs/app-authors).md",
         r"kubectl apply -f (-|examples/01-hello-world/job-from-configmap.yaml)",
         "LIKE",
         "tests/e2e/test_appdef_sources.py::test_an_appdef_in_the_job",
     ),
     Proof("README.md", r"nestor (exec|delete|-n team-a run) .*", "LIKE", _CLI),
-    Proof("README.md", r"kubectl get naj -A -w", "NOT", "it never ends; without -w, docs/admins.md has it"),
+    Proof("(README|charts/nestor/README).md", r"kubectl get naj -A -w", "NOT", "it never ends; without -w, docs/admins.md has it"),
     Proof(
         "(docs/app-authors|examples/04-.*).md",
         r"base64 .*",
