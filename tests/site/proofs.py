@@ -197,7 +197,9 @@ PROOFS = (
         "tests/e2e/test_appdef_sources.py::test_an_appdef_in_the_job",
     ),
     Proof("README.md", r"nestor (exec|delete|-n team-a run) .*", "LIKE", _CLI),
-    Proof("(README|charts/nestor/README).md", r"kubectl get naj -A -w", "NOT", "it never ends; without -w, docs/admins.md has it"),
+    Proof(
+        "(README|charts/nestor/README).md", r"kubectl get naj -A -w", "NOT", "it never ends; without -w, docs/admins.md has it"
+    ),
     Proof(
         "(docs/app-authors|examples/04-.*).md",
         r"base64 .*",
