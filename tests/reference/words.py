@@ -53,7 +53,7 @@ def write_limits(node: Schema) -> Iterator[str]:
     elif "pattern" in node and not node.get("x-kubernetes-int-or-string"):
         yield f"matches `{node['pattern']}`"
     if node.get("x-kubernetes-list-type") == "map":
-        yield f"entries are told apart by {join([f'`{key}`' for key in node['x-kubernetes-list-map-keys']], 'and')}"
+        yield f"entries are keyed by {join([f'`{key}`' for key in node['x-kubernetes-list-map-keys']], 'and')}"
 
 
 def list_rules(node: Schema) -> list[str]:

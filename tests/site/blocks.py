@@ -15,6 +15,7 @@ PAGES = (
     ROOT / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
     *sorted(page for folder in ("charts", "devcluster") for page in (ROOT / folder).rglob("README.md")),
+    EXAMPLES / "README.md",
     *sorted(EXAMPLES.glob("*/README.md")),
 )
 SHELLS = ("bash", "console", "sh")

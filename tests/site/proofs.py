@@ -120,8 +120,7 @@ PROOFS = (
     Proof(
         "devcluster/README.md", r"make e2e CLUSTER=current .*", "NOT", "wants another cluster, and a registry that it pulls from"
     ),
-    Proof("(README|examples/15-.*).md", r"make demo", "LIKE", _DEMO),
-    Proof("README.md", r"make test", "NOT", "it is what runs all tests, this one too"),
+    Proof("(README|examples/README|examples/(01|02|03|04|07|15)-.*).md", r"make demo", "LIKE", _DEMO),
     Proof("README.md", r"make e2e CLUSTER=kind", "NOT", "wants Docker, and images from registries"),
     Proof(
         "docs/conformance.md",
@@ -192,13 +191,15 @@ PROOFS = (
     ),
     Proof(_ANY, r"curl .*", "NOT", "what a reader does with the URL"),
     Proof(
-        "(README|docs/cli|docs/app-authors).md",
+        "(README|charts/nestor/README|docs/cli|docs/app-authors).md",
         r"kubectl apply -f (-|examples/01-hello-world/job-from-configmap.yaml)",
         "LIKE",
         "tests/e2e/test_appdef_sources.py::test_an_appdef_in_the_job",
     ),
-    Proof("README.md", r"nestor (exec|-n team-a run) .*", "LIKE", _CLI),
-    Proof("README.md", r"kubectl get naj -A -w", "NOT", "it never ends; without -w, docs/admins.md has it"),
+    Proof("README.md", r"nestor (exec|delete|-n team-a run) .*", "LIKE", _CLI),
+    Proof(
+        "(README|charts/nestor/README).md", r"kubectl get naj -A -w", "NOT", "it never ends; without -w, docs/admins.md has it"
+    ),
     Proof(
         "(docs/app-authors|examples/04-.*).md",
         r"base64 .*",
@@ -208,6 +209,12 @@ PROOFS = (
     Proof("docs/app-authors.md", r"kubectl create configmap .*|nestor (run|logs|apps) .*", "LIKE", _CLI),
     # The examples, whose commands are given in their folders.
     Proof(
+        "examples/README.md",
+        r"kubectl ((apply|delete) -f|get naj -w)",
+        "LIKE",
+        "tests/e2e/test_appdef_sources.py::test_an_appdef_in_the_job",
+    ),
+    Proof(
         "examples/02-.*",
         r"kubectl apply -f job.yaml",
         "LIKE",
@@ -216,13 +223,16 @@ PROOFS = (
     Proof("examples/03-.*", r"kubectl apply -f job.yaml", "LIKE", f"{_TYPES}::test_a_kustomize_overlay"),
     Proof(
         "examples/04-.*",
-        r"helm upgrade --install --wait",
+        r"kubectl apply -f job.yaml|helm upgrade --install --wait",
         "LIKE",
         f"{_TYPES}::test_a_script_that_installs_a_chart_and_waits_for_it",
     ),
     Proof(
+        "examples/07-.*", r"kubectl apply -f job.yaml", "LIKE", f"{_TYPES}::test_four_types_with_parameters_and_a_change_of_one"
+    ),
+    Proof(
         "examples/08-.*",
-        r"nestor exec sums .*",
+        r"kubectl apply -f app.yaml|nestor exec sums .*",
         "LIKE",
         "tests/e2e/test_overflow_array.py::test_a_large_list_is_worked_on_at_a_backend_and_a_small_one_here",
     ),

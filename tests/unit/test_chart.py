@@ -116,7 +116,7 @@ def test_commands_of_its_readme_are_those_of_the_pages_that_say_more() -> None:
     pages = " ".join("".join((ROOT / page).read_text() for page in ("README.md", "docs/upgrade.md")).replace("\\\n", " ").split())
     blocks = re.findall(r"^```bash\n(.*?)^```$", (ROOT / "charts/nestor/README.md").read_text(), re.MULTILINE | re.DOTALL)
     commands = [" ".join(line.split()) for block in blocks for line in block.replace("\\\n", " ").splitlines()]
-    assert len(commands) == 6
+    assert len(commands) == 8
     assert [command for command in commands if command not in pages] == []
 
 

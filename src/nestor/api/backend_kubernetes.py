@@ -49,6 +49,6 @@ class RemoteCluster(Model):
     )
     shape_labels: Annotated[list[LabelKey], Field(max_length=16)] = Field(
         default_factory=lambda: ["node.kubernetes.io/instance-type", "kubernetes.io/arch"],
-        description="Labels by which nodes are told apart: those that agree in them, and in their extended resources, are one "
-        "shape. Defaults to `node.kubernetes.io/instance-type` and `kubernetes.io/arch`.",
+        description="Labels that distinguish shapes: nodes with the same values of them, and the same extended resources, are "
+        "one shape. Defaults to `node.kubernetes.io/instance-type` and `kubernetes.io/arch`.",
     )

@@ -60,8 +60,8 @@ class NodeTemplate(Model):
     ) = Field(
         None,
         description="Name of the node of shape `default`; the others are `<name>-<shape>`. Defaults to the backend's name. "
-        "No machine may join with such a name later. A shape that the backend tells gets no node if its name begins with another "
-        "backend's. Immutable.",
+        "No machine may join with such a name later. A shape that the backend reports gets no node if its name begins with "
+        "another backend's. Immutable.",
         json_schema_extra=immutable("node.name"),
     )
     labels: NodeLabels = Field(

@@ -17,11 +17,11 @@ class ImagesPolicy(Model):
         None,
         description="Registries, or registries with a path, of the images that jobs may use, such as "
         "`registry.example.com/team-a`: that image, and all whose path continues after it. Images without a registry are those "
-        "of `docker.io`, and those without an owner of `docker.io/library`. It holds for app images, those of NestedApps "
-        "included, and for all images that pods name, volumes and debug containers included; in NestedClusters that users "
-        "create, too. Not for images that this class or Nestor names. Pods on the host name their images by the whole names that "
-        "are compared. A job whose app image is not allowed is refused before it starts; a pod waits, with an event. A change "
-        "reaches new pods and images; what runs goes on. An empty list allows none. If not set, all are allowed.",
+        "of `docker.io`, and those without an owner of `docker.io/library`. This applies to app images, including those of "
+        "NestedApps, and to all images of pods, including volumes and debug containers, also in NestedClusters that users "
+        "create. It does not apply to images that this class or Nestor names. Pods on the host have the full names of their "
+        "images. A job whose app image is not allowed is refused before it starts; a pod waits, with an event. A change "
+        "applies to new pods and images; running pods go on. An empty list allows none. If not set, all are allowed.",
     )
 
     always_pull: bool = Field(

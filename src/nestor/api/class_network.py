@@ -38,7 +38,7 @@ class NetworkPolicyModel(Model):
         "Public",
         description="`Public`: any address outside `privateRanges`, except the cloud's metadata address and the "
         "host's API server. `None`: no address outside the nested cluster, and no names from outside. Only the nested API "
-        "server still looks up names in the host's DNS, such as those in the URLs of webhooks: whoever is admin of the nested "
+        "server still looks up names in the host's DNS, such as those in the URLs of webhooks: the admin of the nested "
         "cluster can send a little data out that way. Defaults to `Public`.",
     )
     private_ranges: list[Cidr] = Field(

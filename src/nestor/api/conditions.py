@@ -81,7 +81,11 @@ TIMED = (*STAGES, READY)
 
 # Admitted
 ADMITTED_REASON = Reason("Accepted")
-CLASS_NOT_FOUND = Reason("ClassNotFound", "user", "delete the job and create it again with the `className` of an existing class")
+CLASS_NOT_FOUND = Reason(
+    "ClassNotFound",
+    "user",
+    "delete the job and create it again with the `className` of an existing class, or ask an admin to create this one",
+)
 VERSION_UNSUPPORTED = Reason(
     "VersionUnsupported",
     "user",
@@ -90,14 +94,14 @@ VERSION_UNSUPPORTED = Reason(
 CLASS_NOT_PERMITTED = Reason(
     "ClassNotPermitted",
     "user",
-    "delete the object and create it again, with a `className` that you may use: `nestor doctor` and "
-    "`kubectl auth can-i use nestedclass/NAME` tell",
+    "delete the object and create it again with a `className` that you may use; `kubectl auth can-i use nestedclass/NAME` tells "
+    "you whether you may",
 )
 IMAGE_NOT_ALLOWED = Reason(
     "ImageNotAllowed",
     "user",
-    "delete the object and create it again with an image that the message lists, a cluster without `image`; or ask an admin to "
-    "allow it in the class",
+    "delete the object and create it again with an allowed image, or a NestedCluster without `image`; or ask an admin to allow "
+    "this image in the class",
 )
 DEADLINE_NOT_ALLOWED = Reason(
     "DeadlineNotAllowed",
@@ -125,14 +129,16 @@ QUEUE_UNBOUNDED = Reason(
 )
 TOO_LARGE = Reason("TooLarge", "user", "change `machine` to a smaller one, or ask an admin to raise `queue.quota` of the class")
 QUEUE_NAME_MISSING = Reason(
-    "QueueNameMissing", "user", "label the job with `kueue.x-k8s.io/queue-name: <LocalQueue>`: its class starts no others"
+    "QueueNameMissing", "user", "label the job with `kueue.x-k8s.io/queue-name: <LocalQueue>`: its class starts only such jobs"
 )
 KUEUE_UNAVAILABLE = Reason(
     "KueueUnavailable",
     "somebody",
     "an admin can install Kueue and set `kueue.enabled` in the chart's values, or set `queue.kueue: Ignore` in the class",
 )
-WORKLOAD_CONFLICT = Reason("WorkloadConflict", "user", "delete the job and create it again without that label")
+WORKLOAD_CONFLICT = Reason(
+    "WorkloadConflict", "user", "delete the job and create it again without the label `kueue.x-k8s.io/prebuilt-workload-name`"
+)
 PRIORITY_NOT_FOUND = Reason(
     "PriorityNotFound",
     "user",
@@ -150,7 +156,12 @@ APPDEF_INVALID = Reason(
     "user",
     "correct the fields that the message names and apply the job again; `nestor validate FILE` checks a file beforehand",
 )
-APP_NOT_FOUND = Reason("AppNotFound", "user", "`nestor apps` lists the catalogue")
+APP_NOT_FOUND = Reason(
+    "AppNotFound",
+    "user",
+    "create the job again with the name of an application that `nestor apps` lists, or ask an admin to add this one to the "
+    "catalogue; the job then continues by itself",
+)
 READING_APPDEF = Reason("ReadingAppDef", advice="wait until the app image is read; a private image needs `imagePullSecretName`")
 PARAMETERS_INVALID = Reason(
     "ParametersInvalid",
@@ -288,7 +299,8 @@ BACKEND_ANSWERS = Reason("BackendAnswers")
 UNREACHABLE = Reason(
     "Unreachable",
     "somebody",
-    "check the backend's `url`, that the cluster's pods can reach it, and that what listens there is of its `type` and `hop`",
+    "check the backend's `url`, that the cluster's pods can reach it, and that the server there matches the backend's `type` "
+    "and `hop`",
 )
 UNAUTHORIZED = Reason("Unauthorized", "somebody", "check the credentials in the Secrets that the backend names")
 SECRET_NOT_FOUND = Reason(
@@ -300,7 +312,7 @@ NODES_NOT_READY = Reason("NodesNotReady", advice="wait; if this does not change,
 NODE_CONFLICT = Reason(
     "NodeConflict", "somebody", "delete the other node of that name, or create the backend again with another `node.name`"
 )
-NO_SHAPES = Reason("NoShapes", "somebody", "set `spec.shapes`: the backend tells none")
+NO_SHAPES = Reason("NoShapes", "somebody", "set `spec.shapes`: the backend does not report its resources")
 NOT_DEPLOYED = Reason(
     "NotDeployed",
     advice="wait; if this does not change, look at the Deployment `vnode-<backend>` in the operator's namespace, and at the "
@@ -309,7 +321,8 @@ NOT_DEPLOYED = Reason(
 CERTIFICATE_NOT_ISSUED = Reason(
     "CertificateNotIssued",
     "somebody",
-    "the cluster must sign certificates of nodes that are not its machines; some clouds, such as EKS, do not",
+    "have the cluster issue certificates for the signer that the message names; some clouds, such as EKS, issue none for nodes "
+    "that are not their own machines",
 )
 BACKEND_INVALID = Reason("BackendInvalid", "somebody", "correct the fields that the message names")
 

@@ -102,14 +102,14 @@ class ExposePolicy(Model):
     tls_secret_name: ObjectName | None = Field(
         None,
         description="Secret of type kubernetes.io/tls, in the operator's namespace, for the Ingresses' hosts: usually "
-        "a wildcard certificate for `domain`. It is copied into each job's namespace, private key included: whoever gets into "
-        "one of them can pass for all jobs. Prefer `controllerCertificate`, or an issuer. If none of them is set, there is no "
-        "TLS.",
+        "a wildcard certificate for `domain`. It is copied into each job's namespace, including the private key: anybody who "
+        "gets into one of them can impersonate all jobs. Prefer `controllerCertificate`, or an issuer. If none of them is set, "
+        "there is no TLS.",
     )
     controller_certificate: bool = Field(
         False,
         description="Whether the Ingress controller has a certificate for the hosts itself, such as a wildcard certificate for "
-        "`domain`: ingress-nginx by its `--default-ssl-certificate`, Traefik by the default TLSStore, HAProxy and others alike. "
+        "`domain`: ingress-nginx by its `--default-ssl-certificate`, Traefik by the default TLSStore, others in similar ways. "
         "The Ingresses then ask for TLS and name no Secret, so that no private key is copied into the jobs' namespaces. May not "
         "be set together with `tlsSecretName`. Defaults to false.",
     )

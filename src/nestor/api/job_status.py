@@ -136,8 +136,8 @@ class NestedAppJobStatus(Model):
     )
     ran_seconds: int | None = Field(
         None,
-        description="For how many seconds the job ran before `startTime`, until it was suspended or run again. It begins anew "
-        "when the job runs again after its end.",
+        description="For how many seconds the job ran before `startTime`, until it was suspended or rerun. It starts from "
+        "zero when the job is rerun after its end.",
         ge=0,
     )
     start_time: str | None = Field(None, description="When the job started or was last resumed (RFC 3339).", max_length=64)

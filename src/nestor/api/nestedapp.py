@@ -49,9 +49,9 @@ class NestedAppSpec(Model):
 
     access: Access = Field(
         "Everyone",
-        description="Who may write jobs that name it. `Everyone`: whoever may write jobs. `Permitted`: of these, who has the "
-        "verb `use` on this NestedApp, in the cluster or in the job's namespace; see a class's `access`. It does not hide what "
-        "is written here from those who may read NestedApps. Defaults to `Everyone`.",
+        description="Who may create and change jobs that name it. `Everyone`: all users who may write jobs. `Permitted`: only "
+        "those of them who also have the verb `use` on this NestedApp, in the cluster or in the job's namespace; see a class's "
+        "`access`. It does not hide this object from users who may read NestedApps. Defaults to `Everyone`.",
     )
     title: Title | None = Field(None, description="Title shown to users. Defaults to the AppDef's `name`.")
     description: Title | None = Field(None, description="Description shown to users. Defaults to the AppDef's `description`.")

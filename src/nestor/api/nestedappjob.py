@@ -104,7 +104,7 @@ class NestedAppJobSpec(Model):
     )
     expose: JobExpose | None = Field(None, description="How the job's targets can be reached. If not set, the class decides.")
     notices: JobNotices | None = Field(
-        None, description="Who is told when the job becomes ready or ends, besides those whom the class always tells."
+        None, description="Who is notified when the job becomes ready or ends, besides the sinks that the class always notifies."
     )
     priority: ObjectName | None = Field(
         None,

@@ -47,25 +47,25 @@ class NestedClassSpec(Model):
     )
     access: Access = Field(
         "Everyone",
-        description="Who may write jobs of the class, and NestedClusters of their own. `Everyone`: whoever may write such "
-        "objects. `Permitted`: of these, who has the verb `use` on this NestedClass, in the cluster or in the object's "
-        "namespace. The chart's ValidatingAdmissionPolicy asks it of whoever creates or changes the object; the operator cannot "
-        "know later. So who loses the right keeps what runs, and objects from before the class asked for it go on. A job must "
+        description="Who may create and change jobs and NestedClusters of this class. `Everyone`: all users who may write such "
+        "objects. `Permitted`: only those of them who also have the verb `use` on this NestedClass, in the cluster or in the "
+        "object's namespace. The chart's ValidatingAdmissionPolicy checks this when the object is created or changed, and not "
+        "later: users who lose the right keep what runs, and objects from before the class required it go on. A job must "
         "then name the class: it is not given to jobs that leave out `className`. Defaults to `Everyone`.",
     )
     max_active_deadline_seconds: int | None = Field(
         None,
-        description="For how many seconds a job may run. A job with a longer `activeDeadlineSeconds` is refused. Other than "
-        "that, this counts all that a job has run, also before it was suspended or run again; only a rerun of a job that has "
-        "ended begins anew, for it waits in the queue like a new one. A change applies to running jobs, too. If not set, there "
-        "is no limit.",
+        description="For how many seconds a job may run. A job with a longer `activeDeadlineSeconds` is refused. Unlike "
+        "`activeDeadlineSeconds`, this counts the whole time that a job has run, also before it was suspended or rerun; only the "
+        "rerun of a job that has ended starts from zero, because it waits in the queue like a new one. A change applies to "
+        "running jobs, too. If not set, there is no limit.",
         ge=1,
         le=315_360_000,
     )
     images: ImagesPolicy = Field(default_factory=ImagesPolicy, description="Which images jobs may use, and how they are pulled.")
     placement: ClassPlacement | None = Field(
         None,
-        description="Where the pods of jobs may run. If not set: on all nodes without taints, as they ask, and on no backend.",
+        description="Where the pods of jobs may run. If not set: on all nodes without taints that suit them, and on no backend.",
     )
     storage: ClassStorage | None = Field(
         None, description="The persistent volumes of jobs, and of NestedClusters that users create. If not set, there are none."
@@ -75,11 +75,11 @@ class NestedClassSpec(Model):
         description="The devices that jobs may have by dynamic resource allocation (ResourceClaims). Hosts of Kubernetes 1.34 "
         "and later have it. If not set, there are none.",
     )
-    notices: NoticesPolicy = Field(default_factory=NoticesPolicy, description="Who is told when jobs become ready or end.")
+    notices: NoticesPolicy = Field(default_factory=NoticesPolicy, description="Who is notified when jobs become ready or end.")
     argo_cd: ArgoCDPolicy | None = Field(
         None,
         alias="argoCD",
-        description="Makes jobs' nested clusters known to an Argo CD in the host cluster. A change applies to running jobs. "
+        description="Registers jobs' nested clusters with an Argo CD in the host cluster. A change applies to running jobs. "
         "If not set, Argo CD does not know them.",
     )
 

@@ -41,12 +41,12 @@ class Sink(Model):
     )
     types: Annotated[list[NoticeType], Field(min_length=1, max_length=3)] = Field(
         default_factory=lambda: list(NOTICE_TYPES),
-        description="What is told: `Ready` (the job has become ready), `Succeeded`, `Failed`. Defaults to all of them.",
+        description="Which notices are sent: `Ready` (the job has become ready), `Succeeded`, `Failed`. Defaults to all of them.",
     )
     jobs: Literal["All", "Named"] = Field(
         "All",
-        description="Which jobs of the class are told of. `All`; or `Named`: those that name the sink in `notices.sinks`. "
-        "Defaults to `All`.",
+        description="Which jobs of the class it is notified about. `All`; or `Named`: those that name the sink in "
+        "`notices.sinks`. Defaults to `All`.",
     )
     token_ref: SecretKey | None = Field(
         None, description="Bearer token, in a Secret of the operator's namespace, read for each notice. If not set, none is sent."
@@ -74,7 +74,7 @@ class NoticesPolicy(Model):
         "`https://cluster-a.example.com`. Defaults to nothing: sources are then paths, `/apis/nestor.dev/…`.",
     )
     sinks: Annotated[list[Sink], Field(max_length=SINK_LIMIT, json_schema_extra=list_map("name"))] = Field(
-        default_factory=list, description="The servers. If not set, nobody is told."
+        default_factory=list, description="The servers. If not set, nobody is notified."
     )
 
 

@@ -55,7 +55,7 @@ class Toleration(TaintMatch):
     """A toleration that pods get."""
 
     toleration_seconds: int | None = field(
-        default=None, description="Seconds for which the taint is tolerated. If not set, for ever.", ge=0, le=315_360_000
+        default=None, description="Seconds for which the taint is tolerated. If not set, without limit.", ge=0, le=315_360_000
     )
 
 
@@ -256,14 +256,14 @@ class Placement:
     )
     disruption_budgets: bool = field(
         default=False,
-        description="Whether PodDisruptionBudgets hold in the host cluster too: whoever drains a node there then waits until a "
-        "budget lets its pods go, which may be never. Otherwise they hold only for evictions in the nested cluster, and an event "
+        description="Whether PodDisruptionBudgets are in effect in the host cluster too: draining a node there then waits until "
+        "the budgets allow it, which may be never. Otherwise they apply only to evictions in the nested cluster, and an event "
         "says so. Defaults to false.",
     )
     extended_resources: Annotated[list[ResourceRule], Limits(max_length=32, json_schema_extra=list_map("name"))] = field(
         default_factory=list,
-        description="Where pods run that request extended resources, such as GPUs. How many a job may have at a time is said by "
-        "`namespace.quota`, for example `requests.nvidia.com/gpu: 2`.",
+        description="Where pods run that request extended resources, such as GPUs. `namespace.quota` limits how many a job may "
+        "have at a time, for example by `requests.nvidia.com/gpu: 2`.",
     )
     gpu_resources: Annotated[list[ResourcePattern], Limits(max_length=32)] = field(
         default_factory=lambda: list(DEFAULT_GPU_RESOURCES),

@@ -30,12 +30,12 @@ class Gang:
 
     scheduler: GangScheduler = field(
         default="Nestor",
-        description="Who sees to it. `Nestor`: it holds the pods by a scheduling gate until one place, the host cluster's own "
-        "nodes or one backend, has room for all of them. Otherwise a scheduler of the host cluster, which is told the group: "
-        "`Kubernetes` (its PodGroups of group scheduling.k8s.io, with the feature gates GenericWorkload and GangScheduling), "
-        "`Coscheduling`, `KAI` or `Volcano`; none of these has been tried yet. Pods of such a gang "
-        "do not overflow if the host cluster's own nodes are full; and "
-        "but for `Kubernetes`, `schedulers.default` has to name the scheduler. Defaults to `Nestor`.",
+        description="What schedules gangs. `Nestor`: it holds the pods by a scheduling gate until one place, the host cluster's "
+        "own nodes or one backend, has room for all of them. Otherwise a scheduler of the host cluster, for which Nestor creates "
+        "its objects: `Kubernetes` (PodGroups of group scheduling.k8s.io, with the feature gates GenericWorkload and "
+        "GangScheduling), `Coscheduling`, `KAI` or `Volcano`; none of these has been tried yet. Pods of such a gang "
+        "do not overflow if the host cluster's own nodes are full. For all but `Kubernetes`, `schedulers.default` must name the "
+        "scheduler. Defaults to `Nestor`.",
     )
     groups: Annotated[list[GangSource], Limits(min_length=1, max_length=4)] = field(
         default_factory=lambda: list(DEFAULT_GROUPS),

@@ -55,8 +55,8 @@ class Policy:
     )
     always_pull_images: bool = field(
         default=True,
-        description="Whether the cluster's pods pull every image anew, so that nobody else's private image is used from a node, "
-        "from the class's `images.alwaysPull`.",
+        description="Whether the cluster's pods always pull their images, so that they cannot use others' private images in a "
+        "node's cache; from the class's `images.alwaysPull`.",
     )
     allowed_images: Annotated[list[ImagePrefix], Limits(max_length=64)] | None = field(
         default=None,

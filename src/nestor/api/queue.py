@@ -20,9 +20,9 @@ class Priority(Model):
         "", description="What it is for, in words for users. Shown where a job asks for an unknown priority."
     )
     head_start_seconds: int = Field(
-        description="A job of this priority waits as if it had come that much earlier. So it goes before those without a head "
-        "start that have waited for less, and nobody waits for ever: with 86400, a job is passed only by those that come "
-        "within a day of it. With the largest values, priorities are strict.",
+        description="A job of this priority waits as if it had come that many seconds earlier. So it goes before jobs without a "
+        "head start that have waited for less than that, and no job waits for ever: with 86400, a job is overtaken only by those "
+        "that come within a day after it. With the largest values, priorities are strict.",
         ge=0,
         le=MOST_SECONDS,
     )

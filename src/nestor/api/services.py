@@ -27,8 +27,8 @@ class ServicesPolicy:
     )
     load_balancers: bool = field(
         default=False,
-        description="Whether Services may be of type LoadBalancer. Their addresses come up into the nested cluster, and the "
-        "network policies let traffic in as for node ports, which load balancers have as well unless the Service says otherwise. "
+        description="Whether Services may be of type LoadBalancer. Their addresses are shown in the nested cluster, and the "
+        "network policies allow traffic as for node ports, which load balancers have as well unless the Service says otherwise. "
         f"`namespace.quota` then has a default of `services.loadbalancers: {LOAD_BALANCERS}` instead of 0. Defaults to false.",
     )
     load_balancer_classes: list[LoadBalancerClass] = field(

@@ -59,19 +59,19 @@ class ClassStorage(Storage):
 
     retention: Retention = field(
         default="Delete",
-        description="What becomes of volumes when their job is deleted, or begins again without them: by `failurePolicy: "
-        "Restart`, or by `nestor rerun` after it has ended. `Delete`: they go, as the reclaim policy of their StorageClass "
-        "says. `Retain`: those that claims still have stay as PersistentVolumes, with the job's labels, until an admin "
-        "deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`; so do snapshots, as "
-        "VolumeSnapshotContents. What somebody deletes in the nested cluster never stays. NestedClusters that users create "
+        description="What becomes of volumes when their job is deleted, or starts over without them: by `failurePolicy: "
+        "Restart`, or by `nestor rerun` after it has ended. `Delete`: the claims are deleted, and their StorageClass's reclaim "
+        "policy applies. `Retain`: the volumes of existing claims are kept as PersistentVolumes with the job's labels until an "
+        "admin deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`; so are snapshots, as "
+        "VolumeSnapshotContents. What somebody deletes in the nested cluster is never kept. NestedClusters that users create "
         "always have `Delete`. Defaults to `Delete`.",
     )
     retained_limit: Quantity | None = field(
         default=None,
-        description="With `retention: Retain`: how much the volumes and snapshots that jobs of one namespace have left may have "
-        "together, for example `1Ti`; each counts as 1Gi at least. As long as it is reached, no job of this class begins in "
-        "that namespace, or begins again without its volumes: it waits, and says so. What running jobs have is not "
-        "counted. They no longer count when an admin has deleted them, or their label `nestor.dev/job-namespace`. Defaults to "
+        description="With `retention: Retain`: the total size of the volumes and snapshots that jobs of one namespace may leave "
+        "behind, for example `1Ti`; each counts as at least 1Gi. While it is reached, jobs of this class neither start in "
+        "that namespace nor start over without their volumes: they wait, and say so. Volumes of running jobs are not "
+        "counted. A volume no longer counts when an admin has deleted it or its label `nestor.dev/job-namespace`. Defaults to "
         "what one job may have, `requests.storage` in `namespace.quota`.",
     )
 
