@@ -57,9 +57,9 @@ class NestedClassSpec(Model):
         None,
         description="For how many seconds a job may run. A job with a longer `activeDeadlineSeconds` is refused. Other than "
         "that, this counts all that a job has run, also before it was suspended or run again, and while it is kept for "
-        "inspection after a failed step; only a rerun of a job that has ended begins anew, for it waits in the queue like a new one. Pods "
-        "of a job that was stopped may take ten minutes longer than that to end, whatever their grace period is. A change "
-        "applies to running jobs, too. If not set, there is no limit.",
+        "inspection after a failed step; only a rerun of a job that has ended begins anew, for it waits in the queue like a new "
+        "one. Pods of a job that was stopped may take ten minutes longer than that to end, whatever their grace period is. A "
+        "change applies to running jobs, too. If not set, there is no limit.",
         ge=1,
         le=315_360_000,
     )
