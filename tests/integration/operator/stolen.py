@@ -208,6 +208,8 @@ NAMESPACES = (
            "operator.allowPrivileged", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "privileged"}}}),
     Attack("namespace-home-version", "to have it judged by an old version of the standards", "patch", kinds.NAMESPACE, HOME, None,
            "operator.allowPrivileged", {"metadata": {"labels": {"pod-security.kubernetes.io/enforce-version": "v1.20"}}}),
+    Attack("namespace-home-devices", "to have claims of a job get devices that others are using", "patch", kinds.NAMESPACE, HOME,
+           None, "devices that others are using", {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}),
     Attack("namespace-home-given", "to give a job's namespace to another job", "patch", kinds.NAMESPACE, HOME, None,
            "to another job", {"metadata": {"labels": {labels.JOB_UID: "2"}}}),
     Attack("namespace-privileged", "a new namespace for a job, without Pod Security", "create", kinds.NAMESPACE, "nestor-x", None,

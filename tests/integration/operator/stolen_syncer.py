@@ -68,6 +68,8 @@ PODS = (
            NOT_A_COPY, {"spec": {"ephemeralContainers": [{"name": "d", "image": "i", "targetContainerName": "c"}]}}),
     Attack("pod-address", "another address for a pod, as the endpoint of a Service", "status", kinds.POD, "copy", HOME,
            "conditions of pods only", status(phase="Running", podIP="10.2.3.4", podIPs=[{"ip": "10.2.3.4"}])),
+    Attack("pod-nominated", "a node that the scheduler keeps free for a pod that fits on none", "status", kinds.POD, "copy", HOME,
+           "conditions of pods only", status(nominatedNodeName="real")),
 )  # fmt: skip
 REST = (
     Attack("service-external-ip", "a Service that takes traffic for any address", "create", kinds.SERVICE, "x", HOME,

@@ -192,6 +192,25 @@ async def test_what_lost_its_job_is_swept_at_the_start(second_plane: apiserver.C
     assert await inventory(lonely) - before == set()
 
 
+async def test_a_job_that_is_held_by_another_finalizer_than_ours_is_emptied(
+    second_plane: apiserver.ControlPlane, lonely: Api
+) -> None:
+    before = await inventory(lonely)
+    async with operator_running(second_plane):
+        job = await lonely.create(kinds.NESTED_APP_JOB, build_job("held", "default"))
+        await job_with(lonely, "held", "default", conditions.ADMITTED, "True")
+    held = {"metadata": {"finalizers": ["example.com/stay"]}}
+    await lonely.patch(kinds.NESTED_APP_JOB, "held", "default", held)
+    await lonely.delete(kinds.NESTED_APP_JOB, "held", "default")
+    async with operator_running(second_plane):
+        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=60)
+        found = await lonely.get(kinds.NESTED_APP_JOB, "held", "default")
+        assert found["metadata"]["finalizers"] == held["metadata"]["finalizers"]
+        await lonely.patch(kinds.NESTED_APP_JOB, "held", "default", {"metadata": {"finalizers": None}})
+        await await_gone(lonely, job)
+    assert await inventory(lonely) - before == set()
+
+
 async def test_what_an_earlier_job_of_the_same_name_left_is_swept_too(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
     async with operator_running(second_plane):
         first = await lonely.create(kinds.NESTED_APP_JOB, build_job("twice", "default"))

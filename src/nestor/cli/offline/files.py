@@ -105,7 +105,7 @@ def list_patches(folder: Path) -> set[Path]:
         return set()
     try:
         content = yaml.safe_load(documents.load(file))
-    except (Failure, yaml.YAMLError, RecursionError):
+    except (Failure, yaml.YAMLError, RecursionError, ValueError, IndexError):  # of dates and numbers that are none
         return set()
     return {Path(os.path.normpath(folder / name)) for name in _name_patches(content)}
 

@@ -66,10 +66,12 @@ class Finalizer:
         """By the job's UID."""
 
     async def finalize(self, job: Object) -> Result:
-        """One pass over a job that is being deleted, until nothing is left."""
-        if not has_finalizer(job):
-            return Result()
+        """One pass over a job that is being deleted, until nothing is left. Users can take our finalizer off and hold the job by
+        another one: what it has goes all the same.
+        """
         meta, home = job["metadata"], find_home(job)
+        if not has_finalizer(job) and await self._find_namespace(home) is None:
+            return Result()
         # First, so that Argo CD does not try to delete in a cluster that goes away.
         if argo_cd := read_record(job):
             await self._unregister(job, home, argo_cd)
@@ -86,7 +88,8 @@ class Finalizer:
             await self._warn_once(job, live, "NamespaceLeftBehind", message)
         await self._api.delete(kinds.CLUSTER_ROLE_BINDING, home.nodes_binding)
         try:
-            await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
+            if has_finalizer(job):
+                await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
         except NotFound:
             log.debug("%s/%s was already gone", meta["namespace"], meta["name"])
         # Last, because a conflict above brings us back here, and the elapsed time must not start over.

@@ -213,7 +213,7 @@ class JobReconciler:
             refused = refused or await find_refusal(context, it.shape, children.addresses.api)
         runner = Result(RESYNC_SECONDS)
         if it.life.is_stopped:
-            await stop(context, it.shape, it.life.suspend, is_applied=error is None)
+            await stop(context, it.shape, it.life.suspend, is_applied=error is None, is_overdue=it.life.is_overdue)
         elif children.addresses is not None:
             runner = await self._ensure_runner(it, children.addresses.dns)
         await self._report(it, children, refused=refused, runner_problem=runner.problem)

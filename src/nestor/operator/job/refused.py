@@ -73,7 +73,7 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     if refused.is_held and life.succeeded.reason == conditions.SUSPENDED:
         life = replace(life, succeeded=Condition(conditions.SUCCEEDED, "Unknown", conditions.QUEUED, refused.message))
     if life.is_stopped:
-        await stop(context, find_home(job), life.suspend, is_applied=False)
+        await stop(context, find_home(job), life.suspend, is_applied=False, is_overdue=life.is_overdue)
     found += [life.succeeded, summarize(found, life)]
     details["activeDeadlineSeconds"] = find_deadline(spec.active_deadline_seconds if spec else None, most, life.record.ran)
     await report(context, outbox, job, build_status(job, found, timestamp(), details | life.record.to_status()))

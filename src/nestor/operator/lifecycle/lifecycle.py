@@ -27,6 +27,8 @@ Phase = Literal["Running", "Suspending", "Suspended", "Resuming", "Restarting", 
 
 FIRST_BACKOFF_SECONDS = 10
 MOST_BACKOFF_SECONDS = 300
+ENDING_SECONDS = 600
+"""How long the pods of a stopped job may take to end, beyond what its class lets it run, whatever their grace period is."""
 KEPT = (conditions.STEP_FAILED,)
 """Ends after which the application is not stopped, but kept for inspection."""
 
@@ -70,6 +72,8 @@ class Lifecycle:
     """How far the suspension is."""
     is_reset_due: bool = False
     """Whether to delete the cluster's data now."""
+    is_overdue: bool = False
+    """Whether its pods have had more than enough time to end."""
     is_expired: bool = False
     """Whether to delete the job now."""
     delay: float = math.inf
@@ -94,6 +98,8 @@ def decide_lifecycle(facts: Facts, now: datetime.datetime) -> Lifecycle:
         said = record.succeeded or _tell("Unknown", conditions.RUNNING, "it has not started yet")
         is_suspended = record.suspend_time is not None
         return Lifecycle("Suspended" if is_suspended else "Running", said, record, is_stopped=is_suspended)
+    if record.suspend_time and facts.progress.ending:
+        record = stop_clock(replace(record, start_time=record.suspend_time, suspend_time=None), now)  # its pods ran all the time
     record = replace(record, start_time=record.start_time or times.write(now), suspend_time=None)
     life = _go_on(facts, record, now)
     return life if life.phase == "Finished" else _hold_to_deadlines(facts, record, life, now)
@@ -113,6 +119,19 @@ def _hold_to_deadlines(facts: Facts, record: Record, life: Lifecycle, now: datet
     if message:
         return _end(facts, record, now, _tell("False", conditions.DEADLINE_EXCEEDED, message))
     return replace(life, delay=min(life.delay, (own or math.inf) - age, (most or math.inf) - record.ran - age))
+
+
+def _hold_to_end(facts: Facts, life: Lifecycle, now: datetime.datetime) -> Lifecycle:
+    """A stopped job, whose pods may have a grace period of any length, in which the application runs on. Its class's limit is for
+    them, too.
+    """
+    record, most = life.record, facts.most
+    if most is None or life.suspend is None or life.suspend.is_reached:
+        return life
+    stopped = record.suspend_time or record.completion_time
+    ran = record.ran + (seconds_since(record.start_time, times.read(stopped)) if stopped else 0)
+    left = max(0.0, most - ran) + ENDING_SECONDS - seconds_since(stopped, now)
+    return replace(life, is_overdue=left <= 0, delay=min(life.delay, left) if left > 0 else life.delay)
 
 
 def find_deadline(own: int | None, most: int | None, ran: int) -> int | None:
@@ -202,7 +221,7 @@ def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
         suspend = replace(suspend, message=f"suspended: {suspend.message}")
     said = _tell("Unknown", conditions.SUSPENDED, suspend.message)
     phase: Phase = "Suspended" if suspend.is_reached else "Suspending"
-    return Lifecycle(phase, said, record, is_stopped=True, suspend=suspend, delay=suspend.delay)
+    return _hold_to_end(facts, Lifecycle(phase, said, record, is_stopped=True, suspend=suspend, delay=suspend.delay), now)
 
 
 def _end(facts: Facts, record: Record, now: datetime.datetime, said: Condition) -> Lifecycle:
@@ -217,10 +236,17 @@ def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Lifecyc
     if record.ended_by in KEPT:
         since = (record.suspend_time or times.write(now)) if facts.spec.suspend else None
         record = replace(record, suspend_time=since)
+    left = math.inf
     if since is not None:
         suspend = decide_suspend(facts.progress, seconds_since(since, now))
-    delay = suspend.delay if suspend else math.inf
+    elif facts.most is not None and (left := facts.most - record.ran - seconds_since(record.start_time, now)) <= 0:
+        message = (
+            f"{said.message}; it was kept for as long as its class lets it run (`maxActiveDeadlineSeconds` of {facts.most} s)"
+        )
+        return _end(facts, record, now, _tell("False", conditions.DEADLINE_EXCEEDED, f"{message}, and was stopped"))
+    delay = suspend.delay if suspend else left
     life = Lifecycle("Finished", said, record, is_stopped=since is not None, suspend=suspend, delay=delay)
+    life = _hold_to_end(facts, life, now)
     if (ttl := facts.spec.ttl_seconds_after_finished) is None:
         return life
     left = ttl - seconds_since(record.completion_time, now)

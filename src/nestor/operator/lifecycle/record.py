@@ -87,8 +87,8 @@ def begin_anew(record: Record, rerun: str, restart: Restart | None) -> Record:
 
 
 def stop_clock(record: Record, now: datetime.datetime) -> Record:
-    """The record of a job that does not run on from its start, with what it has run since."""
-    end = times.read(record.completion_time) if record.completion_time else now
+    """The record of a job that does not run on from its start, with what it has run since, kept for inspection included."""
+    end = times.read(record.suspend_time) if record.suspend_time else now
     return replace(record, ran=record.ran + math.ceil(seconds_since(record.start_time, end)), start_time=None)
 
 

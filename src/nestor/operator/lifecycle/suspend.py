@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 CONFIRM_SECONDS = 120
 """How long the syncer may take to confirm that no pod is left; a dead syncer must not keep a job running."""
 
+LAST_GRACE_SECONDS = 30
+"""What is left to pods that have been ending for too long."""
+
 
 @dataclass(frozen=True)
 class SuspendProgress:
@@ -34,6 +37,8 @@ class SuspendProgress:
     """The syncer reports that no pod is left on the host."""
     pods: int = 0
     """Unfinished pods, as the operator sees them; the syncer's report may be about an earlier suspension."""
+    ending: int = 0
+    """Those of them that have been deleted, and take their grace period."""
     claim: str | None = None
     """The claim of the volume that keeps its data; None: the data lives in the server's pod."""
     is_down: bool = False
@@ -98,9 +103,11 @@ def find_progress(cache: Cache, home: Home) -> SuspendProgress:
     """How far a cluster's suspension or resumption is, according to the caches."""
     cluster, server = cache.clusters.get(home.name, home.namespace), home.child(Part.SERVER)
     replicas = spec_of(cache.find(kinds.STATEFUL_SET, server, home.namespace)).get("replicas")
+    pods = _find_pods(cache, home, labels.COMPONENT_APP, labels.COMPONENT_RUNNER)
     return SuspendProgress(
         is_told=bool(status_of(cluster).get("suspended")),
-        pods=len(_find_pods(cache, home, labels.COMPONENT_APP, labels.COMPONENT_RUNNER)),
+        pods=len(pods),
+        ending=sum(map(is_terminating, pods)),
         claim=find_claim(cache, home),
         is_down=replicas == 0 and cache.find(kinds.POD, names.server_pod(home.name), home.namespace) is None,
     )
@@ -118,25 +125,40 @@ def is_quiet(cache: Cache, job: Object) -> bool:
     return decide_suspend(progress, times.seconds_since(since) if since else 0).is_reached
 
 
-async def stop(context: Context, home: Home, state: SuspendState | None, *, is_applied: bool) -> None:
+async def stop(context: Context, home: Home, state: SuspendState | None, *, is_applied: bool, is_overdue: bool = False) -> None:
     """Stop the parts of the application that its syncer does not or cannot stop.
 
     `is_applied`: the NestedCluster's spec is already suspended. It may not be if the host refused an object or the class is gone.
+    `is_overdue`: pods that are ending have had their time.
     """
     if not is_applied:
         await _suspend_as_it_is(context, home, replicas=state.replicas if state else 1)
     await oneshot.end(context.api, context.cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace))
-    if state and state.is_forced:
-        await end_pods(context, home)
+    if is_overdue or (state and state.is_forced):
+        await end_pods(context, home, grace_seconds=LAST_GRACE_SECONDS if is_overdue else None)
 
 
-async def end_pods(context: Context, home: Home) -> None:
-    """Delete the application's pods in place of their syncer; it is gone, so nothing recreates them."""
+async def end_pods(context: Context, home: Home, *, grace_seconds: int | None = None) -> None:
+    """Delete the application's pods in place of their syncer; it is gone, so nothing recreates them.
+
+    `grace_seconds`: what is left to them at the most, also to those that are ending.
+    """
     pods = _find_pods(context.cache, home, labels.COMPONENT_APP)
-    found = [pod["metadata"] for pod in pods if not is_terminating(pod)]
+    found = [pod for pod in pods if not is_terminating(pod) or _may_take_longer(pod, grace_seconds)]
     if found:
         log.info("%s: deleting %d pods that no syncer stopped", home.namespace, len(found))
-        await together(*(context.api.delete(kinds.POD, meta["name"], home.namespace, uid=meta["uid"]) for meta in found))
+        await together(*(_delete(context, pod, grace_seconds) for pod in found))
+
+
+def _may_take_longer(pod: Object, seconds: int | None) -> bool:
+    """Whether a pod that is ending has a longer grace period."""
+    return seconds is not None and int(pod["metadata"].get("deletionGracePeriodSeconds") or 0) > seconds
+
+
+async def _delete(context: Context, pod: Object, most: int | None) -> None:
+    meta, own = pod["metadata"], spec_of(pod).get("terminationGracePeriodSeconds", 30)
+    grace = None if most is None else min(own, most)
+    await context.api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
 
 
 async def _suspend_as_it_is(context: Context, home: Home, *, replicas: int) -> None:

@@ -14,6 +14,7 @@ from nestor.operator.lifecycle.lifecycle import KEPT
 from nestor.operator.lifecycle.record import find_rerun
 from nestor.operator.queueing.needs import find_fault, find_needs
 from nestor.operator.queueing.order import Amounts
+from nestor.operator.world.finalizers import has_finalizer
 from nestor.operator.world.homes import is_managed_elsewhere
 from nestor.values import dataclass
 
@@ -146,12 +147,15 @@ def _ended_by(job: Object) -> str | None:
 
 
 def is_running(job: Object) -> bool:
-    """Whether it may run: it was admitted, and has neither ended nor been suspended since."""
-    return _was_admitted(job) and not status_of(job).get("suspendTime") and _ended_by(job) in (None, *KEPT)
+    """Whether it may run: it was admitted, and has neither ended nor been suspended since. What it has is removed before our
+    finalizer is; then, it is only its user who holds it.
+    """
+    is_left = is_terminating(job) and not has_finalizer(job)
+    return _was_admitted(job) and not is_left and not status_of(job).get("suspendTime") and _ended_by(job) in (None, *KEPT)
 
 
 def was_stopped(job: Object) -> bool:
-    """Whether it has run, and has ended or been suspended since."""
+    """Whether it has run, and has ended or been suspended since, or is held by its user alone."""
     return _was_admitted(job) and not is_running(job)
 
 

@@ -121,6 +121,18 @@ async def test_a_deletion_of_long_ago_is_tried_before_it_is_forced_and_forced_be
     assert api.events == ["PodForceDeleted", "NamespaceLeftBehind"]
 
 
+async def test_whoever_takes_our_finalizer_off_and_keeps_the_job_by_another_keeps_nothing_of_it() -> None:
+    """Users may write finalizers of their jobs: what such a job has would run on, outside all limits."""
+    api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO, finalizers=["example.com/stay"])
+    context = build_context(api)
+    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+    await finalize(finalizer, job)
+    assert (kinds.POD, "app", 10) in api.deleted
+    context.cache.informers[kinds.NAMESPACE].store.clear()
+    assert await finalizer.finalize(job) == Result()
+    assert not api.is_freed, "the other finalizer is not ours to remove"
+
+
 def send_out(context: Context, *, node: str = "hpc") -> None:
     """Have the pod on the virtual node `hpc`, or on one that is none."""
     marks = {labels.BACKEND: "site"}

@@ -23,6 +23,7 @@ POLICY = {"targets": [{"kind": "Job", "name": "pi"}]}
 DONE = build_run("Succeeded", step("a", "Succeeded"))
 BROKEN = build_run("Failed", step("a", "Succeeded"), step("b", "Failed", message="exit code 1"))
 BUSY = build_run("Running", step("a", "Running"))
+ENDING = Progress(pods=1)
 
 
 def ago(seconds: float) -> str:
@@ -43,7 +44,10 @@ def came(state: str, message: str = "") -> Object:
 CLASSES = (
     "longer than its class allows, the time before it was suspended or run again included (`maxActiveDeadlineSeconds` of {} s)"
 )
+KEPT = "as it was; it was kept for as long as its class lets it run (`maxActiveDeadlineSeconds` of 60 s), and was stopped"
 RUNS = Record(says("Unknown", conditions.RUNNING), start_time=ago(60))
+
+RESTS = replace(RUNS, start_time=None, ran=30)
 
 
 def ended(reason: str, seconds: float = 60, **more: Any) -> Record:
@@ -168,6 +172,22 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
         (build_facts(most=60, activeDeadlineSeconds=60), "Finished", conditions.DEADLINE_EXCEEDED, "its `activeDeadlineSeconds`"),
         (build_facts(most=60, activeDeadlineSeconds=70), "Finished", conditions.DEADLINE_EXCEEDED, CLASSES.format(60)),
         (build_facts(most=60, is_refused=True), "Finished", conditions.DEADLINE_EXCEEDED, CLASSES.format(60)),
+        # While it is kept for inspection, its application runs on.
+        (build_facts(ended(conditions.STEP_FAILED, 20), run=BROKEN, most=61), "Finished", conditions.STEP_FAILED, "as it was"),
+        (build_facts(ended(conditions.STEP_FAILED, 20), run=BROKEN, most=60), "Finished", conditions.DEADLINE_EXCEEDED, KEPT),
+        (
+            build_facts(ended(conditions.STEP_FAILED, 20, ran=40), run=BROKEN, most=100, is_refused=True),
+            "Finished",
+            conditions.DEADLINE_EXCEEDED,
+            "(`maxActiveDeadlineSeconds` of 100 s)",
+        ),
+        (
+            build_facts(ended(conditions.STEP_FAILED, 20), run=BROKEN, most=60, suspend=True),
+            "Finished",
+            conditions.STEP_FAILED,
+            "",
+        ),
+        (build_facts(run=BROKEN, most=60), "Finished", conditions.DEADLINE_EXCEEDED, "step 'b' failed: exit code 1; it was kept"),
         # Suspended.
         (build_facts(Record(), is_made=False, suspend=True), "Suspended", conditions.SUSPENDED, "before it started"),
         (build_facts(suspend=True, progress=Progress(pods=2)), "Suspending", conditions.SUSPENDED, "are being stopped, 2 left"),
@@ -257,6 +277,7 @@ def test_the_life_of_a_job(facts: Facts, phase: str, reason: str, message: str) 
         (build_facts(ended(conditions.RESTARTS_EXHAUSTED)), True),
         (build_facts(ended(conditions.STEP_FAILED), run=BROKEN), False),
         (build_facts(ended(conditions.STEP_FAILED), run=BROKEN, suspend=True), True),
+        (build_facts(ended(conditions.STEP_FAILED), run=BROKEN, most=60), True),
         (build_facts(replace(RUNS, restart=Restart(1, ago(1), "x"))), True),
         (build_facts(Record(says("Unknown", conditions.SUSPENDED), suspend_time=ago(9)), is_refused=True), True),
         (build_facts(is_refused=True), False),
@@ -284,11 +305,33 @@ def test_the_application_rests_while_the_job_does_and_after_its_end_but_not_afte
         (build_facts(replace(RUNS, suspend_time=ago(500)), suspend=True, activeDeadlineSeconds=5), math.inf),
         (build_facts(ended(conditions.COMPLETED, 30), ttlSecondsAfterFinished=70), 40),
         (build_facts(ended(conditions.STEP_FAILED, 30), run=BROKEN, ttlSecondsAfterFinished=70), 40),
+        (build_facts(ended(conditions.STEP_FAILED, 30), run=BROKEN, most=100), 40),
+        # When its pods have had the rest of the class's time, and a while to end.
+        (build_facts(replace(RESTS, suspend_time=ago(500)), suspend=True, most=60, progress=ENDING), 130),
+        (build_facts(ended(conditions.DEADLINE_EXCEEDED, 500, start_time=ago(560)), most=60, progress=ENDING), 100),
         (build_facts(run=BROKEN, ttlSecondsAfterFinished=0), 0),
     ],
 )
 def test_it_is_looked_at_again_when_time_changes_something(facts: Facts, delay: float) -> None:
     assert decide_lifecycle(facts, NOW).delay == delay
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_overdue"),
+    [
+        (build_facts(ended(conditions.DEADLINE_EXCEEDED, 600, start_time=ago(700)), most=100, progress=ENDING), True),
+        (build_facts(ended(conditions.DEADLINE_EXCEEDED, 599, start_time=ago(699)), most=100, progress=ENDING), False),
+        (build_facts(ended(conditions.COMPLETED, 640, start_time=ago(700)), most=100, progress=ENDING), True),
+        (build_facts(ended(conditions.COMPLETED, 639, start_time=ago(698)), most=100, progress=ENDING), False),
+        (build_facts(ended(conditions.COMPLETED, 9999), progress=ENDING), False),
+        (build_facts(ended(conditions.COMPLETED, 9999), most=100, progress=Progress(is_told=True)), False),
+        (build_facts(replace(RESTS, suspend_time=ago(670)), suspend=True, most=100, progress=ENDING), True),
+        (build_facts(replace(RESTS, suspend_time=ago(669)), suspend=True, most=100, progress=ENDING), False),
+        (build_facts(most=100, progress=ENDING), False),
+    ],
+)  # fmt: skip
+def test_a_grace_period_makes_a_job_no_longer_than_its_class_allows(facts: Facts, is_overdue: bool) -> None:
+    assert decide_lifecycle(facts, NOW).is_overdue is is_overdue
 
 
 def settle(facts: Facts, life: Lifecycle, **changes: Any) -> Facts:
@@ -387,8 +430,13 @@ def test_a_resumed_job_gets_its_whole_deadline_again() -> None:
         # A rerun of a job that runs, or is kept after a failed step, gives nothing back: it has its place all the time.
         (build_facts(rerun="2"), 100),
         (build_facts(rerun="2", suspend=True), 100),
-        (build_facts(ended(conditions.STEP_FAILED, 20), rerun="2", run=BUSY), 80),
-        (build_facts(ended(conditions.STEP_FAILED, 20), run=BUSY), 80),
+        (build_facts(ended(conditions.STEP_FAILED, 20), rerun="2", run=BUSY), 100),
+        (build_facts(ended(conditions.STEP_FAILED, 20), run=BUSY), 100),
+        (build_facts(ended(conditions.STEP_FAILED, 20, suspend_time=ago(10)), run=BUSY), 90),
+        # Its pods have a long grace period, and were never gone.
+        (build_facts(replace(RUNS, start_time=None, suspend_time=ago(5)), progress=Progress(pods=2, ending=1)), 45),
+        # An operator that could not write down that it resumed the job sees its new pods.
+        (build_facts(replace(RUNS, start_time=None, suspend_time=ago(5)), progress=ENDING), 40),
         (build_facts(ended(conditions.STEP_FAILED, 20), run=BROKEN), 40),
         (build_facts(run=BROKEN, failurePolicy={"action": "Restart"}), 40),
         # One that has ended, and has lost its place, begins anew.

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+from typing import Any
 
 import pytest
 
 from nestor import names, times
 from nestor.api import labels
 from nestor.kube import kinds
-from nestor.operator.lifecycle.suspend import CONFIRM_SECONDS, is_quiet
+from nestor.operator.lifecycle.suspend import CONFIRM_SECONDS, find_progress, is_quiet, stop
+from nestor.operator.world.homes import find_home
 from tests.unit.operator.builders import Object
 from tests.unit.operator.scene import Scene
 
@@ -55,3 +57,37 @@ def test_a_job_is_quiet_when_its_pods_are_gone(
         own = {labels.CLUSTER: "hello", labels.COMPONENT: component}
         scene.show(kinds.POD, {"metadata": {"name": name, "namespace": HOME, "labels": own}, "status": {"phase": phase}})
     assert is_quiet(scene.context.cache, job) is found
+
+
+ENDS: Object = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 10**9}
+
+
+@pytest.mark.parametrize(
+    ("meta", "own", "is_overdue", "graces"),
+    [
+        (ENDS, 10**9, True, [30]),
+        (ENDS, 10**9, False, []),
+        (ENDS | {"deletionGracePeriodSeconds": 30}, 10**9, True, []),
+        ({}, 10**9, True, [30]),
+        ({}, 5, True, [5]),
+    ],
+)
+async def test_pods_that_have_had_their_time_get_half_a_minute_more(
+    meta: Object, own: int, is_overdue: bool, graces: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever their grace period is: it is their user who writes it."""
+    scene, asked = Scene(), list[int | None]()
+    home = find_home(scene.add_job())
+
+    async def delete(*_: Any, grace_seconds: int | None = None, **__: Any) -> bool:
+        asked.append(grace_seconds)
+        return True
+
+    monkeypatch.setattr(scene.api, "delete", delete)
+    marks = {labels.CLUSTER: "hello", labels.COMPONENT: APP}
+    pod = {"metadata": {"name": "web", "namespace": HOME, "uid": "p", "labels": marks} | meta, "status": {"phase": "Running"}}
+    scene.show(kinds.POD, pod | {"spec": {"terminationGracePeriodSeconds": own}})
+    progress = find_progress(scene.context.cache, home)
+    assert (progress.pods, progress.ending) == (1, 1 if meta else 0)
+    await stop(scene.context, home, None, is_applied=True, is_overdue=is_overdue)
+    assert asked == graces

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from tests.unit.operator.queueing.test_queues import MACHINES, ONE, SIZED, say
 from tests.unit.operator.queueing.world import MIDDLE, OLD, YOUNG, Object, Town, end, job
 
@@ -22,9 +22,9 @@ def suspended(of: Object, **spec: Any) -> Object:
     return of | {"spec": of["spec"] | {"suspend": True} | spec, "status": of["status"] | {"suspendTime": YOUNG}}
 
 
-def deleted(of: Object) -> Object:
-    """The job while it is being deleted."""
-    return of | {"metadata": of["metadata"] | {"deletionTimestamp": YOUNG}}
+def deleted(of: Object, *finalizers: str) -> Object:
+    """The job while it is being deleted, by default until we have removed what it has."""
+    return of | {"metadata": of["metadata"] | {"deletionTimestamp": YOUNG, "finalizers": finalizers or (labels.FINALIZER,)}}
 
 
 RUNS = job("a", is_placed=True)
@@ -72,6 +72,17 @@ def test_a_job_that_is_deleted_while_it_runs_is_ending_until_it_is_gone() -> Non
     assert say(town.run("b")) == ENDING
     town.drop("a")
     town.queues.flush()
+    assert town.run("b") is None
+
+
+@pytest.mark.parametrize("of", [RUNS, end(RUNS), suspended(RUNS)])
+def test_a_job_that_only_somebody_elses_finalizer_holds_has_no_place_once_its_pods_are_gone(of: Object) -> None:
+    """Users may write finalizers of their jobs, and would keep a class full for ever by jobs that are gone."""
+    town = Town(deleted(of, "example.com/stay"), job("b", MIDDLE), queue=ONE)
+    town.busy.add("a")
+    town.queues.note(town.jobs["team-a", "a"])
+    assert say(town.run("b")) == ENDING
+    town.see("a", is_busy=False)
     assert town.run("b") is None
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestor import times
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.operator.queueing.line import Line
 from tests.unit.operator.queueing.world import MIDDLE, OLD, YOUNG, Object, Town, end, job
 
@@ -89,7 +89,7 @@ def test_a_job_that_takes_its_place_and_is_refused_for_another_reason_does_not_w
 
 def test_a_job_that_is_deleted_has_its_place_until_it_is_gone() -> None:
     gone = job("a", is_placed=True)
-    gone["metadata"]["deletionTimestamp"] = YOUNG
+    gone["metadata"] |= {"deletionTimestamp": YOUNG, "finalizers": [labels.FINALIZER]}
     town = Town(gone, job("b", MIDDLE), queue=ONE)
     assert town.ask("b") is not None
     waits = job("c", OLD)
