@@ -56,9 +56,9 @@ class NestedClassSpec(Model):
     max_active_deadline_seconds: int | None = Field(
         None,
         description="For how many seconds a job may run. A job with a longer `activeDeadlineSeconds` is refused. Unlike "
-        "`activeDeadlineSeconds`, this counts the whole time that a job has run, also before it was suspended or rerun, and while "
-        "it is kept for inspection after a failed step; only the rerun of a job that has ended starts from zero, because it "
-        "waits in the queue like a new one. Pods of a stopped job have ten minutes more to end, whatever their grace period is. "
+        "`activeDeadlineSeconds`, this counts the whole time that a job has run, also before it was suspended or rerun, and "
+        "while it is kept for inspection after a failed step; only the rerun of a job that has ended starts from zero, because "
+        "it waits in the queue like a new one. Pods of a stopped job have ten more minutes to end, whatever their grace period. "
         "A change applies to running jobs, too. If not set, there is no limit.",
         ge=1,
         le=315_360_000,
