@@ -160,6 +160,7 @@ def test_validate_leaves_templates_and_patches_of_a_folder_out_and_says_why(tmp_
             "overlay/less/job.yaml": PATCH,
             "overlay/more.yaml": PATCH,
             "values.yaml": "labels: {nestor.dev/gang: a}\n",
+            "kinds.yaml": "kind: {labels: {nestor.dev/gang: a}}\n",
         },
     )
     result = call("validate", str(tmp_path))
@@ -171,10 +172,18 @@ def test_validate_leaves_templates_and_patches_of_a_folder_out_and_says_why(tmp_
     assert told["overlay/less/job.yaml"].startswith("not checked: a patch; to check what comes of it: kubectl kustomize ")
     assert told["overlay/less/job.yaml"] == told["overlay/more.yaml"]
     assert told["values.yaml:1:"] == "document  not checked: no resource, because it lacks `apiVersion` or `kind`"
-    assert told["chart/Chart.yaml:1:"] == told["values.yaml:1:"]
+    assert told["chart/Chart.yaml:1:"] == told["kinds.yaml:1:"] == told["values.yaml:1:"]
     assert told["chart/templates/whole.yaml:1:"] == "NestedAppJob 'whole'"
     assert told["app/AppDef.json:1:"].startswith("AppDef")
     assert call("validate", "-q", str(tmp_path)).stdout == ""
+
+
+def test_validate_knows_a_patch_by_a_name_that_leads_upwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"overlay/kustomization.yaml": "patches: [{path: more.yaml}]", "overlay/more.yaml": PATCH, "here/a.txt": ""})
+    monkeypatch.chdir(tmp_path / "here")
+    result = call("validate", "../overlay")
+    assert result.exit_code == Code.OK, result.stdout
+    assert "../overlay/more.yaml  not checked: a patch; to check what comes of it: kubectl kustomize ../overlay | " in result.stdout
 
 
 @pytest.mark.parametrize(

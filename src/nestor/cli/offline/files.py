@@ -85,7 +85,7 @@ def find_reason(file: Path, text: str) -> str:
     """Why a file holds no whole resource, and how what it becomes is checked; empty if it may hold some."""
     if str(file) == "-":
         return ""
-    path = file.absolute()
+    path = Path(os.path.abspath(file))  # without `..`, to be compared with the names in kustomizations
     for folder in path.parents if PLACEHOLDER in text else ():
         owner = folder.parent
         if folder.name == "templates" and (owner / "Chart.yaml").is_file():
