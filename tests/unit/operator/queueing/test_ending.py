@@ -154,6 +154,17 @@ def test_a_job_that_ends_soon_after_it_was_let_in_has_nothing_left_of_that() -> 
     assert say(town.run("a")).startswith("Queued: next in the queue")
 
 
+def test_a_job_that_has_ended_before_it_was_seen_to_run_has_nothing_left_of_being_let_in() -> None:
+    """Its status is written several times between two looks at it."""
+    town = Town(job("a"), queue=ONE)
+    assert town.ask("a") is None
+    again = end(RUNS)
+    town.put(again)
+    town.see("a", is_busy=True)
+    town.put(again | {"metadata": again["metadata"] | {"annotations": {"nestor.dev/rerun": "2"}}})
+    assert say(town.ask("a")) == OWN
+
+
 @pytest.mark.parametrize("stopped", [end(RUNS), suspended(RUNS), suspended(RUNS, suspend=False)])
 def test_nobody_wakes_himself_while_his_pods_end(stopped: Object) -> None:
     town = Town(stopped, job("b", MIDDLE), queue=ONE)
