@@ -143,6 +143,17 @@ def test_a_job_that_was_let_in_again_is_not_taken_for_one_that_ends() -> None:
     assert say(town.ask("b")).endswith("; 1 job runs, and 1 may")
 
 
+@pytest.mark.parametrize("stopped", [suspended(RUNS), deleted(suspended(RUNS, suspend=False))])
+def test_a_job_that_is_stopped_as_soon_as_it_was_let_in_again_is_ending(stopped: Object) -> None:
+    """Its status never said that it ran again, but its pods may have come back."""
+    town = Town(suspended(RUNS, suspend=False), queue=ONE)
+    assert town.ask("a") is None
+    town.put(job("b", MIDDLE))
+    town.busy.add("a")
+    town.put(stopped)
+    assert say(town.ask("b")) == ENDING
+
+
 def test_a_job_that_ends_soon_after_it_was_let_in_has_nothing_left_of_that() -> None:
     town = Town(job("a"), job("b", MIDDLE), queue=ONE)
     assert town.run("a") is None
