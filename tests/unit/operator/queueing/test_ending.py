@@ -64,6 +64,13 @@ def test_a_stopped_job_has_its_place_until_its_pods_are_gone(stopped: Object) ->
     assert say(town.run("c")).endswith("; 1 job runs, and 1 may")
 
 
+@pytest.mark.parametrize("stopped", [end(RUNS), suspended(RUNS)])
+def test_a_job_that_is_to_stay_as_it_is_waits_for_nothing_while_its_pods_end(stopped: Object) -> None:
+    town = Town(stopped, queue=ONE)
+    town.busy.add("a")
+    assert town.ask("a") is None
+
+
 def test_a_job_that_is_deleted_while_it_runs_is_ending_until_it_is_gone() -> None:
     """It goes after its namespace."""
     town = Town(deleted(RUNS), job("b", MIDDLE), queue=ONE)
