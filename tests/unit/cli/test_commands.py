@@ -179,11 +179,11 @@ def test_validate_leaves_templates_and_patches_of_a_folder_out_and_says_why(tmp_
 
 
 def test_validate_knows_a_patch_by_a_name_that_leads_upwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, {"overlay/kustomization.yaml": "patches: [{path: more.yaml}]", "overlay/more.yaml": PATCH, "here/a.txt": ""})
+    write(tmp_path, {"my app/kustomization.yaml": "patches: [{path: more.yaml}]", "my app/more.yaml": PATCH, "here/a.txt": ""})
     monkeypatch.chdir(tmp_path / "here")
-    result = call("validate", "../overlay")
+    result = call("validate", "../my app")
     assert result.exit_code == Code.OK, result.stdout
-    assert "../overlay/more.yaml  not checked: a patch; to check what comes of it: kubectl kustomize ../overlay | " in result.stdout
+    assert "more.yaml  not checked: a patch; to check what comes of it: kubectl kustomize '../my app' | nestor " in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -210,8 +210,9 @@ def test_validate_says_of_a_file_that_is_named_why_it_cannot_be_checked(tmp_path
     assert part in result.stdout
 
 
-def test_validate_does_not_leave_out_what_is_meant_to_be_a_resource(tmp_path: Path) -> None:
-    """A fault in a manifest is no reason to take it for something else."""
+@pytest.mark.parametrize("kustomization", ["patches: 1", "patches: [{path: b.yaml"], ids=["no list", "no YAML"])
+def test_validate_does_not_leave_out_what_is_meant_to_be_a_resource(tmp_path: Path, kustomization: str) -> None:
+    """A fault in a manifest is no reason to take it for something else, and one in a kustomization is not what is looked for."""
     write(
         tmp_path,
         {
@@ -219,7 +220,7 @@ def test_validate_does_not_leave_out_what_is_meant_to_be_a_resource(tmp_path: Pa
             "b.yaml": PATCH,
             "c.yaml": "kind: NestedAppJob\nmetadata: {annotations: {nestor.dev/rerun: a}}",
             "d.yaml": "apiVersion: nestor.dev/v1alpha1",
-            "kustomization.yaml": "patches: 1",
+            "kustomization.yaml": kustomization,
         },
     )
     result = call("validate", str(tmp_path))

@@ -117,7 +117,7 @@ def _name_patches(content: Any) -> Iterator[str]:
         items = content.get(field)
         for item in items if isinstance(items, list) else ():
             name = item.get("path") if isinstance(item, dict) else item
-            if isinstance(name, str) and "\n" not in name:
+            if isinstance(name, str):
                 yield name
 
 
