@@ -119,6 +119,7 @@ def test_validate_goes_on_after_a_file_that_cannot_be_read(tmp_path: Path) -> No
     result = call("validate", str(tmp_path))
     assert result.exit_code == Code.FAILED
     assert "a.yaml: line 3" in result.stdout
+    assert "if this is a template" not in result.stdout
     assert "✓" in result.stdout
     assert "chart.yaml" not in result.stdout
 
