@@ -185,6 +185,7 @@ def test_validate_knows_a_patch_by_a_name_that_leads_upwards(tmp_path: Path, mon
     result = call("validate", "../my app")
     assert result.exit_code == Code.OK, result.stdout
     assert "more.yaml  not checked: a patch; to check what comes of it: kubectl kustomize '../my app' | nestor " in result.stdout
+    assert result.stderr == "", "there is something to check, and how was said"
 
 
 @pytest.mark.parametrize(
