@@ -118,6 +118,14 @@ def test_equals_have_the_same_hash() -> None:
     assert {Key("a", "x"), Key("a", "y"), Key("b")} == {Key("a"), Key("b")}
 
 
+def test_two_without_fields_are_equal() -> None:
+    @values.dataclass(frozen=True)
+    class Nothing:
+        pass
+
+    assert {Nothing(), Nothing()} == {Nothing()}
+
+
 def test_only_the_way_to_make_one_is_compiled() -> None:
     ours = build_classes(values.dataclass)[0]
     other = build_classes(values.dataclass)[1]
