@@ -133,11 +133,12 @@ async def test_where_objects_are_trimmed_as_they_are_read_every_page_is_small() 
 async def test_a_list_that_was_forgotten_between_two_pages_is_read_anew_as_a_whole() -> None:
     asked: list[Object] = []
 
-    async def answer(method: str, path: str, query: Object, **_: Any) -> Object:
-        asked.append(query)
-        if "continue" in query:
+    async def answer(method: str, path: str, query: dict[str, str] | None = None, **_: Any) -> Object:
+        asked.append(query or {})
+        if "continue" in asked[-1]:
             raise Gone(410, "Expired", "too old")
-        return {"metadata": {"continue": "x"} if "limit" in query else {}, "items": [{}] * (1 if "limit" in query else 3)}
+        is_page = "limit" in asked[-1]
+        return {"metadata": {"continue": "x"} if is_page else {}, "items": [{}] * (1 if is_page else 3)}
 
     assert len((await pages.read(answer, kinds.POD, None, {"labelSelector": "a"})).items) == 3
     assert asked[-1] == {"labelSelector": "a"}
