@@ -26,9 +26,9 @@ def dataclass(*, frozen: bool = False, kw_only: bool = False) -> Callable[[type[
 
 @dataclass_transform(field_specifiers=(dataclasses.field,))
 def dataclass(kind: type[T] | None = None, /, *, frozen: bool = False, kw_only: bool = False) -> Any:
-    """As `dataclasses.dataclass`, and for `fields`, `replace` and the like of that module no other than its own.
+    """Like `dataclasses.dataclass`; `fields`, `replace` and other functions of that module work with these classes, too.
 
-    With `frozen`, a field that has a value takes no other one.
+    With `frozen`, a field that has a value cannot be set again.
     """
     make = functools.partial(_make, frozen=frozen, kw_only=kw_only)
     return make if kind is None else make(kind)
@@ -37,7 +37,7 @@ def dataclass(kind: type[T] | None = None, /, *, frozen: bool = False, kw_only: 
 def _make(kind: type[T], *, frozen: bool, kw_only: bool) -> type[T]:
     own = dict(vars(kind))
     if not kind.__doc__:
-        kind.__doc__ = kind.__name__  # otherwise the signature of `__init__` would be found out and written down
+        kind.__doc__ = kind.__name__  # otherwise `dataclasses` would write the signature of `__init__`, which takes long
     for name, shared in _SHARED.items():
         if name not in own:
             setattr(kind, name, shared)

@@ -42,7 +42,9 @@ def build_app(is_alive: Check, is_ready: Check, write_metrics: Callable[[], str]
 
 
 async def serve(app: web.Application, port: int) -> None:
-    """Serve until cancelled. It ends soon after that: who has just got the Lease works only then, and has to renew it."""
+    """Serve until cancelled. It ends soon after that: an operator that has just got the Lease begins to work, and to renew the
+    Lease, only when these pages have ended.
+    """
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=END_SECONDS)
     await runner.setup()
     try:

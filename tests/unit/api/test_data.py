@@ -183,6 +183,15 @@ def test_what_is_not_of_its_type_is_refused_by_name(kind: type, value: object, m
         TypeAdapter[Any](kind).validate_python(value, strict=True)
 
 
+def test_what_is_written_may_be_changed_without_changing_the_part() -> None:
+    """It goes into pods, and a policy holds for all of them."""
+    found = read(Placement, {"nodeSelector": {"a": "b"}, "gpuResources": ["c"]})
+    written = write(found)
+    written["nodeSelector"]["x"] = "y"
+    written["gpuResources"].append("z")
+    assert found == read(Placement, {"nodeSelector": {"a": "b"}, "gpuResources": ["c"]})
+
+
 def test_fields_of_another_version_are_told() -> None:
     unknown: list[str] = []
     value = {"placement": {"mood": 1, "overflow": {"backends": [{"name": "a", "mood": 2}]}}, "mood": 3}

@@ -119,6 +119,7 @@ def test_validate_goes_on_after_a_file_that_cannot_be_read(tmp_path: Path) -> No
     result = call("validate", str(tmp_path))
     assert result.exit_code == Code.FAILED
     assert "a.yaml: line 3" in result.stdout
+    assert "if this is a template" not in result.stdout
     assert "✓" in result.stdout
     assert "chart.yaml" not in result.stdout
 
@@ -160,6 +161,7 @@ def test_validate_leaves_templates_and_patches_of_a_folder_out_and_says_why(tmp_
             "overlay/less/job.yaml": PATCH,
             "overlay/more.yaml": PATCH,
             "values.yaml": "labels: {nestor.dev/gang: a}\n",
+            "kinds.yaml": "kind: {labels: {nestor.dev/gang: a}}\n",
         },
     )
     result = call("validate", str(tmp_path))
@@ -171,10 +173,19 @@ def test_validate_leaves_templates_and_patches_of_a_folder_out_and_says_why(tmp_
     assert told["overlay/less/job.yaml"].startswith("not checked: a patch; to check what comes of it: kubectl kustomize ")
     assert told["overlay/less/job.yaml"] == told["overlay/more.yaml"]
     assert told["values.yaml:1:"] == "document  not checked: no resource, because it lacks `apiVersion` or `kind`"
-    assert told["chart/Chart.yaml:1:"] == told["values.yaml:1:"]
+    assert told["chart/Chart.yaml:1:"] == told["kinds.yaml:1:"] == told["values.yaml:1:"]
     assert told["chart/templates/whole.yaml:1:"] == "NestedAppJob 'whole'"
     assert told["app/AppDef.json:1:"].startswith("AppDef")
     assert call("validate", "-q", str(tmp_path)).stdout == ""
+
+
+def test_validate_knows_a_patch_by_a_name_that_leads_upwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"my app/kustomization.yaml": "patches: [{path: more.yaml}]", "my app/more.yaml": PATCH, "here/a.txt": ""})
+    monkeypatch.chdir(tmp_path / "here")
+    result = call("validate", "../my app")
+    assert result.exit_code == Code.OK, result.stdout
+    assert "more.yaml  not checked: a patch; to check what comes of it: kubectl kustomize '../my app' | nestor " in result.stdout
+    assert result.stderr == "", "there is something to check, and how was said"
 
 
 @pytest.mark.parametrize(
@@ -201,8 +212,9 @@ def test_validate_says_of_a_file_that_is_named_why_it_cannot_be_checked(tmp_path
     assert part in result.stdout
 
 
-def test_validate_does_not_leave_out_what_is_meant_to_be_a_resource(tmp_path: Path) -> None:
-    """A fault in a manifest is no reason to take it for something else."""
+@pytest.mark.parametrize("kustomization", ["patches: 1", "patches: [{path: b.yaml"], ids=["no list", "no YAML"])
+def test_validate_does_not_leave_out_what_is_meant_to_be_a_resource(tmp_path: Path, kustomization: str) -> None:
+    """A fault in a manifest is no reason to take it for something else, and one in a kustomization is not what is looked for."""
     write(
         tmp_path,
         {
@@ -210,7 +222,7 @@ def test_validate_does_not_leave_out_what_is_meant_to_be_a_resource(tmp_path: Pa
             "b.yaml": PATCH,
             "c.yaml": "kind: NestedAppJob\nmetadata: {annotations: {nestor.dev/rerun: a}}",
             "d.yaml": "apiVersion: nestor.dev/v1alpha1",
-            "kustomization.yaml": "patches: 1",
+            "kustomization.yaml": kustomization,
         },
     )
     result = call("validate", str(tmp_path))

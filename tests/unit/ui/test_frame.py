@@ -14,6 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from nestor.kube import Api, Forbidden, Unreachable, UserContext
 from nestor.ui import frame
+from nestor.ui.guard import HEADERS
 from nestor.ui.hub import Hub
 from nestor.ui.models.rows import build_rows
 from nestor.ui.server import build_app
@@ -148,6 +149,18 @@ async def test_who_may_no_longer_look_is_told_why_and_sent_nothing_more(rows: To
     kind, content = await coming(events)
     assert (kind, content["message"]) == ("problem", "Not any more.")
     assert [event async for event in events] == []
+
+
+@pytest.mark.parametrize("is_waiting", [False, True], ids=["refused", "followed"])
+async def test_live_parts_have_the_headers_that_keep_others_out_and_stay_in_no_cache(
+    is_waiting: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(frame, "MOST_STREAMS", int(is_waiting))
+    api = cast(Api, object())
+    visitor = Visitor(api, Hub(api), UserContext("here", "team-a", None), "jane")
+    async with serve(Rows(), visitor) as server, ClientSession() as session, session.get(server.make_url("/test")) as answer:
+        assert answer.status == (200 if is_waiting else 429)
+        assert (HEADERS | {"Cache-Control": "no-store"}).items() <= answer.headers.items()
 
 
 @pytest.mark.parametrize("error", [Unreachable("connection refused"), TimeoutError()])

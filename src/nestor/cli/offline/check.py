@@ -110,7 +110,7 @@ def _is_meant(content: Any) -> bool:
     if not isinstance(content, dict):
         return False
     kind, version = content.get("kind"), content.get("apiVersion")
-    is_ours = kind in _BY_KIND or str(version).partition("/")[0] == labels.GROUP
+    is_ours = (isinstance(kind, str) and kind in _BY_KIND) or str(version).partition("/")[0] == labels.GROUP
     return is_ours or bool(kind and version) or "commands" in content or "appdefversion" in content
 
 

@@ -85,7 +85,7 @@ def find_reason(file: Path, text: str) -> str:
     """Why a file holds no whole resource, and how what it becomes is checked; empty if it may hold some."""
     if str(file) == "-":
         return ""
-    path = file.absolute()
+    path = Path(os.path.abspath(file))  # without `..`, to be compared with the names in kustomizations
     for folder in path.parents if PLACEHOLDER in text else ():
         owner = folder.parent
         if folder.name == "templates" and (owner / "Chart.yaml").is_file():
@@ -117,7 +117,7 @@ def _name_patches(content: Any) -> Iterator[str]:
         items = content.get(field)
         for item in items if isinstance(items, list) else ():
             name = item.get("path") if isinstance(item, dict) else item
-            if isinstance(name, str) and "\n" not in name:
+            if isinstance(name, str):
                 yield name
 
 

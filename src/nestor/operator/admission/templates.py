@@ -58,8 +58,8 @@ class TemplateCopies:
         return f"configmap:{self._digests[uid]}"
 
     async def ensure(self, resolved: Resolved) -> None:
-        """Make the copy that the runner mounts if there is no app image. Raises `RetryLater` if nothing has the templates any
-        more that `read` has told of.
+        """Make the copy that the runner mounts if there is no app image. Raises `RetryLater` if neither the copy nor the original
+        has the templates any more that `read` identified.
         """
         uid, origin = resolved.uid, resolved.app.templates_from
         wanted = self._digests.get(uid)

@@ -34,7 +34,7 @@ class Record:
     completion_time: str | None = None
     suspend_time: str | None = None
     ran: int = 0
-    """Seconds that it ran before `start_time`: until it was suspended or run again, and since it last began after an end."""
+    """Seconds that it ran before `start_time`, until it was suspended or run again. A rerun after its end begins with 0."""
     restarts: int = 0
     restart: Restart | None = None
     rerun: str = ""
@@ -87,7 +87,9 @@ def begin_anew(record: Record, rerun: str, restart: Restart | None) -> Record:
 
 
 def stop_clock(record: Record, now: datetime.datetime) -> Record:
-    """The record of a job that does not run on from its start, with what it has run since, kept for inspection included."""
+    """The record of a job whose time no longer counts from its start: what it has run since then, kept for inspection included, is
+    added to `ran`.
+    """
     end = times.read(record.suspend_time) if record.suspend_time else now
     return replace(record, ran=record.ran + math.ceil(seconds_since(record.start_time, end)), start_time=None)
 

@@ -9,6 +9,8 @@ import pytest
 from nestor import names
 from nestor.api import conditions
 from nestor.kube import RetryLater, kinds
+from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS
 from nestor.operator.admission.templates import KEYS, TemplateCopies
 from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import TARGET, Object, build_job, build_resolved
@@ -127,6 +129,20 @@ async def test_a_lost_copy_is_made_again_from_the_original(is_changed: bool) -> 
     assert read_copy(scene) == "kind: ConfigMap"
 
 
+async def test_a_copy_that_was_lost_with_its_namespace_is_made_again_at_once() -> None:
+    scene = Scene()
+    put_files(scene)
+    inputs = CopiedInputs(scene.context.applier, "nestor-system")
+    resolved = build_resolved(build_job(app=APP))
+    await inputs.templates.read(resolved)
+    await inputs.templates.ensure(resolved)
+    scene.api.drop(kinds.CONFIG_MAP, COPY, HOME)
+    scene.context.applier.forget(HOME)
+    inputs.forget_copies(resolved.uid)
+    await inputs.templates.ensure(resolved)
+    assert read_copy(scene) == "kind: ConfigMap"
+
+
 async def test_where_nothing_has_the_first_templates_any_more_the_next_pass_reads_them_anew() -> None:
     """The plan of this pass is of other templates."""
     scene, copies = await start()
@@ -148,7 +164,8 @@ async def test_a_config_map_has_only_so_many_templates() -> None:
     put_files(scene, keys=KEYS + 1)
     scene.add_job(app=APP)
     reconciler = JobReconciler(scene.context)
-    await reconciler.reconcile("team-a", "hello")
+    result = await reconciler.reconcile("team-a", "hello")
+    assert result.retry_after == LONGEST_RETRY_SECONDS, "what is large is not read often"
     assert read_admitted(scene) == (
         conditions.TEMPLATES_NOT_FOUND,
         f"ConfigMap 'files' in namespace 'team-a' has {KEYS + 1} keys; templates may have at most {KEYS}: put more into an "

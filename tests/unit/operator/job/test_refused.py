@@ -221,3 +221,19 @@ async def test_a_job_says_for_how_long_it_may_run_by_its_class_too_and_while_it_
     scene.set_class("Privileged")
     edit(scene, activeDeadlineSeconds=None)
     assert await read() is None
+
+
+@pytest.mark.parametrize("wanted", [None, 7200], ids=["admitted", "refused"])
+async def test_a_job_that_has_run_for_as_long_as_its_class_allows_ends(wanted: int | None) -> None:
+    scene = Scene()
+    scene.set_class("Privileged", maxActiveDeadlineSeconds=3600)
+    scene.add_job()
+    reconciler = JobReconciler(scene.context)
+    await reconciler.reconcile("team-a", "hello")
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    scene.change(kinds.NESTED_APP_JOB, job | {"status": job["status"] | {"ranSeconds": 3600}})
+    edit(scene, activeDeadlineSeconds=wanted)
+    await reconciler.reconcile("team-a", "hello")
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    assert condition(job, conditions.ADMITTED)[0] == ("False" if wanted else "True")
+    assert condition(job, conditions.SUCCEEDED)[:2] == ("False", conditions.DEADLINE_EXCEEDED)

@@ -453,6 +453,12 @@ def test_what_a_job_has_run_is_summed_up_until_it_has_ended(facts: Facts, ran: i
     assert decide_lifecycle(settle(facts, life), NOW).record.ran == ran, "once"
 
 
+def test_a_part_of_a_second_counts_as_a_whole_one() -> None:
+    """Otherwise, a job that is suspended again and again soon after it was resumed would run for ever."""
+    later = NOW + datetime.timedelta(seconds=0.1)
+    assert decide_lifecycle(build_facts(replace(RUNS, ran=40), suspend=True), later).record.ran == 101
+
+
 @pytest.mark.parametrize(
     ("own", "most", "ran", "found"),
     [

@@ -64,6 +64,13 @@ def test_a_stopped_job_has_its_place_until_its_pods_are_gone(stopped: Object) ->
     assert say(town.run("c")).endswith("; 1 job runs, and 1 may")
 
 
+@pytest.mark.parametrize("stopped", [end(RUNS), suspended(RUNS)])
+def test_a_job_that_is_to_stay_as_it_is_waits_for_nothing_while_its_pods_end(stopped: Object) -> None:
+    town = Town(stopped, queue=ONE)
+    town.busy.add("a")
+    assert town.ask("a") is None
+
+
 def test_a_job_that_is_deleted_while_it_runs_is_ending_until_it_is_gone() -> None:
     """It goes after its namespace."""
     town = Town(deleted(RUNS), job("b", MIDDLE), queue=ONE)
@@ -154,6 +161,17 @@ def test_a_job_that_was_let_in_again_is_not_taken_for_one_that_ends() -> None:
     assert say(town.ask("b")).endswith("; 1 job runs, and 1 may")
 
 
+@pytest.mark.parametrize("stopped", [suspended(RUNS), deleted(suspended(RUNS, suspend=False))])
+def test_a_job_that_is_stopped_as_soon_as_it_was_let_in_again_is_ending(stopped: Object) -> None:
+    """Its status never said that it ran again, but its pods may have come back."""
+    town = Town(suspended(RUNS, suspend=False), queue=ONE)
+    assert town.ask("a") is None
+    town.put(job("b", MIDDLE))
+    town.busy.add("a")
+    town.put(stopped)
+    assert say(town.ask("b")) == ENDING
+
+
 def test_a_job_that_ends_soon_after_it_was_let_in_has_nothing_left_of_that() -> None:
     town = Town(job("a"), job("b", MIDDLE), queue=ONE)
     assert town.run("a") is None
@@ -163,6 +181,17 @@ def test_a_job_that_ends_soon_after_it_was_let_in_has_nothing_left_of_that() -> 
     town.put(again)
     assert town.run("b") is None
     assert say(town.run("a")).startswith("Queued: next in the queue")
+
+
+def test_a_job_that_has_ended_before_it_was_seen_to_run_has_nothing_left_of_being_let_in() -> None:
+    """Its status is written several times between two looks at it."""
+    town = Town(job("a"), queue=ONE)
+    assert town.ask("a") is None
+    again = end(RUNS)
+    town.put(again)
+    town.see("a", is_busy=True)
+    town.put(again | {"metadata": again["metadata"] | {"annotations": {"nestor.dev/rerun": "2"}}})
+    assert say(town.ask("a")) == OWN
 
 
 @pytest.mark.parametrize("stopped", [end(RUNS), suspended(RUNS), suspended(RUNS, suspend=False)])

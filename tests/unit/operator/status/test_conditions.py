@@ -22,6 +22,14 @@ UNSCHEDULABLE: Object = {
 }
 
 
+ENDED: Object = {
+    "phase": "Running",
+    "containerStatuses": [
+        {"name": "k3s", "image": "x", "ready": False, "state": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
+    ],
+}
+
+
 def starved(container: str, state: Object, *, ready: bool = False) -> Object:
     """A pod's status with a container that was ended for want of memory."""
     last = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
@@ -56,6 +64,12 @@ def starved(container: str, state: Object, *, ready: bool = False) -> Object:
         ),
         (
             Observed(server=build_pod(status=starved("k3s", {"waiting": {"reason": "CrashLoopBackOff"}})), is_overdue=True),
+            "False",
+            conditions.SERVER_OUT_OF_MEMORY,
+            "container 'k3s': it needed more memory",
+        ),
+        (
+            Observed(server=build_pod(status=ENDED), cluster=build_cluster()),
             "False",
             conditions.SERVER_OUT_OF_MEMORY,
             "container 'k3s': it needed more memory",

@@ -341,6 +341,13 @@ STATUS: Object = {
             "state": {"terminated": {"exitCode": 3, "finishedAt": "2026-01-01T00:00:00Z", "message": "w" * 9000}},
         },
         {"name": "side", "image": "z", "state": {"waiting": {"reason": "ErrImagePull", "message": "denied"}}},
+        {
+            "name": "again",
+            "image": "x",
+            "ready": True,
+            "state": {"running": {}},
+            "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}},
+        },
     ],
 }
 POD: Object = {
@@ -357,7 +364,13 @@ POD: Object = {
 def test_of_our_own_pods_what_decisions_read_is_kept() -> None:
     kept = trim_pod(POD)
     assert size(kept) < 20_000
-    for read in (pod_status.find_waiting, pod_status.find_unschedulable, pod_status.is_ready, pod_status.is_finished):
+    for read in (
+        pod_status.find_waiting,
+        pod_status.find_unschedulable,
+        pod_status.find_starved,
+        pod_status.is_ready,
+        pod_status.is_finished,
+    ):
         assert read(kept) == read(POD)
     assert pod_status.find_end(kept)[:2] == (3, "2026-01-01T00:00:00Z")
     assert not lacks_image_volume(kept)
