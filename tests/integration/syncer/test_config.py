@@ -82,6 +82,20 @@ async def test_copies_go_with_their_last_pod(world: World, space: str) -> None:
     await world.eventually(no_tokens)
 
 
+async def test_pods_that_run_one_after_the_other_share_a_copy(world: World, space: str) -> None:
+    await world.nested.create(kinds.CONFIG_MAP, config_map(space, "settings", color="red"))
+    copies = set()
+    for number in range(12):
+        pod = build_pod(space, f"job-{number}", volumes=[{"name": "settings", "configMap": {"name": "settings"}}])
+        nested, host = await start(world, pod)
+        copy = await world.host.get(kinds.CONFIG_MAP, names.host_name("settings", space), world.namespace)
+        copies.add(copy["metadata"]["uid"])
+        await world.nested.delete(kinds.POD, nested["metadata"]["name"], space, grace_seconds=0)
+        await world.finish(host)
+        await world.gone(world.host, kinds.POD, host)
+    assert len(copies) == 1
+
+
 async def test_what_comes_late_is_carried_when_it_comes(world: World, space: str) -> None:
     pod = build_pod(space, volumes=[{"name": "late", "secret": {"secretName": "late"}}])
     await world.host_pod(await world.nested.create(kinds.POD, pod))

@@ -181,6 +181,8 @@ class Engine:
             return
         now = time.monotonic()
         left = self._unused.setdefault(key, now) + self._row.linger_seconds - now
+        if len(self._unused) > self._row.lingering_most:
+            left = 0
         left = max(left, self._row.find_reprieve(copy))
         if left > 0:
             raise RetryLater(left, "unused")

@@ -5,6 +5,7 @@ A row is mostly data and pure functions, plus the few requests that only its kin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Literal
 
@@ -170,6 +171,11 @@ class Row:
     def linger_seconds(self) -> float:
         """How long a copy that is no longer wanted stays while its source exists."""
         return 0
+
+    @property
+    def lingering_most(self) -> float:
+        """How many copies may stay so at a time: with more, those that are no longer wanted go at once."""
+        return math.inf
 
     def find_reprieve(self, copy: Object) -> float:
         """Seconds that a copy stays although its source is not there yet; 0 for most."""

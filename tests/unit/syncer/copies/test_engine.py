@@ -11,6 +11,7 @@ import pytest
 from nestor import names
 from nestor.kube import ApiError, Forbidden, Invalid, Unreachable, kinds
 from nestor.syncer.copies import engine
+from nestor.syncer.copies.rows import config
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 
@@ -383,6 +384,36 @@ async def test_a_copy_lingers_for_the_whole_time_each_time(monkeypatch: pytest.M
         assert await wait(99)
         assert not await wait(1)
         assert made.engine.remembered == 0
+
+
+async def test_pods_that_run_one_after_the_other_have_one_copy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    clusters = build(pod=False)
+    async with running(clusters, ConfigMapRow) as made:
+        for number in range(30):
+            pod = clusters.add_pod(f"web-{number}", volumes=VOLUME)
+            await made.engine.ensure_needs(pod)
+            clusters.nested.drop(kinds.POD, f"web-{number}", SPACE)
+            await made.settle()
+        assert written(clusters) == ["POST"]
+        clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
+        await made.settle()
+        assert data(clusters) is None
+
+
+async def test_few_copies_linger_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    clusters = Clusters.build()
+    async with running(clusters, ConfigMapRow) as made:
+        found = [f"settings-{number}" for number in range(30)]
+        for name in found:
+            clusters.nested.put(kinds.CONFIG_MAP, {"metadata": {"name": name, "namespace": SPACE}, "data": {}})
+            pod = clusters.add_pod(name, volumes=[{"name": "v", "configMap": {"name": name}}])
+            await made.engine.ensure_needs(pod)
+        for name in found:
+            clusters.nested.drop(kinds.POD, name, SPACE)
+        await made.settle()
+        assert sum(clusters.copy(kinds.CONFIG_MAP, name) is not None for name in found) == config.UNUSED_MOST
 
 
 async def test_a_lingering_copy_that_others_delete_is_forgotten() -> None:

@@ -23,6 +23,12 @@ SECRET_FIELDS = (*CONFIG_MAP_FIELDS, fixed("type"))
 ROOT_CA = "kube-root-ca.crt"
 """Part of every pod's token volume. The nested controller-manager creates it in each new namespace, after a while."""
 _ROOT_CA_PATIENCE = 40
+UNUSED_SECONDS = 5.0
+"""How long a copy outlasts its last pod. Pods that run one after the other, in a namespace that has no others, would otherwise
+each have a new copy of the root CA, and soon wait, since no copy may be written more often than once a second.
+"""
+UNUSED_MOST = 20
+"""How many do so at a time, of ConfigMaps and of Secrets: those that each had a pod of its own must not fill a quota."""
 
 
 class _ReferredRow(Row):
@@ -34,6 +40,16 @@ class _ReferredRow(Row):
     def is_wanted(self, key: Key, source: Object) -> bool:
         """True while a pod refers to it."""
         return self.references.is_named(self.resource, key)
+
+    @property
+    def linger_seconds(self) -> float:
+        """See `UNUSED_SECONDS`."""
+        return UNUSED_SECONDS
+
+    @property
+    def lingering_most(self) -> float:
+        """See `UNUSED_MOST`."""
+        return UNUSED_MOST
 
     def find_clash(self, key: Key) -> str:
         """No copy while a pod is there that would find it, although it refers to another object."""

@@ -1,0 +1,13 @@
+"""For all tests of copies."""
+
+from __future__ import annotations
+
+import pytest
+
+from nestor.syncer.copies.rows import config
+
+
+@pytest.fixture(autouse=True)
+def _no_lingering(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But where a test says so, copies go with their last pod."""
+    monkeypatch.setattr(config, "UNUSED_SECONDS", 0)
