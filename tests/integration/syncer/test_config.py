@@ -9,6 +9,7 @@ import pytest
 
 from nestor import names
 from nestor.kube import Kind, kinds
+from nestor.translate.env import links_name
 from tests.integration.syncer.pods import build_pod, condition, start
 from tests.integration.syncer.world import World
 
@@ -82,18 +83,19 @@ async def test_copies_go_with_their_last_pod(world: World, space: str) -> None:
     await world.eventually(no_tokens)
 
 
-async def test_pods_that_run_one_after_the_other_share_a_copy(world: World, space: str) -> None:
+async def test_pods_that_run_one_after_the_other_share_their_copies(world: World, space: str) -> None:
     await world.nested.create(kinds.CONFIG_MAP, config_map(space, "settings", color="red"))
+    needed = [names.host_name(name, space) for name in ("settings", "kube-root-ca.crt")] + [links_name(space)]
     copies = set()
     for number in range(12):
         pod = build_pod(space, f"job-{number}", volumes=[{"name": "settings", "configMap": {"name": "settings"}}])
         nested, host = await start(world, pod)
-        copy = await world.host.get(kinds.CONFIG_MAP, names.host_name("settings", space), world.namespace)
-        copies.add(copy["metadata"]["uid"])
+        found = [await world.host.get(kinds.CONFIG_MAP, name, world.namespace) for name in needed]
+        copies |= {item["metadata"]["uid"] for item in found}
         await world.nested.delete(kinds.POD, nested["metadata"]["name"], space, grace_seconds=0)
         await world.finish(host)
         await world.gone(world.host, kinds.POD, host)
-    assert len(copies) == 1
+    assert len(copies) == len(needed)
 
 
 async def test_what_comes_late_is_carried_when_it_comes(world: World, space: str) -> None:

@@ -335,6 +335,17 @@ async def test_links_are_kept_while_there_are_pods() -> None:
         assert links(clusters) is None
 
 
+async def test_pods_that_run_one_after_the_other_have_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    clusters = Clusters.build()
+    async with running(clusters, ServiceLinksRow) as made:
+        for number in range(30):
+            await made.engine.ensure_needs(clusters.add_pod(f"web-{number}"))
+            clusters.nested.drop(kinds.POD, f"web-{number}", SPACE)
+            await made.settle()
+        assert [item.split(" ")[0] for item in clusters.host.asked] == ["POST"]
+
+
 async def test_links_that_others_change_are_put_right() -> None:
     clusters = Clusters.build()
     async with running(clusters, ServiceLinksRow) as made:

@@ -13,6 +13,7 @@ from nestor.kube import Change, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object, labels_of
 from nestor.syncer.copies.row import Row
+from nestor.syncer.copies.rows import config
 from nestor.syncer.copies.rows.config import CONFIG_MAP_FIELDS
 from nestor.translate import env, service_env
 from nestor.translate.target import nested_key
@@ -46,6 +47,16 @@ class ServiceLinksRow(Row):
     def is_wanted(self, key: Key, source: Object) -> bool:
         """True while the namespace has pods."""
         return bool(self.context.caches.by_namespace(kinds.POD).all(key[0]))
+
+    @property
+    def linger_seconds(self) -> float:
+        """See `config.UNUSED_SECONDS`."""
+        return config.UNUSED_SECONDS
+
+    @property
+    def lingering_most(self) -> float:
+        """See `config.UNUSED_MOST`."""
+        return config.UNUSED_MOST
 
     def build(self, source: Object) -> Object:
         """The ConfigMap."""
