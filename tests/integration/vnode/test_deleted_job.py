@@ -90,7 +90,8 @@ async def run_job(joined: World, name: str) -> tuple[Object, str]:
     joined.space = await host_namespace(api, job)
     await wait_for(api, kinds.SERVICE_ACCOUNT, "default", joined.space, bool)
     uid = await run_at(joined, "part", joined.name)
-    await run_at(joined, "other", "lost")
+    # Another name each time: of nodes that have been missing for 40 s, the controllers delete the pods themselves.
+    await run_at(joined, "other", f"lost-{uuid.uuid4().hex[:6]}")
     await joined.accepted("part")
     joined.backend.run(uid)
     return job, uid
