@@ -192,17 +192,21 @@ class Web:
 
     async def answer(self, url: str, *, status: int, limit: float = 15) -> Answer:
         """The first answer with this status; asked until then, as an Ingress controller follows endpoints a moment late."""
-        last: Answer | None = None
+        said = "nothing"
         try:
             async with asyncio.timeout(limit):
                 while True:
-                    last = await self.ask(url, follow=not 300 <= status < 400)
-                    if last.status == status:
-                        return last
+                    try:
+                        last = await self.ask(url, follow=not 300 <= status < 400)
+                    except aiohttp.ClientPayloadError as error:  # its pod was replaced while it answered
+                        said = f"a part of a page ({error})"
+                    else:
+                        if last.status == status:
+                            return last
+                        said = f"{last.status}: {last.text}"
                     await asyncio.sleep(0.1)
         except TimeoutError:
-            said = f"{last.status} after {limit} s: {last.text}" if last else f"nothing within {limit} s"
-            raise AssertionError(f"{url} still answers {said}") from None
+            raise AssertionError(f"{url} still answers {said} after {limit} s") from None
 
 
 @pytest.fixture(scope="session")
