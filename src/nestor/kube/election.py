@@ -21,6 +21,7 @@ from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 SEPARATOR = "_"
+_RELEASE_TRIES = 3
 
 
 class LeaseLost(Exception):
@@ -96,14 +97,22 @@ class Election:
             await self.renew()
 
     async def release(self) -> None:
-        """Let others have it at once. Only after the last write."""
-        held, self._held, self._renewed = self._held, None, None
-        if held is None:
-            return
-        try:
-            await self._write(held, self._build(held, holder="", duration=1))
-        except errors.ApiError as error:
-            log.info("Lease '%s' was not released: %s", self._name, error)
+        """Let others have it at once. Only after the last write.
+
+        The Lease is read first: what was last written of it may have arrived without an answer, or may yet arrive.
+        """
+        self._held = self._renewed = None
+        for _ in range(_RELEASE_TRIES):
+            try:
+                found = await self._api.find(kinds.LEASE, self._name, self._namespace)
+                if found is not None and spec_of(found).get("holderIdentity") == self.identity:
+                    await self._write(found, self._build(found, holder="", duration=1))
+                return
+            except errors.Conflict as error:
+                log.info("Lease '%s' is not released yet: %s", self._name, error)
+            except errors.ApiError as error:
+                log.info("Lease '%s' was not released: %s", self._name, error)
+                return
 
     async def attempt(self) -> bool:
         """Take the Lease if nobody has it."""

@@ -40,19 +40,29 @@ class Connections:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         with socket.create_server((address, port), family=family, backlog=100) as server:
             server.setblocking(False)
-            loop = asyncio.get_running_loop()
             async with asyncio.TaskGroup() as group:
                 while True:
+                    await _await_readable(server)
                     try:
-                        accepted, _ = await loop.sock_accept(server)
+                        accepted, _ = server.accept()
+                    except (BlockingIOError, InterruptedError):  # who called has hung up already
+                        continue
                     except OSError as error:
                         log.warning("connections cannot be accepted: %s", error)
                         await asyncio.sleep(_PAUSE_SECONDS)
                         continue
                     self._make_room()
-                    task = group.create_task(self._run(accepted, tls))
-                    self._new[task] = None
-                    task.add_done_callback(lambda ended: self._new.pop(ended, None))
+                    self._begin(group, accepted, tls)
+
+    def _begin(self, group: asyncio.TaskGroup, accepted: socket.socket, tls: ssl.SSLContext | None) -> None:
+        task = group.create_task(self._run(accepted, tls))
+        self._new[task] = None
+
+        def end(ended: asyncio.Task[None]) -> None:
+            self._new.pop(ended, None)
+            accepted.close()  # of a task that was cancelled before it began; else it is detached
+
+        task.add_done_callback(end)
 
     def _make_room(self) -> None:
         while len(self._new) >= NEW_LIMIT:
@@ -63,11 +73,26 @@ class Connections:
     async def _run(self, accepted: socket.socket, tls: ssl.SSLContext | None) -> None:
         loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
         protocol = asyncio.StreamReaderProtocol(reader)
+        own = socket.socket(fileno=accepted.detach())  # from here on, the transport closes it
         try:
             transport, _ = await loop.connect_accepted_socket(
-                lambda: protocol, accepted, ssl=tls, ssl_handshake_timeout=HANDSHAKE_SECONDS if tls else None
+                lambda: protocol, own, ssl=tls, ssl_handshake_timeout=HANDSHAKE_SECONDS if tls else None
             )
         except OSError as error:  # TLS errors and time limits are such, too
             log.debug("connection: %s", error)
             return
         await self._handle(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
+
+
+async def _await_readable(server: socket.socket) -> None:
+    """Until `accept` has something to give.
+
+    Not the event loop's own `sock_accept`: a cancellation at the wrong moment loses the connection that it has accepted.
+    """
+    loop = asyncio.get_running_loop()
+    ready = asyncio.Event()
+    loop.add_reader(server, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(server)

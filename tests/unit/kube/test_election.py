@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,6 +25,8 @@ class Server:
         self.fault: ApiError | None = None
         self.loses_answers = False
         self.writes = 0
+        self.before_replace: Callable[[], None] | None = None
+        """Called once."""
 
     async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:
         try:
@@ -45,6 +48,9 @@ class Server:
 
     async def replace(self, kind: Kind, body: Object) -> Object:
         self._fail()
+        if self.before_replace is not None:
+            hook, self.before_replace = self.before_replace, None
+            hook()
         if self.lease is None:
             raise NotFound(404, "NotFound", "there is none")
         if body["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
@@ -132,6 +138,49 @@ async def test_what_is_released_is_had_at_once(server: Server) -> None:
     await first.release()
     assert server.lease is not None
     assert server.lease["spec"]["holderIdentity"] == second.identity
+
+
+async def test_what_was_written_without_an_answer_is_released_too(server: Server) -> None:
+    """As when a process is told to end while a renewal, or its first attempt, is under way."""
+    for step in ("attempt", "renew"):
+        first = candidate(server, "a")
+        if step == "renew":
+            await first.attempt()
+        server.loses_answers = True
+        await getattr(first, step)()
+        server.loses_answers = False
+        await first.release()
+        assert not leads(first)
+        assert await candidate(server, "b").attempt(), step
+        server.lease = None
+
+
+async def test_a_renewal_that_arrives_late_does_not_keep_the_lease(server: Server) -> None:
+    first = candidate(server, "a")
+    await first.attempt()
+    server.before_replace = server.edit
+    await first.release()
+    assert await candidate(server, "b").attempt()
+
+
+async def test_nothing_is_written_by_who_never_had_it(server: Server) -> None:
+    first, second = candidate(server, "a"), candidate(server, "b")
+    await second.release()
+    assert server.writes == 0
+    await first.attempt()
+    await second.release()
+    assert server.writes == 1
+    assert leads(first)
+
+
+async def test_a_release_that_fails_is_only_told(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    first = candidate(server, "a")
+    await first.attempt()
+    server.fault = ApiError(500, "InternalError", "etcd is away")
+    with caplog.at_level("INFO", logger="nestor.kube.election"):
+        await first.release()
+    assert "Lease 'nestor-operator' was not released: " in caplog.text
+    assert not leads(first)
 
 
 async def test_a_new_process_of_the_same_pod_does_not_wait(server: Server) -> None:
