@@ -12,6 +12,8 @@ PYTHON := $(VENV)/bin/python
 RUN := PYTHONPATH=src:. $(PYTHON)
 # Where the environment forbids bytecode, each of pytest's workers would compile all of Nestor and its libraries. Not for what builds images.
 PYTEST := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(NESTOR_CACHE)/bytecode $(RUN) -m pytest
+# Of a target's runs of pytest, `PYTEST_ARGS` may select tests of one alone: 5 says that there were none.
+NONE_SELECTED := $(if $(PYTEST_ARGS),|| [ $$? -eq 5 ])
 
 .PHONY: help
 help: ## Print this list
@@ -70,12 +72,12 @@ integration: $(VENV)/.ready ## Run the tests that need a real API server
 	@$(RUN) -m devcluster.build binaries
 	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2) --output-sync=target integration-operator integration-others
 
-# Two concurrent runs: in a single one, every worker would start the API servers of both. 5: `PYTEST_ARGS` selected no tests here.
+# Two concurrent runs: in a single one, every worker would start the API servers of both.
 .PHONY: integration-operator integration-others
 integration-operator: INTEGRATION := tests/integration/operator -n 3
 integration-others: INTEGRATION := tests/integration --ignore=tests/integration/operator -n 2
 integration-operator integration-others: $(VENV)/.ready
-	@$(PYTEST) $(INTEGRATION) --dist loadgroup $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	@$(PYTEST) $(INTEGRATION) --dist loadgroup $(PYTEST_ARGS) $(NONE_SELECTED)
 
 .PHONY: e2e
 e2e: $(if $(filter current kind,$(CLUSTER)),,lifecycle) jobs ## Run the tests that need a cluster: the embedded one's lifecycle, then jobs in it (CLUSTER=embedded|current|kind)
@@ -104,17 +106,17 @@ held-code:
 
 held-lifecycle:
 	@$(RUN) -m devcluster down
-	@$(RUN) -m pytest $(LIFECYCLE) $(PYTEST_ARGS)
+	@$(RUN) -m pytest $(LIFECYCLE) $(PYTEST_ARGS) $(NONE_SELECTED)
 
 held-jobs:
 	@$(RUN) -m devcluster down
 	@$(TIDY) $(MAKE) --no-print-directory held-shared && $(MAKE) --no-print-directory held-alone
 
 held-alone:
-	@$(SHARE) $(RUN) -m pytest $(JOBS) -m alone $(PYTEST_ARGS)
+	@$(SHARE) $(RUN) -m pytest $(JOBS) -m alone $(PYTEST_ARGS) $(NONE_SELECTED)
 
 held-shared:
-	@$(SHARE) $(RUN) -m pytest $(JOBS) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS)
+	@$(SHARE) $(RUN) -m pytest $(JOBS) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS) $(NONE_SELECTED)
 
 # Runs of pytest that share a cluster leave it to the next one; TIDY ends it after the last. `make -n` runs lines with $(MAKE), so not there.
 SHARE := NESTOR_KEEP=1
