@@ -168,7 +168,9 @@ async def argocd(cluster: Cluster, api: Api) -> AsyncIterator[ArgoCD]:
     await asyncio.to_thread(_push_images)
     await _install(api, cluster)
     headers = {"Host": f"argocd.{cluster.domain}"}
-    async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=30)) as session:
+    # The Ingress controller closes idle connections when any Ingress changes; a request other than GET is not tried again.
+    connector, timeout = aiohttp.TCPConnector(force_close=True), aiohttp.ClientTimeout(total=30)
+    async with aiohttp.ClientSession(headers=headers, connector=connector, timeout=timeout) as session:
         url = f"http://{cluster.address}:{cluster.http_port}"
         await _log_in(api, session, url)
         yield ArgoCD(api, session, url)

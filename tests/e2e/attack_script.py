@@ -5,6 +5,7 @@ Usage: python3 - [FILE]   (the list is in FILE, or on standard input)
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import struct
@@ -14,6 +15,8 @@ from typing import Any
 
 SECONDS = 3.0
 """For one attempt. What is open answers within milliseconds."""
+TRIES = 3
+"""For a datagram, within those seconds."""
 TYPES = {"A": 1, "PTR": 12, "SRV": 33}
 
 
@@ -31,11 +34,20 @@ def _tcp(attempt: dict[str, Any]) -> str:
 
 
 def _udp(attempt: dict[str, Any]) -> str:
+    return _send(attempt["host"], attempt["port"], b"ping").decode()
+
+
+def _send(host: str, port: int, data: bytes) -> bytes:
+    """The answer to a datagram, which is sent again as resolvers do: one may be lost."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
-        made.settimeout(SECONDS)
-        made.connect((attempt["host"], attempt["port"]))
-        made.send(b"ping")
-        return made.recv(100).decode()
+        made.settimeout(SECONDS / TRIES)
+        made.connect((host, port))
+        for _ in range(TRIES - 1):
+            with contextlib.suppress(TimeoutError):
+                made.send(data)
+                return made.recv(4096)
+        made.send(data)
+        return made.recv(4096)
 
 
 def _dns(attempt: dict[str, Any]) -> str:
@@ -57,11 +69,7 @@ def _dns(attempt: dict[str, Any]) -> str:
 
 
 def _ask_udp(server: str, query: bytes) -> bytes:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as made:
-        made.settimeout(SECONDS)
-        made.connect((server, 53))
-        made.send(query)
-        return made.recv(4096)
+    return _send(server, 53, query)
 
 
 def _ask_tcp(server: str, query: bytes) -> bytes:

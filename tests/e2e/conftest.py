@@ -181,27 +181,26 @@ class Web:
         ) as response:
             return Answer(response.status, response.headers, await response.text())
 
-    async def get(self, url: str) -> tuple[int, str]:
-        """Status and text of one page."""
-        answer = await self.ask(url)
-        return answer.status, answer.text
+    async def page(self, url: str, *, has: str = "", limit: float = 15) -> str:
+        """The text of a page that answers 200, and has this text in it."""
+        return (await self.answer(url, status=200, has=has, limit=limit)).text
 
-    async def page(self, url: str, *, limit: float = 15) -> str:
-        """The text of a page that answers 200."""
-        return (await self.answer(url, status=200, limit=limit)).text
-
-    async def answer(self, url: str, *, status: int, limit: float = 15) -> Answer:
-        """The first answer with this status; asked until then, as an Ingress controller follows endpoints a moment late."""
+    async def answer(self, url: str, *, status: int, has: str = "", follow: bool = True, limit: float = 15) -> Answer:
+        """The first answer with this status and text; asked until then, as an Ingress controller follows endpoints a moment
+        late.
+        """
         said = "nothing"
         try:
             async with asyncio.timeout(limit):
                 while True:
                     try:
-                        last = await self.ask(url, follow=not 300 <= status < 400)
+                        last = await self.ask(url, follow=follow and not 300 <= status < 400)
                     except aiohttp.ClientPayloadError as error:  # its pod was replaced while it answered
                         said = f"a part of a page ({error})"
+                    except TimeoutError:  # of this one request
+                        said = f"nothing within {self.session.timeout.total} s"
                     else:
-                        if last.status == status:
+                        if last.status == status and has in last.text:
                             return last
                         said = f"{last.status}: {last.text}"
                     await asyncio.sleep(0.1)

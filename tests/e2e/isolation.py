@@ -24,7 +24,7 @@ from nestor.objects import Object, annotations_of, conditions_of, labels_of, spe
 from tests.e2e import attacks
 from tests.e2e.attacks import INTERNET, LISTEN_PORT, UDP_PORT, Attack
 from tests.e2e.conftest import apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig
-from tests.e2e.isolation_scripts import LISTEN, ROUTES, RUNNER_STEP, SCRIPT, STAND_IN
+from tests.e2e.isolation_scripts import LISTEN, PATIENCE, ROUTES, RUNNER_STEP, SCRIPT, STAND_IN
 from tests.waiting import eventually, job_with, wait_for, wait_for_any
 
 SYSTEM = "nestor-system"
@@ -273,7 +273,7 @@ async def read_host(api: Api) -> dict[str, str]:
 
 async def open_side(api: Api, name: str, namespace: str, folder: Path, image: str, nodes: list[str], **spec: object) -> Side:
     """Start a job whose runner waits for targets, and its pods."""
-    steps = [{"name": "attack", "type": "custom", "cmd": encode(RUNNER_STEP), "timeout_seconds": 600}]
+    steps = [{"name": "attack", "type": "custom", "cmd": encode(RUNNER_STEP), "timeout_seconds": PATIENCE + 200}]
     documents = inline_job(name, namespace, {"nothing.yaml": "{}"}, steps)
     documents[-1]["spec"] |= spec
     await apply(api, documents)
@@ -339,7 +339,7 @@ async def arena(
             make_strangers(api, kubeconfig, namespace, image, nodes),
         )
         made = Arena(api, kubeconfig, namespace, image, facts | found, attacker, victim)
-        made.controls = await run_controls(made)
+        made.controls = await until_controlled(made)
         yield made
         for pod in ("agent-0", "agent-1"):
             await api.delete(kinds.POD, pod, namespace)
@@ -359,6 +359,29 @@ async def find_walls(api: Api) -> Object:
 
 OUTSIDE = ("stranger", "visitor", "agent-0", "agent-1")
 """Who makes the same attempts: a user's pods on both nodes, and the nodes themselves."""
+
+
+def list_controls(controls: list[tuple[str, Found]], attack: Attack) -> list[Object]:
+    """What became of an attempt, from outside of jobs, by those who can tell."""
+    # Like the attackers, a pod on the other node is the one to tell of what is on a node.
+    tellers = {"first_node": ("visitor",), "second_node": ("stranger",)}.get(attack.node, OUTSIDE)
+    return [found[attack.id] for pod, found in controls if pod in tellers]
+
+
+async def until_controlled(arena: Arena) -> list[tuple[str, Found]]:
+    """The attempts from outside, made until all that listens is reached: nodes follow Services and pods a moment late. What is
+    still not reached after a while is for the tests to tell.
+    """
+    found: list[tuple[str, Found]] = []
+
+    async def are_reached() -> bool:
+        found[:] = await run_controls(arena)
+        listening = [attack for attack in attacks.CONTROLLED if attack.is_listening]
+        return all(any(item["open"] for item in list_controls(found, attack)) for attack in listening)
+
+    with contextlib.suppress(AssertionError):
+        await eventually(are_reached, 60)
+    return found
 
 
 async def run_controls(arena: Arena) -> list[tuple[str, Found]]:

@@ -68,9 +68,11 @@ signal.pause()
 """
 """Run on a node: it sends there what is for these addresses. A node has no route to them otherwise."""
 
+PATIENCE = 1500
+"""Seconds for which the runner waits for its targets: the tests with an admin and with pods come before."""
 RUNNER_STEP = f"""#!/bin/bash
 set -e
-kubectl wait --for=create configmap/targets --timeout=400s
+kubectl wait --for=create configmap/targets --timeout={PATIENCE}s
 kubectl get configmap targets -o 'jsonpath={{.data.targets}}' > /tmp/targets
 cat > /tmp/attack.py <<'END'
 {SCRIPT}

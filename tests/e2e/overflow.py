@@ -267,6 +267,14 @@ class Place:
         path = f"--for=jsonpath={{.status.phase}}={phase}"
         await kubectl(self.inside, "wait", path, f"pod/{name}", f"--timeout={LIMIT}s", limit=LIMIT + 30)
 
+    async def writes(self, name: str, text: str, *options: str) -> None:
+        """Await that the log of a nested pod is this text. A pod is ready before its process has written anything."""
+
+        async def look() -> bool:
+            return await kubectl(self.inside, "logs", name, *options) == text
+
+        await eventually(look, limit=LIMIT)
+
     async def told(self, name: str, reason: str) -> str:
         """The message of an event about a nested pod."""
 

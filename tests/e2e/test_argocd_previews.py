@@ -16,7 +16,7 @@ from nestor.objects import Object, status_of
 from tests.e2e.argocd import APPLICATION, APPLICATION_SET, HERE, NAMESPACE, PROJECT, ArgoCD, build_application, dump
 from tests.e2e.conftest import ROOT, Web, kubectl
 from tests.e2e.gitserver import Repository
-from tests.waiting import eventually, job_with, wait_for, wait_for_none
+from tests.waiting import job_with, wait_for, wait_for_none
 
 pytestmark = [pytest.mark.xdist_group("argocd"), pytest.mark.long]
 
@@ -104,10 +104,7 @@ async def test_each_open_pull_request_has_a_preview_that_follows_it(
         second = await charted.commit({"news.txt": "two"}, "feature", "feature")
         charted.open_pull(12, "feature", second, "preview")
 
-        async def has_followed() -> bool:
-            return f"Preview of commit {second[:7]}" in await web.page(job["status"]["url"])
-
-        await eventually(has_followed, limit=60)
+        await web.page(job["status"]["url"], has=f"Preview of commit {second[:7]}", limit=60)
         assert (await api.get(kinds.NESTED_APP_JOB, "pr-12", namespace))["metadata"]["uid"] == job["metadata"]["uid"]
 
         charted.close_pull(12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ def arctan(x, one):
 one = 10 ** 2010
 print("3." + str(4 * (4 * arctan(5, one) - arctan(239, one)) // 10 ** 10)[1:])
 """
+UNTIL_FAILED = b"#!/bin/sh\nexec kubectl wait --for=condition=Failed job/stops --timeout=120s\n"
 FIRST_FAILS = "test -e /mark/here || { touch /mark/here; exit 1; }"
 
 
@@ -62,24 +64,22 @@ async def test_pi_is_computed_a_failed_attempt_is_repeated_and_what_cannot_heal_
     stops: dict[str, Any] = {
         "podFailurePolicy": {"rules": [{"action": "FailJob", "onExitCodes": {"operator": "In", "values": [42]}}]}
     }
-    documents = inline_job(
-        "pi",
-        namespace,
-        {
-            "pi.json": job_of("pi", ["python3", "-c", PI], backoffLimit=4),
-            "again.json": job_of("again", ["sh", "-c", FIRST_FAILS], policy="OnFailure"),
-            "stops.json": job_of("stops", ["sh", "-c", "exit 42"], **stops),
-        },
-    )
+    files = {
+        "pi.json": job_of("pi", ["python3", "-c", PI], backoffLimit=4),
+        "again.json": job_of("again", ["sh", "-c", FIRST_FAILS], policy="OnFailure"),
+        "stops.json": job_of("stops", ["sh", "-c", "exit 42"], **stops),
+    }
+    # Before the others are done, which ends the application: Jobs that are not done by then have no end any more.
+    until_failed = {"name": "until-failed", "type": "custom", "cmd": base64.b64encode(UNTIL_FAILED).decode()}
+    first, *others = [{"name": name, "type": "kubectl", "path": f"{name}.json"} for name in ("stops", "pi", "again")]
+    documents = inline_job("pi", namespace, files, [first, until_failed, *others])
     documents[-1]["spec"] |= {
         "successPolicy": {"targets": [{"kind": "Job", "name": name} for name in ("pi", "again")]},
         "failurePolicy": {"action": "Ignore", "targets": [{"kind": "Job", "name": "stops"}]},
     }
     await apply(api, documents)
-    job = await job_with(api, "pi", namespace, conditions.SUCCEEDED, "True", limit=120)
+    job = await job_with(api, "pi", namespace, conditions.SUCCEEDED, "True", limit=180)
     inside = await nested_kubeconfig(api, job, tmp_path)
-    await kubectl(inside, "wait", "--for=condition=Failed", "job/stops", "--timeout=30s")
-
     pi, again, stopped = [await read_job(inside, name) for name in ("pi", "again", "stops")]
     assert (pi["spec"]["backoffLimit"], again["spec"]["backoffLimit"], stopped["spec"]["backoffLimit"]) == (4, 6, 6)
     digits = (await kubectl(inside, "logs", "job/pi")).strip()

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from devcluster.demo.tools import find_tool
@@ -58,6 +59,7 @@ async def test_a_stolen_token_of_the_operator_takes_nobody_further(kubeconfig: P
         assert any(text in output for text in said.split("|")), output
 
 
+@pytest.mark.alone  # others compare the operator's one pod before and after, and ask for it by its address
 async def test_the_second_operator_takes_over_when_the_leader_is_gone(api: Api, kubeconfig: Path, namespace: str) -> None:
     await kubectl(kubeconfig, "-n", SYSTEM, "scale", "deployment/nestor", "--replicas=2")
     await kubectl(kubeconfig, "-n", SYSTEM, "rollout", "status", "deployment/nestor", "--timeout=90s", limit=100)

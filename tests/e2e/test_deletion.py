@@ -31,9 +31,16 @@ OTHERS = (
     "nestor-uninstall",
     "nestor-system/nestor-uninstall",
     "argocd",
+    "conformance",
+    "nestor-conformance-",
+    "monitoring",
+    "metrics-server",
+    "kube-system/metrics-server",
+    "pvc-",
+    "volumes/volume-",
 )
-"""Names of what tests beside these have: users' namespaces, their jobs' ones, the demo, a volume, leases of virtual nodes, the
-chart's hook, Argo CD."""
+"""Names of what tests beside these have: users' namespaces, their jobs' ones, the demo, volumes and what makes them, leases of
+virtual nodes, the chart's hook, Argo CD, conformance tests, Prometheus, metrics-server."""
 BESIDE_THE_OPERATOR = (
     "Pod nestor-system/nestor-",
     "Secret nestor-system/sh.helm.release.",

@@ -6,11 +6,10 @@ import asyncio
 
 import pytest
 
-from nestor.objects import Object
 from tests.e2e import attacks
 from tests.e2e.attacks import Attack
 from tests.e2e.conftest import IS_EMBEDDED
-from tests.e2e.isolation import OUTSIDE, Arena, Found, Side, list_needs, run_script, until_works
+from tests.e2e.isolation import Arena, Found, Side, list_controls, list_needs, run_script, until_works
 
 pytestmark = [
     pytest.mark.xdist_group("isolation"),
@@ -51,9 +50,7 @@ async def closed(arena: Arena) -> Found:
 
 @pytest.mark.parametrize("attack", attacks.CONTROLLED, ids=lambda item: item.id)
 async def test_what_no_job_reaches_is_there_for_others(arena: Arena, attack: Attack) -> None:
-    # Like the attackers, a pod on the other node is the one to tell of what is on a node.
-    tellers = {"first_node": ("visitor",), "second_node": ("stranger",)}.get(attack.node, OUTSIDE)
-    seen: list[Object] = [found[attack.id] for pod, found in arena.controls if pod in tellers]
+    seen = list_controls(arena.controls, attack)
     assert any(item["open"] for item in seen) == attack.is_listening, seen
 
 

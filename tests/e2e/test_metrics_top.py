@@ -129,10 +129,14 @@ async def test_an_autoscaled_web_server_grows_under_load(api: Api, namespace: st
     pods = await eventually(lambda: top("pods", "-l", "app=web"), limit=LIMIT)
     print(f"kubectl top pods after {time.monotonic() - begin:.0f} s:\n{pods}")
     assert pods.startswith("web-")
-    nodes = await eventually(lambda: top("nodes"), limit=LIMIT)
-    print(nodes)
-    listed = json.loads(await kubectl(inside, "get", "nodes", "-o", "json"))["items"]
-    assert sorted(line.split()[0] for line in nodes.splitlines()) == sorted(item["metadata"]["name"] for item in listed)
+
+    async def are_all_shown() -> bool:
+        """The web server grows meanwhile, perhaps onto another node."""
+        nodes = await top("nodes") or ""
+        listed = json.loads(await kubectl(inside, "get", "nodes", "-o", "json"))["items"]
+        return sorted(line.split()[0] for line in nodes.splitlines()) == sorted(item["metadata"]["name"] for item in listed)
+
+    await eventually(are_all_shown, limit=LIMIT)
 
     async def has_grown() -> bool:
         found = json.loads(await kubectl(inside, "get", "deployment", "web", "-o", "json"))
@@ -142,5 +146,5 @@ async def test_an_autoscaled_web_server_grows_under_load(api: Api, namespace: st
         await eventually(has_grown, limit=LIMIT)
     finally:
         print(await kubectl(inside, "describe", "hpa", "web"), await top("pods"))
-        print(await kubectl(inside, "logs", "--selector=app=load", "--tail=5"))
+        print(await try_kubectl(inside, "logs", "--selector=app=load", "--tail=5"))  # not all of them need to run yet
     print(f"grown after {time.monotonic() - begin:.0f} s")

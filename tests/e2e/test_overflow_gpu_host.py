@@ -162,7 +162,11 @@ async def test_a_pod_says_why_it_gets_no_gpu_until_its_class_lets_it_onto_the_ta
     # The class changes; the pod that waits is made anew by the new rules, its tenant does nothing.
     await allow(api, gpu_class, RULES)
     assert await wait_until_running(inside, "first") == gpu_node
-    assert "devices: device-" in await kubectl(inside, "logs", "first")
+
+    async def is_written() -> bool:
+        return "devices: device-" in await kubectl(inside, "logs", "first")
+
+    await eventually(is_written)
 
     # A pod without a GPU has no business there.
     await kubectl(inside, "apply", "-f", "-", stdin=pod("plain"))

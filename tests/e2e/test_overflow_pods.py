@@ -52,7 +52,7 @@ async def test_a_pod_with_a_gpu_goes_where_the_gpus_are(place: Place) -> None:
     await place.create(pod("trained", script, limits={GPU: 1}), pod("plain", STAY), pod("greedy", STAY, limits={GPU: 3}))
     assert await place.running("trained") == place.link
     assert await place.running("plain") != place.link
-    assert await kubectl(place.inside, "logs", "trained") == f"{GPU}=0\n"
+    await place.writes("trained", f"{GPU}=0\n")
     assert await place.told("trained", "PodOverflowed") == (
         f"runs on node '{place.link}' of backend '{place.link}': it requests '{GPU}'"
     )
@@ -184,7 +184,11 @@ async def test_any_pod_of_the_host_that_tolerates_the_node_may_run_there(
     assert found["spec"]["nodeName"] == link
     assert "podIP" not in found["status"]
     service = await api.get(kinds.SERVICE, "kubernetes", "default")
-    assert (await kubectl(kubeconfig, "logs", "-n", namespace, "ordinary")).strip() == service["spec"]["clusterIP"]
+
+    async def is_written() -> bool:
+        return (await kubectl(kubeconfig, "logs", "-n", namespace, "ordinary")).strip() == str(service["spec"]["clusterIP"])
+
+    await eventually(is_written, limit=LIMIT)
     event = await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "Accepted")
     assert event["message"] == f"Accepted by backend '{link}'"
     await kubectl(kubeconfig, "delete", "pod", "-n", namespace, "ordinary", "--timeout=60s", limit=90)

@@ -109,7 +109,7 @@ async def test_a_pod_has_its_files_there_and_ends_with_its_exit_code(near: Place
 async def test_commands_run_in_a_pod_there_and_its_log_is_followed(near: Place, far: Far) -> None:
     await near.create(pod("shell", f"echo hello; {STAY}", volumes=VOLUMES))
     assert await near.running("shell") == near.link
-    assert await kubectl(near.inside, "logs", "shell") == "hello\n"
+    await near.writes("shell", "hello\n")
     assert await kubectl(near.inside, "exec", "shell", "--", "cat", "/settings/colour") == "blue"
     assert await kubectl(near.inside, "exec", "-i", "shell", "--", "cat", stdin="typed") == "typed"
     code, _ = await try_kubectl(near.inside, "exec", "shell", "--", "sh", "-c", "exit 4")
@@ -173,7 +173,7 @@ async def test_changes_of_a_pod_that_runs_there_reach_it(near: Place, far: Far) 
         return await near.get("flexible", path)
 
     assert await eventually(runs, limit=LIMIT)
-    assert await kubectl(near.inside, "logs", "flexible", "-c", "probe") == "probed\n"
+    await near.writes("flexible", "probed\n", "-c", "probe")
     assert await kubectl(near.inside, "exec", "flexible", "-c", "probe", "--", "echo", "hello") == "hello\n"
     # More CPU, without a restart.
     more = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "20m"}}}]}}

@@ -68,7 +68,8 @@ async def test_names_priorities_and_budgets_hold_on_the_host(api: Api, namespace
     await apply(api, documents)
     job = await job_with(api, "pods", namespace, conditions.CLUSTER_READY, "True")
     inside, home = await nested_kubeconfig(api, job, tmp_path), job["status"]["namespace"]
-    await kubectl(inside, "wait", "--for=create", "serviceaccount/default", "priorityclass/low", "--timeout=60s", limit=90)
+    for name in ("serviceaccount/default", "priorityclass/low"):  # one by one: kubectl gives up when two are missing
+        await kubectl(inside, "wait", "--for=create", name, "--timeout=60s", limit=90)
     fields = "hostname: db-0\n  subdomain: db\n  setHostnameAsFQDN: true"
     pods = POD.format(name="db", fields=fields) + POD.format(name="web.1", fields="restartPolicy: Never")
     await kubectl(inside, "apply", "-f", "-", stdin=pods + REST)
@@ -78,8 +79,13 @@ async def test_names_priorities_and_budgets_hold_on_the_host(api: Api, namespace
     assert (await kubectl(inside, "exec", "web.1", "--", "hostname")).strip() == "web.1"
     hosts = [await api.get(kinds.POD, names.host_name(name, "default"), home) for name in ("db", "web.1")]
     assert [(pod["spec"]["priorityClassName"], pod["spec"]["priority"]) for pod in hosts] == [(open_class, 100)] * 2
-    told = json.loads(await kubectl(inside, "get", "events", "--field-selector=reason=NotCarried", "-o", "json"))["items"]
-    assert [item["involvedObject"]["kind"] for item in told] == ["Ingress"]
+
+    async def read_told() -> list[str]:
+        """The syncer does not say it before pods run, but beside them."""
+        told = json.loads(await kubectl(inside, "get", "events", "--field-selector=reason=NotCarried", "-o", "json"))["items"]
+        return [item["involvedObject"]["kind"] for item in told]
+
+    assert await eventually(read_told, limit=60) == ["Ingress"]
 
     await budget_says(api, home, allowed=0)
     with pytest.raises(ApiError, match="violate the pod's disruption budget"):

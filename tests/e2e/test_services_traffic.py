@@ -12,7 +12,7 @@ from nestor.kube import Api, kinds
 from nestor.objects import Object
 from tests.e2e.conftest import kubectl
 from tests.e2e.services import Inside
-from tests.waiting import eventually
+from tests.waiting import eventually, wait_for
 
 # They share a nested cluster, which one worker is enough for.
 pytestmark = pytest.mark.xdist_group("services")
@@ -78,7 +78,9 @@ async def test_endpoints_of_users_own_reach_own_pods_and_nothing_else(inside: In
     for body in (build("manual", own, 8080), build("forged", foreign, 6443)):
         await kubectl(inside.kubeconfig, "apply", "-f", "-", stdin=json.dumps(body))
     assert await inside.reach("manual.default") == "web-1"
-    there = await api.get(kinds.ENDPOINT_SLICE, names.host_name("forged-1", "default"), inside.home)
+    # It was made after the other one, and may be carried after it.
+    there = await wait_for(api, kinds.ENDPOINT_SLICE, names.host_name("forged-1", "default"), inside.home, bool)
+    assert there is not None
     assert not there["endpoints"]
 
     async def told() -> bool:

@@ -34,7 +34,8 @@ spec:
   containers:
   - name: main
     image: docker.io/library/busybox:1.35
-    command: [sh, -c, '{command}; exec sleep 3600']
+    command: [sh, -c, '{command}; touch /tmp/done; exec sleep 3600']
+    readinessProbe: {{exec: {{command: [cat, /tmp/done]}}, periodSeconds: 1}}
     volumeMounts: [{{name: data, mountPath: /data}}]
   volumes:
   - name: data
@@ -70,7 +71,8 @@ spec:
       containers:
       - name: main
         image: docker.io/library/busybox:1.35
-        command: [sh, -c, 'date >> /data/starts; exec sleep 3600']
+        command: [sh, -c, 'date >> /data/starts; touch /tmp/done; exec sleep 3600']
+        readinessProbe: {exec: {command: [cat, /tmp/done]}, periodSeconds: 1}
         volumeMounts: [{name: data, mountPath: /data}]
   volumeClaimTemplates:
   - metadata: {name: data}
@@ -90,6 +92,14 @@ def claim(name: str, *, storage_class: str = "shared", mode: str = "ReadWriteMan
 
 def using(name: str) -> str:
     return f"persistentVolumeClaim: {{claimName: {name}}}"
+
+
+async def replace(inside: Path, *pods: str) -> None:
+    """Delete pods of a StatefulSet, and await that their successors are ready. Its status tells of the old ones for a moment."""
+    await kubectl(inside, "delete", "pod", *pods)
+    for name in pods:  # one by one: kubectl gives up when two are missing
+        for awaited in ("create", "condition=Ready"):
+            await kubectl(inside, "wait", f"--for={awaited}", f"pod/{name}", "--timeout=90s", limit=120)
 
 
 @contextlib.asynccontextmanager
@@ -143,8 +153,7 @@ async def test_a_stateful_set_finds_its_volumes_again(inside: Path) -> None:
     await kubectl(inside, "rollout", "status", "statefulset/shards", "--timeout=60s", limit=90)
     nodes = await kubectl(inside, "get", "pods", "-l", "app=shards", "-o", "jsonpath={.items[*].spec.nodeName}")
     assert len(set(nodes.split())) == 2
-    await kubectl(inside, "delete", "pod", "shards-0", "shards-1")
-    await kubectl(inside, "rollout", "status", "statefulset/shards", "--timeout=60s", limit=90)
+    await replace(inside, "shards-0", "shards-1")
     for name in ("shards-0", "shards-1"):
         assert len((await kubectl(inside, "exec", name, "--", "cat", "/data/starts")).splitlines()) == 2
     claims = await kubectl(inside, "get", "pvc", "data-shards-0", "data-shards-1", "--no-headers")
@@ -223,8 +232,7 @@ async def test_the_example_s_database_goes_on_counting_whatever_is_lost(api: Api
         inside = await nested_kubeconfig(api, job, tmp_path)
         await kubectl(inside, "rollout", "status", "statefulset/database", "--timeout=90s", limit=120)
         assert await kubectl(inside, "exec", "database-0", "--", "redis-cli", "incr", "visits") == "1\n"
-        await kubectl(inside, "delete", "pod", "database-0")
-        await kubectl(inside, "rollout", "status", "statefulset/database", "--timeout=90s", limit=120)
+        await replace(inside, "database-0")
         assert await kubectl(inside, "exec", "database-0", "--", "redis-cli", "incr", "visits") == "2\n"
 
         # The nested cluster loses its data, and with it all claims: those that come back find their volumes.

@@ -1,10 +1,12 @@
-"""The running cluster's processes, for tests that end them."""
+"""The running cluster's processes, for tests that end them, and its health, for those that see it come back."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from devcluster import cluster
 from devcluster.cluster import launcher, paths, state
+from tests.e2e.devcluster.web import wait_until
 
 
 def supervisor() -> state.Supervisor:
@@ -25,3 +27,18 @@ def command_line(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except (FileNotFoundError, ProcessLookupError):
         return []
+
+
+def await_healthy() -> None:
+    """Await that each part of the cluster answers in time: that a busy machine answers one question late is no fault."""
+    found = cluster.status()
+
+    def is_healthy() -> bool:
+        nonlocal found
+        found = cluster.status()
+        return found.healthy
+
+    try:
+        wait_until(is_healthy, "the cluster is healthy")
+    except AssertionError:
+        raise AssertionError(f"{found.message}; {found.checks}") from None

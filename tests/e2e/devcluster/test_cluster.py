@@ -13,7 +13,7 @@ import pytest
 from devcluster import cluster
 from devcluster.cluster import embedded, launcher, paths
 from devcluster.progress import Console
-from tests.e2e.devcluster.lifecycle import command_line, programs, supervisor
+from tests.e2e.devcluster.lifecycle import await_healthy, command_line, programs, supervisor
 from tests.e2e.devcluster.web import wait_until
 
 pytestmark = pytest.mark.usefixtures("idle_machine")
@@ -24,7 +24,7 @@ def test_a_second_up_keeps_the_cluster() -> None:
     before = supervisor()
     assert cluster.up(Console()) == first
     assert supervisor() == before
-    assert cluster.status().healthy
+    await_healthy()
 
 
 @pytest.mark.parametrize("which", ["outer", "init"])
@@ -36,7 +36,7 @@ def test_killing_one_process_ends_all_and_up_works_again(which: str) -> None:
     assert not cluster.status().running
     cluster.up(Console())
     assert supervisor() != before
-    assert cluster.status().healthy
+    await_healthy()
 
 
 def test_a_component_that_ends_is_reported_with_its_last_words() -> None:
@@ -78,7 +78,7 @@ def test_another_caches_down_leaves_the_cluster_alone(tmp_path: Path) -> None:
     assert "Left alone: the cluster, started at 2" in down.stderr
     assert f"cache {paths.default().cache}" in down.stderr
     assert supervisor() == before
-    assert cluster.status().healthy
+    await_healthy()
 
 
 def test_a_component_that_hangs_is_noticed_by_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_a_component_that_hangs_is_noticed_by_up(monkeypatch: pytest.MonkeyPatch
     os.kill(programs("kube-apiserver")[0], signal.SIGSTOP)
     cluster.up(Console())
     assert supervisor() != before
-    assert cluster.status().healthy
+    await_healthy()
 
 
 def test_down_cleans_up_after_a_crash() -> None:

@@ -13,7 +13,7 @@ from devcluster import cluster
 from devcluster.cluster import launcher
 from devcluster.progress import Console
 from tests.e2e.devcluster.conftest import BUSYBOX, Kubectl, fresh_namespace
-from tests.e2e.devcluster.lifecycle import command_line, supervisor
+from tests.e2e.devcluster.lifecycle import await_healthy, command_line, supervisor
 from tests.e2e.devcluster.web import wait_until
 
 pytestmark = pytest.mark.usefixtures("idle_machine")
@@ -42,8 +42,19 @@ def deployment(**pod: object) -> str:
     return json.dumps({**about, "spec": {"selector": labels, "template": template}})
 
 
+def await_open(kubectl: Kubectl) -> None:
+    """Await that the second node takes pods: a controller takes its taints off a moment after it is ready, or uncordoned."""
+
+    def is_open() -> bool:
+        taints = json.loads(kubectl("get", "node", SECOND, "-o", "json"))["spec"].get("taints") or []
+        return not any(taint["effect"] == "NoSchedule" for taint in taints)
+
+    wait_until(is_open, "the node has no taints")
+
+
 def run_on_second(kubectl: Kubectl, **pod: object) -> None:
     """Have a pod of the Deployment run on the second node."""
+    await_open(kubectl)
     kubectl.apply(deployment(**pod))
     kubectl("rollout", "status", "deployment/app", "--timeout=120s")
     assert running(kubectl) == [SECOND]
@@ -75,7 +86,7 @@ def test_a_stopped_node_is_noticed_its_pod_is_replaced_and_it_comes_back(kubectl
     wait_until(lambda: running(kubectl) == [FIRST], "the pod is replaced on the first node", NOTICED_SECONDS)
     cluster.node("start", SECOND, Console())
     wait_until(lambda: second_is_ready(kubectl), "the node is ready")
-    assert cluster.status().healthy
+    await_healthy()
     # The lost pod's deletion waited for its kubelet.
     wait_until(lambda: len(json.loads(kubectl("get", "pods", "-o", "json"))["items"]) == 1, "the lost pod is gone")
 
@@ -92,7 +103,7 @@ def test_a_node_that_is_soon_back_runs_its_pods_again(kubectl: Kubectl) -> None:
         return bool(is_ready(pod) and pod["status"]["containerStatuses"][0]["restartCount"] == 1)
 
     wait_until(is_restarted, "the pod's container was started again", NOTICED_SECONDS)
-    assert kubectl("logs", "deployment/app") == "started\n"
+    wait_until(lambda: kubectl("logs", "deployment/app") == "started\n", "it has written its line")
 
 
 def test_a_drained_node_is_left_by_its_pods_and_takes_new_ones_again(kubectl: Kubectl) -> None:
@@ -102,6 +113,7 @@ def test_a_drained_node_is_left_by_its_pods_and_takes_new_ones_again(kubectl: Ku
         wait_until(lambda: running(kubectl) == [FIRST], "the pod is replaced on the first node")
     finally:
         kubectl("uncordon", SECOND)
+    await_open(kubectl)
     kubectl("delete", "pod", "-l=app=app")
     wait_until(lambda: running(kubectl) == [SECOND], "a new pod runs on the second node")
 
@@ -111,13 +123,13 @@ def test_up_starts_a_stopped_node_and_keeps_the_cluster(kubectl: Kubectl) -> Non
     cluster.node("stop", SECOND, Console())
     cluster.up(Console())
     assert supervisor() == before
-    assert cluster.status().healthy
+    await_healthy()
 
 
 def test_the_node_of_the_control_plane_is_not_stopped(kubectl: Kubectl) -> None:
     with pytest.raises(RuntimeError, match="shares its network with the control plane"):
         cluster.node("stop", FIRST, Console())
-    assert cluster.status().healthy
+    await_healthy()
 
 
 @pytest.mark.parametrize("is_crash", [False, True])
@@ -137,7 +149,7 @@ def test_a_node_that_ends_by_itself_ends_the_cluster_and_up_works_again(kubectl:
     wait_until(lambda: not cluster.status().running, "the cluster has ended itself", 60)
     assert f"{name}/node ended by itself" in cluster.status().message
     cluster.up(Console())
-    assert cluster.status().healthy
+    await_healthy()
 
 
 def test_a_cluster_of_one_node(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +157,7 @@ def test_a_cluster_of_one_node(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NODES", "1")
     with fresh_namespace(cluster.up(Console())) as kubectl:
         assert cluster.nodes() == [FIRST]
-        assert cluster.status().healthy
+        await_healthy()
         assert json.loads(kubectl("get", "nodes", "-o", "json"))["items"][0]["metadata"]["name"] == FIRST
         assert kubectl.run("hello", "echo hello") == "hello\n"
     assert cluster.down(Console()) == []

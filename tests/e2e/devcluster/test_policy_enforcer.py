@@ -36,10 +36,19 @@ class Pods:
     server: str
     """Address of the server's pod."""
 
+    @property
+    def places(self) -> tuple[str, str, str]:
+        """Where the server listens: its two ports, and the Service of the first one."""
+        return f"{self.server}:8080", f"{self.server}:8081", f"server.{self.kubectl.namespace}.svc"
+
+    def ask(self, client: str, place: str, kubectl: Kubectl | None = None) -> str:
+        """What a client gets there."""
+        script = f"timeout 3 wget -qO- http://{place} 2>&1 || true"
+        return (kubectl or self.kubectl)("exec", client, "--", "sh", "-c", script).strip()
+
     def reaches(self, client: str, place: str, kubectl: Kubectl | None = None) -> bool:
         """Whether a client gets the server's page there."""
-        script = f"timeout 3 wget -qO- http://{place} 2>&1 || true"
-        answer = (kubectl or self.kubectl)("exec", client, "--", "sh", "-c", script).strip()
+        answer = self.ask(client, place, kubectl)
         # Everything else would be no wall, but a server that does not serve.
         assert answer == "yes" or "No route to host" in answer, answer
         return answer == "yes"
@@ -76,7 +85,11 @@ def shared(embedded: ClusterInfo) -> Iterator[Pods]:
         beside.apply(pod("near", FIRST, "exec sleep 3600"))
         for run, names in ((kubectl, ("server", "near", "far")), (beside, ("near",))):
             run("wait", *(f"pod/{name}" for name in names), "--for=condition=Ready", "--timeout=120s")
-        yield Pods(kubectl, beside, kubectl("get", "pod", "server", "-o=jsonpath={.status.podIP}"))
+        found = Pods(kubectl, beside, kubectl("get", "pod", "server", "-o=jsonpath={.status.podIP}"))
+        for client in CLIENTS:  # a pod is ready before it listens, and nodes follow Services
+            for place in found.places:
+                wait_until(lambda at=(client, place): found.ask(*at) == "yes", f"{place} answers {client}")  # type: ignore[misc]
+        yield found
 
 
 @pytest.fixture
@@ -87,9 +100,7 @@ def pods(shared: Pods) -> Iterator[Pods]:
 
 
 def test_ingress_is_closed_and_opened_by_pod_namespace_and_port(pods: Pods) -> None:
-    place, other, service = f"{pods.server}:8080", f"{pods.server}:8081", f"server.{pods.kubectl.namespace}.svc"
-    assert all(pods.reaches(client, where) for client in CLIENTS for where in (place, other, service))
-
+    place, other, service = pods.places
     pods.policy("closed", policyTypes=["Ingress"])
     for client in CLIENTS:
         pods.await_reached(client, place, False)
