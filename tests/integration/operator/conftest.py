@@ -81,11 +81,12 @@ class Operator:
 
 @contextlib.asynccontextmanager
 async def operator_running(
-    plane: apiserver.ControlPlane, *, give_up: int = 11, probes: bool = False, more: Mapping[str, str] = MappingProxyType({})
+    plane: apiserver.ControlPlane, *, give_up: int = 300, probes: bool = False, more: Mapping[str, str] = MappingProxyType({})
 ) -> AsyncIterator[Operator]:
     """An operator for the length of a `with` block: a process as in the image, with the rights of the chart.
 
-    `give_up`: how long it deletes a job, in seconds. `probes`: whether it tries the host's network policies. `more`: variables.
+    `give_up`: how long it deletes a job, in seconds; by default, as in the chart: the host's own controllers take five of them,
+    and more on a busy machine. `probes`: whether it tries the host's network policies. `more`: variables.
     """
     (port,) = apiserver.free_ports(1)
     log = plane.folder / f"operator-{port}.log"
