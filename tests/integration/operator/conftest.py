@@ -65,8 +65,10 @@ class Operator:
         """How often it has looked at each object of a namespace so far."""
         return Counter(re.findall(rf"{kind.name} {namespace}/(\S+) reconciled", self.log.read_text()))
 
-    async def look_again(self, api: Api, kind: Kind, name: str, namespace: str) -> None:
+    async def look_again(self, api: Api, kind: Kind, name: str, namespace: str = "") -> None:
         """Await a whole pass over an object that began after this call: what it would do wrong has been done by then.
+
+        It knows the object as it is now. Changes of different kinds come in any order: a job may be looked at before its class.
 
         Touched twice: the pass that follows the first touch may have begun before it, but it was over when the next one began.
         """

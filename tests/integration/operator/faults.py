@@ -46,9 +46,9 @@ class Site:
         body = build_job(self.name, self.namespace, **({"className": self.class_name} | spec))
         await self.api.create(kinds.NESTED_APP_JOB, body)
 
-    async def say(self, **spec: Any) -> None:
-        """Have the class say that."""
-        await self.api.patch(kinds.NESTED_CLASS, self.class_name, None, {"spec": spec})
+    async def say(self, **spec: Any) -> Object:
+        """Have the class say that; returns it."""
+        return await self.api.patch(kinds.NESTED_CLASS, self.class_name, None, {"spec": spec})
 
     async def fail_step(self, message: str) -> None:
         """The cluster is ready; its only step fails at the last attempt."""
@@ -145,8 +145,9 @@ async def lose_backend(site: Site) -> None:
 
 
 async def want_walls(site: Site) -> None:
-    await site.say(network={"unenforced": "Refuse"})
-    told = has(conditions.NETWORK_ENFORCED, "False", conditions.NETWORK_NOT_ENFORCED)
+    said = await site.say(network={"unenforced": "Refuse"})
+    generation = said["metadata"]["generation"]
+    told = has(conditions.NETWORK_ENFORCED, "False", conditions.NETWORK_NOT_ENFORCED, generation=generation)
     await wait_for(site.api, kinds.NESTED_CLASS, site.class_name, "", told)
     await site.refuse()
 

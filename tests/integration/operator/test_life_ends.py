@@ -172,6 +172,7 @@ async def test_a_job_without_its_class_still_ends_and_goes(operator: Operator, a
     await api.apply(kinds.NESTED_CLASS, build_class(brief))
     _, where = await start(api, "bound", namespace, className=brief)
     await api.delete(kinds.NESTED_CLASS, brief)
+    await job_with(api, "bound", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND)
     await change(api, "bound", namespace, activeDeadlineSeconds=1)
     job = await job_with(api, "bound", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED, limit=30)
     await until_stopped(api, "bound", where)

@@ -96,6 +96,7 @@ async def test_a_namespace_has_as_many_jobs_as_its_class_allows_and_the_next_one
         await api.create(kinds.NESTED_APP_JOB, build_job(job, namespace, className=name))
         await job_with(api, job, namespace, conditions.ADMITTED, "True")
     await api.patch(kinds.NESTED_CLASS, name, None, {"spec": {"maxJobsPerNamespace": 1}})
+    await operator.look_again(api, kinds.NESTED_CLASS, name)
     await api.create(kinds.NESTED_APP_JOB, build_job("three", namespace, className=name))
     waiting = await job_with(api, "three", namespace, conditions.ADMITTED, "False", conditions.TOO_MANY_JOBS)
     assert message_of(waiting, conditions.ADMITTED).startswith(

@@ -247,10 +247,12 @@ async def test_classes_say_what_the_label_means(kueue_operator: Operator, lonely
     await make_class(lonely, team, "Allow")
     await job_with(lonely, "bare", team, conditions.ADMITTED, "True")
     await make_class(lonely, team, "Ignore")
+    await kueue_operator.look_again(lonely, kinds.NESTED_CLASS, team)
     await create(lonely, "ignored", team)
     found = await job_with(lonely, "ignored", team, conditions.ADMITTED, "True")
     assert "warning: the label `kueue.x-k8s.io/queue-name` has no effect" in message_of(found, conditions.ADMITTED)
     await make_class(lonely, team, "Require")
+    await kueue_operator.look_again(lonely, kinds.NESTED_CLASS, team)
     await kueue_operator.look_again(lonely, kinds.NESTED_APP_JOB, "ignored", team)
     found = await lonely.get(kinds.NESTED_APP_JOB, "ignored", team)
     assert conditions.is_true(found["status"]["conditions"], conditions.ADMITTED), "it ran before Kueue had a say"
