@@ -43,12 +43,20 @@ def binary(name: str = "kube") -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on right now."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for item in sockets:
-            item.bind(("127.0.0.1", 0))
-        return [item.getsockname()[1] for item in sockets]
+    """Ports of loopback that nobody listens on, and that nobody else is given while this process lives.
+
+    They stay bound, in the way that lets a server listen there: otherwise one that starts slowly might find its port taken.
+    """
+    return [_reserve_port() for _ in range(count)]
+
+
+def _reserve_port() -> int:
+    item = socket.socket()
+    item.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as all servers have it
+    item.bind(("127.0.0.1", 0))
+    port: int = item.getsockname()[1]
+    item.detach()  # open until the process ends
+    return port
 
 
 @dataclass
