@@ -47,6 +47,11 @@ async def inventory(api: Api, *, without: str = "") -> set[str]:
     return found
 
 
+def finalizers_of(item: Object) -> list[str]:
+    """What an object's deletion waits for."""
+    return list(item["metadata"].get("finalizers") or ())
+
+
 async def await_gone(api: Api, job: Object) -> None:
     """The job's namespace and the job."""
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
@@ -75,12 +80,18 @@ async def test_a_refused_job_goes_at_once(operator: Operator, api: Api, namespac
 
 
 async def test_a_ready_cluster_goes_to_the_last_object(operator: Operator, api: Api, namespace: str) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("ready", namespace))
+    body = build_job("ready", namespace)
+    # Held until its last state has been read, which may be over in a second.
+    body["metadata"]["finalizers"] = ["example.com/read"]
+    job = await api.create(kinds.NESTED_APP_JOB, body)
     await be_ready_server(api, "ready", await host_namespace(api, job))
     await job_with(api, "ready", namespace, conditions.CLUSTER_READY, "True")
     await api.delete(kinds.NESTED_APP_JOB, "ready", namespace)
     ready = await job_with(api, "ready", namespace, conditions.READY, "False", conditions.TERMINATING)
     assert ready["status"]["namespace"] in conditions.find(ready["status"]["conditions"], "Ready")["message"]  # type: ignore[index]
+    held = body["metadata"]["finalizers"]
+    await wait_for(api, kinds.NESTED_APP_JOB, "ready", namespace, lambda found: bool(found and finalizers_of(found) == held))
+    await api.patch(kinds.NESTED_APP_JOB, "ready", namespace, {"metadata": {"finalizers": None}})
     await await_gone(api, job)
     assert not [line for line in await inventory(api) if "ready" in line and namespace in line]
 
