@@ -155,9 +155,13 @@ async def test_a_sink_in_trouble_is_tried_again_with_the_same_event_and_nothing_
         await come_to(api, "trouble", where, "Failed", "Job 'pi' has failed")
         await job_with(api, "trouble", namespace, conditions.SUCCEEDED, "False", conditions.TARGET_FAILED, limit=30)
         await settled(api, "trouble", namespace, ("portal", "Ready", "Delivered"), ("portal", "Failed", "Delivered"))
-    assert [item["type"].rpartition(".")[2] for item in sink.asked] == ["ready"] * 5 + ["failed"]
-    assert len({item["id"] for item in sink.asked}) == 2
-    assert sink.types() == ["ready", "failed"]
+    # An answer that a busy machine gives after more than that second is one more that was not heard.
+    asked = [(item["type"].rpartition(".")[2], item["id"]) for item in sink.asked]
+    told = list(dict.fromkeys(asked))
+    assert [kind for kind, _ in told] == ["ready", "failed"]
+    assert asked == sorted(asked, key=told.index)
+    assert asked.count(told[0]) >= 5
+    assert list(dict.fromkeys(sink.types())) == ["ready", "failed"]
 
 
 async def test_while_it_fails_the_job_says_why_without_a_word_of_the_sinks(
