@@ -8,6 +8,7 @@ from typing import Any
 from nestor import times
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
+from nestor.objects import status_of
 from tests import refusals
 from tests.describing import Fault
 from tests.integration.operator.world import (
@@ -90,6 +91,8 @@ async def exceed_quota(site: Site) -> None:
     where = await site.run()
     hard = {"metadata": {"name": "admins", "namespace": where}, "spec": {"hard": {"count/pods": "0"}}}
     await site.api.create(kinds.RESOURCE_QUOTA, hard)
+    await wait_for(site.api, kinds.RESOURCE_QUOTA, "admins", where, lambda found: "used" in status_of(found))
+    await site.api.delete(kinds.POD, f"{site.name}-k3s-0", where, grace_seconds=0)  # if it was there before
 
 
 async def pull_nothing(site: Site) -> None:

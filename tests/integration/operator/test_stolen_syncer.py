@@ -33,6 +33,7 @@ async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
         marks = {labels.JOB_UID: "1", "pod-security.kubernetes.io/enforce": "baseline"}
         await ensure(admin, kinds.NAMESPACE, STRANGER)
         await ensure(admin, kinds.NAMESPACE, HOME, metadata={"labels": marks})
+        await wait_for(admin, kinds.SERVICE_ACCOUNT, "default", HOME, bool)
         for wall in build_walls(HOME):
             await admin.apply(kinds.NETWORK_POLICY, wall)
         await ensure(admin, kinds.NESTED_CLUSTER, "hello", HOME, spec={})
