@@ -42,7 +42,7 @@ async def wait_for_none(api: Api, kind: Kind, namespace: str, *, labels: str = "
     await _watch(api, kind, namespace, "", labels, lambda items: not items, limit)
 
 
-async def eventually(check: Callable[[], Awaitable[T | None]], limit: float = 20) -> T:
+async def eventually(check: Callable[[], Awaitable[T | None]], limit: float = 60) -> T:
     """The first result of `check` that is true: for what no single watch shows."""
     last: object = None
     try:

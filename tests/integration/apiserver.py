@@ -30,7 +30,7 @@ from tests.waiting import has, wait_for
 SERVICE_CIDR = "10.43.0.0/16"
 HARDENED = ("OwnerReferencesPermissionEnforcement",)
 """As OpenShift and hardened clusters have it."""
-START_TIMEOUT_SECONDS = 90
+START_TIMEOUT_SECONDS = 240
 ROOT = Path(__file__).parents[2]
 
 
@@ -147,7 +147,7 @@ class ControlPlane:
             for path in sorted((ROOT / "crds").glob("*.yaml")):
                 crd = yaml.safe_load(path.read_text())
                 await api.apply(kinds.CRD, crd)
-                await wait_for(api, kinds.CRD, crd["metadata"]["name"], "", has("Established", "True"), limit=30)
+                await wait_for(api, kinds.CRD, crd["metadata"]["name"], "", has("Established", "True"), limit=60)
 
     def stop(self) -> None:
         """End exactly what was started, at once: nothing of it is kept, and an API server that drains its watches takes long."""

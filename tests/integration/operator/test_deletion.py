@@ -56,7 +56,7 @@ async def await_gone(api: Api, job: Object) -> None:
     """The job's namespace and the job."""
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
     await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, lambda found: found is None, limit=60)
-    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=30)
+    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=60)
 
 
 async def test_a_job_deleted_at_once_leaves_nothing(operator: Operator, api: Api, namespace: str) -> None:
@@ -187,7 +187,7 @@ async def test_a_job_deleted_while_the_operator_was_away_is_gone_when_it_is_back
         if is_killed:
             first.kill()
     await lonely.delete(kinds.NESTED_APP_JOB, "away", "default")
-    await wait_for(lonely, kinds.NESTED_APP_JOB, "away", "default", bool, limit=5)
+    await wait_for(lonely, kinds.NESTED_APP_JOB, "away", "default", bool, limit=60)
     async with operator_running(second_plane):
         await await_gone(lonely, job)
     assert await inventory(lonely) - before == set()
@@ -235,7 +235,7 @@ async def test_what_an_earlier_job_of_the_same_name_left_is_swept_too(second_pla
     second = await lonely.create(kinds.NESTED_APP_JOB, build_job("twice", "default"))
     async with operator_running(second_plane):
         await job_with(lonely, "twice", "default", conditions.ADMITTED, "True")
-        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_uid=first["metadata"]["uid"]), limit=30)
+        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_uid=first["metadata"]["uid"]), limit=60)
         await lonely.delete(kinds.NESTED_APP_JOB, "twice", "default")
         await await_gone(lonely, second)
 
@@ -298,7 +298,7 @@ async def test_volumes_outlive_their_job_where_the_class_says_so(
         "data-x-default",
         where,
         lambda found: status_of(found).get("phase") == "Bound",
-        limit=30,
+        limit=60,
     )
 
     await api.delete(kinds.NESTED_APP_JOB, "keeper", namespace)

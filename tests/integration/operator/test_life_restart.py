@@ -34,7 +34,7 @@ async def job_restarted(api: Api, name: str, namespace: str, times: int) -> Obje
     def is_it(found: Object | None) -> bool:
         return bool(found and found["status"].get("restarts") == times)
 
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it, limit=30)
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it, limit=60)
     assert job is not None
     return job
 
@@ -112,7 +112,7 @@ async def test_a_job_can_be_deleted_while_it_waits_for_its_restart(operator: Ope
     _, where = await start(api, "waits", namespace, state="Failed", failurePolicy={"action": "Restart"})
     await job_restarted(api, "waits", namespace, 1)
     await api.delete(kinds.NESTED_APP_JOB, "waits", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "waits", namespace, lambda found: found is None, limit=40)
+    await wait_for(api, kinds.NESTED_APP_JOB, "waits", namespace, lambda found: found is None, limit=60)
     assert await api.find(kinds.NAMESPACE, where) is None
 
 

@@ -279,7 +279,7 @@ async def test_a_cluster_that_takes_too_long_is_reported_and_not_given_up(
     name = await policy(cluster={"startTimeoutSeconds": 10})
     await api.create(kinds.NESTED_APP_JOB, build_job("slow", namespace, className=name))
     await job_with(api, "slow", namespace, conditions.CLUSTER_READY, "False", conditions.PROVISIONING)
-    job = await job_with(api, "slow", namespace, conditions.CLUSTER_READY, "False", conditions.PROVISIONING_FAILED, limit=30)
+    job = await job_with(api, "slow", namespace, conditions.CLUSTER_READY, "False", conditions.PROVISIONING_FAILED, limit=60)
     assert "`startTimeoutSeconds`" in message_of(job, conditions.CLUSTER_READY)
 
 

@@ -96,7 +96,7 @@ async def test_kopf_leaves_nothing_open_whenever_something_else_ends_all(plane: 
         async with await Api.connect(str(plane.kubeconfig)) as api:
             for passes in (*range(0, 190, 10), None):
                 await _end_all(api, passes)
-                assert asyncio.all_tasks() == before, passes
+                assert asyncio.all_tasks() <= before, passes
                 assert complaints == [], passes
     finally:
         loop.set_exception_handler(None)
