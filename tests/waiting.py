@@ -18,26 +18,23 @@ T = TypeVar("T")
 async def wait_for(
     api: Api, kind: Kind, name: str, namespace: str, is_met: Callable[[Object | None], bool], *, limit: float = 60
 ) -> Object | None:
-    """Await a state of one object (None: absent); returns it, or fails with the last state seen after `limit` seconds."""
+    """Await a state of one object (None: absent); returns it, whatever has come since, or fails with the last state seen after
+    `limit` seconds.
+    """
 
     def is_first_met(items: list[Object]) -> bool:
         return is_met(items[0] if items else None)
 
-    return await _watch(api, kind, namespace, f"metadata.name={name}", "", is_first_met, limit)
+    items = await _watch(api, kind, namespace, f"metadata.name={name}", "", is_first_met, limit)
+    return items[0] if items else None
 
 
 async def wait_for_any(
     api: Api, kind: Kind, namespace: str, is_met: Callable[[Object], bool], *, labels: str = "", limit: float = 60
 ) -> Object:
     """Await one object among those that `labels` select that meets the condition."""
-    found: list[Object] = []
-
-    def is_any(items: list[Object]) -> bool:
-        found[:] = [item for item in items if is_met(item)]
-        return bool(found)
-
-    await _watch(api, kind, namespace, "", labels, is_any, limit)
-    return found[0]
+    items = await _watch(api, kind, namespace, "", labels, lambda items: any(map(is_met, items)), limit)
+    return next(filter(is_met, items))
 
 
 async def wait_for_none(api: Api, kind: Kind, namespace: str, *, labels: str = "", limit: float = 60) -> None:
@@ -45,7 +42,7 @@ async def wait_for_none(api: Api, kind: Kind, namespace: str, *, labels: str = "
     await _watch(api, kind, namespace, "", labels, lambda items: not items, limit)
 
 
-async def eventually(check: Callable[[], Awaitable[T | None]], limit: float = 20) -> T:
+async def eventually(check: Callable[[], Awaitable[T | None]], limit: float = 60) -> T:
     """The first result of `check` that is true: for what no single watch shows."""
     last: object = None
     try:
@@ -61,13 +58,16 @@ async def eventually(check: Callable[[], Awaitable[T | None]], limit: float = 20
 
 async def _watch(
     api: Api, kind: Kind, namespace: str, fields: str, labels: str, is_met: Callable[[list[Object]], bool], limit: float
-) -> Object | None:
+) -> list[Object]:
+    """The objects as they were when the condition was met: events that come together are told together, and the last of them
+    may be past it.
+    """
     informer = Informer(api, kind, namespace or None, labels=labels, fields=fields)
-    met = asyncio.Event()
+    met: asyncio.Future[list[Object]] = asyncio.get_running_loop().create_future()
 
     def check(_: Change | None = None) -> None:
-        if informer.synced.is_set() and is_met(list(informer)):
-            met.set()
+        if informer.synced.is_set() and not met.done() and is_met(items := list(informer)):
+            met.set_result(items)
 
     informer.on_change(check)
     task = asyncio.create_task(informer.run())
@@ -75,7 +75,7 @@ async def _watch(
         async with asyncio.timeout(limit):
             await informer.synced.wait()
             check()
-            await met.wait()
+            return await met
     except TimeoutError:
         seen = yaml.safe_dump([_strip(item) for item in informer][:3]) if informer.store else "nothing"
         what = f"{kind.name} {fields or labels} in {namespace}"
@@ -83,7 +83,6 @@ async def _watch(
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-    return next(iter(informer), None)
 
 
 def _strip(obj: Object) -> Object:

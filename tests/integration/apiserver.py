@@ -30,7 +30,7 @@ from tests.waiting import has, wait_for
 SERVICE_CIDR = "10.43.0.0/16"
 HARDENED = ("OwnerReferencesPermissionEnforcement",)
 """As OpenShift and hardened clusters have it."""
-START_TIMEOUT_SECONDS = 90
+START_TIMEOUT_SECONDS = 240
 ROOT = Path(__file__).parents[2]
 
 
@@ -43,12 +43,20 @@ def binary(name: str = "kube") -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on right now."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for item in sockets:
-            item.bind(("127.0.0.1", 0))
-        return [item.getsockname()[1] for item in sockets]
+    """Ports of loopback that nobody listens on, and that nobody else is given while this process lives.
+
+    They stay bound, in the way that lets a server listen there: otherwise one that starts slowly might find its port taken.
+    """
+    return [_reserve_port() for _ in range(count)]
+
+
+def _reserve_port() -> int:
+    item = socket.socket()
+    item.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as all servers have it
+    item.bind(("127.0.0.1", 0))
+    port: int = item.getsockname()[1]
+    item.detach()  # open until the process ends
+    return port
 
 
 @dataclass
@@ -139,7 +147,7 @@ class ControlPlane:
             for path in sorted((ROOT / "crds").glob("*.yaml")):
                 crd = yaml.safe_load(path.read_text())
                 await api.apply(kinds.CRD, crd)
-                await wait_for(api, kinds.CRD, crd["metadata"]["name"], "", has("Established", "True"), limit=30)
+                await wait_for(api, kinds.CRD, crd["metadata"]["name"], "", has("Established", "True"), limit=60)
 
     def stop(self) -> None:
         """End exactly what was started, at once: nothing of it is kept, and an API server that drains its watches takes long."""

@@ -11,7 +11,7 @@ import os
 import signal
 import ssl
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ import pytest
 from nestor.cluster import certificates
 from nestor.kube import Api, Kind, kinds
 from tests.integration import apiserver
-from tests.waiting import wait_for
+from tests.waiting import eventually, wait_for
 
 ROOT = Path(__file__).parents[3]
 Object = dict[str, Any]
@@ -214,7 +214,7 @@ async def give_cluster(host: Api, plane: apiserver.ControlPlane, job: Object, se
 
 
 async def grant(host: Api, user: str, namespace: str, *rules: Object) -> None:
-    """Rights of a user in a namespace."""
+    """Rights of a user in a namespace, once they are in force."""
     name = f"{user}-{uuid.uuid4().hex[:6]}"
     await host.apply(ROLE, {"metadata": {"name": name, "namespace": namespace}, "rules": list(rules)})
     await host.apply(
@@ -225,6 +225,22 @@ async def grant(host: Api, user: str, namespace: str, *rules: Object) -> None:
             "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
         },
     )
+    for rule in rules:
+        await await_right(host, rule, namespace, user=user)
+
+
+async def await_right(host: Api, rule: Object, namespace: str = "", *, user: str = "", groups: Sequence[str] = ()) -> None:
+    """A right is in force: API servers learn of bindings by watches, and refuse until then."""
+    asked = {"group": rule["apiGroups"][0], "resource": rule["resources"][0], "verb": rule["verbs"][0], "namespace": namespace}
+    asked |= {"name": (rule.get("resourceNames") or [""])[0]}
+    spec = {"user": user, "groups": list(groups), "resourceAttributes": asked}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+
+    async def is_allowed() -> bool:
+        answer = await host.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", None, review)
+        return bool(answer["status"]["allowed"])
+
+    await eventually(is_allowed, 60)
 
 
 ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")

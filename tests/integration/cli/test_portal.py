@@ -17,7 +17,7 @@ from nestor.api import labels
 from nestor.kube import Api, Forbidden, kinds
 from tests.integration import apiserver, chart
 from tests.integration.cli import test_ui
-from tests.integration.cli.conftest import JOBS, CommandLine, Object, create, grant
+from tests.integration.cli.conftest import JOBS, CommandLine, Object, await_right, create, grant
 from tests.waiting import eventually
 
 app = test_ui.app
@@ -79,6 +79,7 @@ async def portal(
     binding["subjects"] = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": name}]
     await host.apply(kinds.CLUSTER_ROLE, role)
     await host.apply(kinds.CLUSTER_ROLE_BINDING, binding)
+    await await_right(host, role["rules"][0], user=name)
     port, health = apiserver.free_ports(2)
     options = [f"--host={HOST}", f"--port={port}", f"--health-port={health}", "--user-prefix=oidc:", "--groups-prefix=oidc:"]
     options += [f"--group={group}" for group in groups] + [f"--kubeconfig={control_plane.kubeconfig_of(name)}"]
@@ -132,6 +133,7 @@ async def test_a_job_is_made_in_the_name_of_its_user(portal: Portal, host: Api, 
     subject = {**group, "kind": "User", "name": f"oidc:{portal.user}"}
     ref = {**group, "kind": "ClusterRole", "name": readers}
     await host.apply(kinds.CLUSTER_ROLE_BINDING, {"metadata": {"name": readers}, "roleRef": ref, "subjects": [subject]})
+    await await_right(host, rules[0], user=f"oidc:{portal.user}")
     posted = {"name": "mine", "namespace": namespace, "p.TITLE": "x", "p.DB_PASSWORD": "hunter2"}
     assert await portal.ask("POST", f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine")
     job = await host.get(kinds.NESTED_APP_JOB, "mine", namespace)
@@ -150,6 +152,7 @@ async def test_groups_count_if_the_admin_has_listed_them(portal: Portal, host: A
     subjects: list[Object] = [{**group, "kind": "Group", "name": f"oidc:{name}"} for name in (team, "unlisted")]
     binding = {"metadata": {"name": "team", "namespace": namespace}, "roleRef": {**group, "kind": "Role", "name": "team"}}
     await host.apply(kinds.ROLE_BINDING, binding | {"subjects": subjects})
+    await await_right(host, JOBS, namespace, user="anybody", groups=[f"oidc:{team}"])
     path = f"/jobs?namespace={namespace}"
     for groups, status in (([], 403), (["unlisted"], 403), (["masters"], 403), (["unlisted", team, "x"], 200)):
         portal.groups = groups

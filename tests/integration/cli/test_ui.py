@@ -19,7 +19,7 @@ import pytest
 from nestor.api import labels
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
-from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, create, grant, report
+from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, await_right, create, grant, report
 from tests.unit.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
 from tests.waiting import eventually, wait_for
 
@@ -296,6 +296,7 @@ async def test_who_may_not_have_a_secret_go_with_the_job_is_told_so(
     group = {"apiGroup": "rbac.authorization.k8s.io"}
     binding = {"metadata": {"name": user}, "roleRef": {**group, "kind": "ClusterRole", "name": user}}
     await host.apply(kinds.CLUSTER_ROLE_BINDING, binding | {"subjects": [{**group, "kind": "User", "name": user}]})
+    await await_right(host, role, user=user)
     async with opened(limited(cli, control_plane, user)) as page:
         posted = {"name": "mine", "namespace": namespace, "p.TITLE": "x", "p.DB_PASSWORD": "hunter2"}
         assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine?said=kept")

@@ -65,8 +65,10 @@ class Operator:
         """How often it has looked at each object of a namespace so far."""
         return Counter(re.findall(rf"{kind.name} {namespace}/(\S+) reconciled", self.log.read_text()))
 
-    async def look_again(self, api: Api, kind: Kind, name: str, namespace: str) -> None:
+    async def look_again(self, api: Api, kind: Kind, name: str, namespace: str = "") -> None:
         """Await a whole pass over an object that began after this call: what it would do wrong has been done by then.
+
+        It knows the object as it is now. Changes of different kinds come in any order: a job may be looked at before its class.
 
         Touched twice: the pass that follows the first touch may have begun before it, but it was over when the next one began.
         """
@@ -81,11 +83,12 @@ class Operator:
 
 @contextlib.asynccontextmanager
 async def operator_running(
-    plane: apiserver.ControlPlane, *, give_up: int = 11, probes: bool = False, more: Mapping[str, str] = MappingProxyType({})
+    plane: apiserver.ControlPlane, *, give_up: int = 300, probes: bool = False, more: Mapping[str, str] = MappingProxyType({})
 ) -> AsyncIterator[Operator]:
     """An operator for the length of a `with` block: a process as in the image, with the rights of the chart.
 
-    `give_up`: how long it deletes a job, in seconds. `probes`: whether it tries the host's network policies. `more`: variables.
+    `give_up`: how long it deletes a job, in seconds; by default, as in the chart: the host's own controllers take five of them,
+    and more on a busy machine. `probes`: whether it tries the host's network policies. `more`: variables.
     """
     (port,) = apiserver.free_ports(1)
     log = plane.folder / f"operator-{port}.log"
@@ -110,7 +113,8 @@ async def operator_running(
         await _await_health(operator)
         yield operator
     finally:
-        if process.returncode is None:
+        # Who signals a process that has just ended may take its exit code away from asyncio, which then says 255.
+        if process.returncode is None and not operator.is_killed:
             process.terminate()
         expected = -signal.SIGKILL if operator.is_killed else 1 if operator.is_deposed else 0
         assert await asyncio.wait_for(process.wait(), 30) == expected, log.read_text()[-5000:]

@@ -8,6 +8,7 @@ from typing import Any
 from nestor import times
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
+from nestor.objects import status_of
 from tests import refusals
 from tests.describing import Fault
 from tests.integration.operator.world import (
@@ -46,9 +47,9 @@ class Site:
         body = build_job(self.name, self.namespace, **({"className": self.class_name} | spec))
         await self.api.create(kinds.NESTED_APP_JOB, body)
 
-    async def say(self, **spec: Any) -> None:
-        """Have the class say that."""
-        await self.api.patch(kinds.NESTED_CLASS, self.class_name, None, {"spec": spec})
+    async def say(self, **spec: Any) -> Object:
+        """Have the class say that; returns it."""
+        return await self.api.patch(kinds.NESTED_CLASS, self.class_name, None, {"spec": spec})
 
     async def fail_step(self, message: str) -> None:
         """The cluster is ready; its only step fails at the last attempt."""
@@ -90,6 +91,8 @@ async def exceed_quota(site: Site) -> None:
     where = await site.run()
     hard = {"metadata": {"name": "admins", "namespace": where}, "spec": {"hard": {"count/pods": "0"}}}
     await site.api.create(kinds.RESOURCE_QUOTA, hard)
+    await wait_for(site.api, kinds.RESOURCE_QUOTA, "admins", where, lambda found: "used" in status_of(found))
+    await site.api.delete(kinds.POD, f"{site.name}-k3s-0", where, grace_seconds=0)  # if it was there before
 
 
 async def pull_nothing(site: Site) -> None:
@@ -145,8 +148,9 @@ async def lose_backend(site: Site) -> None:
 
 
 async def want_walls(site: Site) -> None:
-    await site.say(network={"unenforced": "Refuse"})
-    told = has(conditions.NETWORK_ENFORCED, "False", conditions.NETWORK_NOT_ENFORCED)
+    said = await site.say(network={"unenforced": "Refuse"})
+    generation = said["metadata"]["generation"]
+    told = has(conditions.NETWORK_ENFORCED, "False", conditions.NETWORK_NOT_ENFORCED, generation=generation)
     await wait_for(site.api, kinds.NESTED_CLASS, site.class_name, "", told)
     await site.refuse()
 

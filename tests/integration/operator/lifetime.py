@@ -22,7 +22,7 @@ async def start(api: Api, name: str, namespace: str, *, state: str = "Succeeded"
     await be_ready_server(api, name, where, run=await run_of(api, name, where, state, state=state))
     reasons = {"Succeeded": conditions.ALL_STEPS_APPLIED, "Failed": conditions.STEP_FAILED, "Running": conditions.STEP_RUNNING}
     status = "True" if state == "Succeeded" else "False"
-    return await job_with(api, name, namespace, conditions.STEPS_APPLIED, status, reasons[state], limit=30), where
+    return await job_with(api, name, namespace, conditions.STEPS_APPLIED, status, reasons[state], limit=60), where
 
 
 async def ensure_persistent_class(api: Api, name: str, persistence: Object | None = PERSISTENCE) -> None:
@@ -65,7 +65,7 @@ async def come_to(api: Api, name: str, where: str, state: str, message: str = ""
     await tell(api, name, where, outcome={"state": state, "message": message, "serverUID": uid})
 
 
-async def cluster_with(api: Api, name: str, where: str, is_met: Callable[[Object], bool], *, limit: float = 30) -> Object:
+async def cluster_with(api: Api, name: str, where: str, is_met: Callable[[Object], bool], *, limit: float = 60) -> Object:
     """Await a state of the NestedCluster."""
     found = await wait_for(api, kinds.NESTED_CLUSTER, name, where, lambda item: item is not None and is_met(item), limit=limit)
     assert found is not None
@@ -79,7 +79,7 @@ async def job_saying(api: Api, name: str, namespace: str, condition: str, text: 
         said = conditions.find((found or {}).get("status", {}).get("conditions"), condition)
         return bool(said and text in said["message"])
 
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it, limit=30)
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it, limit=60)
     assert job is not None
     return job
 
@@ -95,10 +95,10 @@ async def until_replicas(api: Api, name: str, where: str, replicas: int) -> None
     def is_met(found: Object | None) -> bool:
         return bool(found and found["spec"]["replicas"] == replicas)
 
-    await wait_for(api, kinds.STATEFUL_SET, names.child(name, names.Part.SERVER), where, is_met, limit=30)
+    await wait_for(api, kinds.STATEFUL_SET, names.child(name, names.Part.SERVER), where, is_met, limit=60)
 
 
-async def until_told(api: Api, namespace: str, reason: str, text: str = "", *, limit: float = 30) -> Object:
+async def until_told(api: Api, namespace: str, reason: str, text: str = "", *, limit: float = 60) -> Object:
     """Await an event in the user's namespace."""
     return await wait_for_any(
         api, kinds.EVENT, namespace, lambda event: event["reason"] == reason and text in event["message"], limit=limit

@@ -65,7 +65,7 @@ async def test_copied_labels_do_not_get_a_namespace_deleted(second_plane: apiser
     await make_namespace(lonely, names.job_namespace("vanished", "default", uid), own)
     async with operator_running(second_plane):
         await wait_for(
-            lonely, kinds.NAMESPACE, names.job_namespace("vanished", "default", uid), "", lambda found: found is None, limit=30
+            lonely, kinds.NAMESPACE, names.job_namespace("vanished", "default", uid), "", lambda found: found is None, limit=60
         )
         restored = await lonely.get(kinds.NAMESPACE, "restored")
         assert "deletionTimestamp" not in restored["metadata"]

@@ -99,12 +99,12 @@ async def _run_pod(api: Api, link: FakeInterlink, node: str) -> None:
     def is_running(pod: Object | None) -> bool:
         return status_of(pod).get("phase") == "Running" and conditions.is_true(conditions_of(pod), "Ready")
 
-    await wait_for(api, kinds.POD, meta["name"], "default", is_running, limit=30)
+    await wait_for(api, kinds.POD, meta["name"], "default", is_running, limit=60)
     await api.delete(kinds.POD, meta["name"], "default")
     await _eventually(lambda: uid in link.terminating)
     assert await api.find(kinds.POD, meta["name"], "default") is not None
     link.finish(uid)
-    await wait_for(api, kinds.POD, meta["name"], "default", lambda pod: pod is None, limit=30)
+    await wait_for(api, kinds.POD, meta["name"], "default", lambda pod: pod is None, limit=60)
     assert link.starts == [uid]
 
 

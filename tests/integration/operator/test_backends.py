@@ -107,7 +107,7 @@ class Backend:
             return "Denied" in types or ("Approved" in types and bool(status.get("certificate")))
 
         name = made["metadata"]["name"]
-        found = await wait_for(self.api, kinds.CERTIFICATE_REQUEST, name, "", is_answered, limit=30)
+        found = await wait_for(self.api, kinds.CERTIFICATE_REQUEST, name, "", is_answered, limit=60)
         assert found is not None
         return found
 

@@ -35,6 +35,11 @@ async def make(api: Api, namespace: str) -> AsyncIterator[Any]:
     await api.delete(kinds.NESTED_CLASS, name)
 
 
+async def unmark(operator: Operator, api: Api, make: Any) -> None:
+    """The class is no default any more, and the operator knows it before any other test."""
+    await operator.look_again(api, kinds.NESTED_CLASS, await make())
+
+
 async def test_a_job_that_names_no_class_gets_the_default_one_and_keeps_it(
     operator: Operator, api: Api, namespace: str, make: Any
 ) -> None:
@@ -44,6 +49,7 @@ async def test_a_job_that_names_no_class_gets_the_default_one_and_keeps_it(
     assert before["status"]["className"] == "default"
     name = await make(MARK, maxActiveDeadlineSeconds=86400)
     try:
+        await operator.look_again(api, kinds.NESTED_CLASS, name)
         job = await api.create(kinds.NESTED_APP_JOB, build_job("marked", namespace))
         marked = await job_with(api, "marked", namespace, conditions.ADMITTED, "True")
         assert marked["status"]["className"] == name
@@ -52,7 +58,7 @@ async def test_a_job_that_names_no_class_gets_the_default_one_and_keeps_it(
         assert cluster is not None
         assert cluster["spec"]["className"] == name
     finally:
-        await make()  # before any other test
+        await unmark(operator, api, make)
     await operator.look_again(api, kinds.NESTED_APP_JOB, "before", namespace)
     await operator.look_again(api, kinds.NESTED_APP_JOB, "marked", namespace)
     for job_name, class_name in (("before", "default"), ("marked", name)):
@@ -77,7 +83,7 @@ async def test_a_manifest_without_the_class_that_the_object_has_changes_nothing(
         found = await job_with(api, "older", namespace, conditions.ADMITTED, "True")
         assert found["status"]["className"] == "default"
     finally:
-        await make()
+        await unmark(operator, api, make)
 
 
 async def test_a_refused_job_has_no_class_yet(operator: Operator, api: Api, namespace: str, make: Any) -> None:
@@ -259,10 +265,11 @@ async def test_a_users_own_cluster_that_names_no_class_keeps_the_one_that_it_was
         return bool((found or {}).get("status", {}).get("className") == name)
 
     try:
+        await operator.look_again(api, kinds.NESTED_CLASS, name)
         await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace))
         await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, is_of_class)
     finally:
-        await make()
+        await unmark(operator, api, make)
     await operator.look_again(api, kinds.NESTED_CLUSTER, "own", namespace)
     found = await api.get(kinds.NESTED_CLUSTER, "own", namespace)
     assert is_of_class(found)

@@ -33,7 +33,7 @@ async def cluster_saying(api: Api, name: str, namespace: str, text: str) -> Obje
         said = conditions.find((found or {}).get("status", {}).get("conditions"), conditions.ADMITTED)
         return bool(said and text in said["message"])
 
-    found = await wait_for(api, kinds.NESTED_CLUSTER, name, namespace, is_it, limit=30)
+    found = await wait_for(api, kinds.NESTED_CLUSTER, name, namespace, is_it, limit=60)
     assert found is not None
     return found
 
@@ -61,17 +61,17 @@ async def test_a_cluster_with_a_volume_rests_without_its_server(operator: Operat
     await until_replicas(api, "own", namespace, 0)
     await wait_for(api, kinds.POD, "own-k3s-0", namespace, is_gone)
     await cluster_saying(api, "own", namespace, f"its data stays in PersistentVolumeClaim '{CLAIM}'")
-    await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "False", conditions.SUSPENDED), limit=20)
+    await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "False", conditions.SUSPENDED), limit=60)
     await suspend(api, "own", namespace, is_suspended=False)
     await until_replicas(api, "own", namespace, 1)
-    await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "False", conditions.RESUMING), limit=20)
+    await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "False", conditions.RESUMING), limit=60)
     await wait_for(api, kinds.POD, "own-k3s-0", namespace, bool)
     again = await api.get(kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace)
     assert again["metadata"]["uid"] == claim["metadata"]["uid"]
     await say_ready(api, "own", namespace)
     await suspend(api, "own", namespace, is_suspended=True)
     await cluster_saying(api, "own", namespace, "suspended")
-    found = await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "True", "Synced"), limit=20)
+    found = await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "True", "Synced"), limit=60)
     assert found is not None
 
 

@@ -59,9 +59,10 @@ async def test_a_host_without_walls_is_said_until_an_admin_accepts_it(second_pla
         await accept(lonely, "Accept")
         await job_with(lonely, "hello", namespace, conditions.ADMITTED, "True", conditions.ADMITTED_REASON)
         await accept(lonely, "Refuse")
+        # The job that is there shows that the operator knows of it: one that is admitted before that would stay so.
+        await job_with(lonely, "hello", namespace, conditions.ADMITTED, "True", conditions.NETWORK_NOT_ENFORCED)
         await lonely.apply(kinds.NESTED_APP_JOB, build_job("late", namespace))
         await job_with(lonely, "late", namespace, conditions.ADMITTED, "False", conditions.NETWORK_NOT_ENFORCED)
-        await job_with(lonely, "hello", namespace, conditions.ADMITTED, "True", conditions.NETWORK_NOT_ENFORCED)
         await accept(lonely, "Warn")
         await job_with(lonely, "late", namespace, conditions.ADMITTED, "True", conditions.NETWORK_NOT_ENFORCED)
         for name in ("hello", "late"):

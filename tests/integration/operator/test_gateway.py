@@ -78,9 +78,10 @@ async def define(api: Api) -> None:
 
     async def is_served() -> bool:
         try:
-            return await api.list(kinds.HTTP_ROUTE) == []
+            await api.list(kinds.HTTP_ROUTE)
         except ApiError:
             return False
+        return True
 
     await eventually(is_served, 30)
 

@@ -175,6 +175,7 @@ async def test_pods_that_look_like_those_of_a_gang_end_nobody(operator: Operator
     kind = kinds.NESTED_CLUSTER
     cluster = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": "own", "namespace": namespace}}
     await api.create(kind, cluster | {"spec": {"className": "default"}})
+    await wait_for(api, kinds.SERVICE_ACCOUNT, "default", namespace, bool)
     for number in range(12):
         await api.create(kinds.POD, build_gang_pod(f"large-{number}", namespace, 800_000))
     await api.create(kinds.POD, build_gang_pod("small", namespace, 0))

@@ -28,6 +28,13 @@ BY_CONTROLLERS = {"default", "kube-root-ca.crt", "hello-k3s-0", "hello-run"}
 """What the host's controllers create, and the runner, which needs the namespace's service account."""
 
 
+async def await_controllers(api: Api, where: str) -> None:
+    """What others make is there: each comes when its controller gets to it."""
+    for kind, expected in EXPECTED.items():
+        for name in BY_CONTROLLERS.intersection(expected):
+            await wait_for(api, kind, name, where, bool)
+
+
 async def test_the_first_status_comes_after_everything_is_created(operator: Operator, api: Api, namespace: str) -> None:
     """One pass creates it all: it waits for no pod, no other pass and no status of its own."""
     await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
@@ -40,8 +47,7 @@ async def test_the_first_status_comes_after_everything_is_created(operator: Oper
         assert found | BY_CONTROLLERS == {*expected} | BY_CONTROLLERS, kind.name
     assert await api.find(kinds.SECRET, "hello-kubeconfig", namespace)
     assert await api.find(kinds.CLUSTER_ROLE_BINDING, where)
-    for pod in EXPECTED[kinds.POD]:
-        await wait_for(api, kinds.POD, pod, where, lambda found: found is not None)
+    await await_controllers(api, where)
     for kind, expected in EXPECTED.items():
         assert sorted(item["metadata"]["name"] for item in await api.list(kind, where)) == expected, kind.name
 
@@ -131,8 +137,7 @@ async def test_a_deleted_namespace_comes_back_with_everything_in_it(operator: Op
         return bool(found and found["metadata"]["uid"] != before["metadata"]["uid"])
 
     await wait_for(api, kinds.NAMESPACE, where, "", is_another)
-    await wait_for(api, kinds.POD, "hello-k3s-0", where, lambda found: found is not None)
-    await wait_for(api, kinds.POD, "hello-run", where, lambda found: found is not None)
+    await await_controllers(api, where)
     for kind, expected in EXPECTED.items():
         assert sorted(item["metadata"]["name"] for item in await api.list(kind, where)) == expected, kind.name
     assert await api.find(kinds.CLUSTER_ROLE_BINDING, where)
@@ -161,7 +166,7 @@ async def test_nothing_is_left_of_a_deleted_job(operator: Operator, api: Api, na
     await job_with(api, "gone", namespace, conditions.ADMITTED, "True")
     await be_target(api, where, job)
     await api.delete(kinds.NESTED_APP_JOB, "gone", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "gone", namespace, lambda found: found is None, limit=40)
+    await wait_for(api, kinds.NESTED_APP_JOB, "gone", namespace, lambda found: found is None, limit=60)
     assert await api.find(kinds.NAMESPACE, where) is None
     assert await api.find(kinds.CLUSTER_ROLE_BINDING, where) is None
     assert await api.find(kinds.SECRET, "gone-kubeconfig", namespace) is None

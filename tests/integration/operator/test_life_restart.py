@@ -20,7 +20,7 @@ from tests.integration.operator.lifetime import (
     until_told,
 )
 from tests.integration.operator.world import Object, be_ready_server, message_of, run_of, set_pod_status
-from tests.waiting import job_with, wait_for, wait_for_none
+from tests.waiting import has, job_with, wait_for, wait_for_none
 
 
 async def uid_of_server(api: Api, name: str, where: str, *, after: str = "") -> str:
@@ -34,7 +34,7 @@ async def job_restarted(api: Api, name: str, namespace: str, times: int) -> Obje
     def is_it(found: Object | None) -> bool:
         return bool(found and found["status"].get("restarts") == times)
 
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it, limit=30)
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it, limit=60)
     assert job is not None
     return job
 
@@ -47,7 +47,7 @@ async def test_a_failed_step_begins_the_job_again_until_its_restarts_are_used_up
     first = await uid_of_server(api, "tries", where)
     job = await job_restarted(api, "tries", namespace, 1)
     assert message_of(job, conditions.READY).startswith("restart 1 of 1 in an empty cluster: step 'hello' failed")
-    await job_with(api, "tries", namespace, conditions.READY, "False", conditions.RESTARTING)
+    assert has(conditions.READY, "False", conditions.RESTARTING)(job)
     await until_stopped(api, "tries", where)
     await until_told(api, namespace, "Restarted")
 
@@ -112,7 +112,7 @@ async def test_a_job_can_be_deleted_while_it_waits_for_its_restart(operator: Ope
     _, where = await start(api, "waits", namespace, state="Failed", failurePolicy={"action": "Restart"})
     await job_restarted(api, "waits", namespace, 1)
     await api.delete(kinds.NESTED_APP_JOB, "waits", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "waits", namespace, lambda found: found is None, limit=40)
+    await wait_for(api, kinds.NESTED_APP_JOB, "waits", namespace, lambda found: found is None, limit=60)
     assert await api.find(kinds.NAMESPACE, where) is None
 
 

@@ -96,6 +96,7 @@ async def test_a_namespace_has_as_many_jobs_as_its_class_allows_and_the_next_one
         await api.create(kinds.NESTED_APP_JOB, build_job(job, namespace, className=name))
         await job_with(api, job, namespace, conditions.ADMITTED, "True")
     await api.patch(kinds.NESTED_CLASS, name, None, {"spec": {"maxJobsPerNamespace": 1}})
+    await operator.look_again(api, kinds.NESTED_CLASS, name)
     await api.create(kinds.NESTED_APP_JOB, build_job("three", namespace, className=name))
     waiting = await job_with(api, "three", namespace, conditions.ADMITTED, "False", conditions.TOO_MANY_JOBS)
     assert message_of(waiting, conditions.ADMITTED).startswith(
@@ -278,7 +279,7 @@ async def test_a_cluster_that_takes_too_long_is_reported_and_not_given_up(
     name = await policy(cluster={"startTimeoutSeconds": 10})
     await api.create(kinds.NESTED_APP_JOB, build_job("slow", namespace, className=name))
     await job_with(api, "slow", namespace, conditions.CLUSTER_READY, "False", conditions.PROVISIONING)
-    job = await job_with(api, "slow", namespace, conditions.CLUSTER_READY, "False", conditions.PROVISIONING_FAILED, limit=30)
+    job = await job_with(api, "slow", namespace, conditions.CLUSTER_READY, "False", conditions.PROVISIONING_FAILED, limit=60)
     assert "`startTimeoutSeconds`" in message_of(job, conditions.CLUSTER_READY)
 
 

@@ -89,13 +89,14 @@ async def test_definitions_of_an_earlier_version_hold_it_back_until_they_are_upd
 
 async def test_kopf_leaves_nothing_open_whenever_something_else_ends_all(plane: apiserver.ControlPlane) -> None:
     """In any pass of the loop while it starts, and later: else the log's last word is a complaint of kopf's, not the reason."""
+    gc.collect()  # the complaints are about what begins here, not about what other tests have left
     loop, complaints, before = asyncio.get_running_loop(), list[str](), asyncio.all_tasks()
     loop.set_exception_handler(lambda _, context: complaints.append(context["message"]))
     try:
         async with await Api.connect(str(plane.kubeconfig)) as api:
             for passes in (*range(0, 190, 10), None):
                 await _end_all(api, passes)
-                assert asyncio.all_tasks() == before, passes
+                assert asyncio.all_tasks() <= before, passes
                 assert complaints == [], passes
     finally:
         loop.set_exception_handler(None)

@@ -46,7 +46,7 @@ async def team(lonely: Api) -> AsyncIterator[str]:
     yield name
     for job in await lonely.list(kinds.NESTED_APP_JOB, name):
         await lonely.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], name)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, job["metadata"]["name"], name, lambda found: found is None, limit=30)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, job["metadata"]["name"], name, lambda found: found is None, limit=60)
     for item in await lonely.list(kinds.WORKLOAD, name):
         await lonely.delete(kinds.WORKLOAD, item["metadata"]["name"], name)
 
@@ -71,7 +71,7 @@ async def create(api: Api, name: str, team: str, own: Object | None = None, **sp
 async def workload_of(api: Api, job: Object) -> Object:
     """Await the job's Workload."""
     namespace, uid = job["metadata"]["namespace"], job["metadata"]["uid"]
-    return await wait_for_any(api, kinds.WORKLOAD, namespace, lambda item: True, labels=f"{labels.KUEUE_JOB_UID}={uid}", limit=20)
+    return await wait_for_any(api, kinds.WORKLOAD, namespace, lambda item: True, labels=f"{labels.KUEUE_JOB_UID}={uid}", limit=60)
 
 
 async def run(api: Api, name: str, team: str, **flavors: str) -> tuple[str, str]:
@@ -207,7 +207,7 @@ async def test_another_operator_finds_what_kueue_said(
         await tell(lonely, "fifth", where, suspended=True)
         await wait_for(lonely, kinds.WORKLOAD, name, team, is_told("QuotaReserved", "False"))
         await lonely.delete(kinds.NESTED_APP_JOB, "fifth", team)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "fifth", team, lambda found: found is None, limit=30)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "fifth", team, lambda found: found is None, limit=60)
 
 
 async def test_multikueue_gets_a_workload_for_its_jobs_and_gives_one_to_others(
@@ -247,10 +247,12 @@ async def test_classes_say_what_the_label_means(kueue_operator: Operator, lonely
     await make_class(lonely, team, "Allow")
     await job_with(lonely, "bare", team, conditions.ADMITTED, "True")
     await make_class(lonely, team, "Ignore")
+    await kueue_operator.look_again(lonely, kinds.NESTED_CLASS, team)
     await create(lonely, "ignored", team)
     found = await job_with(lonely, "ignored", team, conditions.ADMITTED, "True")
     assert "warning: the label `kueue.x-k8s.io/queue-name` has no effect" in message_of(found, conditions.ADMITTED)
     await make_class(lonely, team, "Require")
+    await kueue_operator.look_again(lonely, kinds.NESTED_CLASS, team)
     await kueue_operator.look_again(lonely, kinds.NESTED_APP_JOB, "ignored", team)
     found = await lonely.get(kinds.NESTED_APP_JOB, "ignored", team)
     assert conditions.is_true(found["status"]["conditions"], conditions.ADMITTED), "it ran before Kueue had a say"
@@ -267,4 +269,4 @@ async def test_without_the_charts_leave_nothing_is_watched(second_plane: apiserv
         assert await lonely.list(kinds.WORKLOAD, team) == []
         assert "orkloads" not in plain.log.read_text()
         await lonely.delete(kinds.NESTED_APP_JOB, "plain", team)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "plain", team, lambda found: found is None, limit=30)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "plain", team, lambda found: found is None, limit=60)

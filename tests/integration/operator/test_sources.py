@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.kube import Api, Invalid, kinds
+from nestor.kube import Api, Conflict, Invalid, kinds
 from tests.integration import apiserver
 from tests.integration.operator import kubelet
 from tests.integration.operator.conftest import Operator, operator_running
@@ -52,10 +52,14 @@ async def app(api: Api) -> AsyncIterator[str]:
 async def put_app(api: Api, name: str, **spec: Any) -> Object:
     """Write an entry of the catalogue."""
     body = {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedApp", "metadata": {"name": name}, "spec": spec}
-    found = await api.find(kinds.NESTED_APP, name)
-    if found is None:
+    if await api.find(kinds.NESTED_APP, name) is None:
         return await api.create(kinds.NESTED_APP, body)
-    return await api.replace(kinds.NESTED_APP, body | {"metadata": found["metadata"]})
+    while True:
+        found = await api.get(kinds.NESTED_APP, name)
+        try:
+            return await api.replace(kinds.NESTED_APP, body | {"metadata": found["metadata"]})
+        except Conflict:  # the operator has written the status meanwhile
+            continue
 
 
 async def app_with(api: Api, name: str, status: str, generation: int) -> Object:
@@ -83,7 +87,7 @@ async def reader_of(api: Api, where: str, attempt: int = 1) -> Object:
         kinds.POD,
         READER,
         where,
-        limit=30,
+        limit=60,
         is_met=lambda pod: pod is not None and pod["metadata"]["annotations"][labels.RUNNER_ATTEMPT] == str(attempt),
     )
     assert found is not None
@@ -117,7 +121,8 @@ async def path_in_plan(api: Api, where: str) -> str:
 async def test_a_job_waits_for_its_application_and_starts_when_it_appears(
     operator: Operator, api: Api, namespace: str, app: str
 ) -> None:
-    await put_app(api, "known-app", image=IMAGE, appDef=build_appdef())
+    known = await put_app(api, "known-app", image=IMAGE, appDef=build_appdef())
+    await app_with(api, "known-app", "True", known["metadata"]["generation"])
     await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APP_NOT_FOUND)
     assert message_of(job, conditions.READY).startswith(f"no NestedApp named '{app}'; available: ")
@@ -125,7 +130,7 @@ async def test_a_job_waits_for_its_application_and_starts_when_it_appears(
     event = await wait_for_any(api, kinds.EVENT, namespace, lambda event: event["reason"] == conditions.APP_NOT_FOUND)
     assert event["type"] == "Warning"
     await put_app(api, app, image=IMAGE, appDef=build_appdef())
-    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=10)
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
     assert await pin_of(api, job["status"]["namespace"]) == {
         "source": f"NestedApp '{app}'",
         "image": IMAGE,
@@ -145,7 +150,7 @@ async def test_a_faulty_entry_refuses_its_jobs_until_it_is_corrected(
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
     assert message_of(job, conditions.ADMITTED).startswith(f"NestedApp '{app}': `templates[0].path`")
     await put_app(api, app, image=IMAGE, appDef=build_appdef())
-    await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=10)
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
 
 
 async def test_the_catalogue_says_what_it_accepts(operator: Operator, api: Api, app: str) -> None:
@@ -179,7 +184,7 @@ async def test_templates_of_the_catalogue_need_their_owners_consent(
     )
     consent = {"metadata": {"labels": {labels.CATALOGUE: "true"}}}
     await api.patch(kinds.CONFIG_MAP, "files", namespace, consent)
-    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=20)
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=60)
     where = job["status"]["namespace"]
     copy = await wait_for(api, kinds.CONFIG_MAP, "hello-templates", where, lambda item: item is not None)
     assert copy is not None
@@ -309,7 +314,7 @@ async def test_a_log_that_is_late_is_awaited(operator: Operator, api: Api, names
         lambda found: found is not None and "the log of pod 'hello-reader' cannot be read" in str(found.get("status")),
     )
     logs.printed[where, READER] = json.dumps(build_appdef()).encode()
-    await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=20)
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=60)
 
 
 async def test_a_refused_reader_is_told_and_made_when_it_may_be(operator: Operator, api: Api, namespace: str) -> None:

@@ -34,7 +34,7 @@ from tests.integration.operator.stolen import (
 from tests.integration.operator.stolen_wishes import refer, workload
 from tests.integration.operator.world import build_class, build_job
 from tests.integration.snapshots import define_snapshots
-from tests.waiting import eventually
+from tests.waiting import eventually, wait_for
 
 Object = dict[str, Any]
 BACKEND: Object = {"type": "Interlink", "interlink": {"url": "https://link.test"}}
@@ -163,8 +163,8 @@ async def thief(guarded: apiserver.ControlPlane, targets: Api) -> AsyncIterator[
             await targets.patch(kinds.CONFIG_MAP, vnode.RESERVED_CONFIG_MAP, SYSTEM, {"data": {"real": None}})
             return False
 
-        await eventually(is_held, limit=30)
-        await eventually(knows_nodes, limit=30)
+        await eventually(is_held, limit=60)
+        await eventually(knows_nodes, limit=60)
         yield client
 
 
@@ -205,6 +205,7 @@ async def test_where_a_user_has_a_cluster_and_a_job_the_operator_writes(thief: A
     await thief.patch(kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", None, kept | {"spec": {"deletionPolicy": "Retain"}})
     made = {"metadata": {"name": "nestor-y", "labels": {labels.JOB_UID: "9"} | BASELINE}}
     await thief.create(kinds.NAMESPACE, made)
+    await wait_for(targets, kinds.SERVICE_ACCOUNT, "default", "nestor-y", bool)
     await thief.create(kinds.POD, body_of(kinds.POD, "x", "nestor-y", {"spec": POD}))
     await thief.delete(kinds.NAMESPACE, "nestor-y")
 

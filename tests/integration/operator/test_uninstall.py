@@ -22,6 +22,7 @@ from tests.waiting import wait_for, wait_for_any
 
 Object = dict[str, Any]
 SYSTEM, HOOK = "nestor-system", "nestor-uninstall"
+LONGER_THAN_A_TEST = 3600
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +66,9 @@ async def hooks_running(plane: apiserver.ControlPlane, admin: Api) -> AsyncItera
     async def run() -> None:
         known: set[str] = set()
         while True:
+            selector = f"batch.kubernetes.io/job-name={HOOK}"
             pod = await wait_for_any(
-                admin, kinds.POD, SYSTEM, lambda found: _is_new(found, known), labels=f"batch.kubernetes.io/job-name={HOOK}"
+                admin, kinds.POD, SYSTEM, lambda found: _is_new(found, known), labels=selector, limit=LONGER_THAN_A_TEST
             )
             known.add(pod["metadata"]["uid"])
             code, output = await _run_pod(plane, pod)

@@ -32,7 +32,7 @@ IDLE_TICKS = 3
 """So long, where somebody does."""
 TICK_SECONDS = 0.03
 """Ticks are counted instead of time, so that a pause of this very process is no silence."""
-LIMIT_SECONDS = 30
+LIMIT_SECONDS = 60
 _BETWEEN_SECONDS = 0.005
 """No request of a test is answered within this time."""
 
