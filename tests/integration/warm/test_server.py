@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
-import subprocess
 from pathlib import Path
 
+from tests import children
 from tests.integration import warm
 from tests.waiting import eventually
 
@@ -29,13 +30,12 @@ async def test_a_launcher_that_is_killed_as_its_process_ends_is_no_harm(tmp_path
     before = find_children(os.getpid())
     with warm.serving() as command:
         (server,) = find_children(os.getpid()) - before
-        with subprocess.Popen([*command, "runner", f"--plan={tmp_path / 'plan'}"], env=ENVIRONMENT) as launcher:
+        async with children.running(*command, "runner", f"--plan={tmp_path / 'plan'}", env=ENVIRONMENT) as launcher:
 
             async def find_process() -> int | None:
                 return next(iter(find_children(server)), None)
 
             process = await eventually(find_process, 60)
-            os.kill(server, signal.SIGSTOP)
 
             async def is_stopped() -> bool:
                 return is_in_state(server, "T")
@@ -43,11 +43,14 @@ async def test_a_launcher_that_is_killed_as_its_process_ends_is_no_harm(tmp_path
             async def has_ended() -> bool:
                 return is_in_state(process, "Z")
 
+            os.kill(server, signal.SIGSTOP)
             await eventually(is_stopped)
             os.kill(process, signal.SIGKILL)
             await eventually(has_ended)
             launcher.kill()
-            launcher.wait()
+            await launcher.wait()
             os.kill(server, signal.SIGCONT)
-        found = subprocess.run([*command, "--version"], env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=60)
-    assert found.stdout.startswith("nestor "), found.stderr
+        streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
+        async with children.running(*command, "--version", env=ENVIRONMENT, **streams) as process_after, asyncio.timeout(60):
+            output, _ = await process_after.communicate()
+    assert output.startswith(b"nestor "), output.decode()
