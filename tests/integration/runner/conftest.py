@@ -24,13 +24,9 @@ ROOT = Path(__file__).parents[3]
 
 KUBECTL = """#!/bin/sh
 echo $$ > {folder}/kubectl.pid
-if [ -e {folder}/slow ]; then echo going slow; while [ -e {folder}/slow ]; do sleep 0.1; done; fi
+slow={folder}/slow-$NESTOR_STEP
+if [ -e $slow ]; then echo going slow; while [ -e $slow ]; do sleep 0.1; done; fi
 exec {kubectl} "$@"
-"""
-
-HELM = """#!/bin/sh
-echo $$ > {folder}/helm.pid
-exec {helm} "$@"
 """
 
 
@@ -142,13 +138,14 @@ class Stage:
         await runner.wait()
         return runner
 
-    def slow_down(self) -> None:
-        """Make kubectl hang until `speed_up`."""
-        (self.folder / "slow").touch()
+    def slow_down(self, step: str) -> None:
+        """Make the kubectl of a step hang until `speed_up`. Say so before the step begins."""
+        (self.folder / f"slow-{step}").touch()
 
     def speed_up(self) -> None:
         """Let hanging kubectls go on, and later ones."""
-        (self.folder / "slow").unlink(missing_ok=True)
+        for file in self.folder.glob("slow-*"):
+            file.unlink()
 
     def read_kubectl(self) -> int:
         """The process id of the kubectl that was started last."""
@@ -173,9 +170,7 @@ async def stage(nestor: list[str], host: Api, control_plane: apiserver.ControlPl
     kubectl = tmp_path / "bin" / "kubectl"
     kubectl.write_text(KUBECTL.format(folder=tmp_path, kubectl=apiserver.binary().parent / "kubectl"))
     kubectl.chmod(0o755)
-    helm = tmp_path / "bin" / "helm"
-    helm.write_text(HELM.format(folder=tmp_path, helm=apiserver.binary("helm")))
-    helm.chmod(0o755)
+    (tmp_path / "bin" / "helm").symlink_to(apiserver.binary("helm"))
     await host.delete(kinds.CONFIG_MAP, contract.RECORD_NAME, contract.RECORD_NAMESPACE)
     result = Stage(nestor, host, control_plane.kubeconfig, tmp_path)
     yield result

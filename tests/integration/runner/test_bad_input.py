@@ -98,9 +98,9 @@ async def test_a_script_that_is_killed_is_told_in_words(stage: Stage) -> None:
 async def test_a_killed_runner_never_repeats_what_an_earlier_step_did(stage: Stage) -> None:
     create = "echo '{{apiVersion: v1, kind: ConfigMap, metadata: {{generateName: {}-}}}}' | kubectl create -f -"
     plan = stage.plan(*(stage.script(name, create.format(name)) for name in ("first", "second", "third")))
+    stage.slow_down("second")
     runner = await stage.with_whole_starts().start(plan)
     await runner.wait_for_line("[first] succeeded")
-    stage.slow_down()
     await runner.wait_for_line("[second] going slow")
     runner.send(signal.SIGKILL)
     await runner.wait_for_end()

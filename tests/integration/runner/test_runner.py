@@ -123,10 +123,10 @@ async def test_a_folder_is_applied_as_kubectl_does(stage: Stage) -> None:
 async def test_a_killed_runner_is_followed_by_one_that_repeats_only_the_interrupted_step(stage: Stage) -> None:
     stage.write(first=config_map("first"), second=config_map("second"))
     plan = stage.plan({"name": "first"}, {"name": "second"})
+    stage.slow_down("second")
     runner = await stage.with_whole_starts().start(plan)
     await runner.wait_for_line("[first] succeeded")
-    stage.slow_down()
-    await runner.wait_for_line("going slow")
+    await runner.wait_for_line("[second] going slow")
     runner.send(signal.SIGKILL)
     await runner.wait()
     assert await stage.states() == [("Succeeded", 1), ("Running", 1)]
@@ -145,7 +145,7 @@ def is_alive(pid: int) -> bool:
 
 async def test_a_killed_runners_kubectl_ends_with_it(stage: Stage) -> None:
     stage.write(a=config_map("orphaned"))
-    stage.slow_down()
+    stage.slow_down("a")
     runner = await stage.with_whole_starts().start(stage.plan({"name": "a"}))
     await runner.wait_for_line("going slow")
     kubectl = stage.read_kubectl()
@@ -161,7 +161,7 @@ async def test_a_killed_runners_kubectl_ends_with_it(stage: Stage) -> None:
 async def test_a_runner_that_was_replaced_while_it_lives_stops_and_leaves_no_kubectl(stage: Stage) -> None:
     stage.write(a=config_map("taken"), b=config_map("over"))
     plan = stage.plan({"name": "a"}, {"name": "b"})
-    stage.slow_down()
+    stage.slow_down("a")
     lost = await stage.start(plan)
     await lost.wait_for_line("[a] going slow")
     kubectl = stage.read_kubectl()
@@ -177,7 +177,7 @@ async def test_a_runner_that_was_replaced_while_it_lives_stops_and_leaves_no_kub
 
 async def test_a_runner_told_to_stop_records_it_and_leaves_no_kubectl(stage: Stage) -> None:
     stage.write(a=config_map("a"))
-    stage.slow_down()
+    stage.slow_down("a")
     runner = await stage.start(stage.plan({"name": "a"}))
     await runner.wait_for_line("going slow")
     runner.send(signal.SIGTERM)
@@ -204,7 +204,7 @@ async def test_a_finished_plan_is_not_run_again_and_a_changed_one_is(stage: Stag
 
 async def test_a_step_that_hangs_is_ended_at_its_limit(stage: Stage) -> None:
     stage.write(a=config_map("a"))
-    stage.slow_down()
+    stage.slow_down("a")
     # Until it is ended: this kubectl never comes to an end by itself, nor does the wait below, without failing.
     runner = await stage.run(stage.plan({"name": "a", "timeout_seconds": 1, "retry": 1, "retry_sleep_seconds": 0}))
     assert await runner.wait() == Exit.STEP_FAILED

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import signal
 import subprocess
@@ -99,9 +98,7 @@ async def test_a_release_whose_helm_was_killed_in_the_middle_is_installed_by_the
     plan = stage.plan({"name": "chart", "type": "helm", "path": "charts/web", "helm": {"release": "stuck"}})
     runner = await stage.with_whole_starts().start(plan)
     await wait_for(stage.api, kinds.SECRET, "sh.helm.release.v1.stuck.v1", "default", lambda found: found is not None)
-    runner.send(signal.SIGKILL)
-    # In a pod, it would have gone with the runner.
-    os.kill(int((stage.folder / "helm.pid").read_text()), signal.SIGKILL)
+    runner.send(signal.SIGKILL)  # and helm is killed with it
     await runner.wait()
     (stage.templates / "charts/web/templates/hook.yaml").unlink()
     runner = await stage.run(plan)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -21,7 +22,7 @@ from nestor.vnode.node.keeper import LEASE_NAMESPACE
 from nestor.vnode.restart import Restart
 from tests.fakes.backend import Echo
 from tests.integration.syncer.test_kubelet import upgrade
-from tests.integration.vnode.world import Killer, NodePlane, World, mark_of, ready_of
+from tests.integration.vnode.world import NodePlane, World, kill_at_each, mark_of, ready_of
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -307,21 +308,11 @@ async def go_through(world: World, name: str) -> str:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_it_may_be_killed_at_each_of_its_writes(virtual: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
-    with monkeypatch.context() as patched:
-        counter = Killer(virtual, is_change_of_pod, 0, moment, patched)
-        await go_through(virtual, "counted")
-    assert counter.count >= 4
-    for number in range(1, counter.count + 1):
-        with monkeypatch.context() as patched:
-            killer = Killer(virtual, is_change_of_pod, number, moment, patched)
-            living = asyncio.create_task(go_through(virtual, f"web-{number}"))
-            async with asyncio.timeout(60):
-                await killer.killed.wait()
-            await virtual.stop()
-        await virtual.start()
-        uid = await living
+    number, live = 0, functools.partial(go_through, virtual)
+    async for number, uid in kill_at_each(virtual, is_change_of_pod, moment, monkeypatch, live, virtual.start):
         assert virtual.backend.starts[uid] == 1, f"write {number}"
         await virtual.until(lambda: not virtual.backend.pods)
+    assert number > 4
 
 
 async def test_many_pods_outlive_it(virtual: World) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import functools
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests.fakes.cluster import build_running
 from tests.integration.apiserver import ControlPlane
 from tests.integration.providers import remote
 from tests.integration.providers.remote import Far
-from tests.integration.vnode.world import Killer, World, mark_of
+from tests.integration.vnode.world import World, kill_at_each, mark_of
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -175,19 +175,9 @@ async def test_it_may_be_killed_at_each_of_its_writes_there(
     def is_write(method: str, path: str) -> bool:
         return method != "GET" and f"/namespaces/{far.space}/" in path
 
-    with monkeypatch.context() as patched:
-        counter = Killer(away, is_write, 0, moment, patched)
-        await go_through(away, far, "counted")
-    assert counter.count >= 4
-    for number in range(1, counter.count + 1):
-        with monkeypatch.context() as patched:
-            killer = Killer(away, is_write, number, moment, patched)
-            living = asyncio.create_task(go_through(away, far, f"web-{number}"))
-            async with asyncio.timeout(60):
-                await killer.killed.wait()
-            await away.stop()
-        await begin(away, far)
-        uid = await living
+    number, live, again = 0, functools.partial(go_through, away, far), functools.partial(begin, away, far)
+    async for number, uid in kill_at_each(away, is_write, moment, monkeypatch, live, again):
         found = await far.api.list(kinds.POD, far.space, labels=f"nestor.dev/host-uid={uid}")
         assert not found, f"write {number}"
+    assert number > 4
     await eventually(lambda: is_empty(far), 60)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -229,6 +229,33 @@ class Killer:
         world._task.cancel()
         self.killed.set()
         await asyncio.Event().wait()
+
+
+async def kill_at_each(
+    world: World,
+    is_meant: Callable[[str, str], bool],
+    moment: str,
+    monkeypatch: pytest.MonkeyPatch,
+    live: Callable[[str], Coroutine[Any, Any, str]],
+    begin: Callable[[], Awaitable[None]],
+) -> AsyncIterator[tuple[int, str]]:
+    """Have the process killed at its first request of a kind, at its second in another life, and so on, until one has no more.
+
+    How many there are differs: a status that is asked for in between is written too. `live` goes through a pod's life, by its
+    name, and returns its UID; `begin` starts the process again. Yields the number of each request and that UID.
+    """
+    number, is_reached = 0, True
+    while is_reached:
+        number += 1
+        with monkeypatch.context() as patched:
+            killer = Killer(world, is_meant, number, moment, patched)
+            living, dead = asyncio.create_task(live(f"web-{number}")), asyncio.create_task(killer.killed.wait())
+            await asyncio.wait([living, dead], return_when=asyncio.FIRST_COMPLETED)
+            dead.cancel()
+            is_reached = killer.count >= number
+            await world.stop()
+        await begin()
+        yield number, await living
 
 
 def mark_of(pod: Object | None) -> str:

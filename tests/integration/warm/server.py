@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import gc
@@ -34,6 +35,8 @@ class Server:
         """For ever in the server; in each process that it forks, returns what that is to be."""
         while True:
             for key, _ in self._selector.select():
+                if self._selector.get_map().get(key.fd) is not key:
+                    continue  # what came just before has ended it
                 request: Request | None = key.data()
                 if request is not None:
                     return request
@@ -69,7 +72,8 @@ class Server:
         os.close(process)
         if channel in self._selector.get_map():
             self._selector.unregister(channel)
-            channel.send(str(code).encode())
+            with contextlib.suppress(BrokenPipeError):  # the launcher was killed at the same moment
+                channel.send(str(code).encode())
         channel.close()
 
     def _forget(self) -> None:

@@ -102,6 +102,20 @@ async def test_a_taken_address_moves_the_nested_service() -> None:
         assert copy["metadata"]["labels"][labels.NESTED_UID] == after["metadata"]["uid"]
 
 
+async def test_a_move_is_counted_once_though_the_news_of_its_first_half_are_late() -> None:
+    clusters = Clusters.build()
+    give_addresses(clusters)
+    async with running(clusters, ServiceRow) as made:
+        clusters.nested.put(kinds.SERVICE, service())
+        clusters.nested.hold(kinds.SERVICE)
+        await made.settle()
+        assert clusters.nested.look(kinds.SERVICE, "web", SPACE) is None
+        clusters.nested.release(kinds.SERVICE)
+        await made.settle()
+        assert clusters.nested.look(kinds.SERVICE, "web", SPACE) is not None
+        assert made.engine.replaced == 1
+
+
 async def test_a_syncer_that_ends_in_the_middle_of_a_move_leaves_a_note_for_the_next_one() -> None:
     clusters = Clusters.build()
     give_addresses(clusters)

@@ -184,7 +184,6 @@ class ServiceRow(Row):
         own, address = source["metadata"], copy["spec"]["clusterIP"]
         log.info("changing the cluster IP of Service %s to %s: the old one is taken in the host cluster", own["name"], address)
         # The host Service stores the successor meanwhile, because this process may end here.
-        self.replaced += 1
         successor = translate.build_successor(source, address, spec_of(copy).get("clusterIPs") or ())
         note = json.dumps(successor, separators=(",", ":"))
         patch = {"metadata": {"uid": meta["uid"], "annotations": {labels.SUCCESSOR: note}}}
@@ -201,7 +200,7 @@ class ServiceRow(Row):
         try:
             await self.context.nested.create(kinds.SERVICE, successor)
         except Conflict:
-            pass
+            return True
         except Invalid as error:
             if not _is_taken(error):
                 raise
@@ -209,6 +208,7 @@ class ServiceRow(Row):
             del successor["spec"]["clusterIP"]
             await self.context.host.delete(kinds.SERVICE, meta["name"], meta["namespace"], uid=meta["uid"])
             await self.context.nested.create(kinds.SERVICE, successor)
+        self.replaced += 1  # here, as the half before this may be repeated while the cache is behind
         return True
 
 
