@@ -22,7 +22,7 @@ class Pair(NamedTuple):
     writer: asyncio.StreamWriter
     other: socket.socket
 
-    def count(self) -> int:
+    def measure(self) -> int:
         """How many bytes the other side gets until the connection ends."""
         self.other.settimeout(10)
         found = 0
@@ -50,7 +50,7 @@ async def test_who_does_not_read_is_cut_off(pair: Pair, monkeypatch: pytest.Monk
     monkeypatch.setattr(pipe, "_CLOSE_SECONDS", 0.01)
     await pipe.close(pair.writer)
     await asyncio.sleep(0)
-    assert pair.count() < _MORE_THAN_FITS
+    assert pair.measure() < _MORE_THAN_FITS
 
 
 async def test_a_cancellation_cuts_off(pair: Pair) -> None:
@@ -60,7 +60,7 @@ async def test_a_cancellation_cuts_off(pair: Pair) -> None:
     await asyncio.gather(task, return_exceptions=True)
     assert task.cancelled()
     await asyncio.sleep(0)
-    assert pair.count() < _MORE_THAN_FITS
+    assert pair.measure() < _MORE_THAN_FITS
 
 
 async def test_what_was_written_arrives_at_who_reads() -> None:
@@ -68,7 +68,7 @@ async def test_what_was_written_arrives_at_who_reads() -> None:
     with other:
         _, writer = await asyncio.open_connection(sock=own)
         writer.write(bytes(_MORE_THAN_FITS))
-        counting = asyncio.create_task(asyncio.to_thread(Pair(writer, other).count))
+        counting = asyncio.create_task(asyncio.to_thread(Pair(writer, other).measure))
         await pipe.close(writer)
         assert await counting == _MORE_THAN_FITS
 
