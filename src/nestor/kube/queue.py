@@ -86,6 +86,7 @@ class WorkQueue(Generic[K]):
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._failures: dict[K, int] = {}
         self._since: dict[K, float] = {}
+        self._is_ending = False
         self.done, self.lag = 0, 0.0
         """How many keys were worked off, and the sum of their lags in seconds."""
         self.failed, self.postponed = 0, 0
@@ -131,18 +132,23 @@ class WorkQueue(Generic[K]):
 
     async def run(self) -> None:
         """Work until cancelled."""
+        self._is_ending = False
         try:
             if self._begin is not None:
                 await self._begin()
             async with asyncio.TaskGroup() as group:
                 for number in range(self._workers):
                     group.create_task(self._worker(), name=f"{self._name}-{number}")
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    self._is_ending = True
         finally:
             for timer in self._timers.values():
                 timer.cancel()
 
     async def _worker(self) -> None:
-        while True:
+        while not self._is_ending:  # a failure in the moment of its cancellation may hide that from it
             key = await self._ready.get()
             self._waiting.discard(key)
             self._running.add(key)

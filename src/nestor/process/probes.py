@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable, Mapping
 from functools import partial
+
+log = logging.getLogger(__name__)
 
 STALE_SECONDS = 300
 """Servers send bookmarks every minute and end watches after 240 s: a watch silent for longer has lost its server."""
@@ -21,9 +24,43 @@ async def serve(port: int, probes: Mapping[str, Callable[[], str | None]], metri
     """Answer until cancelled: a path of `probes` with 503 and the problem that its function returns, or with 200 for None."""
     pages: Pages = {path: partial(_judge, find_problem) for path, find_problem in probes.items()}
     pages = {**pages, METRICS: lambda: (200, metrics())}
-    server = await asyncio.start_server(partial(_answer, pages), port=port)
-    async with server:
-        await server.serve_forever()
+    connections = _Connections(pages)
+    try:
+        async with await asyncio.start_server(connections.begin, port=port) as server:
+            await server.serve_forever()
+    finally:
+        await connections.end()
+
+
+class _Connections:
+    """Those that are open. `asyncio` ends none with its server, and forgets to close one whose task is cancelled."""
+
+    def __init__(self, pages: Pages) -> None:
+        self._pages = pages
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_ending = False
+
+    def begin(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer on this one."""
+        if self._is_ending:  # it was accepted in the last moment
+            writer.close()
+            return
+        task = asyncio.create_task(_answer(self._pages, reader, writer))
+        self._tasks.add(task)
+
+        def end(ended: asyncio.Task[None]) -> None:
+            self._tasks.discard(ended)
+            writer.close()  # here, for a task that was cancelled before it began
+
+        task.add_done_callback(end)
+
+    async def end(self) -> None:
+        """Close all."""
+        self._is_ending = True
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
 
 
 def _judge(find_problem: Callable[[], str | None]) -> tuple[int, str]:
@@ -32,19 +69,24 @@ def _judge(find_problem: Callable[[], str | None]) -> tuple[int, str]:
 
 
 async def _answer(pages: Pages, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """One request on a connection, which then closes."""
-    with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        async with asyncio.timeout(_HEAD_SECONDS):
-            method, target = _read_head(await reader.readuntil(b"\r\n\r\n"))
-            status, text = _find(pages, method, target)
-            body = text.encode()
-            head = (
-                f"HTTP/1.1 {status} {_WORDS[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n"
-                f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
-            )
-            writer.write(head.encode() + (b"" if method == "HEAD" else body))
-            await writer.drain()
-    writer.close()
+    """One request on a connection."""
+    try:
+        with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            async with asyncio.timeout(_HEAD_SECONDS):
+                method, target = _read_head(await reader.readuntil(b"\r\n\r\n"))
+                writer.write(_write_answer(method, *_find(pages, method, target)))
+                await writer.drain()
+    except Exception:
+        log.exception("a page cannot be written")
+
+
+def _write_answer(method: str, status: int, text: str) -> bytes:
+    body = text.encode()
+    head = (
+        f"HTTP/1.1 {status} {_WORDS[status]}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + (b"" if method == "HEAD" else body)
 
 
 def _read_head(head: bytes) -> tuple[str, str]:

@@ -26,11 +26,17 @@ async def pipe_both(
 
 
 async def close(writer: asyncio.StreamWriter) -> None:
-    """Close the connection, ignoring errors."""
+    """Close the connection, ignoring errors. It is cut off if that takes the other side too long, or if this is cancelled:
+    what the other side does not read would otherwise keep it open for ever.
+    """
     writer.close()
-    with contextlib.suppress(Exception):
-        async with asyncio.timeout(_CLOSE_SECONDS):
-            await writer.wait_closed()
+    try:
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await writer.wait_closed()
+    finally:
+        with contextlib.suppress(AttributeError):  # one that has closed by now may raise it
+            writer.transport.abort()
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -40,7 +40,7 @@ class Copier:
         root = self.source.resolve()
         self.target.mkdir(parents=True, exist_ok=True)
         ahead = [Path()]
-        while ahead and not self.stop.is_set():
+        while ahead:
             folder = ahead.pop()
             try:
                 entries = sorted(os.scandir(self.source / folder), key=lambda entry: entry.name)
@@ -48,6 +48,8 @@ class Copier:
                 self.left_out.append(f"'{folder}': {error.strerror}")
                 continue
             for entry in entries:
+                if self.stop.is_set():
+                    return
                 name = folder / entry.name
                 if (self.is_verbatim or not entry.name.startswith("..")) and self._copy(root, entry, name):
                     ahead.append(name)

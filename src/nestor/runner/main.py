@@ -95,8 +95,17 @@ def _prepare_process() -> None:
 async def _run_until_stopped(plan: Plan, place: Place) -> int:
     task = asyncio.create_task(_run(plan, place))
     loop = asyncio.get_running_loop()
+    is_stopping = False
+
+    def stop() -> None:
+        """Once: a second signal must not disturb how a step is ended, and that is recorded."""
+        nonlocal is_stopping
+        if not is_stopping:
+            is_stopping = True
+            task.cancel()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
+        loop.add_signal_handler(number, stop)
     try:
         return await task
     except asyncio.CancelledError:

@@ -50,7 +50,7 @@ class Runner:
             except asyncio.CancelledError:
                 await self._record_interrupt(run, index)
                 raise
-            await self._record.save(run)
+            await self._save_result(run)
         return run
 
     def _describe(self, run: Run, earlier: Run | None) -> str:
@@ -106,11 +106,22 @@ class Runner:
     async def _record_interrupt(self, run: Run, index: int) -> None:
         """Best effort: without it, the record still says Running, which means the same on resume."""
         self._say(self._plan.steps[index], "stopped; it will be repeated when the runner is back")
+        await self._save_at_last(state.interrupt(run, index), "the interruption")
+
+    async def _save_result(self, run: Run) -> None:
+        """Stopped meanwhile, the runner tries once more: without it, the step would be repeated."""
+        try:
+            await self._record.save(run)
+        except asyncio.CancelledError:
+            await self._save_at_last(run, "the step's result")
+            raise
+
+    async def _save_at_last(self, run: Run, what: str) -> None:
         try:
             async with asyncio.timeout(INTERRUPT_LIMIT_SECONDS):
-                await self._record.save(state.interrupt(run, index))
+                await self._record.save(run)
         except Exception as error:
-            self._show(f"the interruption could not be recorded: {error or type(error).__name__}")
+            self._show(f"{what} could not be recorded: {str(error) or type(error).__name__}")
 
     def _say(self, step: Step, text: str) -> None:
         for line in text.splitlines() or [""]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import shutil
 import tempfile
 from enum import Enum, auto
+from functools import partial
 from pathlib import Path
 
 from nestor.runner import copying
 from nestor.runner.attempt import Show
 from nestor.runner.errors import StepError
+from nestor.runner.threads import run_to_its_end
 from nestor.values import dataclass
 
 KEPT_BYTES = 128 * 2**20
@@ -57,7 +58,7 @@ class Undo:
     async def accept(self) -> None:
         """The attempt succeeded: what it wrote stays."""
         if self._begun is not None and self._begun.before is _Before.KEPT:
-            await asyncio.to_thread(remove, self._kept)
+            await run_to_its_end(partial(remove, self._kept))
         self._begun = None
 
     async def go_back(self) -> None:
@@ -69,8 +70,8 @@ class Undo:
         if begun is not None and begun.before is not _Before.LOST:
             for other, names in begun.others.items():
                 for name in _list(other) - names:
-                    await asyncio.to_thread(remove, other / name)
-            await asyncio.to_thread(_drop, self._folder)
+                    await run_to_its_end(partial(remove, other / name))
+            await run_to_its_end(partial(_drop, self._folder))
             if begun.before is _Before.KEPT:
                 self._kept.rename(self._folder)
         self._begun = None
@@ -79,15 +80,13 @@ class Undo:
         """Copy what earlier steps left; whether that was possible."""
         copier = copying.Copier(self._folder, self._kept, bytes_limit=KEPT_BYTES, is_verbatim=True)
         try:
-            await asyncio.to_thread(remove, self._kept)
-            await asyncio.to_thread(copier.run)
+            await run_to_its_end(partial(remove, self._kept))
+            await run_to_its_end(copier.run, copier.stop.set)
         except (OSError, StepError):
-            await asyncio.to_thread(remove, self._kept)
+            await run_to_its_end(partial(remove, self._kept))
             limit = f"{KEPT_BYTES // 2**20} MiB"
             show(f"earlier steps left too much to be kept ({limit}): retries begin with what a failed attempt left")
             return False
-        finally:
-            copier.stop.set()
         return True
 
 

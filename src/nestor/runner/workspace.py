@@ -10,12 +10,14 @@ import contextlib
 import os
 import tempfile
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 
 from nestor.api import labels
 from nestor.runner import copying, guard
 from nestor.runner.attempt import Attempt, Show
 from nestor.runner.errors import AttemptError
+from nestor.runner.threads import run_to_its_end
 from nestor.runner.undo import Undo, remove
 from nestor.steps import Plan, Step
 from nestor.steps.types import TYPES
@@ -108,12 +110,10 @@ class Workspace:
         """Copy a folder of templates to a new place, in a thread. Raises what `make_writable` does."""
         copier = copying.Copier(source, target)
         try:
-            await asyncio.to_thread(remove, target)
-            await asyncio.to_thread(copier.run)
+            await run_to_its_end(partial(remove, target))
+            await run_to_its_end(copier.run, copier.stop.set)
         except OSError as error:
             raise AttemptError(f"the templates cannot be copied to {target}: {error}") from error
-        finally:
-            copier.stop.set()
         for note in copier.left_out[:SHOWN_NOTES]:
             show(f"left out of the copy of /templates: {note}")
         if len(copier.left_out) > SHOWN_NOTES:

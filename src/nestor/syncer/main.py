@@ -59,7 +59,7 @@ async def run(settings: Settings) -> None:
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
 
         def spawn(part: Coroutine[Any, Any, None], name: str) -> None:
-            group.create_task(lifetime.must_run(part, name), name=name)
+            lifetime.spawn(group, part, name)
 
         own = credentials.read_digest(settings.access)
         group.create_task(credentials.watch(settings.access, own), name="credentials")

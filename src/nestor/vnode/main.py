@@ -16,8 +16,7 @@ from nestor.api.faults import explain
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.kube import Api, ApiError, kinds
 from nestor.objects import Object, spec_of, status_of
-from nestor.process import logs, probes
-from nestor.process.lifetime import must_run, run_until_signal
+from nestor.process import lifetime, logs, probes
 from nestor.providers.base import Backend
 from nestor.values import dataclass
 from nestor.vnode.api import NodeApi
@@ -60,7 +59,7 @@ def main(arguments: list[str]) -> int:
     settings = parse(arguments)
     code = 0
     try:
-        asyncio.run(run_until_signal(run(settings)))
+        asyncio.run(lifetime.run_until_signal(run(settings)))
     except* Restart as reasons:
         log.info("exiting so that the container restarts: %s", _first(reasons))
     except* Exception:
@@ -75,7 +74,7 @@ async def run(settings: Settings, build: Build = factory.build_backend) -> None:
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
 
         def spawn(part: Coroutine[Any, Any, None], name: str) -> None:
-            group.create_task(must_run(part, name), name=name)
+            lifetime.spawn(group, part, name)
 
         pages: dict[str, Callable[[], str | None]] = {"/readyz": state.find_unready, "/healthz": state.find_stale}
         spawn(probes.serve(settings.health_port, pages, state.write_metrics), "health")

@@ -8,7 +8,7 @@ from functools import partial
 
 from nestor.kube import Api, Informer, kinds
 from nestor.objects import labels_of
-from nestor.process.lifetime import must_run
+from nestor.process.lifetime import spawn
 from nestor.values import dataclass
 from nestor.vnode.backend.health import Health
 from nestor.vnode.backend.shapes import find_capacity
@@ -109,7 +109,7 @@ class Nodes:
         log.info("node %s, shape %s", wish.name, wish.shape)
         own = Wish(self._view.name, wish.name, "client")
         certificate = Certificate(self._api, own, self._settings.folder, self._view.look)
-        task = group.create_task(must_run(self._run(wish, certificate), f"node {wish.name}"), name=f"node {wish.name}")
+        task = spawn(group, self._run(wish, certificate), f"node {wish.name}")
         self._parts[wish] = _Parts(task, certificate)
 
     async def _end(self, wish: NodeRef) -> None:
@@ -135,7 +135,7 @@ class Nodes:
                 async with asyncio.TaskGroup() as group:
                     group.create_task(certificate.keep(api.reconnect), name=f"certificate of {wish.name}")
                     for part in (pods, keeper.informer, keeper):
-                        group.create_task(must_run(part.run(), f"a part of node {wish.name}"))
+                        spawn(group, part.run(), f"a part of node {wish.name}")
             except* IdentityRefused:
                 certificate.discard()
                 raise

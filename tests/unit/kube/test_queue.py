@@ -231,3 +231,28 @@ async def test_the_lag_of_a_key_lasts_until_it_did_not_fail() -> None:
     assert all(seen[:3])
     assert queue.lag > 0
     assert queue.oldest == 0
+
+
+async def test_a_worker_that_fails_as_it_is_cancelled_ends_too() -> None:
+    """A library may turn the cancellation into an error of its own; nobody would cancel the worker again."""
+    began = asyncio.Event()
+
+    async def work(key: str) -> None:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise ValueError("broken off") from None
+
+    queue = WorkQueue(work, workers=1)
+    queue.add("a")
+    task = asyncio.create_task(queue.run())
+    await began.wait()
+    task.cancel()
+    for _ in range(10):
+        await asyncio.sleep(0)
+    ended = task.done()
+    for left in asyncio.all_tasks() - {asyncio.current_task()}:
+        left.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert ended

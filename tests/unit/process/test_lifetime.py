@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 
 import pytest
 
-from nestor.process.lifetime import must_run, run_until_signal
+from nestor.process.lifetime import must_run, run_until_signal, spawn
 
 
 async def test_a_part_that_ends_is_an_error() -> None:
@@ -51,3 +52,57 @@ async def test_what_it_raises_is_raised() -> None:
     finally:
         for used in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(used)
+
+
+async def test_whoever_cancels_it_cancels_the_work() -> None:
+    ended = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append(True)
+
+    loop = asyncio.get_running_loop()
+    task = asyncio.create_task(run_until_signal(work()))
+    try:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    finally:
+        for used in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(used)
+    assert task.cancelled()
+    assert ended
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_part_that_ends_ends_the_group() -> None:
+    async def part() -> None:
+        await asyncio.sleep(0)
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as group:
+            spawn(group, part(), "watch")
+            await asyncio.Event().wait()
+
+    with pytest.raises(ExceptionGroup) as found:
+        await run()
+    assert [str(error) for error in found.value.exceptions] == ["watch stopped"]
+
+
+async def test_a_part_may_be_cancelled_before_it_begins() -> None:
+    async def part() -> None:
+        raise AssertionError("it has begun")
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as group:
+            spawn(group, part(), "watch")
+            raise ValueError("before its first step")
+
+    with pytest.raises(ExceptionGroup) as found:
+        await run()
+    assert [str(error) for error in found.value.exceptions] == ["before its first step"]
+    gc.collect()  # a coroutine that nobody has awaited warns here, and a warning fails the test

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
+from typing import NoReturn
 
 import aiohttp
 import pytest
@@ -20,6 +22,7 @@ class Server:
     def __init__(self, port: int) -> None:
         self.port = port
         self.problem: str | None = None
+        self.task: asyncio.Task[None] | None = None
 
     async def say(self, request: bytes) -> bytes:
         """What it answers until it closes the connection."""
@@ -37,7 +40,7 @@ async def server() -> AsyncIterator[Server]:
     """One probe, and metrics."""
     (port,) = free_ports(1)
     made = Server(port)
-    task = asyncio.create_task(probes.serve(port, {"/readyz": lambda: made.problem}, lambda: "up 1\n"))
+    task = made.task = asyncio.create_task(probes.serve(port, {"/readyz": lambda: made.problem}, lambda: "up 1\n"))
 
     async def is_up() -> bool:
         with contextlib.suppress(OSError):
@@ -88,3 +91,57 @@ async def test_who_does_not_speak_http(server: Server, request_: bytes, begin: b
 async def test_who_says_nothing_is_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probes, "_HEAD_SECONDS", 0.05)
     assert await server.say(b"GET") == b""
+
+
+async def test_none_is_left_open_at_the_end(server: Server) -> None:
+    """Also one whose caller has said nothing yet."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    assert await server.say(b"GET /readyz HTTP/1.1\r\n\r\n")  # so the one before it is accepted by now
+    assert server.task is not None
+    server.task.cancel()
+    await asyncio.gather(server.task, return_exceptions=True)
+    async with asyncio.timeout(5):
+        assert await reader.read() == b""
+    writer.close()
+
+
+async def test_one_whose_task_ends_before_it_begins_is_closed() -> None:
+    connections = probes._Connections({})
+    own, other = socket.socketpair()
+    with other:
+        reader, writer = await asyncio.open_connection(sock=own)
+        connections.begin(reader, writer)
+        await connections.end()
+        assert writer.is_closing()
+
+
+async def test_one_that_comes_during_the_end_is_closed() -> None:
+    connections = probes._Connections({})
+    own, other = socket.socketpair()
+    with other:
+        reader, writer = await asyncio.open_connection(sock=own)
+        await connections.end()
+        connections.begin(reader, writer)
+        assert writer.is_closing()
+
+
+async def test_a_page_that_fails_is_told_and_ends_only_its_connection(caplog: pytest.LogCaptureFixture) -> None:
+    (port,) = free_ports(1)
+
+    def fail() -> NoReturn:
+        raise ValueError("broken")
+
+    made = Server(port)
+    task = asyncio.create_task(probes.serve(port, {"/readyz": lambda: None}, fail))
+
+    async def is_up() -> bool:
+        with contextlib.suppress(OSError):
+            return bool(await made.say(b"GET /readyz HTTP/1.1\r\n\r\n"))
+        return False
+
+    await eventually(is_up)
+    assert await made.say(b"GET /metrics HTTP/1.1\r\n\r\n") == b""
+    assert "broken" in caplog.text
+    assert "200" in (await made.say(b"GET /readyz HTTP/1.1\r\n\r\n")).decode()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

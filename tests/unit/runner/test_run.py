@@ -151,6 +151,45 @@ async def test_a_stopped_runner_records_where_and_the_next_one_repeats_only_that
     assert (back.executed, back.log[0]) == (["b"], "resuming after 1 of 2 steps")
 
 
+class SlowStage(Stage):
+    """Whose API server does not answer to the write of that number."""
+
+    slow = 2
+
+    async def save(self, run: Run) -> None:
+        self.slow -= 1
+        if self.slow == 0:
+            self.hangs.set()
+            await asyncio.Event().wait()
+        await super().save(run)
+
+
+async def test_a_result_is_recorded_though_the_runner_is_stopped_meanwhile() -> None:
+    """A step that may have taken hours is not repeated."""
+    stage = SlowStage(step("a"), step("b"), outcomes=[OK])
+    task = asyncio.create_task(stage.run())
+    await stage.hangs.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert stage.transitions() == ["a=Running/1 b=Pending/0 Running", "a=Succeeded/1 b=Pending/0 Running"]
+    assert stage.executed == ["a"]
+
+
+async def test_a_result_that_cannot_be_recorded_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(_: Run) -> None:
+        raise ValueError("full")
+
+    stage = SlowStage(step("a"), outcomes=[OK])
+    task = asyncio.create_task(stage.run())
+    await stage.hangs.wait()
+    monkeypatch.setattr(stage, "save", fail)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert stage.log[-1] == "the step's result could not be recorded: full"
+
+
 @pytest.mark.parametrize("outcome", [OK, REFUSED])
 async def test_a_finished_run_is_not_run_again(outcome: Outcome) -> None:
     first = await Stage(step("a"), outcomes=[outcome]).run()

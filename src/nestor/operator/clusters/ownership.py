@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
 from nestor import names
@@ -10,6 +9,7 @@ from nestor.api import labels
 from nestor.cluster import shared
 from nestor.cluster.shape import Shape
 from nestor.kube import Api, kinds
+from nestor.kube.tasks import together
 from nestor.objects import Object, labels_of, owners_of
 
 
@@ -31,7 +31,7 @@ async def find_foreign(api: Api, shape: Shape) -> str | None:
     """A foreign object with a name that this cluster needs, such as `Secret 'a-pki'`; None if there is none."""
     uid = (shape.owner or {}).get("uid")
     named = shared.list_names(shape)
-    found = await asyncio.gather(*(api.find(kind, name, shape.namespace) for kind, name in named))
+    found = await together(*(api.find(kind, name, shape.namespace) for kind, name in named))
     for (kind, name), live in zip(named, found, strict=True):
         if live is not None and all(owner["uid"] != uid for owner in owners_of(live)):
             return f"{kind.name} '{name}'"

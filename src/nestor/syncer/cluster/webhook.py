@@ -23,6 +23,7 @@ from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
 from nestor.kube import Api, ApiError, kinds
 from nestor.kubelet.connections import Connections
 from nestor.objects import Object
+from nestor.providers.pipe import close
 from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ async def _converse(review: Review, load: _Load, reader: asyncio.StreamReader, w
         log.exception("webhook for Services: a request failed")
     finally:
         load.body_bytes -= taken
-        writer.close()
+        await close(writer)
 
 
 async def _read(

@@ -5,12 +5,12 @@ Level-triggered: reconciling looks at the current state of a key, whatever chang
 
 from __future__ import annotations
 
-import asyncio
 import time
 
 from nestor.kube import Change, Forbidden, Invalid, RetryLater, WorkQueue
 from nestor.kube.informer import Key, key_of
 from nestor.kube.rights import Right, right
+from nestor.kube.tasks import each_to_its_end
 from nestor.objects import Object
 from nestor.syncer.copies.copier import Copier
 from nestor.syncer.copies.reporter import Reporter
@@ -67,7 +67,7 @@ class Engine:
 
     async def ensure_needs(self, pod: Object) -> None:
         """Make sure that the copies exist that this pod needs; call it before the pod is created."""
-        await asyncio.gather(*(self.ensure(key) for key in self._row.find_needs(pod)))
+        await each_to_its_end(*(self.ensure(key) for key in self._row.find_needs(pod)))
 
     async def ensure(self, key: Key) -> None:
         """Make sure that the copy exists. If the source is missing, `Row.missing` decides; by default, the copy follows later."""

@@ -14,6 +14,7 @@ import h11
 
 from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY, SYNCER_KUBECONFIG
 from nestor.kube import Api, ApiError, credentials
+from nestor.kube.tasks import together
 from nestor.kubelet import auth, http
 from nestor.kubelet.connections import Connections
 from nestor.providers.pipe import close
@@ -47,11 +48,9 @@ class MetricsServer:
             self._names = proxy.names
             try:
                 tls, authority = build_tls(self._access, proxy.authority), read_authority(self._access)
-                async with asyncio.TaskGroup() as group:
-                    group.create_task(self._connections.serve(port, tls, address))
-                    group.create_task(self._keep(address, port, authority))
-            except* (OSError, TypeError, ValueError) as errors:  # the authority may be none; the rest of the syncer goes on
-                log.warning("the metrics API cannot be served at %s: %s", address, errors.exceptions[0])
+                await together(self._connections.serve(port, tls, address), self._keep(address, port, authority))
+            except (OSError, TypeError, ValueError) as error:  # the authority may be none; the rest of the syncer goes on
+                log.warning("the metrics API cannot be served at %s: %s", address, error)
                 await asyncio.sleep(_KEEP_SECONDS)
 
     async def _await_start(self) -> tuple[str, Proxy]:

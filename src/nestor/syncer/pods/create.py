@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,6 +10,7 @@ from typing import NoReturn
 from nestor.api import conditions
 from nestor.api.policy import Policy
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube.tasks import each_to_its_end
 from nestor.objects import Object, labels_of
 from nestor.providers.base import Provider
 from nestor.providers.errors import InvalidInput, NoRoom, NotYet
@@ -176,7 +176,7 @@ class PodCreator:
             self.creating -= 1
 
     async def _prepare(self, nested: Object) -> None:
-        await asyncio.gather(*(need(nested) for need in self._needs))
+        await each_to_its_end(*(need(nested) for need in self._needs))
 
     async def _postpone(self, nested: Object, error: ApiError | InvalidInput) -> NoReturn:
         message = messages.translate(error.message, messages.build_words(nested, self._context.target))

@@ -7,7 +7,6 @@ pod is bound. From then on the host pod owns the Secret, so that the host's garb
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import datetime
 import time
@@ -17,6 +16,7 @@ from nestor import times
 from nestor.api import labels
 from nestor.kube import Change, Forbidden, WorkQueue, kinds
 from nestor.kube.index import Index
+from nestor.kube.tasks import together
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, owner_reference, spec_of
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import value
@@ -88,7 +88,7 @@ class TokenController:
         return due if due > 0 else None
 
     async def _renew(self, pod: Object, wanted: list[Token]) -> float:
-        answers = await asyncio.gather(*(self._request(pod, token) for token in wanted))
+        answers = await together(*(self._request(pod, token) for token in wanted))
         life = min(token.expiration_seconds for token in wanted)
         renew = times.now() + datetime.timedelta(seconds=life * _RENEW_AT)
         metadata = self._context.target.metadata(pod, name=volumes.token_secret_name(pod))

@@ -10,7 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from nestor.providers.pipe import pipe_both
+from nestor.kubelet.connections import Connections
+from nestor.providers.pipe import close, pipe_both
 
 
 class Gate:
@@ -19,7 +20,7 @@ class Gate:
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
         self._is_open = asyncio.Event()
-        self._passing: set[asyncio.Task[None]] = set()
+        self._connections = Connections(self._pass)
 
     def open(self) -> None:
         """Let all connections through, from now on."""
@@ -31,22 +32,17 @@ class Gate:
 
     async def serve(self, port: int) -> None:
         """Accept connections until cancelled, which ends them too."""
-        server = await asyncio.start_server(self._accept, "127.0.0.1", port)
-        try:
-            async with server:
-                await server.serve_forever()
-        finally:
-            for task in self._passing:
-                task.cancel()
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.create_task(self._pass(reader, writer))
-        self._passing.add(task)
-        task.add_done_callback(self._passing.discard)
+        await self._connections.serve(port, None, "127.0.0.1")
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.closing(writer), contextlib.suppress(OSError):
-            await self._is_open.wait()
-            there, back = await asyncio.open_connection("127.0.0.1", self._server_port)
-            with contextlib.closing(back):
-                await pipe_both(reader, writer, there, back)
+        self._connections.allow()  # who may call is for the server behind the gate to say
+        try:
+            with contextlib.suppress(OSError):
+                await self._is_open.wait()
+                there, back = await asyncio.open_connection("127.0.0.1", self._server_port)
+                try:
+                    await pipe_both(reader, writer, there, back)
+                finally:
+                    await close(back)
+        finally:
+            await close(writer)

@@ -15,6 +15,7 @@ from nestor.api import labels
 from nestor.kube import Api, ApiError, kinds
 from nestor.kube.events import EventRecorder
 from nestor.kube.rights import right
+from nestor.kube.tasks import together
 from nestor.names import Part
 from nestor.objects import Object, labels_of, spec_of
 from nestor.syncer.settings import Settings
@@ -65,7 +66,7 @@ class Context:
 
 async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
     """The target of all synced objects, and the NestedCluster itself."""
-    cluster, version, api_ip, dns_ip = await asyncio.gather(
+    cluster, version, api_ip, dns_ip = await together(
         _patiently(lambda: host.get(kinds.NESTED_CLUSTER, settings.cluster, settings.namespace)),
         _patiently(lambda: host.request("GET", "/version")),
         _patiently(lambda: _cluster_ip(host, settings, Part.SERVER)),

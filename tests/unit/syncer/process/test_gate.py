@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
+import socket
 from collections.abc import AsyncIterator
 
 import pytest
@@ -105,3 +107,23 @@ async def test_the_end_of_the_gate_is_the_end_of_its_connections(scene: Scene, i
             await scene.close()
             async with asyncio.timeout(5):
                 assert await reader.read() == b""
+
+
+@pytest.mark.parametrize("steps", range(8))
+async def test_none_is_left_open_at_the_end(steps: int) -> None:
+    """Whenever the end comes: before a connection is accepted, before its task has begun, or later."""
+    port = await find_port()
+    task = asyncio.create_task(Gate(1).serve(port))
+    async with asyncio.timeout(10):
+        while True:
+            await asyncio.sleep(0)
+            with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port)) as caller:
+                for _ in range(steps):
+                    await asyncio.sleep(0)
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                caller.settimeout(5)
+                with contextlib.suppress(ConnectionResetError):
+                    assert caller.recv(1) == b""
+                break
+    gc.collect()  # a socket that nobody has closed warns here, and a warning fails the test
