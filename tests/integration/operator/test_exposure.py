@@ -110,7 +110,7 @@ async def test_further_targets_are_exposed_as_soon_as_the_job_asks_and_as_long(
     further = await ingress_for(api, job, f"api--two-{namespace}.jobs.test")
     assert further["spec"]["ingressClassName"] == "test"
     assert further["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]["port"] == {"number": 9090}
-    assert await list_openings(api, where) == [opened_to("api", 9090), first]
+    await eventually(lambda: are_open(opened_to("api", 9090), first))
 
     await api.patch(kinds.NESTED_APP_JOB, "two", namespace, {"spec": {"expose": {"allTargets": False}}})
     await wait_for(api, kinds.INGRESS, further["metadata"]["name"], where, lambda found: found is None)

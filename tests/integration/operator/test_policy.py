@@ -258,7 +258,8 @@ async def test_jobs_and_clusters_keep_their_version_when_the_class_changes(
     others = [{"version": "v1.35", "image": "rancher/k3s:v1.35.9-k3s1"}]
     for number, (versions, is_offered) in enumerate(((higher, "True"), (others, "False"))):
         await policy(cluster={"versions": versions})
-        # Another job shows that the operator knows of the change: the first one offers v1.37, the second takes it away.
+        await operator.look_again(api, kinds.NESTED_CLASS, name)
+        # Another job shows what the change does: the first one offers v1.37, the second takes it away.
         later = build_job(f"later-{number}", namespace, className=name, kubernetesVersion="v1.37")
         await api.create(kinds.NESTED_APP_JOB, later)
         await job_with(api, f"later-{number}", namespace, conditions.ADMITTED, is_offered)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from nestor.api import conditions
 from nestor.kube import Api, kinds
+from nestor.objects import status_of
 from nestor.operator.backends.process import account_of
 from nestor.vnode.identity.request import Wish
 from tests.integration import apiserver
 from tests.integration.operator.requests.conftest import Stage
 from tests.integration.operator.test_backends import CPU, GPU, SYSTEM, Backend
-from tests.waiting import wait_for
+from tests.waiting import has, wait_for
 
 NAME = "requests-backend"
 
@@ -33,14 +34,17 @@ async def test_requests(stage: Stage, second_plane: apiserver.ControlPlane) -> N
         async with stage.step("a certificate is asked for"):
             await backend.ask(Wish(NAME, f"{NAME}-cpu", "client"))
         async with stage.step("the nodes get a price"):
-            await api.patch(kinds.OVERFLOW_BACKEND, NAME, None, {"spec": {"price": 7}})
+            changed = await api.patch(kinds.OVERFLOW_BACKEND, NAME, None, {"spec": {"price": 7}})
             for node in (f"{NAME}-cpu", f"{NAME}-gpu"):
                 await wait_for(
                     api, kinds.NODE, node, "", lambda found: bool(found and found["metadata"]["labels"].get("nestor.dev/price"))
                 )
+            is_ready = has(conditions.READY, "True", conditions.NODES_READY, generation=changed["metadata"]["generation"])
+            await wait_for(api, kinds.OVERFLOW_BACKEND, NAME, "", is_ready)
         async with stage.step("a shape is gone"):
             await backend.tell(CPU)
             await wait_for(api, kinds.NODE, f"{NAME}-gpu", "", lambda found: found is None)
+            await wait_for(api, kinds.OVERFLOW_BACKEND, NAME, "", lambda found: status_of(found).get("readyNodes") == "1/1")
         await api.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"{NAME}-gpu"}})
         async with stage.step("it comes back, but its node's name is taken"):
             await backend.tell(CPU, GPU)

@@ -9,7 +9,7 @@ from pathlib import Path
 from nestor.api import conditions
 from nestor.kube import kinds
 from tests.integration.operator import kubelet
-from tests.integration.operator.lifetime import PERSISTENCE, change, tell, until_replicas, until_stopped
+from tests.integration.operator.lifetime import PERSISTENCE, change, job_saying, tell, until_replicas, until_stopped
 from tests.integration.operator.requests.conftest import Stage
 from tests.integration.operator.test_sources import READER, build_appdef
 from tests.integration.operator.world import READY_POD, Object, be_ready_server, build_job, ended, host_namespace, set_pod_status
@@ -54,6 +54,7 @@ async def _read(stage: Stage, folder: Path) -> None:
             await wait_for(api, kinds.POD, "hello-run", where, bool)
             await wait_for(api, kinds.POD, "hello-k3s-0", where, bool)
             await wait_for(api, kinds.POD, READER, where, lambda found: found is None)
+            await job_saying(api, "hello", SPACE, conditions.CLUSTER_READY, "pod 'hello-k3s-0' is starting")
     async with stage.step("it is deleted"):
         await _delete(stage, job)
 
@@ -68,23 +69,25 @@ async def _with_a_volume(stage: Stage) -> None:
         where = await host_namespace(api, job)
         await wait_for(api, kinds.POD, "kept-run", where, bool)
         await wait_for(api, kinds.POD, "kept-k3s-0", where, bool)
-        await job_with(api, "kept", SPACE, conditions.ADMITTED, "True")
+        await job_saying(api, "kept", SPACE, conditions.CLUSTER_READY, "pod 'kept-k3s-0' is starting")
     await be_ready_server(api, "kept", where)
     async with stage.step("it is suspended"):
         await change(api, "kept", SPACE, suspend=True)
         await until_stopped(api, "kept", where)
+        await job_saying(api, "kept", SPACE, conditions.READY, "its pods are being stopped")
     async with stage.step("it is at rest"):
         await tell(api, "kept", where, suspended=True)
         await until_replicas(api, "kept", where, 0)
         await wait_for(api, kinds.POD, "kept-k3s-0", where, lambda found: found is None)
+        await job_saying(api, "kept", SPACE, conditions.READY, "its pods and its control plane are stopped")
     async with stage.step("it is resumed"):
         await change(api, "kept", SPACE, suspend=False)
         await until_replicas(api, "kept", where, 1)
-        await wait_for(api, kinds.POD, "kept-k3s-0", where, bool)
+        await job_saying(api, "kept", SPACE, conditions.CLUSTER_READY, "pod 'kept-k3s-0' is starting")
     async with stage.step("its server is back"):
         await set_pod_status(api, "kept-k3s-0", where, READY_POD)
         await tell(api, "kept", where, suspended=False)
-        await job_with(api, "kept", SPACE, conditions.CLUSTER_READY, "True")
+        await job_with(api, "kept", SPACE, conditions.STEPS_APPLIED, "False", conditions.RUNNER_STARTING)
     await _delete(stage, job)
 
 

@@ -7,7 +7,16 @@ from typing import Any
 
 from nestor.api import conditions
 from nestor.kube import kinds
-from tests.integration.operator.lifetime import change, create_app_pod, rerun, tell, until_replicas, until_stopped, until_told
+from tests.integration.operator.lifetime import (
+    change,
+    create_app_pod,
+    job_saying,
+    rerun,
+    tell,
+    until_replicas,
+    until_stopped,
+    until_told,
+)
 from tests.integration.operator.requests.conftest import Stage
 from tests.integration.operator.world import (
     Object,
@@ -37,7 +46,7 @@ async def test_requests(stage: Stage) -> None:
         where = await host_namespace(api, job)
         await wait_for(api, kinds.POD, "hello-k3s-0", where, bool)
         await wait_for(api, kinds.POD, "hello-run", where, bool)
-        await job_with(api, "hello", SPACE, conditions.STEPS_APPLIED, "False", conditions.WAITING_FOR_CLUSTER)
+        await job_saying(api, "hello", SPACE, conditions.CLUSTER_READY, "pod 'hello-k3s-0' is starting")
     await _start(stage, job, where)
     await _changes(stage, job, where)
     await _rest(stage, job, where)
@@ -50,6 +59,7 @@ async def test_requests(stage: Stage) -> None:
 
         await wait_for(api, kinds.POD, "hello-run", where, is_another)
         await until_told(api, SPACE, "Rerun")
+        await job_with(api, "hello", SPACE, conditions.STEPS_APPLIED, "False", conditions.RUNNER_STARTING)
     async with stage.step("it is deleted"):
         await api.delete(kinds.NESTED_APP_JOB, "hello", SPACE)
         await wait_for(api, kinds.NESTED_APP_JOB, "hello", SPACE, lambda found: found is None)
@@ -62,13 +72,13 @@ async def _start(stage: Stage, job: Object, where: str) -> None:
     api = stage.api
     async with stage.step("its cluster is ready"):
         await be_ready_server(api, "hello", where)
-        await job_with(api, "hello", SPACE, conditions.CLUSTER_READY, "True")
+        await job_with(api, "hello", SPACE, conditions.STEPS_APPLIED, "False", conditions.RUNNER_STARTING)
     async with stage.step("its step is tried again"):
         await tell(api, "hello", where, run=await run_of(api, "hello", where, "Running", state="Retrying", message="no route"))
         await job_with(api, "hello", SPACE, conditions.STEPS_APPLIED, "False", conditions.STEP_RETRYING)
     async with stage.step("its steps are applied"):
         await tell(api, "hello", where, run=await run_of(api, "hello", where, "Succeeded"))
-        await job_with(api, "hello", SPACE, conditions.STEPS_APPLIED, "True")
+        await job_with(api, "hello", SPACE, conditions.READY, "False", conditions.TARGET_NOT_FOUND)
     async with stage.step("the runner ends"):
         await set_pod_status(api, "hello-run", where, ended("runner", 0, "Completed"))
         await stage.recorder.settle()
@@ -106,6 +116,7 @@ async def _changes(stage: Stage, job: Object, where: str) -> None:
 
         await wait_for(api, kinds.INGRESS, "hello", where, is_followed)
         await wait_for(api, kinds.STATEFUL_SET, "hello-k3s", where, lambda found: "300m" in str(found))
+        await job_saying(api, "hello", SPACE, conditions.READY, "http://hello-requests-job.jobs.test/")
     async with stage.step("the class serves TLS, and the Secret is there"):
         await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
         data = {key: base64.b64encode(b"x").decode() for key in ("tls.crt", "tls.key")}
@@ -114,6 +125,7 @@ async def _changes(stage: Stage, job: Object, where: str) -> None:
         body["spec"]["expose"] |= {"tlsSecretName": SPACE, "port": 8443}
         await api.apply(kinds.NESTED_CLASS, body)
         await wait_for(api, kinds.INGRESS, "hello", where, lambda found: bool(found and found["spec"].get("tls")))
+        await job_saying(api, "hello", SPACE, conditions.READY, "https://hello-requests-job.jobs.test:8443/")
 
 
 def _publishes(service: Object) -> Any:
@@ -128,15 +140,19 @@ async def _rest(stage: Stage, job: Object, where: str) -> None:
         await change(api, "hello", SPACE, suspend=True)
         await until_stopped(api, "hello", where)
         await until_told(api, SPACE, "Suspended")
+        await job_saying(api, "hello", SPACE, conditions.READY, "1 left")
     async with stage.step("its pods have ended"):
         await api.delete(kinds.POD, "web", where)
         await tell(api, "hello", where, suspended=True, pods={"running": 0, "waiting": 1})
+        await job_saying(api, "hello", SPACE, conditions.READY, "its control plane keeps running")
         await stage.recorder.settle()
         await until_replicas(api, "hello", where, 1)
     async with stage.step("it is resumed"):
         await change(api, "hello", SPACE, suspend=False)
         await until_stopped(api, "hello", where, is_stopped=False)
         await until_told(api, SPACE, "Resumed")
+        await job_saying(api, "hello", SPACE, conditions.READY, "its pods are starting again")
     async with stage.step("its pods run"):
         await tell(api, "hello", where, suspended=False, pods={"running": 1, "waiting": 0})
+        await job_with(api, "hello", SPACE, conditions.READY, "True")
         await stage.recorder.settle()
