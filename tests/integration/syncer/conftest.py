@@ -26,4 +26,6 @@ async def space(world: World) -> str:
     name = f"space-{uuid.uuid4().hex[:8]}"
     await world.nested.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     await world.eventually(lambda: world.nested.find(kinds.SERVICE_ACCOUNT, "default", name))
+    # A pod waits for it, while its token is made already.
+    await world.eventually(lambda: world.nested.find(kinds.CONFIG_MAP, "kube-root-ca.crt", name))
     return name

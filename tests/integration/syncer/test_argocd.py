@@ -10,7 +10,7 @@ import pytest
 from nestor.contracts.cluster import ARGOCD_USER
 from nestor.kube import kinds
 from nestor.syncer.cluster import argocd
-from tests.integration.syncer.world import CLUSTER, World
+from tests.integration.syncer.world import World
 
 Object = dict[str, Any]
 
@@ -27,7 +27,7 @@ NONE, ONE, ALL = (False,) * 5, (True, True, False, False, False), (True,) * 5
 async def allow(world: World, namespaces: list[str] | None) -> None:
     """What the operator writes."""
     policy = {"argoCD": {"namespaces": namespaces} if namespaces else None}
-    await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, {"status": {"policy": policy}}, subresource="status")
+    await world.tell({"status": {"policy": policy}})
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 
 from nestor import names
 from nestor.kube import kinds
-from tests.integration.syncer.world import CLUSTER, World
+from tests.integration.syncer.world import World
 
 Object = dict[str, Any]
 Allow = Callable[[bool], Awaitable[None]]
@@ -23,7 +23,7 @@ async def allow(world: World) -> AsyncIterator[Allow]:
 
     async def write(allowed: bool) -> None:
         status = {"status": {"policy": {"placement": {"disruptionBudgets": allowed}}}}
-        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+        await world.tell(status)
 
     yield write
     await write(False)

@@ -10,7 +10,7 @@ import pytest
 from nestor.kube import Invalid, Kind, kinds
 from nestor.kube.errors import ApiError
 from tests.integration.syncer.pods import build_pod
-from tests.integration.syncer.world import CLUSTER, World
+from tests.integration.syncer.world import World
 
 Object = dict[str, Any]
 Allow = Callable[[Object | None], Awaitable[None]]
@@ -33,7 +33,7 @@ async def allow(world: World) -> AsyncIterator[Allow]:
 
     async def write(placement: Object | None) -> None:
         status = {"status": {"policy": {"placement": placement}}}
-        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+        await world.tell(status)
 
     yield write
     await write(None)

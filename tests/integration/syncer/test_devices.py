@@ -19,7 +19,7 @@ from tests.children import WITH_US
 from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.test_storage import is_so, refusals
-from tests.integration.syncer.world import CLUSTER, NODE, World
+from tests.integration.syncer.world import NODE, World
 
 Object = dict[str, Any]
 
@@ -34,7 +34,7 @@ REAL = "real.example.com"
 async def allow(world: World, devices: Object | None) -> None:
     """Write the policy, as the operator does."""
     status = {"status": {"policy": {"devices": devices}}}
-    await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+    await world.tell(status)
 
 
 @pytest.fixture
@@ -48,6 +48,11 @@ async def classes(world: World) -> AsyncIterator[None]:
     await is_so(world, world.nested, CLASS, "gpu", None, bool)
     yield
     await allow(world, None)
+
+    async def is_gone() -> bool:
+        return await world.nested.find(CLASS, "gpu") is None
+
+    await world.eventually(is_gone)  # so that the next test does not take it for its own
 
 
 def wish(of: str = "gpu", **exactly: Any) -> Object:
@@ -235,9 +240,7 @@ async def test_the_host_s_scheduler_allocates_what_there_is(world: World, space:
     spec = {"driver": REAL, "nodeName": NODE, "pool": pool, "devices": [{"name": "gpu-7"}]}
     await world.host.apply(slices, {"metadata": {"name": space}, "spec": spec})
     placement = {"placement": {"schedulers": {"default": scheduler}}}
-    await world.host.patch(
-        kinds.NESTED_CLUSTER, CLUSTER, world.namespace, {"status": {"policy": placement}}, subresource="status"
-    )
+    await world.tell({"status": {"policy": placement}})
     body = {"apiVersion": TEMPLATE.api_version, "kind": TEMPLATE.name, "metadata": {"name": "cards", "namespace": space}}
     await world.nested.create(TEMPLATE, body | {"spec": {"spec": wish("real")}})
     try:
@@ -262,7 +265,5 @@ async def test_the_host_s_scheduler_allocates_what_there_is(world: World, space:
         await world.finish(host)
         await world.nested_pod(second, lambda item: item["spec"].get("nodeName"))
     finally:
-        await world.host.patch(
-            kinds.NESTED_CLUSTER, CLUSTER, world.namespace, {"status": {"policy": {"placement": None}}}, subresource="status"
-        )
+        await world.tell({"status": {"policy": {"placement": None}}})
         await world.host.delete(slices, space)

@@ -39,7 +39,7 @@ async def allow(world: World) -> AsyncIterator[Allow]:
 
     async def write(placement: Object | None) -> None:
         status = {"status": {"policy": {"placement": placement}, "gangs": None}}
-        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+        await world.tell(status)
 
     yield write
     for pod in await world.nested.list(kinds.POD):

@@ -11,7 +11,7 @@ import pytest
 from nestor.kube import kinds
 from nestor.syncer.copies.rows import nodes
 from tests.integration.syncer.pods import build_pod, is_ready
-from tests.integration.syncer.world import CLUSTER, World, running_status
+from tests.integration.syncer.world import World, running_status
 
 Object = dict[str, Any]
 
@@ -31,13 +31,17 @@ async def node(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[s
     yield name
     await allow(world, {"nodes": None, "nodeSelector": None})
     await world.host.delete(kinds.NODE, name)
-    await world.gone(world.nested, kinds.NODE, {"metadata": {"name": name, "uid": ""}})
+
+    async def is_gone() -> bool:
+        return await world.nested.find(kinds.NODE, name) is None
+
+    await world.eventually(is_gone)
 
 
 async def allow(world: World, policy: Object) -> None:
     """Play the operator."""
     body = {"status": {"policy": policy}}
-    await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, body, subresource="status")
+    await world.tell(body)
 
 
 async def see(world: World, name: str, taints: list[Object]) -> Object:

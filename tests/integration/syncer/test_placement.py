@@ -9,7 +9,7 @@ import pytest
 
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod, condition
-from tests.integration.syncer.world import CLUSTER, NODE, World
+from tests.integration.syncer.world import NODE, World
 
 Object = dict[str, Any]
 Allow = Callable[[Object | None], Awaitable[None]]
@@ -32,7 +32,7 @@ async def allow(world: World) -> AsyncIterator[Allow]:
 
     async def write(placement: Object | None) -> None:
         status = {"status": {"policy": {"placement": placement}}}
-        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+        await world.tell(status)
 
     yield write
     await write(None)
@@ -94,12 +94,8 @@ async def test_a_quota_counts_gpus_by_name_and_the_pod_says_so(world: World, spa
     hard = {"requests.example.com/own-gpu": "1"}
     quota = {"metadata": {"name": "gpus", "namespace": world.namespace}, "spec": {"hard": hard}}
     await world.host.create(kinds.RESOURCE_QUOTA, quota)
-
-    async def counted() -> bool:
-        found = await world.host.get(kinds.RESOURCE_QUOTA, "gpus", world.namespace)
-        return bool(found.get("status", {}).get("hard") == hard)
-
-    await world.eventually(counted)
+    two = {"name": "app", "image": "example/web:1", "resources": {"limits": {"example.com/own-gpu": "2"}}}
+    await world.refuses(kinds.POD, {"spec": {"containers": [two]}})
     first = await world.nested.create(kinds.POD, build_pod(space, "first", container=own))
     await world.host_pod(first)
     second = await world.nested.create(kinds.POD, build_pod(space, "second", container=own))

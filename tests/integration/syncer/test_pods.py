@@ -223,12 +223,7 @@ async def allow_no_pods(world: World, name: str) -> None:
     """A quota of the host that leaves no room, and holds."""
     quota = {"metadata": {"name": name, "namespace": world.namespace}, "spec": {"hard": {"pods": "0"}}}
     await world.host.create(kinds.RESOURCE_QUOTA, quota)
-
-    async def counted() -> bool:
-        found = await world.host.get(kinds.RESOURCE_QUOTA, name, world.namespace)
-        return "hard" in found.get("status", {})
-
-    await world.eventually(counted)
+    await world.refuses(kinds.POD, {"spec": {"containers": [{"name": "app", "image": "example/web:1"}]}})
 
 
 async def test_a_quota_of_the_host_is_told_and_tried_again(world: World, space: str) -> None:

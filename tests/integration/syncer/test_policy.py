@@ -11,7 +11,7 @@ from nestor import names
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod, condition, start
 from tests.integration.syncer.test_config import config_map, host_data
-from tests.integration.syncer.world import CLUSTER, World
+from tests.integration.syncer.world import World
 
 Object = dict[str, Any]
 
@@ -26,7 +26,7 @@ async def allow(world: World) -> AsyncIterator[Callable[[str], Awaitable[None]]]
         enforced = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": level.lower()}}}
         await world.host.patch(kinds.NAMESPACE, world.namespace, None, enforced)
         status = {"status": {"policy": {"podSecurity": level}}}
-        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+        await world.tell(status)
 
     yield write
     await write("Baseline")
@@ -89,7 +89,7 @@ async def list_images(world: World) -> AsyncIterator[Callable[[list[str] | None]
 
     async def write(allowed: list[str] | None) -> None:
         status = {"status": {"policy": {"allowedImages": allowed}}}
-        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+        await world.tell(status)
 
     yield write
     await write(None)

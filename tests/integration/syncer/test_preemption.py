@@ -13,7 +13,7 @@ from nestor.kube import ApiError, Conflict, kinds
 from nestor.objects import is_terminating
 from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
-from tests.integration.syncer.world import CLUSTER, World
+from tests.integration.syncer.world import World
 
 Object = dict[str, Any]
 
@@ -49,7 +49,7 @@ async def node(world: World, control_plane: apiserver.ControlPlane) -> AsyncIter
 
     async def allow(placement: Object | None) -> None:
         body = {"status": {"policy": {"placement": placement}}}
-        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, body, subresource="status")
+        await world.tell(body)
 
     await allow(allowed)
     control_plane._spawn("kube-scheduler", [f"--config={path}", "--secure-port=0"])
@@ -93,7 +93,7 @@ async def test_a_priority_class_that_the_class_allows_preempts_and_one_of_the_te
     async def is_placed(pod: Object) -> bool:
         return bool((await read(world, pod))["spec"].get("nodeName") == node)
 
-    await world.eventually(lambda: is_placed(low))
+    await world.eventually(lambda: is_placed(low), limit=90)  # the scheduler has to start first
     await world.report(await read(world, low), phase="Running")
 
     # One of the tenant's own, whatever its value in the nested cluster.

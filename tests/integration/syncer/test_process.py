@@ -56,7 +56,7 @@ async def test_it_works_as_a_process_and_ends_cleanly(world: World, space: str) 
             async def ready() -> bool:
                 return await world.probe("readyz") == 200
 
-            await world.eventually(ready)
+            await world.eventually(ready, limit=60)
             await world.host_pod(await world.nested.create(kinds.POD, build_pod(space)))
             process.send_signal(signal.SIGTERM)
             async with asyncio.timeout(60):

@@ -13,7 +13,7 @@ from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.test_service_addresses import await_webhook, make_other
 from tests.integration.syncer.test_services import build_service, events, host_service
-from tests.integration.syncer.world import CLUSTER, World, running_status
+from tests.integration.syncer.world import World, running_status
 
 Object = dict[str, Any]
 Allow = Callable[..., Awaitable[None]]
@@ -27,7 +27,7 @@ async def allow(world: World) -> AsyncIterator[Allow]:
 
     async def write(**services: Any) -> None:
         status = {"status": {"policy": {"services": services or None}}}
-        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, status, subresource="status")
+        await world.tell(status)
 
     await await_webhook(world)
     yield write

@@ -46,6 +46,12 @@ async def classes(world: World, definitions: dict[str, Object]) -> AsyncIterator
     yield
     await allow(world, None)
 
+    async def are_gone() -> bool:
+        found = [await world.nested.find(CLASS, "hourly"), await world.nested.find(kinds.STORAGE_CLASS, DISKS)]
+        return found == [None, None]
+
+    await world.eventually(are_gone)  # so that the next test does not take them for its own
+
 
 def snapshot(space: str, name: str = "backup", **spec: Any) -> Object:
     """A nested snapshot of claim `data`."""
@@ -237,6 +243,7 @@ async def test_a_quota_s_refusal_is_told(world: World, space: str) -> None:
     try:
         await bound(world, space, data(space))
         await world.eventually(is_counted, limit=45)
+        await world.refuses(SNAPSHOT, {"spec": snapshot(space)["spec"]})
         await world.nested.create(SNAPSHOT, snapshot(space))
         (told,) = await refusals(world, space, "backup", "SnapshotRefused")
         assert told.startswith(f"exceeded quota: {name}, requested: {key}=1")

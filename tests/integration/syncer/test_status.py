@@ -9,6 +9,7 @@ from nestor.kube import kinds
 from nestor.objects import status_of
 from tests.integration.syncer.pods import build_pod, start
 from tests.integration.syncer.world import CLUSTER, START, World
+from tests.waiting import has
 
 Object = dict[str, Any]
 
@@ -20,10 +21,12 @@ async def status(world: World) -> Object:
 
 
 async def test_ready_and_version_are_written(world: World) -> None:
-    found = await status(world)
-    ready = next(item for item in found["conditions"] if item["type"] == "Ready")
-    assert (ready["status"], ready["reason"]) == ("True", "Provisioned")
-    assert found["kubernetesVersion"].startswith("v1.")
+    async def ready() -> Object | None:
+        """The probe says so a moment earlier."""
+        found = await status(world)
+        return found if has("Ready", "True", "Provisioned")({"status": found}) else None
+
+    assert (await world.eventually(ready))["kubernetesVersion"].startswith("v1.")
 
 
 async def test_conditions_of_others_stay(world: World, space: str) -> None:

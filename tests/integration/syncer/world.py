@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from nestor import names
@@ -22,8 +23,11 @@ from nestor.cluster import certificates, pki
 from nestor.cluster.certificates import Pair
 from nestor.cluster.server import CONTROLLERS
 from nestor.contracts.cluster import COREDNS_USER, DNS_CERTIFICATE, DNS_KEY, DNS_KUBECONFIG, KUBELET_HOSTS
-from nestor.kube import Api, Kind, NotFound, kinds
+from nestor.kube import Api, Forbidden, Kind, NotFound, kinds
+from nestor.kube.informer import is_older
 from nestor.syncer import main
+from nestor.syncer.process import health
+from nestor.syncer.process.health import Health
 from nestor.syncer.settings import Settings
 from tests.integration import apiserver, chart
 from tests.waiting import eventually
@@ -134,6 +138,8 @@ class World:
     plane: NestedPlane
     settings: Settings
     _task: asyncio.Task[None] | None = None
+    _state: Health | None = None
+    """What the syncer that was started last knows of itself."""
 
     @property
     def namespace(self) -> str:
@@ -142,8 +148,46 @@ class World:
 
     async def start(self) -> None:
         """Start the syncer, and await that it is ready."""
-        self._task = asyncio.create_task(main.run(self.settings))
-        await self.eventually(self._ready)
+        build = health.Health
+
+        def keep(*arguments: Any) -> Health:
+            self._state = build(*arguments)
+            return self._state
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(health, "Health", keep)
+            self._task = asyncio.create_task(main.run(self.settings))
+            await self.eventually(self._ready)
+
+    async def tell(self, change: Object) -> None:
+        """Play the operator: change the NestedCluster, and await that the syncer, if there is one, has heard of it.
+
+        What a test does next is told to the syncer by another API server, perhaps earlier.
+        """
+        part = "status" if "status" in change else None
+        told = await self.host.patch(kinds.NESTED_CLUSTER, CLUSTER, self.namespace, change, subresource=part)
+
+        async def is_known() -> bool:
+            assert self._state is not None
+            assert self._state.caches is not None
+            found = self._state.caches.cluster
+            return found is not None and not is_older(found, told)
+
+        if self.is_running:
+            await self.eventually(is_known)
+
+    async def refuses(self, kind: Kind, body: Object) -> None:
+        """Await that a quota of the host is in force: its numbers are there a moment before the API server goes by them."""
+        meta = {"generateName": "probe-", "namespace": self.namespace}
+
+        async def look() -> bool:
+            try:
+                await self.host.try_create(kind, {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, **body})
+            except Forbidden as error:
+                return "exceeded quota" in error.message
+            return False
+
+        await self.eventually(look, limit=45)
 
     @property
     def is_running(self) -> bool:
@@ -235,10 +279,9 @@ class World:
         await self.report(host_pod, **running_status(host_pod))
 
     async def finish(self, host_pod: Object) -> None:
-        """Play the kubelet's last act for a pod whose deletion was asked for."""
+        """Play the kubelet's last act for this very pod, whose deletion was asked for."""
         meta = host_pod["metadata"]
-        with contextlib.suppress(NotFound):
-            await self.host.delete(kinds.POD, meta["name"], meta["namespace"], grace_seconds=0)
+        await self.host.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=0)
 
 
 def running_status(host_pod: Object) -> Object:

@@ -105,12 +105,7 @@ async def _refusals(stage: Stage) -> None:
     await world.gone(world.nested, kinds.POD, nested)
     quota = {"metadata": {"name": "none", "namespace": world.namespace}, "spec": {"hard": {"pods": "0"}}}
     await world.host.create(kinds.RESOURCE_QUOTA, quota)
-
-    async def counted() -> bool:
-        found = await world.host.get(kinds.RESOURCE_QUOTA, "none", world.namespace)
-        return "hard" in found.get("status", {})
-
-    await world.eventually(counted)
+    await world.refuses(kinds.POD, {"spec": {"containers": [{"name": "app", "image": "example/web:1"}]}})
     async with stage.step("a quota of the host refuses a pod"):
         nested = await world.nested.create(kinds.POD, _plain(build_pod(SPACE, "full")))
         await world.nested_pod(nested, lambda found: condition(found, "PodScheduled").get("reason") == "PodRefused")

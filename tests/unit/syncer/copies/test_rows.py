@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows import config, find_rows, nodes
 from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, SecretRow
 from nestor.syncer.copies.rows.nodes import NodeRow
@@ -114,6 +114,28 @@ async def test_a_move_is_counted_once_though_the_news_of_its_first_half_are_late
         await made.settle()
         assert clusters.nested.look(kinds.SERVICE, "web", SPACE) is not None
         assert made.engine.replaced == 1
+
+
+async def test_a_move_loses_no_service_though_the_news_of_its_note_are_late() -> None:
+    clusters = Clusters.build()
+    give_addresses(clusters)
+    refuse = clusters.host.refusal
+
+    def hold(verb: str, body: Object) -> ApiError | None:
+        if verb == "PATCH" and labels.SUCCESSOR in body["metadata"].get("annotations", {}):
+            clusters.host.refusal = refuse
+            clusters.host.hold(kinds.SERVICE)
+        return refuse(verb, body)
+
+    clusters.host.refusal = hold
+    async with running(clusters, ServiceRow) as made:
+        before = clusters.nested.put(kinds.SERVICE, service())
+        await made.settle()
+        clusters.host.release(kinds.SERVICE)
+        await made.settle()
+        after = clusters.nested.look(kinds.SERVICE, "web", SPACE)
+        assert after is not None
+        assert after["metadata"]["uid"] != before["metadata"]["uid"]
 
 
 async def test_a_syncer_that_ends_in_the_middle_of_a_move_leaves_a_note_for_the_next_one() -> None:

@@ -187,7 +187,8 @@ class ServiceRow(Row):
         successor = translate.build_successor(source, address, spec_of(copy).get("clusterIPs") or ())
         note = json.dumps(successor, separators=(",", ":"))
         patch = {"metadata": {"uid": meta["uid"], "annotations": {labels.SUCCESSOR: note}}}
-        await self.context.host.patch(kinds.SERVICE, meta["name"], meta["namespace"], patch)
+        # Once the nested Service is gone, a copy without a note would go, too: its news may be late.
+        self.copies.offer(await self.context.host.patch(kinds.SERVICE, meta["name"], meta["namespace"], patch))
         await self.context.nested.delete(kinds.SERVICE, own["name"], own["namespace"], uid=own["uid"])
         return True
 
