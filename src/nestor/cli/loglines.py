@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from nestor.kube import Api, kinds
 from nestor.values import dataclass
@@ -27,8 +28,8 @@ class Wanted:
         return {key: value for key, value in pairs.items() if value is not None}
 
 
-async def stream(api: Api, pod: str, namespace: str, wanted: Wanted) -> AsyncIterator[str]:
-    """The lines of a pod's log, as they come. Raises `ApiError`."""
+async def stream(api: Api, pod: str, namespace: str, wanted: Wanted) -> AsyncGenerator[str, None]:
+    """The lines of a pod's log, as they come. Raises `ApiError`. Close it (`aclosing`) unless it is read to its end."""
     path = kinds.POD.path(namespace, pod, "log")
     async with api.stream(path, wanted.query) as response:
         pending = b""
@@ -40,8 +41,9 @@ async def stream(api: Api, pod: str, namespace: str, wanted: Wanted) -> AsyncIte
             yield pending.decode(errors="replace")
 
 
-async def pick_lines(lines: AsyncIterator[str], step: str | None) -> AsyncIterator[str]:
-    """The lines of one step, which begin with its name; all lines for None."""
-    async for line in lines:
-        if step is None or line.startswith(f"[{step}] "):
-            yield line
+async def pick_lines(lines: AsyncGenerator[str, None], step: str | None) -> AsyncGenerator[str, None]:
+    """The lines of one step, which begin with its name; all lines for None. Closes `lines` when it is closed."""
+    async with aclosing(lines):
+        async for line in lines:
+            if step is None or line.startswith(f"[{step}] "):
+                yield line

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -210,8 +210,8 @@ class Api(Transport):
                     break
         return bytes(found[:limit])
 
-    async def watch(self, kind: Kind, namespace: str | None, query: dict[str, str]) -> AsyncIterator[Object]:
-        """Raw watch events until the server ends the stream. Raises `Gone` when the version is too old."""
+    async def watch(self, kind: Kind, namespace: str | None, query: dict[str, str]) -> AsyncGenerator[Object, None]:
+        """Raw watch events until the server ends the stream. Raises `Gone` when the version is too old. Close it (`aclosing`)."""
         async with self.open("GET", kind.path(namespace), {**query, "watch": "true"}, timeout=0) as response:
             pending = b""
             async for chunk in response.content.iter_any():

@@ -154,7 +154,7 @@ class Election:
         except errors.NotFound:
             raise LeaseLost(f"Lease '{self._name}' is gone") from None
         except (errors.ApiError, TimeoutError) as error:
-            log.warning("Lease '%s' was not renewed: %s", self._name, error or "no answer")
+            log.warning("Lease '%s' was not renewed: %s", self._name, str(error) or "no answer")
             return
         self._renewed = started
 

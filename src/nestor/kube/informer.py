@@ -8,6 +8,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import aclosing
 from dataclasses import field
 from urllib.parse import urlsplit
 
@@ -202,8 +203,11 @@ class Informer:
             "timeoutSeconds": str(self.watch_seconds),
         }
         try:
-            async with asyncio.timeout(self.watch_seconds + 30) as limit:
-                async for event in self.api.watch(self.kind, self.namespace, query):
+            async with (
+                asyncio.timeout(self.watch_seconds + 30) as limit,
+                aclosing(self.api.watch(self.kind, self.namespace, query)) as events,
+            ):
+                async for event in events:
                     self.last_contact = time.monotonic()
                     self._failures = 0
                     self.trouble = None

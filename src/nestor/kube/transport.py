@@ -32,6 +32,17 @@ _EVENT_BYTES = 2**21
 _STREAM_BYTES = 2**16
 
 
+class _Pools(dict[int, aiohttp.ClientSession]):
+    """Sessions, by how many requests each may have under way. Copies of a client share them."""
+
+    is_closed = False
+
+    async def close(self) -> None:
+        """All, and for good: one that is opened afterwards would stay open."""
+        self.is_closed = True
+        await asyncio.gather(*(pool.close() for pool in self.values()))
+
+
 class Transport:
     """Connections to one API server. Close it, or use it as an async context manager.
 
@@ -60,15 +71,17 @@ class Transport:
         try:
             await asyncio.sleep(self._timeout)
         finally:
-            await _close(old)
+            await old.close()
 
     def _connect(self) -> None:
         self._tls = self._connection.build_tls()
         # Opened when they are needed: a session belongs to the loop that it is made in.
-        self._pools: dict[int, aiohttp.ClientSession] = {}
+        self._pools = _Pools()
 
     def _pool(self, most: int = _CALLS, buffer: int = _EVENT_BYTES) -> aiohttp.ClientSession:
-        """The session for requests of which `most` may be under way at a time."""
+        """The session for requests of which `most` may be under way at a time. Raises `Unreachable` if they are closed."""
+        if self._pools.is_closed:
+            raise errors.Unreachable(f"the client of {self.host} is closed")
         if most not in self._pools:
             connector = aiohttp.TCPConnector(limit=most, ssl=self._tls)
             # Not always: aiohttp asks another thread about proxies, for every request.
@@ -77,7 +90,7 @@ class Transport:
 
     async def close(self) -> None:
         """Give the connections back; the client is unusable afterwards."""
-        await _close(self._pools)
+        await self._pools.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -241,11 +254,6 @@ class Transport:
     def _check_length(self, found: bytes | bytearray) -> None:
         if self._answer_bytes is not None and len(found) > self._answer_bytes:
             raise errors.Unreachable(f"{self.host} answers more than {self._answer_bytes} bytes")
-
-
-async def _close(pools: dict[int, aiohttp.ClientSession]) -> None:
-    for pool in pools.values():
-        await pool.close()
 
 
 def _find_form(target: str) -> str:

@@ -74,12 +74,17 @@ def main(arguments: list[str]) -> int:
     settings = read_settings(arguments)
     _set_up_logging(settings)
     sys.setrecursionlimit(RECURSION_LIMIT)
+    code = 0
     try:
         asyncio.run(run_operator(settings, asyncio.Event()))
-    except (HostUnknown, LeaseLost) as error:
-        log.error("%s", error)
-        return 1
-    except Exception:
+    except* (HostUnknown, LeaseLost) as errors:  # any part that writes may be the first to hear of a Lease that is lost
+        log.error("%s", _find_first(errors))
+        code = 1
+    except* Exception:
         log.exception("nestor operator stopped by an error")
-        return 1
-    return 0
+        code = 1
+    return code
+
+
+def _find_first(error: BaseException) -> BaseException:
+    return _find_first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error

@@ -7,10 +7,13 @@ that sends a trace again after a restart repeats it, and adds nothing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from typing import Protocol
 
 from nestor import times
@@ -128,8 +131,23 @@ class Traces:
 
     async def close(self) -> None:
         """Send what was not sent yet, or give it up."""
-        if self._sender is not None:
-            try:
-                await asyncio.wait_for(asyncio.to_thread(self._sender.close), END_SECONDS)
-            except TimeoutError:
-                log.warning("the last traces could not be sent within %.0f s", END_SECONDS)
+        if self._sender is None:
+            return
+        ended = asyncio.Event()
+        # None of asyncio's own threads: before it ends, a process waits for all of those.
+        work = partial(_close, self._sender, asyncio.get_running_loop(), ended)
+        threading.Thread(target=work, name="traces", daemon=True).start()
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                await ended.wait()
+        except TimeoutError:
+            log.warning("the last traces could not be sent within %.0f s", END_SECONDS)
+
+
+def _close(sender: Sender, loop: asyncio.AbstractEventLoop, ended: asyncio.Event) -> None:
+    try:
+        sender.close()
+    except Exception:
+        log.exception("the last traces could not be sent")
+    with contextlib.suppress(RuntimeError):  # the loop has ended before
+        loop.call_soon_threadsafe(ended.set)

@@ -45,8 +45,10 @@ async def run(settings: Settings) -> None:
             log.info("serving %s://%s on port %d of %s", settings.scheme, settings.host, settings.port, ADDRESS)
             await probes.serve(settings.health_port, {"/readyz": lambda: None, "/healthz": lambda: None}, _write_metrics(people))
         finally:
-            await runner.cleanup()
-            await people.close()
+            try:
+                await runner.cleanup()
+            finally:
+                await people.close()
 
 
 def _build_check(settings: Settings) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:

@@ -86,12 +86,14 @@ class People:
 
     async def close(self) -> None:
         """End all watches and connections."""
-        for visitor in self._known.values():
+        while self._known:
+            _, visitor = self._known.popitem()
             await _close(visitor)
-        self._known.clear()
-        await asyncio.gather(*self._closing)
+        await asyncio.gather(*self._closing, return_exceptions=True)
 
 
 async def _close(visitor: Visitor) -> None:
-    await visitor.hub.close()
-    await visitor.api.close()
+    try:
+        await visitor.hub.close()
+    finally:
+        await visitor.api.close()

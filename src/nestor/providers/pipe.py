@@ -7,6 +7,7 @@ import contextlib
 
 _CHUNK = 65536
 _CLOSE_SECONDS = 2
+_FLUSH_SECONDS = 30.0
 
 
 async def pipe_both(
@@ -26,17 +27,29 @@ async def pipe_both(
 
 
 async def close(writer: asyncio.StreamWriter) -> None:
-    """Close the connection, ignoring errors. It is cut off if that takes the other side too long, or if this is cancelled:
-    what the other side does not read would otherwise keep it open for ever.
+    """Close the connection, ignoring errors. To a slow reader, what is left is sent in the background.
+
+    After `_FLUSH_SECONDS`, or at once if the current task is cancelled, the connection is cut off: who reads nothing would
+    keep it open for ever.
     """
     writer.close()
     try:
-        with contextlib.suppress(Exception):
-            async with asyncio.timeout(_CLOSE_SECONDS):
-                await writer.wait_closed()
-    finally:
-        with contextlib.suppress(AttributeError):  # one that has closed by now may raise it
-            writer.transport.abort()
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await writer.wait_closed()
+    except asyncio.CancelledError:
+        _cut(writer)
+        raise
+    except TimeoutError:
+        task = asyncio.current_task()
+        is_ending = task is None or task.cancelling() > 0
+        asyncio.get_running_loop().call_later(0 if is_ending else _FLUSH_SECONDS, _cut, writer)
+    except Exception:
+        return
+
+
+def _cut(writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(AttributeError):  # one that has closed by now may raise it
+        writer.transport.abort()
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -45,7 +45,7 @@ async def _open(api: Api) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
                 url.hostname, url.port or 443, ssl=api.ssl_context, server_hostname=api.server_name
             )
     except (OSError, TimeoutError) as error:
-        raise Unreachable(f"API server: {error or type(error).__name__}") from error
+        raise Unreachable(f"API server: {str(error) or type(error).__name__}") from error
 
 
 async def _head(api: Api, call: Call, target: str) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import field
@@ -56,6 +55,7 @@ class Hub:
         self.pool = pool or Pool()
         self._keep_seconds = keep_seconds
         self._watches: dict[List, _Watch] = {}
+        self._ending: set[asyncio.Task[None]] = set()
 
     @property
     def size(self) -> int:
@@ -135,12 +135,11 @@ class Hub:
         if watch.ending is not None:
             watch.ending.cancel()
         watch.task.cancel()
+        self._ending.add(watch.task)
+        watch.task.add_done_callback(self._ending.discard)
 
     async def close(self) -> None:
         """End all watches."""
-        tasks = [watch.task for watch in self._watches.values()]
         for item in list(self._watches):
             self._end(item)
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*self._ending, return_exceptions=True)

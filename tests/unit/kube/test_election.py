@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 import random
 from collections.abc import Callable
@@ -246,3 +247,18 @@ async def test_there_are_never_two_at_once(seed: int) -> None:
             changes += await candidates[number].attempt()
         assert sum(leads(item) for item in candidates) <= 1
     assert changes >= 2
+
+
+async def test_a_renewal_without_an_answer_says_so(
+    server: Server, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(*_: object) -> Object:
+        await asyncio.Event().wait()
+        raise AssertionError("it was answered")
+
+    first = candidate(server, "a")
+    await first.attempt()
+    monkeypatch.setattr(server, "replace", hang)
+    monkeypatch.setattr(first, "find_left", lambda: 0.01)
+    await first.renew()
+    assert "was not renewed: no answer" in caplog.text

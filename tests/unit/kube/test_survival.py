@@ -74,19 +74,26 @@ class OddApi(MemoryApi):
         self.host = "https://127.0.0.1:6443"
         self._items = items
         self._events = list(events)
-        self.lists = self.watches = 0
+        self.lists = self.watches = self.open = 0
+        self.open_at_lists: list[int] = []
+        """How many watches were open at each list."""
 
     async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any, **__: Any) -> Object:
         """The first list, and normal ones."""
         self.lists += 1
+        self.open_at_lists.append(self.open)
         return {"metadata": {"resourceVersion": "1"}, "items": self._items if self.lists == 1 else [ITEM]}
 
     async def watch(self, *_: Any) -> AsyncIterator[Object]:
         """The events, and no end."""
         self.watches += 1
-        while self._events:
-            yield self._events.pop(0)
-        await asyncio.Event().wait()
+        self.open += 1
+        try:
+            while self._events:
+                yield self._events.pop(0)
+            await asyncio.Event().wait()
+        finally:
+            self.open -= 1
 
 
 @pytest.mark.parametrize(
@@ -122,3 +129,11 @@ async def test_more_objects_than_are_kept_are_not_read(monkeypatch: pytest.Monke
         await eventually(_returns(lambda: api.watches == 2))
     assert api.lists == 2
     assert sorted(name for _, name in cache.store) == ["web", "web-1"]
+
+
+async def test_a_watch_that_cannot_be_read_is_closed_before_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(informer, "find_pause", lambda *_: 0.0)
+    api = OddApi([], *({"type": "ADDED", "object": {}} for _ in range(3)))
+    async with running(Informer(cast(Api, api), kinds.CONFIG_MAP)):
+        await eventually(_returns(lambda: api.watches == 4))
+    assert api.open_at_lists == [0, 0, 0, 0]

@@ -106,3 +106,19 @@ async def test_requests_in_anothers_name_say_whose_and_others_do_not(server: Ser
         for request in server.asked
     ]
     assert said == [("Bearer own", ["oidc:jane"], ["a", "b"])] * 2 + [("Bearer own", [], [])]
+
+
+async def test_a_client_that_is_closed_opens_nothing(server: Server) -> None:
+    """Nobody would close it again. What still asks, at the end of a process, is told as of any server that cannot be reached."""
+    api = Api(Connection(server.url))
+    copy = api.with_metadata_only()
+    await api.get(kinds.CONFIG_MAP, "a", "b")
+    await api.close()
+    await copy.close()
+    for one in (api, copy):
+        with pytest.raises(Unreachable, match="closed"):
+            await one.get(kinds.CONFIG_MAP, "a", "b")
+        with pytest.raises(Unreachable, match="closed"):
+            async with one.stream("/logs"):
+                raise AssertionError("it was opened")
+    assert len(server.asked) == 1

@@ -7,7 +7,8 @@ import datetime
 import logging
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Wired
 
 from nestor import times
+from nestor.operator import traces
 from nestor.operator.exporting import SdkSender
 from nestor.operator.traces import RECENT_SECONDS, ROOT, Span, Traces, plan_trace
 from tests.unit.operator.builders import build_job
@@ -158,3 +160,41 @@ def test_without_an_endpoint_nothing_is_loaded_or_sent(caplog: pytest.LogCapture
     assert caplog.records == []
     code = "import sys, nestor.operator.main; sys.exit(any(name.startswith('opentelemetry') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+class StuckSender:
+    """One whose receiver does not answer."""
+
+    def __init__(self) -> None:
+        self.may_end, self.has_ended = threading.Event(), threading.Event()
+
+    def send(self, uid: str, spans: Sequence[Span]) -> None:
+        """Nothing is sent."""
+
+    def close(self) -> None:
+        """It takes long."""
+        self.may_end.wait(10)
+        self.has_ended.set()
+
+
+def test_the_process_does_not_wait_for_traces_that_cannot_be_sent(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(traces, "END_SECONDS", 0.01)
+    sender = StuckSender()
+    asyncio.run(Traces(sender).close())
+    was_awaited = sender.has_ended.is_set()
+    sender.may_end.set()
+    assert sender.has_ended.wait(10)
+    assert not was_awaited
+    assert "the last traces could not be sent" in caplog.text
+
+
+def test_a_sender_that_fails_at_the_end_is_told(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
+        raise ValueError("broken")
+
+    sender = StuckSender()
+    monkeypatch.setattr(sender, "close", fail)
+    asyncio.run(Traces(sender).close())
+    assert "ValueError: broken" in caplog.text

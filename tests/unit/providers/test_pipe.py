@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import socket
 from collections.abc import AsyncIterator
@@ -42,15 +43,48 @@ async def pair() -> AsyncIterator[Pair]:
         _, writer = await asyncio.open_connection(sock=own)
         writer.write(bytes(_MORE_THAN_FITS))
         yield Pair(writer, other)
-    writer.transport.abort()
+    with contextlib.suppress(AttributeError):  # of one that has closed
+        writer.transport.abort()
     await asyncio.sleep(0)
+
+
+async def is_lost(pair: Pair) -> bool:
+    """Whether the other side has not got all when the connection ends."""
+    return await asyncio.to_thread(pair.measure) < _MORE_THAN_FITS
 
 
 async def test_who_does_not_read_is_cut_off(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipe, "_CLOSE_SECONDS", 0.01)
+    monkeypatch.setattr(pipe, "_FLUSH_SECONDS", 0.01)
+    ended = asyncio.Event()
+    monkeypatch.setattr(pipe, "_cut", lambda writer: (writer.transport.abort(), ended.set()))
     await pipe.close(pair.writer)
+    await ended.wait()
+    assert await is_lost(pair)
+
+
+async def test_who_reads_slowly_gets_all(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last of a file that is copied over a slow line, for example."""
+    monkeypatch.setattr(pipe, "_CLOSE_SECONDS", 0.01)
+    await pipe.close(pair.writer)
+    assert not await is_lost(pair)
+
+
+async def test_at_the_end_of_the_process_nobody_is_waited_for_so_long(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipe, "_CLOSE_SECONDS", 0.01)
+
+    async def serve() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:  # as servers do, whose connections must not raise
+            await pipe.close(pair.writer)
+
+    task = asyncio.create_task(serve())
     await asyncio.sleep(0)
-    assert pair.measure() < _MORE_THAN_FITS
+    task.cancel()
+    await task
+    await asyncio.sleep(0)
+    assert await is_lost(pair)
 
 
 async def test_a_cancellation_cuts_off(pair: Pair) -> None:
@@ -60,7 +94,7 @@ async def test_a_cancellation_cuts_off(pair: Pair) -> None:
     await asyncio.gather(task, return_exceptions=True)
     assert task.cancelled()
     await asyncio.sleep(0)
-    assert pair.measure() < _MORE_THAN_FITS
+    assert await is_lost(pair)
 
 
 async def test_what_was_written_arrives_at_who_reads() -> None:

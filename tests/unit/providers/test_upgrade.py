@@ -80,3 +80,11 @@ async def test_a_refusal_is_the_servers_error(tmp_path: Path) -> None:
     ):
         with pytest.raises(ApiError, match="no such pod"):
             await upgrade.connect(api, CALL, "/api").__aenter__()
+
+
+async def test_a_server_that_cannot_be_reached_in_time_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upgrade, "_CONNECT_SECONDS", 0)
+    async with await connect("https://127.0.0.1:1") as api:
+        with pytest.raises(ApiError, match="API server: TimeoutError"):
+            async with upgrade.connect(api, CALL, "/exec"):
+                raise AssertionError("it was opened")

@@ -105,7 +105,7 @@ async def test_a_second_signal_does_not_disturb_the_end(
             await asyncio.Event().wait()
         finally:
             os.kill(os.getpid(), signal.SIGINT)
-            for _ in range(5):
+            for _step in range(5):
                 await asyncio.sleep(0.001)
             ended.append(True)
         return 0

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from nestor.runner import copying
 from nestor.runner.attempt import Attempt
 from nestor.runner.threads import run_to_its_end
 from nestor.runner.undo import Undo
@@ -37,7 +36,7 @@ class Slow:
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
     """How files are copied."""
     made = Slow()
-    monkeypatch.setattr(copying.shutil, "copyfileobj", made)
+    monkeypatch.setattr(shutil, "copyfileobj", made)
     return made
 
 

@@ -117,3 +117,52 @@ async def test_there_is_an_end_to_watches(monkeypatch: pytest.MonkeyPatch) -> No
         async with shared.use(c):
             assert shared.size == 2
     await shared.close()
+
+
+class SlowEnd(OneJob):
+    """One whose watches take a while to end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_end = asyncio.Event()
+
+    async def watch(self, *_: Any) -> AsyncIterator[Object]:
+        """Nothing happens."""
+        self.watches += 1
+        self.open += 1
+        try:
+            await asyncio.Event().wait()
+            yield {}
+        finally:
+            await self.may_end.wait()
+            self.open -= 1
+
+
+async def test_the_end_awaits_watches_that_were_ended_before() -> None:
+    """Their connections are closed next."""
+    api = SlowEnd()
+    shared = Hub(cast(Api, api), keep_seconds=0)
+    async with shared.use(JOBS):
+        await is_true(lambda: api.watches == 1)
+    await is_true(lambda: shared.size == 0)
+    assert api.open == 1
+    closing = asyncio.create_task(shared.close())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not closing.done()
+    api.may_end.set()
+    await closing
+    assert api.open == 0
+
+
+async def test_the_end_can_be_cancelled() -> None:
+    api = SlowEnd()
+    shared = Hub(cast(Api, api))
+    async with shared.use(JOBS):
+        await is_true(lambda: api.watches == 1)
+    closing = asyncio.create_task(shared.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    api.may_end.set()
+    await asyncio.gather(closing, return_exceptions=True)
+    assert closing.cancelled()

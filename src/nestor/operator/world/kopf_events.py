@@ -143,7 +143,11 @@ async def run(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
         # that nobody awaits fail when connections close; gather their errors, or asyncio logs them last of all.
         busy = _tasks_of_kopf()
         stop.set()
-        ended, _ = await asyncio.wait({running, *busy}, timeout=END_SECONDS)
+        ended, left = await asyncio.wait({running, *busy}, timeout=END_SECONDS)
+        for task in left:
+            task.cancel()
+        if left:
+            ended |= (await asyncio.wait(left, timeout=END_SECONDS))[0]
         await asyncio.gather(*ended, return_exceptions=True)
         raise
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import uuid
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
 
 import aiohttp
 
@@ -99,10 +99,13 @@ class Client:
     async def stream(self, path: str, body: str, *, idle_seconds: float | None) -> AsyncIterator[AsyncIterator[bytes]]:
         """The answer as it arrives; None as `idle_seconds` means that it may be silent for ever."""
         timeout = aiohttp.ClientTimeout(sock_connect=self._limits.connect_seconds, sock_read=idle_seconds)
-        async with self._open(self._stream_session(), "GET", path, body, timeout) as answer:
-            yield self._read_stream(answer, path)
+        async with (
+            self._open(self._stream_session(), "GET", path, body, timeout) as answer,
+            aclosing(self._read_stream(answer, path)) as pieces,
+        ):
+            yield pieces
 
-    async def _read_stream(self, answer: aiohttp.ClientResponse, path: str) -> AsyncIterator[bytes]:
+    async def _read_stream(self, answer: aiohttp.ClientResponse, path: str) -> AsyncGenerator[bytes, None]:
         try:
             async for data in answer.content.iter_any():
                 yield data

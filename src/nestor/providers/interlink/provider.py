@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 
 from nestor import times
@@ -120,8 +120,11 @@ class InterlinkProvider:
         """See `Logs.open_log`."""
         request = build_log_request(pod, options, self._now())
         idle = None if request.options.follow else self._limits.log_idle_seconds
-        async with self._client.stream("/getLogs", request.to_json(), idle_seconds=idle) as pieces:
-            yield _limit(pieces, request.options.limit_bytes)
+        async with (
+            self._client.stream("/getLogs", request.to_json(), idle_seconds=idle) as pieces,
+            aclosing(_limit(pieces, request.options.limit_bytes)) as found,
+        ):
+            yield found
 
     async def _look_for(self, pod: Object) -> Object | None:
         """The pod, if the backend has it. What it answers here never counts against the pod."""
@@ -186,7 +189,7 @@ def _with_job(pod: Object, job: str) -> Object:
     return pod | {"metadata": pod["metadata"] | {"annotations": annotations_of(pod) | {build.JOB: job}}}
 
 
-async def _limit(pieces: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
+async def _limit(pieces: AsyncIterator[bytes], limit: int) -> AsyncGenerator[bytes, None]:
     """No more than `limit` bytes, whatever the backend sends; 0 means no limit."""
     sent = 0
     async for piece in pieces:

@@ -76,7 +76,7 @@ class Addresses:
             finally:
                 self._waiting -= 1
         except (ApiError, RetryLater, TimeoutError) as error:
-            log.info("Service %s gets an address of the nested cluster's own choice: %s", name, error or "no answer in time")
+            log.info("Service %s gets an address of the nested cluster's own choice: %s", name, str(error) or "no answer in time")
             self.missed += 1
             return [], ""
         self.reserved += 1

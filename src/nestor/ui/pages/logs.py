@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from aiohttp import web
 
@@ -65,7 +66,7 @@ async def lines(request: web.Request) -> web.StreamResponse:
     step = request.query.get("step") or None
     found = _read(visitor, job, part, request.query.get("container") or None, step, follow=request.query.get("follow") != "no")
     response = web.StreamResponse(headers={"Content-Type": "text/plain; charset=utf-8", "X-Accel-Buffering": "no"})
-    async with frame.streaming(request, response, visitor):
+    async with frame.streaming(request, response, visitor), aclosing(found):
         try:
             first = await anext(found, None)  # Errors come before the answer's head is sent.
         except (Forbidden, NotFound) as error:
@@ -92,7 +93,7 @@ def _list_kept(job: Object, step: str | None) -> list[str]:
 
 async def _read(
     visitor: Visitor, job: Object, part: str, container: str | None, step: str | None, *, follow: bool
-) -> AsyncIterator[str]:
+) -> AsyncGenerator[str, None]:
     home, name = str(status_of(job).get("namespace") or ""), job["metadata"]["name"]
     if part != STEPS:
         await _get_pod(visitor, job, part)
@@ -101,5 +102,6 @@ async def _read(
     pod = names.child(name, names.Part.RUNNER) if part == STEPS else part
     # The server cannot count the lines of one step.
     wanted = Wanted(follow=follow, tail=None if step else TAIL, container=container)
-    async for line in loglines.pick_lines(loglines.stream(visitor.api, pod, home, wanted), step):
-        yield line
+    async with aclosing(loglines.pick_lines(loglines.stream(visitor.api, pod, home, wanted), step)) as found:
+        async for line in found:
+            yield line

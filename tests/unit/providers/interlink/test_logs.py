@@ -113,6 +113,17 @@ async def test_creations_do_not_wait_for_logs_that_are_followed(backend: Backend
         backend.fake.silence.set()
 
 
+async def test_who_leaves_a_log_in_the_middle_leaves_nothing_open(backend: Backend) -> None:
+    """Otherwise it would end at a moment of its own, perhaps when there is no event loop any more."""
+    provider = backend.connect()
+    await provider.create(POD, Inputs(is_new=True))
+    async with provider.open_log(POD, [("follow", "true")]) as pieces:
+        assert await anext(pieces) == b"hello\n"
+    with pytest.raises(StopAsyncIteration):
+        await anext(pieces)
+    backend.fake.silence.set()
+
+
 async def _rest(pieces: Any) -> bytes:
     return b"".join([piece async for piece in pieces])
 
