@@ -221,7 +221,7 @@ THERE = "e2e/test_overflow_remote.py"
     [
         ("`kubectl exec`", "streams", THERE, ['"exec", "-i"', '"attach", "-i"']),
         ("`kubectl port-forward`", "streams", THERE, ['"port-forward"']),
-        ("`kubectl debug`", "patches", THERE, ['"debug"', '"logs", "flexible", "-c", "probe"']),
+        ("`kubectl debug`", "patches", THERE, ['"debug"', 'near.writes("flexible", ']),
         ("resize", "patches", THERE, ['"--subresource=resize"']),
         ("changes of ConfigMaps", "refreshes", "integration/vnode/test_remote.py", ["test_what_a_pod_was_given_follows"]),
     ],
