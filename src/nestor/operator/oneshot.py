@@ -89,11 +89,13 @@ async def make(api: Api, body: Object, former: Object | None, *, is_patient: boo
 
 
 async def end(api: Api, pod: Object | None) -> None:
-    """Delete a pod that is still working. A finished one stays, and with it its log."""
+    """Delete a pod that is still working. A finished one stays, and with it its log: so one that has changed since it was cached
+    is left to the next pass, which its change brings about.
+    """
     if pod is None or is_terminating(pod) or pod_status.is_finished(pod):
         return
     meta = pod["metadata"]
-    await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"])
+    await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=meta.get("resourceVersion"))
 
 
 def decide_refused(pod: Object, error: Forbidden | Invalid, seconds: float) -> Result:

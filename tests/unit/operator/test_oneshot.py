@@ -13,7 +13,7 @@ from nestor.operator.result import Result
 from tests.unit.operator.builders import Object, build_pod, ended
 
 ENDED = build_pod("hello-run", status=ended(1, "2026-01-01T00:00:00Z"), uid="old")
-WORKING = build_pod("hello-run", status={"phase": "Running"}, uid="old")
+WORKING = build_pod("hello-run", status={"phase": "Running"}, uid="old", resourceVersion="7")
 BODY = build_pod("hello-run", labels={labels.COMPONENT: "runner"})
 
 
@@ -24,9 +24,11 @@ class FakeApi:
         self.error = error
         self.requests: list[tuple[Any, ...]] = []
 
-    async def delete(self, kind: Kind, name: str, namespace: str, *, uid: str, grace_seconds: int | None = None) -> bool:
+    async def delete(
+        self, kind: Kind, name: str, namespace: str, *, uid: str, version: str = "", grace_seconds: int | None = None
+    ) -> bool:
         """Note it."""
-        self.requests.append(("delete", name, uid, grace_seconds))
+        self.requests.append(("delete", name, uid, grace_seconds, *filter(None, [version])))
         return True
 
     async def create(self, kind: Kind, body: Object) -> Object:
@@ -87,6 +89,7 @@ async def test_a_namespace_that_goes_ends_the_pass() -> None:
     ids=["none", "working", "ended", "terminating"],
 )
 async def test_only_a_pod_that_works_is_ended(pod: Object | None, is_ended: bool) -> None:
+    """If it is still as the cache has it: it may have ended since, and its log is to stay."""
     api = FakeApi()
     await oneshot.end(cast(Api, api), pod)
-    assert api.requests == ([("delete", "hello-run", "old", None)] if is_ended else [])
+    assert api.requests == ([("delete", "hello-run", "old", None, "7")] if is_ended else [])
