@@ -27,7 +27,7 @@ class Slow:
 
     def __call__(self, *given: Any) -> None:
         self.began.set()
-        assert self.may_end.wait(10)
+        assert self.may_end.wait(60)
         self.copied += 1
         self._copy(*given)
 
@@ -52,7 +52,7 @@ def templates(tmp_path: Path) -> Path:
 
 async def end(task: asyncio.Task[Any], slow: Slow) -> bool:
     """Cancel it during the first file; whether it had to wait for its thread."""
-    await asyncio.to_thread(slow.began.wait, 10)
+    await asyncio.to_thread(slow.began.wait, 60)
     task.cancel()
     for _ in range(10):
         await asyncio.sleep(0)

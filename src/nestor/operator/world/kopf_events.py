@@ -20,6 +20,8 @@ from nestor.operator.world.cache import Store
 
 END_SECONDS = 5.0
 """How long kopf may take to stop at shutdown."""
+CANCEL_SECONDS = 3.0
+"""How long it may take after that, when it is cancelled."""
 
 Handler = Callable[[Object], None]
 Feeds = dict[Kind, tuple[Store, Handler]]
@@ -147,7 +149,7 @@ async def run(feeds: Feeds, stop: asyncio.Event, api: Api) -> None:
         for task in left:
             task.cancel()
         if left:
-            ended |= (await asyncio.wait(left, timeout=END_SECONDS))[0]
+            ended |= (await asyncio.wait(left, timeout=CANCEL_SECONDS))[0]
         await asyncio.gather(*ended, return_exceptions=True)
         raise
 
