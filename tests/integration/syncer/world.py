@@ -176,6 +176,18 @@ class World:
         if self.is_running:
             await self.eventually(is_known)
 
+    async def hears_of(self, kind: Kind, nested: Object) -> None:
+        """Await that the syncer knows this state of a nested object, for tests that go on at the host."""
+        meta = nested["metadata"]
+
+        async def is_known() -> bool:
+            assert self._state is not None
+            assert self._state.caches is not None
+            found = self._state.caches.nested(kind).get(meta["name"], meta["namespace"])
+            return found is not None and not is_older(found, nested)
+
+        await self.eventually(is_known)
+
     async def refuses(self, kind: Kind, body: Object) -> None:
         """Await that a quota of the host is in force: its numbers are there a moment before the API server goes by them."""
         meta = {"generateName": "probe-", "namespace": self.namespace}

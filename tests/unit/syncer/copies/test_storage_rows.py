@@ -67,6 +67,23 @@ async def test_a_claim_that_is_bound_has_a_shadow_of_its_volume_until_it_goes() 
         assert [engine.remembered for engine in made.engines] == [0, 0, 1]
 
 
+async def test_a_volume_that_is_lost_loses_its_finalizer_though_the_news_of_its_claim_are_late() -> None:
+    """The nested binder has bound the claim: with the finalizer, the volume would stay as long as that."""
+    clusters = build()
+    async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
+        nested = clusters.nested.put(CLAIM, claim())
+        await made.settle()
+        bind(clusters)
+        await made.settle()
+        clusters.nested.hold(CLAIM)
+        clusters.nested.put(CLAIM, nested | {"spec": nested["spec"] | {"volumeName": "pvc-1"}, "status": {"phase": "Bound"}})
+        lost: Any = copy(clusters)
+        clusters.host.drop(CLAIM, lost["metadata"]["name"], HOST)
+        await made.settle()
+        assert clusters.nested.look(VOLUME, "pvc-1") is None
+        assert "PATCH persistentvolumes pvc-1" in clusters.nested.asked
+
+
 async def test_a_tenant_s_own_volume_of_that_name_is_left_alone() -> None:
     clusters = build()
     clusters.nested.put(VOLUME, {"metadata": {"name": "pvc-1"}, "spec": {"own": True}})

@@ -55,7 +55,9 @@ class VolumeRow(Row):
         """
         meta, ref = copy["metadata"], spec_of(copy).get("claimRef") or {}
         claim = self._claims.get(ref.get("name", ""), ref.get("namespace", ""))
-        if claim is None or spec_of(claim).get("volumeName") != meta["name"]:
+        if claim is None or claim["metadata"]["uid"] != ref.get("uid"):
+            return False
+        if spec_of(claim).get("volumeName") not in (None, "", meta["name"]):  # none: the news of its binding may be late
             return False
         await self.context.nested.delete(self.kind, meta["name"], uid=meta["uid"])
         with contextlib.suppress(NotFound):
