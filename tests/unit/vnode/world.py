@@ -129,6 +129,13 @@ class World:
         made = self.api.put(kinds.POD, {"metadata": meta, "spec": full, "status": status})
         return str(made["metadata"]["uid"])
 
+    def allow_a_second(self, name: str) -> None:
+        """The pod may wait for a second only: until here, no test has had to see anything in that time."""
+        pod = self.look(name)
+        assert pod is not None
+        pod["metadata"]["annotations"][labels.PENDING_SECONDS] = "1"
+        self.api.put(kinds.POD, pod)
+
     async def run(self, name: str = "web") -> str:
         """A pod that runs. Returns its UID."""
         uid = self.bind(name)

@@ -247,8 +247,9 @@ async def test_its_time_on_the_node_is_limited(world: World) -> None:
 async def test_a_pod_that_is_held_back_goes_back(world: World) -> None:
     told: list[tuple[str, float]] = []
     world.pods.on_bounce(lambda node, seconds: told.append((node, seconds)))
-    uid = world.bind("web", seconds="1")
+    uid = world.bind("web", seconds="3600")
     await world.mark("web", "Accepted")
+    world.allow_a_second("web")
     status = await world.phase("web", "Failed")
     assert status["reason"] == "BouncedBack"
     assert "within 1 s" in world.message("BouncedBack")
@@ -264,9 +265,10 @@ async def test_a_pod_that_cannot_start_by_its_own_fault_closes_no_node(world: Wo
     """Whoever starts one from an image that does not exist would keep everybody's pods away."""
     told: list[tuple[str, float]] = []
     world.pods.on_bounce(lambda node, seconds: told.append((node, seconds)))
-    uid = world.bind("web", seconds="1")
+    uid = world.bind("web", seconds="3600")
     await world.mark("web", "Accepted")
     world.backend.pods[uid]["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
+    world.allow_a_second("web")
     assert (await world.phase("web", "Failed"))["reason"] == "BouncedBack"
     assert told == []
 
@@ -285,7 +287,7 @@ async def test_a_pod_that_was_never_accepted_closes_a_node_that_has_no_room(worl
 
 async def test_a_pod_that_starts_at_the_last_moment_stays(world: World) -> None:
     """Between the last statuses and the deadline: the backend is asked once more."""
-    uid = world.bind("web", seconds="1")
+    uid = world.bind("web", seconds="3600")
     await world.mark("web", "Accepted")
     started = asyncio.Event()
 
@@ -296,6 +298,7 @@ async def test_a_pod_that_starts_at_the_last_moment_stays(world: World) -> None:
         return Unreachable("busy") if call == "statuses" else None
 
     world.backend.fault = start
+    world.allow_a_second("web")
     await started.wait()
     world.backend.fault = lambda _, __: None
     await world.phase("web", "Running")
@@ -304,7 +307,7 @@ async def test_a_pod_that_starts_at_the_last_moment_stays(world: World) -> None:
 
 
 async def test_a_started_pod_is_never_taken_back(world: World) -> None:
-    uid = world.bind("web", seconds="1")
+    uid = world.bind("web", seconds="3600")
     await world.mark("web", "Accepted")
     world.backend.run(uid)
     await world.phase("web", "Running")
