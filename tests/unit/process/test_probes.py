@@ -100,7 +100,7 @@ async def test_none_is_left_open_at_the_end(server: Server) -> None:
     assert server.task is not None
     server.task.cancel()
     await asyncio.gather(server.task, return_exceptions=True)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         assert await reader.read() == b""
     writer.close()
 

@@ -74,12 +74,16 @@ async def test_a_command_that_does_not_exist_is_an_outcome(tmp_path: Path) -> No
     assert "/no/such cannot be started" in outcome.message
 
 
+START_SECONDS = 5
+"""So long, a busy machine may take to start a script and its child."""
 FAMILY = "import subprocess, sys; p = subprocess.Popen(['sleep', '60']); print(p.pid, flush=True); p.wait()"
 
 DAEMON = """
 import os, sys, time
 def daemon(ignore):
+    ready, done = os.pipe()
     if os.fork():
+        os.read(ready, 1)
         return
     os.setsid()
     if os.fork():
@@ -88,27 +92,28 @@ def daemon(ignore):
         import signal
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     print(os.getpid(), flush=True)
+    os.write(done, b".")
     time.sleep(60)
     os._exit(0)
 """
 
 
 async def test_a_timeout_ends_the_whole_family(tmp_path: Path) -> None:
-    outcome, [child] = await run(FAMILY, tmp_path, limit=1)
+    outcome, [child] = await run(FAMILY, tmp_path, limit=START_SECONDS)
     assert outcome.exit_code is None
-    assert outcome.message == f"timed out after 1 s, stopped; its last output:\n{child}"
+    assert outcome.message == f"timed out after {START_SECONDS} s, stopped; its last output:\n{child}"
     assert not is_running(int(child))
 
 
 async def test_a_timeout_ends_what_left_the_group_and_the_session(tmp_path: Path) -> None:
     script = DAEMON + "daemon(False)\ntime.sleep(60)"
-    outcome, [child] = await run(script, tmp_path, limit=1)
+    outcome, [child] = await run(script, tmp_path, limit=START_SECONDS)
     assert outcome.exit_code is None
     assert not is_running(int(child))
 
 
 async def test_a_success_ends_what_is_left_in_the_background_too_whatever_it_holds_open(tmp_path: Path) -> None:
-    outcome, lines = await run(DAEMON + "daemon(False)\ntime.sleep(0.5)", tmp_path)
+    outcome, lines = await run(DAEMON + "daemon(False)", tmp_path)
     assert outcome.is_success
     assert not is_running(int(lines[0]))
     assert lines[1].startswith("ended 1 process that the step had left in the background: python")
@@ -116,7 +121,7 @@ async def test_a_success_ends_what_is_left_in_the_background_too_whatever_it_hol
 
 async def test_what_ignores_a_request_is_made_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "LEFTOVER_GRACE_SECONDS", 0.2)
-    outcome, lines = await run(DAEMON + "daemon(True)\ntime.sleep(0.5)", tmp_path)
+    outcome, lines = await run(DAEMON + "daemon(True)", tmp_path)
     assert outcome.is_success
     assert not is_running(int(lines[0]))
 
@@ -128,7 +133,7 @@ async def test_what_ends_by_itself_after_its_parent_is_let(tmp_path: Path) -> No
 
 async def test_stopped_processes_are_ended_as_well(tmp_path: Path) -> None:
     script = FAMILY.replace("p.wait()", "import os; os.kill(p.pid, 19); os.kill(os.getpid(), 19)")
-    outcome, [child] = await run(script, tmp_path, limit=1)
+    outcome, [child] = await run(script, tmp_path, limit=START_SECONDS)
     assert outcome.exit_code is None
     assert not is_running(int(child))
 

@@ -203,7 +203,7 @@ async def test_without_a_probe_nothing_is_said_but_what_was_said_before_is_taken
     host = FakeHost()
     enforcement, context, _ = build(host)
     context.settings = Settings(image="nestor:1")
-    await asyncio.wait_for(enforcement.keep(), 5)
+    await asyncio.wait_for(enforcement.keep(), 60)
     await enforcement.reconcile("default")
     assert host.written == []
     item = context.cache.classes.get("default") or {}
@@ -220,7 +220,7 @@ async def test_a_class_that_refuses_jobs_for_want_of_a_probe_says_so() -> None:
     host = FakeHost()
     enforcement, context, _ = build(host)
     context.settings = Settings(image="nestor:1")
-    await asyncio.wait_for(enforcement.keep(), 5)
+    await asyncio.wait_for(enforcement.keep(), 60)
     item = context.cache.classes.get("default") or {}
     spec = item["spec"] | {"network": {"unenforced": "Refuse"}}
     context.cache.classes.put({**item, "metadata": item["metadata"] | {"resourceVersion": "7"}, "spec": spec})

@@ -78,7 +78,7 @@ async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed(
     before: list[int] = []
     api.on_failure = lambda: before.append(len(worked))
     task = asyncio.create_task(operator._work())
-    await asyncio.wait_for(is_done.wait(), 5)
+    await asyncio.wait_for(is_done.wait(), 60)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert before == [0, 0]
@@ -122,7 +122,7 @@ async def test_no_object_of_a_user_ends_the_lists(inner: Object) -> None:
 
     store = Store(trim_job)
     lists = Lists(cast(Api, TextApi()), {kinds.NESTED_APP_JOB: (store, lambda item: None)})
-    await asyncio.wait_for(lists.fill(), 5)
+    await asyncio.wait_for(lists.fill(), 60)
     assert lists.is_filled.is_set()
     found = {item["metadata"]["name"]: find_fault(item) for item in store}
     assert found["evil"] is found["good"] is None

@@ -53,7 +53,7 @@ async def play(*states: list[Object]) -> asyncio.Task[None]:
 async def test_another_cluster_of_the_same_name_ends_it(states: list[list[Object]]) -> None:
     watching = await play(*states)
     with pytest.raises(identity.Replaced, match="NestedCluster 'hello' was deleted and recreated"):
-        await asyncio.wait_for(watching, 1)
+        await asyncio.wait_for(watching, 60)
 
 
 @pytest.mark.parametrize(

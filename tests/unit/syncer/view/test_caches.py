@@ -70,7 +70,7 @@ async def test_without_the_right_to_quotas_all_goes_on() -> None:
     caches = Caches(cast(Api, api), API, TARGET)
     quotas = caches.host_quotas
     running = [asyncio.create_task(informer.run()) for informer in caches]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await caches.wait_for_sync()
     for task in running:
         task.cancel()
