@@ -18,6 +18,7 @@ from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from nestor.operator.world.host_facts import HostUnknown, read_host
 from nestor.operator.world.trim import OWN_TRIMS
+from nestor.process import lifetime
 from nestor.process import logs as process_logs
 
 log = logging.getLogger(__name__)
@@ -78,13 +79,9 @@ def main(arguments: list[str]) -> int:
     try:
         asyncio.run(run_operator(settings, asyncio.Event()))
     except* (HostUnknown, LeaseLost) as errors:  # any part that writes may be the first to hear of a Lease that is lost
-        log.error("%s", _find_first(errors))
+        log.error("%s", lifetime.find_first(errors))
         code = 1
     except* Exception:
         log.exception("nestor operator stopped by an error")
         code = 1
     return code
-
-
-def _find_first(error: BaseException) -> BaseException:
-    return _find_first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error

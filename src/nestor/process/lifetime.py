@@ -32,6 +32,11 @@ def spawn(group: asyncio.TaskGroup, part: Coroutine[Any, Any, None], name: str) 
     return task
 
 
+def find_first(error: BaseException) -> BaseException:
+    """The first error of a group, or of groups in it; another error is returned as it is."""
+    return find_first(error.exceptions[0]) if isinstance(error, BaseExceptionGroup) else error
+
+
 async def must_run(part: Coroutine[Any, Any, None], name: str) -> None:
     """Run a part that should never end. Raises `RuntimeError` if it does."""
     await part

@@ -6,9 +6,9 @@ import asyncio
 import datetime
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import Any
+from functools import partial
 
 from nestor.kube import Api, ApiError
 from nestor.kube.events import EventRecorder
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     try:
         asyncio.run(_until_signal(settings))
     except* (credentials.Renewed, identity.Replaced) as reasons:
-        log.info("exiting so that the container restarts: %s", reasons.exceptions[0])
+        log.info("exiting so that the container restarts: %s", lifetime.find_first(reasons))
     except* Exception:
         log.exception("exiting: a part of the syncer stopped unexpectedly")
         code = 1
@@ -57,10 +57,7 @@ async def run(settings: Settings) -> None:
     state = health.Health(server.ServerHealth(datetime.timedelta(seconds=settings.server_seconds)))
     gate = Gate(settings.server_port)
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-
-        def spawn(part: Coroutine[Any, Any, None], name: str) -> None:
-            lifetime.spawn(group, part, name)
-
+        spawn = partial(lifetime.spawn, group)
         own = credentials.read_digest(settings.access)
         group.create_task(credentials.watch(settings.access, own), name="credentials")
         spawn(health.serve(state, settings.health_port), "health")

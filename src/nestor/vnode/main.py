@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any, Protocol
 
 from pydantic import ValidationError
@@ -61,7 +62,7 @@ def main(arguments: list[str]) -> int:
     try:
         asyncio.run(lifetime.run_until_signal(run(settings)))
     except* Restart as reasons:
-        log.info("exiting so that the container restarts: %s", _first(reasons))
+        log.info("exiting so that the container restarts: %s", lifetime.find_first(reasons))
     except* Exception:
         log.exception("exiting: a part of the process stopped unexpectedly")
         code = 1
@@ -72,10 +73,7 @@ async def run(settings: Settings, build: Build = factory.build_backend) -> None:
     """Start everything in order and keep it running until cancelled. If any part stops, all of them do."""
     state = State()
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-
-        def spawn(part: Coroutine[Any, Any, None], name: str) -> None:
-            lifetime.spawn(group, part, name)
-
+        spawn = partial(lifetime.spawn, group)
         pages: dict[str, Callable[[], str | None]] = {"/readyz": state.find_unready, "/healthz": state.find_stale}
         spawn(probes.serve(settings.health_port, pages, state.write_metrics), "health")
         settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -99,7 +97,7 @@ class _Setup:
     state: State
 
 
-def _start(setup: _Setup, spawn: Callable[[Coroutine[Any, Any, None], str], None]) -> None:
+def _start(setup: _Setup, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:
     settings, api, backend, version, state = setup.settings, setup.api, setup.backend, setup.version, setup.state
     name = settings.backend
     spec = OverflowBackendSpec.model_validate(spec_of(setup.body))
@@ -170,8 +168,3 @@ async def _patiently(ask: Callable[[], Coroutine[Any, Any, Any]], state: State) 
             state.problem = error.message
             log.info("waiting for the host cluster: %s", error)
             await asyncio.sleep(_PATIENCE_SECONDS)
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    found = group.exceptions[0]
-    return _first(found) if isinstance(found, BaseExceptionGroup) else found

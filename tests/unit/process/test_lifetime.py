@@ -9,7 +9,7 @@ import signal
 
 import pytest
 
-from nestor.process.lifetime import must_run, run_until_signal, spawn
+from nestor.process.lifetime import find_first, must_run, run_until_signal, spawn
 
 
 async def test_a_part_that_ends_is_an_error() -> None:
@@ -106,3 +106,9 @@ async def test_a_part_may_be_cancelled_before_it_begins() -> None:
         await run()
     assert [str(error) for error in found.value.exceptions] == ["before its first step"]
     gc.collect()  # a coroutine that nobody has awaited warns here, and a warning fails the test
+
+
+def test_the_first_error_is_found_however_deep() -> None:
+    first, second = ValueError("a"), ValueError("b")
+    assert find_first(ExceptionGroup("outer", [ExceptionGroup("inner", [first]), second])) is first
+    assert find_first(second) is second

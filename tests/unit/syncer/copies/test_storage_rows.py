@@ -12,7 +12,7 @@ from nestor.kube import Forbidden, NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows.claims import _PATIENCE, ClaimRow
 from nestor.syncer.copies.rows.storage_classes import StorageClassRow
 from nestor.syncer.copies.rows.volumes import VolumeRow
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 from tests.unit.translate.builders import TARGET
 
 Object = dict[str, Any]
@@ -51,13 +51,19 @@ def bind(clusters: Clusters, volume: str = "pvc-1") -> Object:
     return clusters.host.put(CLAIM, found | {"spec": found["spec"] | {"volumeName": volume}, "status": status})
 
 
+async def put_bound(clusters: Clusters, made: Running) -> Object:
+    """A claim whose copy the host has bound. Returns it as it was before that."""
+    nested = clusters.nested.put(CLAIM, claim())
+    await made.settle()
+    bind(clusters)
+    await made.settle()
+    return nested
+
+
 async def test_a_claim_that_is_bound_has_a_shadow_of_its_volume_until_it_goes() -> None:
     clusters = build()
     async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
-        nested = clusters.nested.put(CLAIM, claim())
-        await made.settle()
-        bind(clusters)
-        await made.settle()
+        nested = await put_bound(clusters, made)
         volume: Any = clusters.nested.look(VOLUME, "pvc-1")
         assert volume["spec"]["claimRef"]["uid"] == nested["metadata"]["uid"]
         clusters.nested.drop(CLAIM, "data", SPACE)
@@ -71,10 +77,7 @@ async def test_a_volume_that_is_lost_loses_its_finalizer_though_the_news_of_its_
     """The nested binder has bound the claim: with the finalizer, the volume would stay as long as that."""
     clusters = build()
     async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
-        nested = clusters.nested.put(CLAIM, claim())
-        await made.settle()
-        bind(clusters)
-        await made.settle()
+        nested = await put_bound(clusters, made)
         clusters.nested.hold(CLAIM)
         clusters.nested.put(CLAIM, nested | {"spec": nested["spec"] | {"volumeName": "pvc-1"}, "status": {"phase": "Bound"}})
         lost: Any = copy(clusters)
@@ -88,10 +91,7 @@ async def test_a_tenant_s_own_volume_of_that_name_is_left_alone() -> None:
     clusters = build()
     clusters.nested.put(VOLUME, {"metadata": {"name": "pvc-1"}, "spec": {"own": True}})
     async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.settle()
-        bind(clusters)
-        await made.settle()
+        await put_bound(clusters, made)
         volume: Any = clusters.nested.look(VOLUME, "pvc-1")
         assert volume["spec"] == {"own": True}
 
