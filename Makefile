@@ -11,9 +11,12 @@ VENV := $(NESTOR_CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12
 PYTHON := $(VENV)/bin/python
 RUN := PYTHONPATH=src:. $(PYTHON)
 # Where the environment forbids bytecode, each of pytest's workers would compile all of Nestor and its libraries. Not for what builds images.
-PYTEST := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(NESTOR_CACHE)/bytecode $(RUN) -m pytest
+PYTEST = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(NESTOR_CACHE)/bytecode $(RUN) -m pytest --junitxml=$(NESTOR_CACHE)/reports/$@.xml
+# FULL=1: also the tests that only `make test-full` runs. SINCE=<commit>: those of them in the groups that have changed. GROUP="…": only those groups.
+export FULL SINCE GROUP
+CHOSEN := $(if $(GROUP),wanted,$(if $(FULL),slow or not slow,not slow or wanted))
 # Of a target's runs of pytest, `PYTEST_ARGS` may select tests of one alone: 5 says that there were none.
-NONE_SELECTED := $(if $(PYTEST_ARGS),|| [ $$? -eq 5 ])
+NONE_SELECTED := $(if $(PYTEST_ARGS)$(SINCE)$(GROUP),|| [ $$? -eq 5 ])
 
 .PHONY: help
 help: ## Print this list
@@ -33,13 +36,18 @@ demo-overflow: $(VENV)/.ready ## Run a job that is too large for its nodes: the 
 demo-down: $(VENV)/.ready ## Remove what the demos started
 	@$(RUN) -m devcluster.demo down
 
+# Built first, so that no test competes with a compiler.
 .PHONY: test
-test: $(VENV)/.ready ## Run everything: lint, types, unit, integration (real API server), e2e (real nested clusters)
-	@# Build first, so that no test competes with a compiler.
+test: $(VENV)/.ready ## Run what every change needs, in minutes: lint, types, unit, integration, a core of e2e (SINCE=<commit>: and what changed since)
+	@$(RUN) -m devcluster.build images >/dev/null
+	@$(HOLD) $(RUN) -m tests.suite lint types unit go-unit integration core
+
+.PHONY: test-full
+test-full: $(VENV)/.ready ## Run every test (GROUP="overflow walls" for those of some areas alone: tests/suite/groups.py)
 	@$(RUN) -m devcluster.build images >/dev/null
 	@$(RUN) -m devcluster.conformance build
 	@$(RUN) -m devcluster.build argocd >/dev/null
-	@$(HOLD) $(MAKE) --no-print-directory held-test
+	@FULL=1 $(HOLD) $(RUN) -m tests.suite lint types unit go-unit integration lifecycle jobs
 
 ##@ Develop
 
@@ -60,24 +68,21 @@ types: $(VENV)/.ready ## Check types (mypy, strict)
 	@MYPY_CACHE_DIR=$(NESTOR_CACHE)/mypy $(VENV)/bin/mypy
 
 .PHONY: unit
-unit: $(VENV)/.ready ## Run the tests that need only Python
-	@$(PYTEST) tests/unit -n 2 $(PYTEST_ARGS)
+unit: $(VENV)/.ready ## Run the tests that need only Python (FULL=1: also the slow ones)
+	@$(PYTEST) tests/unit -n 2 -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
 
 .PHONY: go-unit
 go-unit: $(VENV)/.ready ## Run the Go tests of the K3s stand-in and the Ingress controller's caddy
 	@$(RUN) -m devcluster.build test
 
 .PHONY: integration
-integration: $(VENV)/.ready ## Run the tests that need a real API server
+integration: $(VENV)/.ready ## Run the tests that need a real API server (FULL=1: also the slow ones)
 	@$(RUN) -m devcluster.build binaries
-	@$(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,--jobs=2) --output-sync=target integration-operator integration-others
+	@$(PYTEST) tests/integration -n 2 --dist loadgroup -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
 
-# Two concurrent runs: in a single one, every worker would start the API servers of both.
-.PHONY: integration-operator integration-others
-integration-operator: INTEGRATION := tests/integration/operator -n 3
-integration-others: INTEGRATION := tests/integration --ignore=tests/integration/operator -n 2
-integration-operator integration-others: $(VENV)/.ready
-	@$(PYTEST) $(INTEGRATION) --dist loadgroup $(PYTEST_ARGS) $(NONE_SELECTED)
+.PHONY: core
+core: $(VENV)/.ready ## Run those of the e2e tests that every change needs: tests/e2e/core.txt
+	@$(HOLD) $(MAKE) --no-print-directory held-core
 
 .PHONY: e2e
 e2e: $(if $(filter current kind,$(CLUSTER)),,lifecycle) jobs ## Run the tests that need a cluster: the embedded one's lifecycle, then jobs in it (CLUSTER=embedded|current|kind)
@@ -93,30 +98,29 @@ jobs: $(VENV)/.ready ## Run the tests that share a cluster: real pods, nested cl
 # A machine has one embedded cluster: two runs wait for each other, even from different checkouts.
 HOLD := $(RUN) -m devcluster hold --
 
-# Side by side: the cluster's own life, which mostly waits, and what needs no cluster. What starts nested clusters comes after that: it has limits
-# that a machine with so many API servers beside it does not keep. Last, what keeps all cores busy by itself.
-.PHONY: held-test held-code held-lifecycle held-jobs held-alone held-shared
-held-test:
-	@$(TIDY) $(MAKE) --no-print-directory --jobs=5 --output-sync=target held-code held-lifecycle && \
-	$(MAKE) --no-print-directory held-alone && $(MAKE) --no-print-directory held-shared
-
-held-code:
-	@$(MAKE) --no-print-directory lint types unit go-unit
-	@$(MAKE) --no-print-directory integration
+.PHONY: held-core held-lifecycle held-jobs
+held-core:
+	@$(RUN) -m devcluster down
+	@$(TIDY) $(MAKE) --no-print-directory held-chosen $(if $(SINCE),&& $(MAKE) --no-print-directory held-alone)
 
 held-lifecycle:
 	@$(RUN) -m devcluster down
-	@$(RUN) -m pytest $(LIFECYCLE) $(PYTEST_ARGS) $(NONE_SELECTED)
+	@$(PYTEST) $(LIFECYCLE) -m 'slow or not slow$(WANTED)' $(PYTEST_ARGS) $(NONE_SELECTED)
 
 held-jobs:
 	@$(RUN) -m devcluster down
 	@$(TIDY) $(MAKE) --no-print-directory held-shared && $(MAKE) --no-print-directory held-alone
 
+.PHONY: held-chosen held-alone held-shared
+WANTED := $(if $(GROUP)$(SINCE), and wanted)
+held-chosen:
+	@$(SHARE) $(PYTEST) tests/e2e -m '(core or wanted) and not alone' -n 2 --dist loadgroup $(PYTEST_ARGS) $(NONE_SELECTED)
+
 held-alone:
-	@$(SHARE) $(RUN) -m pytest $(JOBS) -m alone $(PYTEST_ARGS) $(NONE_SELECTED)
+	@$(SHARE) $(PYTEST) $(JOBS) -m 'alone$(WANTED)' $(PYTEST_ARGS) $(NONE_SELECTED)
 
 held-shared:
-	@$(SHARE) $(RUN) -m pytest $(JOBS) -m 'not alone' -n 3 --dist loadgroup $(PYTEST_ARGS) $(NONE_SELECTED)
+	@$(SHARE) $(PYTEST) $(JOBS) -m 'not alone$(WANTED)' -n 2 --dist loadgroup $(PYTEST_ARGS) $(NONE_SELECTED)
 
 # Runs of pytest that share a cluster leave it to the next one; TIDY ends it after the last. `make -n` runs lines with $(MAKE), so not there.
 SHARE := NESTOR_KEEP=1

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from nestor.__main__ import collect_rarely
+from tests.suite import groups
 
 collect_rarely()  # as Nestor's own processes; a fifth of the time of the unit tests
 
@@ -30,6 +31,15 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     if not isinstance(text, str) or len(text) <= _LONGEST_NAME:
         return None
     return f"{text[:_LONGEST_NAME]}...{len(text)}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that SINCE or GROUP choose."""
+    wanted = {groups.ROOT / file for file in groups.list_chosen()}
+    for item in items:
+        if item.path in wanted:
+            item.add_marker(pytest.mark.wanted)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -29,6 +29,7 @@ from devcluster.demo.tools import find_tool
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests import children, waiting
+from tests.suite import core
 
 ROOT = Path(__file__).parents[2]
 IS_EMBEDDED = os.environ.get("CLUSTER", "") in ("", "embedded")
@@ -78,6 +79,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent):
             item.add_marker(pytest.mark.timeout(LIMIT_SECONDS))
+        if core.is_core(item.nodeid):
+            item.add_marker(pytest.mark.core)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -187,11 +187,11 @@ def test_a_test_run_of_another_checkout_waits_for_the_first_one_and_says_so(tmp_
     assert marks.read_text() == "first\nsecond\n"
 
 
-@pytest.mark.parametrize("target", ["test", "lifecycle", "jobs"])
+@pytest.mark.parametrize("target", ["test", "test-full", "core", "lifecycle", "jobs"])
 def test_whatever_starts_or_ends_the_cluster_holds_it(target: str) -> None:
     text = (Path(__file__).parents[4] / "Makefile").read_text()
     (recipe,) = re.findall(rf"^{target}:.*\n((?:\t.*\n)+)", text, re.MULTILINE)
-    assert recipe.rstrip().endswith(f"@$(HOLD) $(MAKE) --no-print-directory held-{target}")
+    assert "$(HOLD) $(" in recipe.splitlines()[-1]
 
 
 @pytest.mark.parametrize(("program", "code"), [(["sh", "-c", "exit 7"], 7), (["true"], 0), ([], 1)])
