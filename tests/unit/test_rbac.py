@@ -7,7 +7,7 @@ neither shows. The operator of the integration tests has this role, so that what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
@@ -15,6 +15,8 @@ from typing import Any, cast
 import pytest
 import yaml
 
+from nestor.cluster.access import build_nodes_binding, build_role_binding
+from nestor.cluster.home import Home
 from nestor.cluster.shape import Host
 from nestor.contracts import vnode
 from nestor.kube import Api, Kind, kinds
@@ -31,6 +33,7 @@ BACKEND = {"metadata": {"name": "link", "uid": "u"}}
 PROCESS = build_process(
     BACKEND, build_spec(interlink={"url": "https://a", "tokenRef": {"name": "a", "key": "token"}}), Settings(image="x")
 )
+HOME = Home(name="hello", namespace="home", labels={})
 TEMPLATE = ROOT / "charts/nestor/templates/rbac.yaml"
 GOLDEN = ROOT / "tests/golden/requests/operator"
 
@@ -61,48 +64,33 @@ def name_resource(resource: str, group: str | None) -> str:
     return f"{resource}.{group}" if group else resource
 
 
-_TARGET = re.compile(
-    r"host /(?:api|apis/(?P<group>[^/]+))/v[^/]+/(?:namespaces/[^/]+/(?=[^/]))?(?P<plural>[a-z]+)"
+_REQUEST = re.compile(
+    r"(?P<verb>[A-Z]+) host /(?:api|apis/(?P<group>[^/]+))/v[^/]+/(?:namespaces/[^/]+/(?=[^/]))?(?P<plural>[a-z]+)"
     r"(?:/(?P<name>[^/?]+))?(?:/(?P<rest>[^?]+))?(?:\?.*)?"
 )
-_VERBS = {"POST": "create", "PATCH": "patch", "PUT": "update", "DELETE": "delete"}
-
-
-def read_steps() -> Iterator[dict[str, Any]]:
-    """The steps of all of the operator's recorded scenarios."""
-    files = sorted(GOLDEN.glob("*.yaml"))
-    assert len(files) >= 3
-    for file in files:
-        yield from yaml.load(file.read_text(), getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+_VERBS = {"POST": ["create"], "PATCH": ["patch"], "PUT": ["update"], "DELETE": ["delete"]}
 
 
 def find_used() -> Rights:
-    """The rights that the recorded requests take."""
+    """The rights that the operator's recorded requests take (tests/integration/requests/lines.py)."""
+    files = sorted(GOLDEN.glob("*.txt"))
+    assert len(files) >= 3
+    lines = [line for file in files for line in file.read_text().splitlines() if line and not line.startswith("# ")]
     used: Rights = {}
-    for step in read_steps():
-        for target, requests in (step.get("writes") or {}).items():
-            for request in requests:
-                resource, has_rest, _ = _parse(target)
-                used.setdefault(resource, set()).update(_find_verbs(request, has_rest))
-        for target in step.get("reads") or ():
-            resource, _, name = _parse(target)
-            used.setdefault(resource, set()).add("get" if name else "list")
+    for line in lines:
+        found = _REQUEST.fullmatch(re.split(": | -> ", re.sub(r"<[^>]*>", "x", line))[0])
+        assert found is not None, line
+        plural = f"{found['plural']}/{found['rest']}" if found["rest"] else found["plural"]
+        used.setdefault(name_resource(plural, found["group"]), set()).update(_find_verbs(found))
     return used
 
 
-def _parse(target: str) -> tuple[str, bool, str | None]:
-    """Resource, whether it is a subresource, and the object's name if there is one."""
-    found = _TARGET.fullmatch(re.sub(r"<[^>]*>", "x", target))
-    assert found is not None, target
-    plural = f"{found['plural']}/{found['rest']}" if found["rest"] else found["plural"]
-    return name_resource(plural, found["group"]), bool(found["rest"]), found["name"]
-
-
-def _find_verbs(request: dict[str, Any], has_rest: bool) -> Iterator[str]:
-    method = request["request"].partition("?")[0]
-    yield _VERBS[method]
-    if request.get("type") == "application/apply-patch+yaml" and not has_rest:
-        yield "create"  # of what is not there yet
+def _find_verbs(found: re.Match[str]) -> list[str]:
+    if found["verb"] == "GET":
+        return ["get" if found["name"] else "list"]
+    if found["verb"] == "APPLY":  # creates what is not there yet
+        return ["patch"] if found["rest"] else ["patch", "create"]
+    return _VERBS[found["verb"]]
 
 
 def find_watched(*, own: bool = False) -> Iterable[Kind]:
@@ -214,20 +202,14 @@ def test_with_kueue_the_operator_may_do_what_it_does_and_without_it_nothing() ->
 
 
 def test_the_operator_may_bind_the_roles_that_it_binds_and_no_others() -> None:
-    bodies = [
-        request["body"]
-        for step in read_steps()
-        for target, requests in (step.get("writes") or {}).items()
-        if "rolebindings/" in target
-        for request in requests
-        if request.get("body") and request["body"].get("roleRef", {}).get("kind") == "ClusterRole"
-    ]
+    bound = [body["roleRef"] for kind, body in PROCESS if kind is kinds.CLUSTER_ROLE_BINDING]
+    bound += [build_role_binding(HOME)["roleRef"], build_nodes_binding(HOME)["roleRef"]]
     named = {rule["resources"][0]: rule for rule in read_rules("nestor-operator") if "resourceNames" in rule}
     assert [(rule["resources"], rule["verbs"]) for rule in named.values()] == [
         (["signers"], ["approve"]),
         (["clusterroles"], ["bind"]),
     ]
-    assert set(named["clusterroles"]["resourceNames"]) == {body["roleRef"]["name"] for body in bodies}
+    assert set(named["clusterroles"]["resourceNames"]) == {role["name"] for role in bound}
 
 
 def test_a_syncer_may_read_the_definitions_of_snapshots_and_no_others() -> None:
