@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
-
-import pytest
 
 from devcluster.build import debian
 from nestor.api.crd import RESOURCES
@@ -66,29 +65,39 @@ def test_no_feature_is_missing() -> None:
     assert [row[0] for row in BATCH_ROWS] == [f"{group}-{number:02}" for group, found in BATCH.items() for number in found]
 
 
-@pytest.mark.parametrize("row", [*ROWS, *BATCH_ROWS], ids=lambda row: row[0])
-def test_every_feature_names_a_test_that_exists_or_is_refused(row: list[str]) -> None:
-    _, known, answer, proof = row
-    assert known
-    assert answer
-    if not proof:
-        assert re.match(r"refused[^:;]*[:;] \S", answer), "a refusal has a reason"
-        return
-    check_tests(proof)
+def test_every_row_names_tests_or_is_refused_for_a_reason() -> None:
+    features = [(row[0], row[1] and row[2], row[3] or re.match(r"refused[^:;]*[:;] \S", row[2])) for row in [*ROWS, *BATCH_ROWS]]
+    others = [(row[0], row[1], TESTS.match(row[2])) for row in [*read_table("faults-overflow.md"), *read_table("security.md")]]
+    faults = [title for title, words, proof in (*features, *others) if not (words and proof)]
+    assert not faults, "\n".join(faults)
+    assert len(others) > 165
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))], ids=lambda page: page.name)
-def test_every_test_that_a_page_names_exists(page: Path) -> None:
-    for file, name in TESTS.findall(page.read_text()):
-        check_tests(f"`{file}::{name}`")
+def test_every_test_that_a_page_names_exists() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    named = {(page.name, file, name) for page in pages for file, name in TESTS.findall(page.read_text())}
+    faults = [f"{page}: {file}::{name}" for page, file, name in sorted(named) if not is_there(file, name)]
+    assert not faults, "\n".join(faults)
+    assert len(named) > 500
 
 
-def test_every_fault_names_tests_that_exist() -> None:
-    lines = (ROOT / "docs" / "faults-overflow.md").read_text().splitlines()
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")][1:]
-    assert len(rows) > 15
-    for _, _, proof in rows:
-        check_tests(proof)
+def read_table(page: str) -> list[list[str]]:
+    """The rows of faults, or of attacks, without the tables' heads."""
+    text = (ROOT / "docs" / page).read_text()
+    lines = (text.partition("## The attacks")[2] or text).splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")]
+    return [row for row in rows if row[0] not in ("id", "it tries", "fault")]
+
+
+def is_there(file: str, name: str) -> bool:
+    """Whether there is such a test."""
+    return re.search(rf"^(async )?def {name}\(", read(ROOT / file), re.MULTILINE) is not None
+
+
+@functools.cache
+def read(path: Path) -> str:
+    """A file, empty if there is none."""
+    return path.read_text() if path.is_file() else ""
 
 
 SECURITY = (ROOT / "docs" / "security.md").read_text()
@@ -107,39 +116,24 @@ def test_every_attack_of_the_tests_is_a_row_and_every_row_is_an_attack() -> None
     assert len(rows) >= 60
 
 
-def test_every_row_of_an_attack_names_tests_that_exist() -> None:
-    lines = SECURITY.partition("## The attacks")[2].splitlines()
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")]
-    rows = [row for row in rows if row[0] not in ("id", "it tries")]
-    assert len(rows) > 150
-    for row in rows:
-        check_tests(row[2])
-
-
 def test_no_attack_stands_for_two() -> None:
     for items in (attacks.APP, attacks.RUNNER, attacks.CONTROLLED, OF_OPERATOR, stolen_syncer.ATTACKS):
         assert len({item.id for item in items}) == len(items)
     assert {item.id for item in (*attacks.APP, *attacks.CLOSED, *attacks.RUNNER)} == {item.id for item in attacks.CONTROLLED}
 
 
-def check_tests(proof: str) -> None:
-    """Each of the tests that a table names is there."""
-    for test in proof.split(", "):
-        file, _, name = test.strip("`").partition("::")
-        assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), test
+def test_uninstalling_names_all_that_helm_leaves() -> None:
+    plurals = sorted(f"{resource.plural}.{GROUP}" for resource in RESOURCES)
+    for page in ("README.md", "charts/nestor/README.md", "charts/nestor/templates/NOTES.txt"):
+        listed = re.search(r"kubectl delete crd((?: [a-z]+\.nestor\.dev)+)", " ".join((ROOT / page).read_text().split()))
+        assert listed is not None, page
+        assert sorted(listed[1].split()) == plurals, page
 
 
-@pytest.mark.parametrize("page", ["README.md", "charts/nestor/README.md", "charts/nestor/templates/NOTES.txt"])
-def test_uninstalling_names_all_that_helm_leaves(page: str) -> None:
-    text = " ".join((ROOT / page).read_text().split())
-    listed = re.search(r"kubectl delete crd((?: [a-z]+\.nestor\.dev)+)", text)
-    assert listed is not None
-    assert sorted(listed[1].split()) == sorted(f"{resource.plural}.{GROUP}" for resource in RESOURCES)
-
-
-@pytest.mark.parametrize("folder", ["src", "devcluster"])
-def test_docstrings_name_modules_that_exist(folder: str) -> None:
-    for file in (ROOT / folder).rglob("*.py"):
-        for path in re.findall(r"`(nestor(?!\.dev)(?:\.[a-z_]+)+)`", file.read_text()):
-            place = ROOT / "src" / path.replace(".", "/")
-            assert place.is_dir() or place.with_suffix(".py").is_file(), f"{file.relative_to(ROOT)}: {path}"
+def test_docstrings_name_modules_that_exist() -> None:
+    files = [file for folder in ("src", "devcluster") for file in (ROOT / folder).rglob("*.py")]
+    named = {(file, path) for file in files for path in re.findall(r"`nestor(?!\.dev)((?:\.[a-z_]+)+)`", file.read_text())}
+    places = {(file, path): ROOT / f"src/nestor{path.replace('.', '/')}" for file, path in named}
+    there = {key for key, place in places.items() if place.is_dir() or place.with_suffix(".py").is_file()}
+    faults = [f"{file}: nestor{path}" for file, path in sorted(named - there)]
+    assert not faults, "\n".join(faults)

@@ -1,173 +1,128 @@
-"""What a pass over a user's cluster comes to; what it makes is `ensure_cluster`'s."""
+"""What a pass over a user's cluster comes to."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from nestor import names
 from nestor.api import conditions, labels
-from nestor.api.conditions import Condition
-from nestor.cluster.provision import Addresses
-from nestor.cluster.shape import Host
-from nestor.kube import Forbidden, RetryLater, kinds
+from nestor.kube import ApiError, Forbidden, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.operator.clusters import ownership, reconcile
-from nestor.operator.clusters.ensure import Ensured
 from nestor.operator.clusters.reconcile import ClusterReconciler
-from nestor.operator.lifecycle.suspend import SuspendState
+from nestor.operator.lifecycle import suspend
 from nestor.operator.result import Result
-from nestor.operator.world.context import Context
-from tests.unit.operator.builders import build_policy, build_shape
+from tests.unit.operator.scene import Scene
 
 Object = dict[str, Any]
 
 OF_JOB, HOME = labels.of_job("hello", "team-a", "1234"), names.job_namespace("hello", "team-a", "1234")
-VOLUME: Object = {"persistence": {"size": "1Gi"}}
+SERVER = "statefulsets", "team-a", "own-k3s"
 
 
-SUSPENDING = SuspendState("its pods end", replicas=0, delay=7)
+async def look(scene: Scene) -> Result:
+    """A process's first pass."""
+    return await ClusterReconciler(scene.context).reconcile("team-a", "own")
 
 
-class World:
-    """One cluster; what is there besides, and what is asked for."""
-
-    def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, *, where: str = "team-a", marks: Object | None = None, **spec: Any
-    ) -> None:
-        meta = {"name": "own", "namespace": where, "uid": "u", "labels": marks or {}}
-        self.cluster = {"metadata": meta, "spec": {"className": "default", **spec}}
-        self.there: dict[str, Object] = {}
-        self.error: Exception | None = None
-        self.asked: list[str] = []
-        self.said: list[Condition] = []
-        self.replicas: list[int] = []
-        store = SimpleNamespace(get=lambda *_: self.cluster, put=lambda _: None)
-        no_class = SimpleNamespace(get=lambda *_: None)
-        cache = SimpleNamespace(clusters=_Store(store), classes=no_class, find=lambda kind, *_: self.there.get(kind.plural))
-        classes = SimpleNamespace(all=lambda: {"default": build_policy()}, of=lambda _: build_policy(), default="default")
-        context = SimpleNamespace(api=None, cache=cache, classes=classes, host=Host(()), settings=None)
-        for name in ("ensure_finalizer", "write_status", "ensure_cluster", "build_shape", "keep_keys"):
-            monkeypatch.setattr(reconcile, name, getattr(self, name))
-        monkeypatch.setattr(ownership, "find_senior", lambda *_: None)
-        monkeypatch.setattr(ownership, "find_foreign", self.find_foreign)
-        self.reconciler = ClusterReconciler(cast(Context, context))
-
-    async def keep_keys(self, *_: Any) -> None:
-        """They are kept."""
-
-    async def ensure_finalizer(self, _: Any, __: Any, cluster: Object) -> Object:
-        self.asked.append("finalizer")
-        return cluster
-
-    async def write_status(self, _: Any, cluster: Object, __: Any, found: list[Condition], *___: Any) -> Object:
-        self.said = found
-        return cluster
-
-    def build_shape(self, _: Any, spec: Any, home: Any, __: Any, *, replicas: int) -> Any:
-        self.replicas.append(replicas)
-        return build_shape(name=home.name, namespace=home.namespace, owner=home.owner, persistence=spec.persistence)
-
-    async def ensure_cluster(self, *_: Any) -> Ensured:
-        self.asked.append("cluster")
-        if self.error is not None:
-            raise self.error
-        return Ensured(Addresses("10.43.0.5", "10.43.0.6"))
-
-    async def find_foreign(self, *_: Any) -> None:
-        self.asked.append("names")
-
-    async def look(self) -> Result:
-        """One pass."""
-        return await self.reconciler.reconcile(self.cluster["metadata"]["namespace"], "own")
+def find_admitted(scene: Scene) -> Object:
+    """What the cluster's status says of it."""
+    status = (scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {}).get("status") or {}
+    return conditions.find(status.get("conditions"), conditions.ADMITTED) or {}
 
 
-class _Store:
-    def __init__(self, found: Any) -> None:
-        self.get, self.put = found.get, found.put
-
-    def __iter__(self) -> Any:
-        return iter(())
+def refuse(scene: Scene, error: ApiError) -> None:
+    """Have the host take no StatefulSet."""
+    scene.api.refusal = lambda _, body: error if "serviceName" in body.get("spec", {}) else None
 
 
-async def test_names_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch)
-    assert await world.look() == Result(RESYNC_SECONDS)
-    assert await world.look() == Result(RESYNC_SECONDS)
-    assert world.asked == ["finalizer", "names", "cluster", "finalizer", "cluster"]
-    assert [(item.type, item.status) for item in world.said] == [(conditions.ADMITTED, "True")]
+async def test_names_are_asked_for_once() -> None:
+    scene = Scene()
+    scene.add_cluster()
+    reconciler = ClusterReconciler(scene.context)
+    for names_asked in (1, 0):
+        assert await reconciler.reconcile("team-a", "own") == Result(RESYNC_SECONDS)
+        assert scene.api.asked.count("GET serviceaccounts team-a/own-syncer") == names_asked
+        scene.api.asked.clear()
+    assert SERVER in scene.api.objects
+    assert find_admitted(scene)["status"] == "True"
 
 
-async def test_a_jobs_cluster_is_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, where=HOME, marks=OF_JOB)
-    assert await world.look() == Result()
-    assert world.asked == []
+@pytest.mark.parametrize("meta", [{}, {"deletionTimestamp": "now"}])
+async def test_a_jobs_cluster_is_the_jobs(meta: Object) -> None:
+    """Also when it goes: it has no finalizer of ours."""
+    scene = Scene()
+    own = {"name": "own", "namespace": HOME, "labels": OF_JOB, "uid": "u"}
+    scene.change(kinds.NESTED_CLUSTER, {"metadata": own | meta, "spec": {"className": "default"}})
+    assert await ClusterReconciler(scene.context).reconcile(HOME, "own") == Result()
+    assert scene.api.asked == []
 
 
-async def test_a_jobs_cluster_that_goes_is_the_jobs_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has no finalizer of ours. There is no API server here: nothing may be asked for."""
-    world = World(monkeypatch, where=HOME, marks=OF_JOB)
-    world.cluster["metadata"]["deletionTimestamp"] = "now"
-    assert await world.look() == Result()
+async def test_what_the_host_refuses_is_told_and_tried_again_with_growing_delays() -> None:
+    scene, error = Scene(), Forbidden(403, "Forbidden", "exceeded quota")
+    scene.add_cluster()
+    refuse(scene, error)
+    assert await look(scene) == Result(error=error)
+    said = find_admitted(scene)
+    assert (said["status"], said["reason"], said["message"]) == ("False", conditions.PROVISIONING_FAILED, "exceeded quota")
 
 
-async def test_what_the_host_refuses_is_told_and_tried_again_with_growing_delays(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch)
-    world.error = Forbidden(403, "Forbidden", "exceeded quota")
-    assert await world.look() == Result(error=world.error)
-    ((said),) = world.said
-    assert (said.status, said.reason, said.message) == ("False", conditions.PROVISIONING_FAILED, "exceeded quota")
+async def test_a_namespace_that_goes_is_no_refusal() -> None:
+    scene = Scene()
+    scene.add_cluster()
+    refuse(scene, Forbidden(403, "Forbidden", "x", {"causes": [{"reason": "NamespaceTerminating"}]}))
+    assert await look(scene) == Result(RESYNC_SECONDS)
+    assert find_admitted(scene) == {}
 
 
-async def test_a_namespace_that_goes_is_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch)
-    world.error = Forbidden(403, "Forbidden", "x", {"causes": [{"reason": "NamespaceTerminating"}]})
-    assert await world.look() == Result(RESYNC_SECONDS)
-    assert world.said == []
+def owned(name: str, owners: list[str], **spec: Any) -> Object:
+    """Something of the cluster, by its label, and of these owners."""
+    meta = {"name": name, "namespace": "team-a", "uid": name, "labels": {labels.CLUSTER: "own"}}
+    return {"metadata": meta | {"ownerReferences": [{"uid": uid} for uid in owners]}, "spec": spec}
 
 
-def owned(uid: str) -> Object:
-    """Something of that owner's."""
-    return {"metadata": {"name": "x", "uid": "server", "ownerReferences": [{"uid": uid}]}}
+SPEC: Object = {"template": {"spec": {"containers": [{"name": "k3s", "image": "k3s:1"}]}}, "replicas": 1}
+VOLUME = {"volumeClaimTemplates": [{"spec": {"resources": {"requests": {"storage": "1Gi"}}}}]}
 
 
 @pytest.mark.parametrize(
     ("server", "claim", "is_taken"),
     [
         (None, None, True),
-        (None, owned("before"), False),
-        (None, owned("server"), False),
-        (owned("u"), owned("server"), True),
-        (owned("u"), owned("before"), False),
+        (None, ["before"], False),
+        (None, ["own-k3s"], False),
+        ("own", ["own-k3s"], True),
+        ("own", ["before"], False),
         # Its StatefulSet has not taken it yet.
-        (owned("u"), {"metadata": {"name": "x"}}, True),
+        ("own", [], True),
         # The server of an earlier cluster of this name.
-        (owned("before"), owned("server"), False),
+        ("before", ["own-k3s"], False),
     ],
 )
-async def test_a_volume_of_an_earlier_cluster_is_waited_for(
-    server: Object | None, claim: Object | None, is_taken: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = World(monkeypatch, **VOLUME)
-    world.there = {
-        kind.plural: found
-        for kind, found in ((kinds.STATEFUL_SET, server), (kinds.PERSISTENT_VOLUME_CLAIM, claim))
-        if found is not None
-    }
-    monkeypatch.setattr(reconcile, "read_running", lambda *_: None)
+async def test_a_volume_of_an_earlier_cluster_is_waited_for(server: str | None, claim: list[str] | None, is_taken: bool) -> None:
+    scene = Scene()
+    scene.add_cluster(persistence={"size": "1Gi"})
+    if server is not None:
+        scene.show(kinds.STATEFUL_SET, owned("own-k3s", [server], **SPEC, **VOLUME))
+        scene.api.drop(kinds.STATEFUL_SET, "own-k3s", "team-a")  # the cache is behind
+    if claim is not None:
+        scene.show(kinds.PERSISTENT_VOLUME_CLAIM, owned(names.data_claim("own"), claim))
     if is_taken:
-        await world.look()
+        await look(scene)
     else:
         with pytest.raises(RetryLater, match="is being deleted"):
-            await world.look()
-    assert ("cluster" in world.asked) is is_taken
+            await look(scene)
+    assert (SERVER in scene.api.objects) is is_taken
 
 
-async def test_a_suspend_decides_about_the_server_and_when_to_look_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(monkeypatch, suspend=True)
-    monkeypatch.setattr(reconcile, "find_progress", lambda *_: None)
-    monkeypatch.setattr(reconcile, "decide_suspend", lambda *_: SUSPENDING)
-    assert await world.look() == Result(SUSPENDING.delay)
-    assert world.replicas == [SUSPENDING.replicas]
+async def test_a_suspend_decides_about_the_server_and_when_to_look_again() -> None:
+    scene = Scene()
+    made = scene.add_cluster(suspend=True)
+    scene.show(kinds.STATEFUL_SET, owned("own-k3s", ["own"], **SPEC, **VOLUME))
+    found = await look(scene)
+    assert scene.api.objects[SERVER]["spec"]["replicas"] == 1
+    assert found.retry_after == pytest.approx(suspend.CONFIRM_SECONDS, abs=60)
+    scene.change(kinds.NESTED_CLUSTER, made | {"status": {"suspended": True}})
+    assert await look(scene) == Result(RESYNC_SECONDS)
+    assert scene.api.objects[SERVER]["spec"]["replicas"] == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -123,12 +124,11 @@ def test_events_tell_of_what_became_true_and_of_what_needs_somebody() -> None:
     assert list_events(after, after) == []
 
 
-@pytest.mark.parametrize("reason", conditions.REASONS)
-@pytest.mark.parametrize("kind", conditions.STAGES)
-def test_a_warning_tells_of_every_reason_that_somebody_must_act_on(kind: str, reason: conditions.Reason) -> None:
-    status = build_status(build_job(), [Condition(kind, "False", reason, "why")], TIME)
-    told = [(event.kind, event.reason, event.message) for event in list_events({}, status)]
-    assert told == ([] if reason.needs == "nobody" else [("Warning", reason, "why")])
+def test_a_warning_tells_of_every_reason_that_somebody_must_act_on() -> None:
+    for kind, reason in itertools.product(conditions.STAGES, conditions.REASONS):
+        status = build_status(build_job(), [Condition(kind, "False", reason, "why")], TIME)
+        told = [(event.kind, event.reason, event.message) for event in list_events({}, status)]
+        assert told == ([] if reason.needs == "nobody" else [("Warning", reason, "why")])
 
 
 def test_a_host_without_walls_is_told_once_though_the_job_is_admitted() -> None:
