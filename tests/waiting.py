@@ -43,15 +43,19 @@ async def wait_for_none(api: Api, kind: Kind, namespace: str, *, labels: str = "
 
 
 async def eventually(check: Callable[[], Awaitable[T | None]], limit: float = 60) -> T:
-    """The first result of `check` that is true: for what no single watch shows."""
+    """The first result of `check` that is true: for what no single watch shows. It is asked for less and less often, each half
+    second in the end: many a check starts a program.
+    """
     last: object = None
+    pause = 0.03
     try:
         async with asyncio.timeout(limit):
             while True:
                 last = result = await check()
                 if result:
                     return result
-                await asyncio.sleep(0.03)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 0.5)
     except TimeoutError:
         raise AssertionError(f"not within {limit} s; last seen: {last!r}") from None
 

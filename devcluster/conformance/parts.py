@@ -1,4 +1,4 @@
-"""The slice of the tests that belongs to `make test`: for each part of the cluster the fastest ones, and every former failure."""
+"""The slice of the tests that belongs to `make jobs`: for each part of the cluster some of the fastest."""
 
 from __future__ import annotations
 

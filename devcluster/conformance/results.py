@@ -87,9 +87,7 @@ def read_report(suites: Sequence[Object], wanted: Iterable[str]) -> list[Result]
         name = " ".join([*(spec.get("ContainerHierarchyTexts") or []), spec.get("LeafNodeText", "")])
         state = _state(spec)
         if name in chosen and state is not None:
-            attempts = spec.get("NumAttempts", 1)
-            again = f"passed at attempt {attempts}" if attempts > 1 else ""
-            message = again if state == "passed" else shorten(_message(spec))
+            message = "" if state == "passed" else shorten(_message(spec))
             found.append(Result(name, state, round(spec.get("RunTime", 0) / 1e9, 1), message))
     return found
 

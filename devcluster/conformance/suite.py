@@ -36,8 +36,6 @@ class Suite:
     """How many tests run at a time."""
     minutes: float = 0
     """After which the run ends, with what it has; 0: when all are done."""
-    attempts: int = 1
-    """How often a test may be tried."""
 
     def names(self) -> dict[str, list[str]]:
         """The names of all tests, by set."""
@@ -88,7 +86,7 @@ class Suite:
         """The command line."""
         ginkgo = [str(self.bin / "ginkgo"), "run", f"--procs={self.processes}", "--no-color", "--silence-skips", "-v"]
         ginkgo += [f"--output-dir={self.folder}", "--json-report=report.json", f"--focus={focus(names)}"]
-        ginkgo += [f"--flake-attempts={self.attempts}", f"--timeout={f'{self.minutes * 60:.0f}s' if self.minutes else '24h'}"]
+        ginkgo += [f"--timeout={f'{self.minutes * 60:.0f}s' if self.minutes else '24h'}"]
         options = {
             "provider": "skeleton",
             "kubeconfig": kubeconfig,

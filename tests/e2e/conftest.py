@@ -11,7 +11,7 @@ import base64
 import contextlib
 import os
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from devcluster.demo.tools import find_tool
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests import children, waiting
+from tests.e2e import failures
 from tests.suite import core
 
 ROOT = Path(__file__).parents[2]
@@ -61,6 +62,8 @@ class Cluster:
 
 
 _WAS_RUNNING = pytest.StashKey[bool]()
+_KUBECONFIG = pytest.StashKey[Path]()
+_KEEPER = pytest.StashKey[failures.Keeper]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -96,18 +99,30 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         devcluster.cluster.down()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Keep what the cluster says when a test fails, and say where."""
+    report = yield
+    kubeconfig = item.config.stash.get(_KUBECONFIG, paths.default().kubeconfig)
+    if report.failed and item.path.is_relative_to(Path(__file__).parent) and kubeconfig.exists():
+        keeper = item.config.stash.setdefault(_KEEPER, failures.Keeper(paths.default().cache / "failed", find_tool("kubectl")))
+        report.sections.append(("logs and events of the cluster", str(keeper.keep(item.nodeid, kubeconfig))))
+    return report
+
+
 def is_worker(config: pytest.Config) -> bool:
     """Whether this process runs a share of the tests for another one."""
     return hasattr(config, "workerinput")
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Cluster:
+def cluster(pytestconfig: pytest.Config) -> Cluster:
     """The cluster with Nestor in it; the first of several workers starts it, the others wait for that."""
     report = progress.Console()
     with cache.default().lock("e2e"):
         info = devcluster.cluster.up(report)
         install.install_nestor(info, report)
+    pytestconfig.stash[_KUBECONFIG] = info.kubeconfig
     return Cluster(info.kubeconfig, info.http_url_port, info.domain, info.https_url_port, info.address)
 
 

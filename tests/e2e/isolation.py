@@ -140,14 +140,26 @@ def list_needs(side: Side, *, has_internet: bool) -> list[Object]:
 async def run_script(kubeconfig: Path, namespace: str, pod: str, attempts: list[Object]) -> Found:
     """Make the attempts in a pod; what became of each."""
     command = ("exec", "-i", "-n", namespace, pod, "--", "python3", "-c", SCRIPT)
-    output = await kubectl(kubeconfig, *command, stdin=json.dumps(attempts), limit=90)
+    output = await kubectl(kubeconfig, *command, stdin=json.dumps(attempts), limit=180)
     found: Found = json.loads(output.splitlines()[-1])
     return found
 
 
 def list_closed(found: Found) -> dict[str, str]:
-    """Those that did not, with what they met."""
-    return {name: item["said"] for name, item in found.items() if not item["open"]}
+    """Those that did not succeed, with what they met."""
+    return {name: item["said"] for name, item in found.items() if item["verdict"] != "open"}
+
+
+def join(runs: Iterable[Found]) -> Found:
+    """What became of each attempt at worst: an open one counts above all, and an unknown one above a refused one."""
+    joined: Found = {}
+    for name, item in (pair for run in runs for pair in run.items()):
+        joined[name] = max(joined.get(name, item), item, key=_badness)
+    return joined
+
+
+def _badness(item: Object) -> int:
+    return ("refused", "unknown", "open").index(item["verdict"])
 
 
 async def until_works(kubeconfig: Path, namespace: str, pod: str, needs: list[Object]) -> None:
@@ -377,10 +389,10 @@ async def until_controlled(arena: Arena) -> list[tuple[str, Found]]:
     async def are_reached() -> bool:
         found[:] = await run_controls(arena)
         listening = [attack for attack in attacks.CONTROLLED if attack.is_listening]
-        return all(any(item["open"] for item in list_controls(found, attack)) for attack in listening)
+        return all(any(item["verdict"] == "open" for item in list_controls(found, attack)) for attack in listening)
 
     with contextlib.suppress(AssertionError):
-        await eventually(are_reached, 60)
+        await eventually(are_reached, 120)
     return found
 
 

@@ -91,14 +91,6 @@ async def test_an_application_of_the_catalogue(api: Api, namespace: str, web: We
     assert (await pin_of(api, job))["source"] == f"NestedApp '{name}'"
 
 
-async def test_a_catalogue_entry_that_is_an_image_alone(api: Api, namespace: str, web: Web, entry: Object) -> None:
-    name = entry["metadata"]["name"]
-    await api.patch(kinds.NESTED_APP, name, None, {"spec": {"appDef": None}})
-    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": name}))
-    job = await see_page(api, namespace, web)
-    assert (await pin_of(api, job))["appDef"]["name"] == "Hello World"
-
-
 async def test_an_image_without_an_appdef_says_where_it_was_looked_for(api: Api, namespace: str) -> None:
     await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": "docker.io/library/busybox:1.35"}))
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)

@@ -16,9 +16,7 @@ from devcluster.progress import Console
 from tests.e2e.conftest import IS_EMBEDDED
 
 CLASS = "baseline"
-PROCESSES = 4
-ATTEMPTS = 2
-"""The machine is busy with the other tests."""
+PROCESSES = 2
 
 pytestmark = [
     pytest.mark.xdist_group("conformance"),
@@ -33,7 +31,7 @@ async def ended(kubeconfig: Path) -> AsyncIterator[dict[str, Result]]:
     at = cache.default()
     await asyncio.to_thread(target.push_images, Console())
     nested = await asyncio.to_thread(target.open_nested, kubeconfig, CLASS, Console())
-    suite = Suite(at.bin, at.conformance / "runs" / "slice", PROCESSES, attempts=ATTEMPTS)
+    suite = Suite(at.bin, at.conformance / "runs" / "slice", PROCESSES)
     try:
         found = await asyncio.to_thread(suite.run, parts.names(), nested, lambda _: None)
         yield {result.name: result for result in found}

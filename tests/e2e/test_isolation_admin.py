@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Container
 from pathlib import Path
 
 import pytest
@@ -17,6 +17,7 @@ from nestor.api import labels
 from nestor.kube import Api, ApiError, Kind, kinds
 from nestor.objects import Object, labels_of, spec_of, status_of
 from tests.e2e import attacks
+from tests.e2e.attack_script import is_refusal
 from tests.e2e.conftest import IS_EMBEDDED, kubectl, try_kubectl
 from tests.e2e.isolation import FORGED_LABELS, Arena, Found, Side, dump, run_script
 from tests.waiting import eventually
@@ -32,6 +33,8 @@ FORGED = "forged"
 """The namespace of what is forged."""
 SECONDS = 5.0
 """For one answer; what is open answers at once."""
+NOT_ASKED = ("address not allowed", "no endpoints available")
+"""What the API server says about where it connects to for nobody."""
 REACHED = ("server gave HTTP response to HTTPS client", "x509", "tls:", "certificate", "404", "the server could not find")
 """What is said about a server that answers, but not as a webhook or an API would."""
 WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", False)
@@ -39,7 +42,9 @@ API_SERVICE = Kind("apiregistration.k8s.io", "v1", "apiservices", "APIService", 
 
 
 class Forger:
-    """Admin of one nested cluster; each method makes an attempt and says what became of it."""
+    """Admin of one nested cluster; each method makes an attempt and says what became of it, as in `attack_script`. One that
+    is `unknown` is made again, until it has a verdict or `PATIENCE` is over.
+    """
 
     def __init__(self, side: Side, nested: Api) -> None:
         self.side = side
@@ -50,7 +55,7 @@ class Forger:
         await kubectl(self.side.inside, "apply", "-f", "-", stdin=dump(_build_pod(name)))
         status = {"phase": "Running", "podIP": address, "podIPs": [{"ip": address}]}
         await self._patch_status(f"/api/v1/namespaces/{FORGED}/pods/{name}", status)
-        return await self._get(f"/api/v1/namespaces/{FORGED}/pods/{scheme}:{name}:{port}/proxy/{path}")
+        return await until_known(lambda: self._get(f"/api/v1/namespaces/{FORGED}/pods/{scheme}:{name}:{port}/proxy/{path}"))
 
     async def by_node(self, name: str, address: str, port: int) -> Object:
         """The node proxy, with a Node that says that it has this address."""
@@ -61,8 +66,8 @@ class Forger:
         try:
             await self._patch_status(f"/api/v1/nodes/{name}", {"addresses": addresses})
         except ApiError as error:
-            return {"open": False, "said": f"the Node does not stay: {error}"}
-        return await self._get(f"/api/v1/nodes/http:{name}:{port}/proxy/")
+            return {"verdict": "refused", "said": f"the Node does not stay: {error}"}
+        return await until_known(lambda: self._get(f"/api/v1/nodes/http:{name}:{port}/proxy/"))
 
     async def by_service(self, name: str, address: str, port: int) -> Object:
         """The Service proxy, which goes only to addresses of pods: that of the one that `by_pod` makes by this name."""
@@ -70,11 +75,11 @@ class Forger:
         await self.forge_service(name, address, port, target=pod)
         path = f"/api/v1/namespaces/{FORGED}/services/http:{name}:http/proxy/"
 
-        async def proxied() -> Object | None:
+        async def proxied() -> Object:
             found = await self._get(path)
-            return None if "no endpoints available" in found["said"] else found
+            return found | {"verdict": "unknown"} if "no endpoints available" in found["said"] else found
 
-        return await eventually(proxied, PATIENCE)
+        return await until_known(proxied)
 
     async def by_webhook(self, name: str, client: Object) -> Object:
         """A webhook for the ConfigMaps of a namespace of its own."""
@@ -91,11 +96,11 @@ class Forger:
         config = {"apiVersion": WEBHOOK.api_version, "kind": WEBHOOK.name, "metadata": {"name": name}, "webhooks": [hook]}
         await kubectl(self.side.inside, "apply", "-f", "-", stdin=dump(config, _build_namespace(name)))
 
-        async def refuse() -> str:
+        async def refuse() -> Object:
             code, said = await try_kubectl(self.side.inside, "-n", name, "create", "configmap", "tried", "--dry-run=server")
-            return said if code and "failed calling webhook" in said else ""
+            return _judge(said if code and "failed calling webhook" in said else "")
 
-        return _judge(await eventually(refuse, PATIENCE))
+        return await until_known(refuse)
 
     async def by_api_service(self, name: str, address: str, port: int) -> Object:
         """An APIService, which the API server itself looks at again and again."""
@@ -112,14 +117,14 @@ class Forger:
         body = {"apiVersion": API_SERVICE.api_version, "kind": API_SERVICE.name, "metadata": meta, "spec": spec}
         await kubectl(self.side.inside, "apply", "-f", "-", stdin=dump(body))
 
-        async def answered() -> str:
+        async def answered() -> Object:
             found = await self._api.get(API_SERVICE, meta["name"])
             said = [
                 item["message"] for item in status_of(found).get("conditions") or () if item["reason"] == "FailedDiscoveryCheck"
             ]
-            return said[0] if said else ""
+            return _judge(said[0] if said else "")
 
-        return _judge(await eventually(answered, PATIENCE))
+        return await until_known(answered)
 
     async def forge_service(self, name: str, address: str, port: int, *, target: Object | None = None) -> None:
         """A Service without a selector, and endpoints in both forms; `target` is what they say that they are."""
@@ -149,10 +154,12 @@ class Forger:
             said = await self._api.request("GET", path, timeout=SECONDS)
         except ApiError as error:
             # Somebody else's answer: this admin may do anything here. What cannot be reached is 400, 404, or 500 and more.
-            return {"open": error.status in (401, 403), "said": str(error)}
+            said = str(error)
+            is_open, is_refused = error.status in (401, 403), is_refusal(said) or any(text in said for text in NOT_ASKED)
+            return {"verdict": "open" if is_open else "refused" if is_refused else "unknown", "said": said}
         except (TimeoutError, OSError) as error:
-            return {"open": False, "said": f"no answer: {error!r}"}
-        return {"open": True, "said": str(said)}
+            return {"verdict": "unknown", "said": f"no answer: {error!r}"}
+        return {"verdict": "open", "said": str(said)}
 
 
 def _build_pod(name: str) -> Object:
@@ -165,23 +172,27 @@ def _build_namespace(name: str) -> Object:
 
 
 def _judge(said: str) -> Object:
-    """Whether a complaint is about an answer, or about the lack of one."""
-    return {"open": any(text in said for text in REACHED), "said": said}
+    """The verdict on what an API server complains of: about an answer, about a refusal, or about silence."""
+    is_open = any(text in said for text in REACHED)
+    return {"verdict": "open" if is_open else "refused" if is_refusal(said) else "unknown", "said": said}
+
+
+async def until_known(attempt: Callable[[], Awaitable[Object]], wanted: Container[str] = ("open", "refused")) -> Object:
+    """What becomes of an attempt, made until its verdict is a wanted one; else the last one, for the tests to tell."""
+    found: Object = {}
+
+    async def is_known() -> bool:
+        found.update(await attempt())
+        return found["verdict"] in wanted
+
+    with contextlib.suppress(AssertionError):
+        await eventually(is_known, PATIENCE)
+    return found or {"verdict": "unknown", "said": f"nothing within {PATIENCE:.0f} s"}
 
 
 async def until_open(attempt: Callable[[], Awaitable[Object]]) -> Object:
-    """What becomes of an attempt that must succeed, made until it does: all of them at once keep the machine busy, and one that
-    is answered too late says the same as one that meets a wall.
-    """
-    found: Object = {}
-
-    async def is_open() -> bool:
-        found.update(await attempt())
-        return bool(found["open"])
-
-    with contextlib.suppress(AssertionError):  # the tests say what it met
-        await eventually(is_open, PATIENCE)
-    return found or {"open": False, "said": f"nothing within {PATIENCE:.0f} s"}
+    """What becomes of an attempt that must succeed: the API server follows what it needs a moment late."""
+    return await until_known(attempt, ("open",))
 
 
 @contextlib.asynccontextmanager
@@ -207,7 +218,7 @@ async def forger(arena: Arena) -> AsyncIterator[Forger]:
 
     async def is_forgotten() -> bool:
         said = await run_script(inside, "default", "far", asked)
-        return not said["ptr-of-stranger-pod"]["open"]
+        return bool(said["ptr-of-stranger-pod"]["verdict"] == "refused")
 
     await eventually(is_forgotten, PATIENCE)
 
@@ -259,25 +270,25 @@ APART = ("pod-proxy-api-host", "pod-proxy-host-api", "pod-proxy-internet")
 
 @pytest.mark.parametrize("way", ["pod-proxy", "service-proxy", "webhook", "apiservice"])
 async def test_the_ways_of_the_attacks_lead_to_the_clusters_own_pods(found: Found, way: str) -> None:
-    assert found[f"own-{way}"]["open"], found
+    assert found[f"own-{way}"]["verdict"] == "open", found
 
 
 @pytest.mark.parametrize("attack", [name for name in THROUGH if name not in APART])
 async def test_no_proxy_webhook_or_aggregated_api_leads_out(found: Found, attack: str) -> None:
-    assert not found[attack]["open"], found[attack]
+    assert found[attack]["verdict"] == "refused", found[attack]
 
 
 async def test_the_hosts_api_server_takes_a_nested_admin_for_nobody(found: Found) -> None:
     said = found["pod-proxy-host-api"]["said"]
-    assert "401 " in said or ("403 " in said and "system:anonymous" in said) or "no answer" in said, said
+    assert "401 " in said or ("403 " in said and "system:anonymous" in said) or is_refusal(said), said
 
 
 async def test_no_proxy_leads_to_the_internet_where_the_class_allows_none(arena: Arena, forger: Forger) -> None:
     allowed = await until_open(lambda: forger.by_pod("internet", attacks.INTERNET, 80))
-    assert allowed["open"], allowed
+    assert allowed["verdict"] == "open", allowed
     async with forging(arena.victim) as closed:
         found = await closed.by_pod("internet", attacks.INTERNET, 80)
-    assert not found["open"], found
+    assert found["verdict"] == "refused", found
 
 
 async def test_no_proxy_leads_to_other_ports_of_the_api_servers_machine(arena: Arena) -> None:
@@ -287,7 +298,7 @@ async def test_no_proxy_leads_to_other_ports_of_the_api_servers_machine(arena: A
         pytest.skip("both clusters run on that machine, from which Kubernetes closes no pod off")
     async with forging(away[0]) as forger:
         found = await forger.by_pod("api-host", arena.facts["first"], 5000, "v2/")
-    assert not found["open"], found
+    assert found["verdict"] == "refused", found
 
 
 async def test_forged_endpoints_do_not_reach_the_host(arena: Arena, found: Found) -> None:
@@ -354,4 +365,4 @@ async def test_a_nested_policy_that_allows_everything_opens_nothing(arena: Arena
     assert "allow-all" in await kubectl(side.inside, "get", "networkpolicies", "-o", "name")
     wanted = [item for item in (*attacks.HOST, *attacks.VICTIM) if not item.node]
     found = await run_script(side.inside, "default", "far", [item.fill(facts) for item in wanted])
-    assert [name for name, item in found.items() if item["open"]] == []
+    assert {name: item for name, item in found.items() if item["verdict"] != "refused"} == {}

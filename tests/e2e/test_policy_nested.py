@@ -16,6 +16,9 @@ from nestor.kube import Api, kinds
 from tests.e2e.conftest import Web, apply, example, fresh_namespace, kubectl, nested_kubeconfig, open_cluster
 from tests.waiting import eventually, has, job_with, wait_for
 
+# They share a nested cluster, which one worker is enough for.
+pytestmark = pytest.mark.xdist_group("services")
+
 Object = dict[str, Any]
 
 IMAGE = "docker.io/library/busybox:1.35"

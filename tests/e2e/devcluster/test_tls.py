@@ -13,6 +13,8 @@ from devcluster.cluster.certificates import Authority, KeyPair
 from tests.e2e.devcluster.conftest import Kubectl
 from tests.e2e.devcluster.web import Browser, wait_until
 
+pytestmark = pytest.mark.xdist_group("tls")
+
 
 def trust(authority: Authority) -> ssl.SSLContext:
     """A client that believes this authority and nobody else."""

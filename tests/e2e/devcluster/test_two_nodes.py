@@ -13,6 +13,8 @@ from devcluster.cluster import ClusterInfo
 from tests.e2e.devcluster.conftest import BUSYBOX, Kubectl, fresh_namespace, page
 from tests.e2e.devcluster.web import wait_until
 
+pytestmark = pytest.mark.xdist_group("two-nodes")
+
 FIRST, SECOND = NODES = "nestor-dev", "nestor-dev-2"
 BOTH_WAYS = pytest.mark.parametrize(("client", "server"), [(FIRST, SECOND), (SECOND, FIRST)])
 

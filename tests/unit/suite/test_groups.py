@@ -19,3 +19,10 @@ def test_all_that_switch_the_plugin_are_in_its_group() -> None:
     assert len(users) > 1
     for path in users:
         assert any(mark in path.read_text() for mark in APART), path.name
+
+
+def test_what_the_tests_of_a_file_share_is_made_once() -> None:
+    """Without a group, each worker that gets one of these tests makes it."""
+    for path in (ROOT / "tests" / "e2e").rglob("test_*.py"):
+        text = path.read_text()
+        assert 'scope="module"' not in text or "xdist_group(" in text or "pytest.mark.alone" in text, path.name

@@ -38,13 +38,12 @@ def report(*specs: Object) -> list[Object]:
     ("found", "expected"),
     [
         (spec("passed"), Result(FIRST, "passed", 4.2)),
-        (spec("passed", NumAttempts=2), Result(FIRST, "passed", 4.2, "passed at attempt 2")),
         (spec("failed", "timed out\n  waiting"), Result(FIRST, "failed", 4.2, "timed out waiting")),
         (spec("panicked", "Test Panicked"), Result(FIRST, "failed", 4.2, "Test Panicked")),
         (spec("timedout", "A node timeout occurred"), Result(FIRST, "failed", 4.2, "A node timeout occurred")),
         (spec("skipped", "needs two nodes"), Result(FIRST, "skipped", 4.2, "needs two nodes")),
     ],
-    ids=["passed", "passed later", "failed", "panicked", "timed out", "skipped by itself"],
+    ids=["passed", "failed", "panicked", "timed out", "skipped by itself"],
 )
 def test_each_end_of_a_test_is_read(found: Object, expected: Result) -> None:
     assert results.read_report(report(found), [FIRST]) == [expected]
