@@ -133,6 +133,11 @@ class Informer:
             self._set(key, self._complete(answer))
 
     @property
+    def version(self) -> str:
+        """The newest resource version heard of, an object's or a bookmark's; empty as long as nothing is known for certain."""
+        return self._version
+
+    @property
     def silence(self) -> float:
         """Seconds since the server last said anything."""
         return time.monotonic() - self.last_contact

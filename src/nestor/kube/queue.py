@@ -114,6 +114,11 @@ class WorkQueue(Generic[K]):
     def __len__(self) -> int:
         return len(self._waiting) + len(self._running)
 
+    def count_due(self, within: float) -> int:
+        """How many keys wait, run, or are due in so many seconds."""
+        soon = asyncio.get_running_loop().time() + within
+        return len(self) + sum(timer.when() < soon for timer in self._timers.values())
+
     @property
     def oldest(self) -> float:
         """The longest lag of the keys that are not worked off yet, in seconds."""

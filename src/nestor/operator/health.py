@@ -1,5 +1,5 @@
 """`/healthz` and `/readyz`: 503 if a watch has gone silent or a background task died, so that kubelet restarts the process. And
-`/metrics`.
+`/metrics` and `/debug/caches`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
+from nestor.process.caches import CACHES
 from nestor.process.probes import METRICS
 
 STALE_SECONDS = 420
@@ -20,8 +21,13 @@ Check = Callable[[], str | None]
 """Returns what is wrong, or None."""
 
 
-def build_app(is_alive: Check, is_ready: Check, write_metrics: Callable[[], str] | None = None) -> web.Application:
-    """The pages; that of metrics only if there is something to write."""
+def build_app(
+    is_alive: Check,
+    is_ready: Check,
+    write_metrics: Callable[[], str] | None = None,
+    write_caches: Callable[[], str] | None = None,
+) -> web.Application:
+    """The pages; those of metrics and caches only if there is something to write."""
 
     def answer(check: Check) -> Callable[[web.Request], object]:
         async def handle(_: web.Request) -> web.Response:
@@ -30,12 +36,16 @@ def build_app(is_alive: Check, is_ready: Check, write_metrics: Callable[[], str]
 
         return handle
 
-    async def answer_metrics(_: web.Request) -> web.Response:
-        return web.Response(text=(write_metrics or str)())
+    def show(write: Callable[[], str]) -> Callable[[web.Request], object]:
+        async def handle(_: web.Request) -> web.Response:
+            return web.Response(text=write())
+
+        return handle
 
     app = web.Application()
-    if write_metrics is not None:
-        app.router.add_get(METRICS, answer_metrics)
+    for path, write in ((METRICS, write_metrics), (CACHES, write_caches)):
+        if write is not None:
+            app.router.add_get(path, show(write))  # type: ignore[arg-type]
     app.router.add_get("/healthz", answer(is_alive))  # type: ignore[arg-type]
     app.router.add_get("/readyz", answer(is_ready))  # type: ignore[arg-type]
     return app

@@ -35,6 +35,7 @@ from nestor.operator.world.homes import find_job, is_of_job
 from nestor.operator.world.host_watch import keep_host
 from nestor.operator.world.relist import Lists
 from nestor.operator.world.taints import Taints, read_backend
+from nestor.process import caches
 
 log = logging.getLogger(__name__)
 
@@ -285,4 +286,10 @@ class Operator:
         def write_metrics() -> str:
             return gauges.write_page(self.context, self.queue, self._queues.count_waiting())
 
-        return health.build_app(find_stale, find_unready, write_metrics if self.context.settings.metrics else None)
+        def write_caches() -> str:
+            feeds = self.feeds().items()
+            stores = (caches.describe("host", kind, store, is_known=self._lists.is_filled.is_set()) for kind, (store, _) in feeds)
+            informers = [*self.cache.informers.values(), *self._jobs.kueue.informers]
+            return caches.write({"host": informers}, (self.queue, self._jobs.outbox.queue), stores, int(self._gangs.is_busy))
+
+        return health.build_app(find_stale, find_unready, write_metrics if self.context.settings.metrics else None, write_caches)

@@ -43,7 +43,8 @@ async def run(settings: Settings) -> None:
         try:
             await web.TCPSite(runner, ADDRESS, settings.port).start()
             log.info("serving %s://%s on port %d of %s", settings.scheme, settings.host, settings.port, ADDRESS)
-            await probes.serve(settings.health_port, {"/readyz": lambda: None, "/healthz": lambda: None}, _write_metrics(people))
+            pages = {"/readyz": lambda: None, "/healthz": lambda: None}
+            await probes.serve(settings.health_port, pages, {probes.METRICS: _write_metrics(people)})
         finally:
             try:
                 await runner.cleanup()

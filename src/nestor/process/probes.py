@@ -16,14 +16,16 @@ METRICS = "/metrics"
 _HEAD_SECONDS = 10
 _WORDS = {200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 503: "Service Unavailable"}
 
-Pages = Mapping[str, Callable[[], tuple[int, str]]]
+Pages = dict[str, Callable[[], tuple[int, str]]]
 """By path: the status and the text to answer."""
 
 
-async def serve(port: int, probes: Mapping[str, Callable[[], str | None]], metrics: Callable[[], str]) -> None:
-    """Answer until cancelled: a path of `probes` with 503 and the problem that its function returns, or with 200 for None."""
+async def serve(port: int, probes: Mapping[str, Callable[[], str | None]], texts: Mapping[str, Callable[[], str]]) -> None:
+    """Answer until cancelled: a path of `probes` with 503 and the problem that its function returns, or with 200 for None; a path
+    of `texts` with what its function returns.
+    """
     pages: Pages = {path: partial(_judge, find_problem) for path, find_problem in probes.items()}
-    pages = {**pages, METRICS: lambda: (200, metrics())}
+    pages |= {path: partial(_show, write) for path, write in texts.items()}
     connections = _Connections(pages)
     try:
         async with await asyncio.start_server(connections.begin, port=port) as server:
@@ -66,6 +68,10 @@ class _Connections:
 def _judge(find_problem: Callable[[], str | None]) -> tuple[int, str]:
     problem = find_problem()
     return (200, "ok") if problem is None else (503, problem)
+
+
+def _show(write: Callable[[], str]) -> tuple[int, str]:
+    return 200, write()
 
 
 async def _answer(pages: Pages, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nestor.kube import Informer, WorkQueue
+from nestor.process import caches
 from nestor.process.probes import STALE_SECONDS
 from nestor.values import dataclass
 from nestor.vnode.api import NodeApi
@@ -68,6 +69,10 @@ class State:
             for item in self._informers()
         ]
         return "\n".join(lines) + "\n"
+
+    def write_caches(self) -> str:
+        """See `nestor.process.caches`."""
+        return caches.write({"host": self._informers()}, (self.queues or {}).values())
 
     def _informers(self) -> list[Informer]:
         own = [self.view.informer] if self.view is not None else []

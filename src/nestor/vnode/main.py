@@ -18,6 +18,7 @@ from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.kube import Api, ApiError, kinds
 from nestor.objects import Object, spec_of, status_of
 from nestor.process import lifetime, logs, probes
+from nestor.process.caches import CACHES
 from nestor.providers.base import Backend
 from nestor.values import dataclass
 from nestor.vnode.api import NodeApi
@@ -75,7 +76,8 @@ async def run(settings: Settings, build: Build = factory.build_backend) -> None:
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         spawn = partial(lifetime.spawn, group)
         pages: dict[str, Callable[[], str | None]] = {"/readyz": state.find_unready, "/healthz": state.find_stale}
-        spawn(probes.serve(settings.health_port, pages, state.write_metrics), "health")
+        texts = {probes.METRICS: state.write_metrics, CACHES: state.write_caches}
+        spawn(probes.serve(settings.health_port, pages, texts), "health")
         settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         api = await stack.enter_async_context(await Api.connect(settings.kubeconfig, manager=MANAGER))
         body, secrets, backend = await _connect(api, settings, build, state)

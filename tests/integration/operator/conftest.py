@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import os
 import re
 import signal
@@ -21,6 +20,7 @@ import pytest
 
 from nestor.kube import Api, Forbidden, Kind, NotFound, kinds
 from tests.children import WITH_US
+from tests.heard import Process, heard
 from tests.integration import apiserver
 from tests.integration.chart import ALLOW_PRIVILEGED, install_roles
 from tests.integration.operator.world import build_class
@@ -65,20 +65,9 @@ class Operator:
         """How often it has looked at each object of a namespace so far."""
         return Counter(re.findall(rf"{kind.name} {namespace}/(\S+) reconciled", self.log.read_text()))
 
-    async def look_again(self, api: Api, kind: Kind, name: str, namespace: str = "") -> None:
-        """Await a whole pass over an object that began after this call: what it would do wrong has been done by then.
-
-        It knows the object as it is now. Changes of different kinds come in any order: a job may be looked at before its class.
-
-        Touched twice: the pass that follows the first touch may have begun before it, but it was over when the next one began.
-        """
-        for _ in range(2):
-            before = self.count_passes(kind, namespace)[name]
-            await api.patch(kind, name, namespace, {"metadata": {"annotations": {"test/touched": uuid.uuid4().hex}}})
-            await eventually(functools.partial(self._has_passed, kind, name, namespace, before), 60)
-
-    async def _has_passed(self, kind: Kind, name: str, namespace: str, before: int) -> bool:
-        return self.count_passes(kind, namespace)[name] > before
+    async def heard(self, api: Api) -> None:
+        """Await that it knows everything and has nothing to do; see `tests.heard`."""
+        await heard(Process(self.port, {"host": api}))
 
 
 @contextlib.asynccontextmanager

@@ -18,7 +18,7 @@ from nestor.kube import Api, kinds
 from tests import argocd_lua, children
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import change, job_saying, rerun, start
-from tests.integration.operator.world import Object, build_class
+from tests.integration.operator.world import TOUCHED, Object, build_class
 from tests.waiting import eventually, wait_for
 
 PREVIEW = Path(__file__).parents[3] / "examples" / "18-preview-per-pull-request"
@@ -82,7 +82,8 @@ async def test_a_jobs_cluster_is_known_from_when_it_is_ready_until_the_job_goes(
     assert (owner["kind"], owner["name"]) == ("Namespace", where)
     cluster = await api.get(kinds.NESTED_CLUSTER, "known", where)
     assert cluster["status"]["policy"]["argoCD"] == {"namespaces": ["default"]}
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "known", namespace)
+    await api.patch(kinds.NESTED_APP_JOB, "known", namespace, TOUCHED)
+    await operator.heard(api)
     assert (await api.get(kinds.SECRET, where, argo))["metadata"]["resourceVersion"] == secret["metadata"]["resourceVersion"]
     await api.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], namespace)
     await wait_for(api, kinds.SECRET, where, argo, lambda found: found is None, limit=60)

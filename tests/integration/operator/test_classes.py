@@ -37,7 +37,8 @@ async def make(api: Api, namespace: str) -> AsyncIterator[Any]:
 
 async def unmark(operator: Operator, api: Api, make: Any) -> None:
     """The class is no default any more, and the operator knows it before any other test."""
-    await operator.look_again(api, kinds.NESTED_CLASS, await make())
+    await make()
+    await operator.heard(api)
 
 
 async def test_a_job_that_names_no_class_gets_the_default_one_and_keeps_it(
@@ -49,7 +50,7 @@ async def test_a_job_that_names_no_class_gets_the_default_one_and_keeps_it(
     assert before["status"]["className"] == "default"
     name = await make(MARK, maxActiveDeadlineSeconds=86400)
     try:
-        await operator.look_again(api, kinds.NESTED_CLASS, name)
+        await operator.heard(api)
         job = await api.create(kinds.NESTED_APP_JOB, build_job("marked", namespace))
         marked = await job_with(api, "marked", namespace, conditions.ADMITTED, "True")
         assert marked["status"]["className"] == name
@@ -59,8 +60,7 @@ async def test_a_job_that_names_no_class_gets_the_default_one_and_keeps_it(
         assert cluster["spec"]["className"] == name
     finally:
         await unmark(operator, api, make)
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "before", namespace)
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "marked", namespace)
+    await operator.heard(api)
     for job_name, class_name in (("before", "default"), ("marked", name)):
         found = await api.get(kinds.NESTED_APP_JOB, job_name, namespace)
         assert found["status"]["className"] == class_name
@@ -79,7 +79,7 @@ async def test_a_manifest_without_the_class_that_the_object_has_changes_nothing(
     await make(MARK)
     try:
         await api.patch(kinds.NESTED_APP_JOB, "older", namespace, {"spec": {"className": None}})
-        await operator.look_again(api, kinds.NESTED_APP_JOB, "older", namespace)
+        await operator.heard(api)
         found = await job_with(api, "older", namespace, conditions.ADMITTED, "True")
         assert found["status"]["className"] == "default"
     finally:
@@ -118,7 +118,7 @@ async def test_a_class_that_not_everybody_may_use_is_given_to_nobody(
     await job_with(api, "early", namespace, conditions.ADMITTED, "True")
     await job_with(api, "unnamed", namespace, conditions.ADMITTED, "True")
     await make(access="Permitted")
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "early", namespace)
+    await operator.heard(api)
     # What was admitted goes on.
     await job_with(api, "early", namespace, conditions.ADMITTED, "True")
     assert early["metadata"]["uid"]
@@ -177,7 +177,7 @@ async def test_a_job_gets_the_deadline_and_the_machine_that_it_may_have(
     # The AppDef's wish stays while the job is refused for something else.
     await api.patch(kinds.NESTED_APP_JOB, "gpu", namespace, {"spec": {"activeDeadlineSeconds": 3601}})
     await job_with(api, "gpu", namespace, conditions.ADMITTED, "False", conditions.DEADLINE_NOT_ALLOWED)
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "gpu", namespace)
+    await operator.heard(api)
     quota = await api.get(kinds.RESOURCE_QUOTA, "nestor", where)
     assert quota["spec"]["hard"]["pods"] == "9"
     cluster = await api.get(kinds.NESTED_CLUSTER, "gpu", where)
@@ -265,12 +265,12 @@ async def test_a_users_own_cluster_that_names_no_class_keeps_the_one_that_it_was
         return bool((found or {}).get("status", {}).get("className") == name)
 
     try:
-        await operator.look_again(api, kinds.NESTED_CLASS, name)
+        await operator.heard(api)
         await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace))
         await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, is_of_class)
     finally:
         await unmark(operator, api, make)
-    await operator.look_again(api, kinds.NESTED_CLUSTER, "own", namespace)
+    await operator.heard(api)
     found = await api.get(kinds.NESTED_CLUSTER, "own", namespace)
     assert is_of_class(found)
     assert conditions.is_true(found["status"]["conditions"], conditions.ADMITTED)

@@ -42,7 +42,7 @@ async def test_the_syncers_status_and_ours_live_side_by_side(operator: Operator,
     await api.create(kinds.NESTED_CLUSTER, build_cluster("both", namespace))
     await wait_for(api, kinds.NESTED_CLUSTER, "both", namespace, has(conditions.ADMITTED, "True"))
     await be_syncer(api, "both", namespace)
-    await operator.look_again(api, kinds.NESTED_CLUSTER, "both", namespace)
+    await operator.heard(api)
     cluster = await api.get(kinds.NESTED_CLUSTER, "both", namespace)
     assert conditions.is_true(cluster["status"]["conditions"], conditions.READY)
 

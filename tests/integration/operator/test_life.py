@@ -8,7 +8,16 @@ from nestor import names
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from tests.integration.operator.conftest import Operator
-from tests.integration.operator.world import Object, be_ready_server, be_target, build_job, host_namespace, message_of, run_of
+from tests.integration.operator.world import (
+    TOUCHED,
+    Object,
+    be_ready_server,
+    be_target,
+    build_job,
+    host_namespace,
+    message_of,
+    run_of,
+)
 from tests.waiting import job_with, wait_for, wait_for_any, wait_for_none
 
 EXPECTED = {
@@ -88,9 +97,10 @@ async def test_a_settled_job_costs_nothing(operator: Operator, api: Api, namespa
     await job_with(api, "calm", namespace, conditions.ADMITTED, "True")
     await wait_for(api, kinds.POD, "calm-run", where, lambda found: found is not None)
     await wait_for(api, kinds.STATEFUL_SET, "calm-k3s", where, has_its_pods)
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "calm", namespace)
+    await operator.heard(api)
     before = await versions(api, where)
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "calm", namespace)
+    await api.patch(kinds.NESTED_APP_JOB, "calm", namespace, TOUCHED)
+    await operator.heard(api)
     assert await versions(api, where) == before
 
 
@@ -150,7 +160,7 @@ async def test_a_lost_server_makes_a_new_plan_and_a_new_runner(operator: Operato
     first = await run_of(api, "lost", where, "Succeeded")
     await be_ready_server(api, "lost", where, run=first)
     await job_with(api, "lost", namespace, conditions.STEPS_APPLIED, "True")
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "lost", namespace)
+    await operator.heard(api)
     await api.delete(kinds.POD, "lost-k3s-0", where, grace_seconds=0)
 
     def is_another(found: Object | None) -> bool:

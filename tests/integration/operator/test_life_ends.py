@@ -41,7 +41,7 @@ async def test_a_job_without_policies_runs_on(operator: Operator, api: Api, name
     job, where = await start(api, "service", namespace)
     await come_to(api, "service", where, "Succeeded")
     await job_saying(api, "service", namespace, conditions.SUCCEEDED, "it runs until it is deleted")
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "service", namespace)
+    await operator.heard(api)
     job = await api.get(kinds.NESTED_APP_JOB, "service", namespace)
     assert "completionTime" not in job["status"]
     assert job["status"]["command"] == "Hello"

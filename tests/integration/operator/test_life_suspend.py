@@ -100,7 +100,7 @@ async def test_with_a_volume_the_control_plane_rests_too_and_its_data_is_the_sam
     job, where = await start(api, "kept", namespace, className=f"keep-{namespace}")
     plan = await plan_hash(api, "kept", where)
     await set_pod_status(api, "kept-run", where, ended("runner", 0, "Completed"))
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "kept", namespace)  # one that works yet would be ended
+    await operator.heard(api)  # one that works yet would be ended
     claim = await api.get(kinds.PERSISTENT_VOLUME_CLAIM, "data-kept-k3s-0", where)
     assert claim["spec"]["storageClassName"] == PERSISTENCE["storageClassName"]
     assert (await api.get(kinds.NESTED_CLUSTER, "kept", where))["spec"]["persistence"] == PERSISTENCE

@@ -225,7 +225,7 @@ async def test_an_operator_that_is_killed_in_between_is_no_loss(
         assert after.types() == ["ready"]
         assert {after.events[0]["id"], before.asked[0]["id"]} == {notice["id"]}
     async with after.serve(address, port), operator_running(second_plane) as third:
-        await third.look_again(lonely, kinds.NESTED_APP_JOB, "between", namespace)
+        await third.heard(lonely)
         assert after.types() == ["ready"], "what is delivered is not sent again"
         await lonely.delete(kinds.NESTED_APP_JOB, "between", namespace)
         await wait_for(lonely, kinds.NESTED_APP_JOB, "between", namespace, lambda found: found is None, limit=60)

@@ -96,7 +96,7 @@ async def test_a_namespace_has_as_many_jobs_as_its_class_allows_and_the_next_one
         await api.create(kinds.NESTED_APP_JOB, build_job(job, namespace, className=name))
         await job_with(api, job, namespace, conditions.ADMITTED, "True")
     await api.patch(kinds.NESTED_CLASS, name, None, {"spec": {"maxJobsPerNamespace": 1}})
-    await operator.look_again(api, kinds.NESTED_CLASS, name)
+    await operator.heard(api)
     await api.create(kinds.NESTED_APP_JOB, build_job("three", namespace, className=name))
     waiting = await job_with(api, "three", namespace, conditions.ADMITTED, "False", conditions.TOO_MANY_JOBS)
     assert message_of(waiting, conditions.ADMITTED).startswith(
@@ -258,13 +258,12 @@ async def test_jobs_and_clusters_keep_their_version_when_the_class_changes(
     others = [{"version": "v1.35", "image": "rancher/k3s:v1.35.9-k3s1"}]
     for number, (versions, is_offered) in enumerate(((higher, "True"), (others, "False"))):
         await policy(cluster={"versions": versions})
-        await operator.look_again(api, kinds.NESTED_CLASS, name)
+        await operator.heard(api)
         # Another job shows what the change does: the first one offers v1.37, the second takes it away.
         later = build_job(f"later-{number}", namespace, className=name, kubernetesVersion="v1.37")
         await api.create(kinds.NESTED_APP_JOB, later)
         await job_with(api, f"later-{number}", namespace, conditions.ADMITTED, is_offered)
-        await operator.look_again(api, kinds.NESTED_APP_JOB, "steady", namespace)
-        await operator.look_again(api, kinds.NESTED_CLUSTER, "mine", namespace)
+        await operator.heard(api)
         found = await api.get(kinds.NESTED_APP_JOB, "steady", namespace)
         for condition in found["status"]["conditions"]:
             assert condition["reason"] not in (conditions.VERSION_UNSUPPORTED, conditions.PROVISIONING_FAILED)

@@ -185,7 +185,7 @@ async def test_jobs_share_a_quota_and_another_machine_gets_nobody_around_it(
     where = await host_namespace(api, one)
     before = (await api.get(kinds.RESOURCE_QUOTA, "nestor", where))["spec"]["hard"]["requests.cpu"]
     await change(api, "one", namespace, machine="big")
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "one", namespace)
+    await operator.heard(api)
     assert (await api.get(kinds.RESOURCE_QUOTA, "nestor", where))["spec"]["hard"]["requests.cpu"] == before
     await change(api, "one", namespace, command=None, kubernetesVersion=None, machine="nothing")
     await job_with(api, "one", namespace, conditions.ADMITTED, "False", conditions.MACHINE_NOT_FOUND)
@@ -229,7 +229,7 @@ async def test_another_operator_goes_on_where_the_last_one_stopped(second_plane:
     await lonely.create(kinds.NESTED_APP_JOB, build_job("four", where, className="restart"))
     async with operator_running(second_plane) as second:
         await waiting(lonely, "four", where, 2)
-        await second.look_again(lonely, kinds.NESTED_APP_JOB, "two", where)
+        await second.heard(lonely)
         assert (await waiting(lonely, "two", where, 1))["status"]["queue"]["since"] == since
         await lonely.delete(kinds.NESTED_APP_JOB, "one", where)
         await admitted(lonely, "two", where)
@@ -251,7 +251,7 @@ async def test_a_job_of_another_controller_is_left_alone(operator: Operator, api
     await api.apply(kinds.NESTED_APP_JOB, body, subresource="status")
     await make_jobs(api, namespace, name, "mine", managedBy="nestor.dev/operator")
     await admitted(api, "mine", namespace)
-    await operator.look_again(api, kinds.NESTED_APP_JOB, "other", namespace)
+    await operator.heard(api)
     found = await api.get(kinds.NESTED_APP_JOB, "other", namespace)
     assert found["status"] == status
     assert "finalizers" not in found["metadata"]
@@ -279,12 +279,11 @@ async def test_another_operator_knows_whose_pods_are_still_there_also_while_thei
         await job_saying(lonely, "two", team, conditions.ADMITTED, "1 is ending")
         first.kill()
     async with operator_running(second_plane, give_up=600) as second:
-        await second.look_again(lonely, kinds.NESTED_APP_JOB, "one", team)
-        await second.look_again(lonely, kinds.NESTED_APP_JOB, "two", team)
+        await second.heard(lonely)
         await waiting(lonely, "two", team, 1)
         await lonely.delete(kinds.NESTED_APP_JOB, "one", team)
         await job_with(lonely, "one", team, conditions.READY, "False", conditions.TERMINATING)
-        await second.look_again(lonely, kinds.NESTED_APP_JOB, "two", team)
+        await second.heard(lonely)
         await waiting(lonely, "two", team, 1)
         await let_go(lonely, where)
         await admitted(lonely, "two", team)

@@ -137,12 +137,12 @@ async def test_a_job_waits_for_kueue_and_runs_where_that_says(kueue_operator: Op
     await wait_for(lonely, kinds.NESTED_CLUSTER, "first", where, is_placed)
     recorded = (await job_with(lonely, "first", team, conditions.ADMITTED, "True"))["status"]
     assert recorded["reserved"] == {"requests.cpu": "4", "limits.memory": "8589934592", "requests.nvidia.com/gpu": "1"}
-    await kueue_operator.look_again(lonely, kinds.NESTED_APP_JOB, "first", team)
+    await kueue_operator.heard(lonely)
     assert is_placed(await lonely.get(kinds.NESTED_CLUSTER, "first", where))
 
     before = (await lonely.get(kinds.RESOURCE_QUOTA, "nestor", where))["spec"]["hard"]["requests.cpu"]
     await change(lonely, "first", team, machine="big")
-    await kueue_operator.look_again(lonely, kinds.NESTED_APP_JOB, "first", team)
+    await kueue_operator.heard(lonely)
     assert (await lonely.get(kinds.RESOURCE_QUOTA, "nestor", where))["spec"]["hard"]["requests.cpu"] == before
     assert (await lonely.get(kinds.WORKLOAD, made["metadata"]["name"], team))["spec"]["podSets"] == spec["podSets"]
 
@@ -220,7 +220,7 @@ async def test_multikueue_gets_a_workload_for_its_jobs_and_gives_one_to_others(
         kinds.NESTED_APP_JOB, {"metadata": {"name": "sent", "namespace": team}, "status": status}, subresource="status"
     )
     await kueue.admit(lonely, made["metadata"]["name"], team)
-    await kueue_operator.look_again(lonely, kinds.NESTED_APP_JOB, "sent", team)
+    await kueue_operator.heard(lonely)
     assert (await lonely.get(kinds.NESTED_APP_JOB, "sent", team))["status"] == status
 
     body = {
@@ -247,13 +247,12 @@ async def test_classes_say_what_the_label_means(kueue_operator: Operator, lonely
     await make_class(lonely, team, "Allow")
     await job_with(lonely, "bare", team, conditions.ADMITTED, "True")
     await make_class(lonely, team, "Ignore")
-    await kueue_operator.look_again(lonely, kinds.NESTED_CLASS, team)
+    await kueue_operator.heard(lonely)
     await create(lonely, "ignored", team)
     found = await job_with(lonely, "ignored", team, conditions.ADMITTED, "True")
     assert "warning: the label `kueue.x-k8s.io/queue-name` has no effect" in message_of(found, conditions.ADMITTED)
     await make_class(lonely, team, "Require")
-    await kueue_operator.look_again(lonely, kinds.NESTED_CLASS, team)
-    await kueue_operator.look_again(lonely, kinds.NESTED_APP_JOB, "ignored", team)
+    await kueue_operator.heard(lonely)
     found = await lonely.get(kinds.NESTED_APP_JOB, "ignored", team)
     assert conditions.is_true(found["status"]["conditions"], conditions.ADMITTED), "it ran before Kueue had a say"
     await create(lonely, "odd", team, QUEUE | {labels.KUEUE_PRIORITY: "nothing"})
@@ -265,7 +264,7 @@ async def test_without_the_charts_leave_nothing_is_watched(second_plane: apiserv
         await create(lonely, "plain", team)
         found = await job_with(lonely, "plain", team, conditions.ADMITTED, "False", conditions.KUEUE_UNAVAILABLE)
         assert message_of(found, conditions.ADMITTED).endswith("but Kueue is not enabled in the chart's values")
-        await plain.look_again(lonely, kinds.NESTED_APP_JOB, "plain", team)
+        await plain.heard(lonely)
         assert await lonely.list(kinds.WORKLOAD, team) == []
         assert "orkloads" not in plain.log.read_text()
         await lonely.delete(kinds.NESTED_APP_JOB, "plain", team)

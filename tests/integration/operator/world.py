@@ -94,6 +94,8 @@ def ended(container: str, code: int, reason: str = "Error") -> Object:
     return {"phase": "Succeeded" if code == 0 else "Failed", "containerStatuses": [state]}
 
 
+TOUCHED: Object = {"metadata": {"annotations": {"test/touched": "yes"}}}
+"""A patch for which an object is looked at again, and which changes nothing else."""
 READY_POD: Object = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 
 

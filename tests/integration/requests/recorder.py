@@ -7,11 +7,9 @@ again now and then, whatever happens.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import re
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,16 +23,6 @@ from tests.integration.requests.words import Words
 from tests.waiting import eventually
 
 Object = dict[str, Any]
-
-QUIET_TICKS = 15
-"""So long nothing is asked for before a step counts as over, where nobody says that the controller has nothing to do: 0.45 s."""
-IDLE_TICKS = 3
-"""So long, where somebody does."""
-TICK_SECONDS = 0.03
-"""Ticks are counted instead of time, so that a pause of this very process is no silence."""
-LIMIT_SECONDS = 60
-_BETWEEN_SECONDS = 0.005
-"""No request of a test is answered within this time."""
 
 _RESOURCE = re.compile(
     r"^/(?:api|apis/[^/]+)/v[^/]+/(?:(?:namespaces/(?P<namespace>[^/]+)/)(?=[^/]+))?(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?P<rest>/.+)?$"
@@ -75,7 +63,7 @@ class Request:
 
 @dataclass
 class Step:
-    """What was asked for from one act of the test until it was quiet."""
+    """What was asked for because of one act of the test."""
 
     title: str
     requests: list[Request]
@@ -87,48 +75,36 @@ class Recorder:
 
     upstreams: dict[str, Api]
     is_noted: Callable[[Request], bool] = lambda _: True
-    is_idle: Callable[[], Awaitable[bool]] | None = None
-    """Whether the controller knows everything that its servers know, and has nothing to do; None where that cannot be told."""
+    heard: Callable[[], Awaitable[None]] | None = None
+    """Awaits that the controller knows everything and has nothing to do: see `tests.heard`. Set once it runs."""
     words: Words = field(default_factory=Words)
     steps: list[Step] = field(default_factory=list)
     _addresses: dict[str, str] = field(default_factory=dict)
     _noted: list[Request] = field(default_factory=list)
     _pending: int = 0
-    _ended: float = 0
-    _silent: int = 0
 
     @contextlib.asynccontextmanager
     async def step(self, title: str) -> AsyncIterator[None]:
-        """The act of the test and what follows from it, until it is quiet. The body awaits the state that it is to lead to.
+        """The act of the test and all that follows from it. The body awaits the state that it is to lead to.
 
         What the test has done since the last step, unrecorded, is over as well before this one begins.
         """
-        if time.monotonic() - self._ended > _BETWEEN_SECONDS:
-            await self.settle()
+        await self.settle()
         self._noted = []
         yield
-        await self.quiet()
+        await self.settle()
         self.steps.append(Step(title, self._noted))
-        self._noted, self._ended = [], time.monotonic()
-
-    async def quiet(self) -> None:
-        """Await that the controller is idle; or, where that cannot be told, that it has asked for nothing for a while."""
-        await eventually(self._is_quiet, LIMIT_SECONDS)
-
-    async def _is_quiet(self) -> bool:
-        if self.is_idle is None or self._silent < IDLE_TICKS:
-            return self._silent >= QUIET_TICKS
-        return await self.is_idle() and self._silent >= IDLE_TICKS
+        self._noted = []
 
     async def settle(self) -> None:
-        """Await quiet that begins now: what a test has just prepared arrives in the controller's caches meanwhile."""
-        self._silent = 0
-        await self.quiet()
+        """Await that the controller knows what the test has done, and has done what follows from it."""
 
-    async def _tick(self) -> None:
-        while True:
-            await asyncio.sleep(TICK_SECONDS)
-            self._silent = 0 if self._pending else self._silent + 1
+        async def is_answered() -> bool:
+            return not self._pending
+
+        assert self.heard is not None
+        await self.heard()
+        await eventually(is_answered)
 
     def kubeconfig(self, side: str) -> str:
         """Opens that upstream through the recorder."""
@@ -158,8 +134,6 @@ class Recorder:
                 site = web.TCPSite(runner, "127.0.0.1", 0)
                 await site.start()
                 self._addresses[side] = "http://{}:{}".format(*runner.addresses[0][:2])
-            ticks = asyncio.create_task(self._tick())
-            stack.callback(ticks.cancel)
             yield self
 
     def begin(self, request: Request) -> bool:
@@ -168,13 +142,11 @@ class Recorder:
             return False
         self._noted.append(request)
         self._pending += 1
-        self._silent = 0
         return True
 
     def end(self) -> None:
         """A request that counts was answered."""
         self._pending -= 1
-        self._silent = 0
 
     def forget_list(self, side: str, path: str, query: dict[str, str]) -> None:
         """A watch begins: the list that it goes on from was a cache's."""

@@ -313,7 +313,7 @@ async def test_a_successor_gets_a_volume_of_its_own(world: World, space: str) ->
 @pytest.mark.usefixtures("classes")
 async def test_a_volume_that_the_host_takes_away_is_lost_and_not_replaced_in_silence(world: World, space: str) -> None:
     nested, host = await bound(world, space, claim(space))
-    await world.hears_of(CLAIM, nested)
+    await world.heard()
     await world.host.delete(CLAIM, host["metadata"]["name"], world.namespace)
     await is_so(world, world.nested, CLAIM, "data", space, lambda found: found["status"]["phase"] == "Lost")
     (told,) = await refusals(world, space, "data")

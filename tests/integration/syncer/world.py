@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from nestor import names
@@ -24,11 +23,9 @@ from nestor.cluster.certificates import Pair
 from nestor.cluster.server import CONTROLLERS
 from nestor.contracts.cluster import COREDNS_USER, DNS_CERTIFICATE, DNS_KEY, DNS_KUBECONFIG, KUBELET_HOSTS
 from nestor.kube import Api, Forbidden, Kind, NotFound, kinds
-from nestor.kube.informer import is_older
 from nestor.syncer import main
-from nestor.syncer.process import health
-from nestor.syncer.process.health import Health
 from nestor.syncer.settings import Settings
+from tests.heard import Process, heard
 from tests.integration import apiserver, chart
 from tests.waiting import eventually
 
@@ -138,8 +135,6 @@ class World:
     plane: NestedPlane
     settings: Settings
     _task: asyncio.Task[None] | None = None
-    _state: Health | None = None
-    """What the syncer that was started last knows of itself."""
 
     @property
     def namespace(self) -> str:
@@ -148,45 +143,19 @@ class World:
 
     async def start(self) -> None:
         """Start the syncer, and await that it is ready."""
-        build = health.Health
-
-        def keep(*arguments: Any) -> Health:
-            self._state = build(*arguments)
-            return self._state
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(health, "Health", keep)
-            self._task = asyncio.create_task(main.run(self.settings))
-            await self.eventually(self._ready)
+        self._task = asyncio.create_task(main.run(self.settings))
+        await self.eventually(self._ready)
 
     async def tell(self, change: Object) -> None:
-        """Play the operator: change the NestedCluster, and await that the syncer, if there is one, has heard of it.
-
-        What a test does next is told to the syncer by another API server, perhaps earlier.
-        """
+        """Play the operator: change the NestedCluster, and have the syncer know it, if there is one."""
         part = "status" if "status" in change else None
-        told = await self.host.patch(kinds.NESTED_CLUSTER, CLUSTER, self.namespace, change, subresource=part)
+        await self.host.patch(kinds.NESTED_CLUSTER, CLUSTER, self.namespace, change, subresource=part)
+        await self.heard()
 
-        async def is_known() -> bool:
-            assert self._state is not None
-            assert self._state.caches is not None
-            found = self._state.caches.cluster
-            return found is not None and not is_older(found, told)
-
+    async def heard(self) -> None:
+        """Await that the syncer, if there is one, knows everything and has nothing to do; see `tests.heard`."""
         if self.is_running:
-            await self.eventually(is_known)
-
-    async def hears_of(self, kind: Kind, nested: Object) -> None:
-        """Await that the syncer knows this state of a nested object, for tests that go on at the host."""
-        meta = nested["metadata"]
-
-        async def is_known() -> bool:
-            assert self._state is not None
-            assert self._state.caches is not None
-            found = self._state.caches.nested(kind).get(meta["name"], meta["namespace"])
-            return found is not None and not is_older(found, nested)
-
-        await self.eventually(is_known)
+            await heard(Process(self.settings.health_port, {"host": self.host, "nested": self.nested}))
 
     async def refuses(self, kind: Kind, body: Object) -> None:
         """Await that a quota of the host is in force: its numbers are there a moment before the API server goes by them."""

@@ -40,7 +40,7 @@ async def server() -> AsyncIterator[Server]:
     """One probe, and metrics."""
     (port,) = free_ports(1)
     made = Server(port)
-    task = made.task = asyncio.create_task(probes.serve(port, {"/readyz": lambda: made.problem}, lambda: "up 1\n"))
+    task = made.task = asyncio.create_task(probes.serve(port, {"/readyz": lambda: made.problem}, {"/metrics": lambda: "up 1\n"}))
 
     async def is_up() -> bool:
         with contextlib.suppress(OSError):
@@ -132,7 +132,7 @@ async def test_a_page_that_fails_is_told_and_ends_only_its_connection(caplog: py
         raise ValueError("broken")
 
     made = Server(port)
-    task = asyncio.create_task(probes.serve(port, {"/readyz": lambda: None}, fail))
+    task = asyncio.create_task(probes.serve(port, {"/readyz": lambda: None}, {"/metrics": fail}))
 
     async def is_up() -> bool:
         with contextlib.suppress(OSError):

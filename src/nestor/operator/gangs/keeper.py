@@ -40,11 +40,14 @@ class GangKeeper:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._news = asyncio.Event()
+        self.is_busy = False
+        """Whether there are news, or they are looked at."""
         context.cache.informers[kinds.POD].on_change(self._on_pod)
 
     def _on_pod(self, change: Change) -> None:
         if labels.GANG in labels_of(change.latest):
             self._news.set()
+            self.is_busy = True
 
     async def keep(self) -> None:
         """Run until cancelled. Failures of the API server are tried again."""
@@ -70,6 +73,7 @@ class GangKeeper:
                 log.exception("gangs cannot be looked at, retrying in %.0f s", POLL_SECONDS)
                 delay = POLL_SECONDS
             took = time.monotonic() - begin
+            self.is_busy = self._news.is_set()
 
     async def look(self) -> float | None:
         """Decide about all gangs and write that. Returns when to look again, in seconds; None: when a pod of a gang changes."""

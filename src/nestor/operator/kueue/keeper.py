@@ -49,6 +49,11 @@ class Kueue:
         if self._context.settings.kueue:
             await Installed(self._context.api, self._use).keep()
 
+    @property
+    def informers(self) -> list[Informer]:
+        """Those that run."""
+        return [self._informer] if self._informer is not None else []
+
     async def _use(self, version: str | None) -> None:
         """Watch the Workloads of that version."""
         self._informer = self._owned = None

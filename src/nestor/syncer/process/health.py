@@ -11,12 +11,14 @@ from typing import Any
 import aiohttp
 
 from nestor.contracts.syncer import SERVER_PATH
-from nestor.kube import Api, ApiError, WorkQueue
-from nestor.process import metrics, probes
+from nestor.kube import Api, ApiError, Informer, WorkQueue
+from nestor.process import caches, metrics, probes
 from nestor.process.metrics import Family, Samples
 from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches, silence
+from nestor.syncer.view.nodes import HostNodes
+from nestor.syncer.view.optional import OptionalInformer
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +68,12 @@ class Health:
     def silence(self) -> float:
         """Seconds since the watch that has been silent longest, of those that are needed, was last heard from."""
         return silence(self.caches.needed) if self.caches is not None and self.working else 0.0
+
+    def write_caches(self) -> str:
+        """See `nestor.process.caches`."""
+        sides = {"host": self.caches.host_side, "nested": self.caches.nested_side} if self.caches else {}
+        found = {side: [part for item in informers for part in _find_parts(item)] for side, informers in sides.items()}
+        return caches.write(found, self.queues.values())
 
     def metrics(self) -> str:
         """The metrics in Prometheus' text format."""
@@ -135,6 +143,13 @@ class Health:
         return {(name,): read(queue) for name, queue in self.queues.items()}
 
 
+def _find_parts(informer: Informer) -> list[Informer]:
+    """Those of which each holds what one list would give. A kind that nobody wants, or that is not there, has none."""
+    if isinstance(informer, HostNodes):
+        return informer.watches
+    return [] if isinstance(informer, OptionalInformer) and not informer.is_expected else [informer]
+
+
 async def serve(health: Health, port: int) -> None:
     """Answer probes until cancelled."""
     pages = {
@@ -142,7 +157,7 @@ async def serve(health: Health, port: int) -> None:
         "/healthz": lambda: None if health.silence < probes.STALE_SECONDS else "a watch went silent",
         SERVER_PATH: health.server.find_problem,
     }
-    await probes.serve(port, pages, health.metrics)
+    await probes.serve(port, pages, {probes.METRICS: health.metrics, caches.CACHES: health.write_caches})
 
 
 async def wait_for_dns(url: str) -> None:

@@ -63,6 +63,11 @@ class HostNodes(Informer):
         return name in self._wanted and any(watch is not None and watch.synced.is_set() for watch in watches)
 
     @property
+    def watches(self) -> list[Informer]:
+        """Those that it is filled by."""
+        return list(self._watches.values())
+
+    @property
     def silence(self) -> float:
         """See `Informer.silence`: that of the watch which has been silent longest."""
         return max((watch.silence for watch in self._watches.values()), default=0.0)

@@ -57,6 +57,11 @@ class OptionalInformer(Informer):
         self._wanted.set()
 
     @property
+    def is_expected(self) -> bool:
+        """Whether it is filled, or will be in a moment."""
+        return self.synced.is_set() or (self._wanted.is_set() and self.trouble is None)
+
+    @property
     def silence(self) -> float:
         """Nothing, while nothing is expected."""
         return super().silence if self.synced.is_set() else 0.0

@@ -13,7 +13,7 @@ import pytest
 from nestor.api import labels
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
-from tests.integration.operator.conftest import ACCOUNT, Operator, operator_running
+from tests.integration.operator.conftest import ACCOUNT, operator_running
 from tests.integration.operator.world import Object, build_class
 from tests.integration.requests import golden
 from tests.integration.requests.golden import Rules
@@ -46,8 +46,6 @@ RULES = Rules(
     ),
     masked=(r"/secrets/(?!.*-plan)",),
 )
-ASIDE = "aside"
-"""An entry of the catalogue that no scenario names."""
 SMALL: Object = {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}}
 
 
@@ -102,18 +100,8 @@ async def recorded(second_plane: apiserver.ControlPlane) -> AsyncIterator[Record
         operator_running(RecordedPlane(second_plane.folder, recorder=recorder)) as operator,
     ):
         recorder.words.fields[labels.CONTENT_KEY] = "<digest of certificates>"
-        await admin.apply(kinds.NESTED_APP, {"metadata": {"name": ASIDE}, "spec": {"image": "registry.test/aside:1"}})
-        recorder.is_idle = functools.partial(is_idle, operator, admin)
+        recorder.heard = functools.partial(operator.heard, admin)
         yield recorder
-        await admin.delete(kinds.NESTED_APP, ASIDE)
-
-
-async def is_idle(operator: Operator, admin: Api) -> bool:
-    """Whether the operator has looked at something that was changed just now: what it was told before that is worked off, or has
-    been asked for meanwhile. On a busy machine, silence alone may be the pause before it begins.
-    """
-    await operator.look_again(admin, kinds.NESTED_APP, ASIDE)
-    return True
 
 
 @pytest.fixture

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
 import dataclasses
-import functools
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,15 +12,10 @@ import pytest
 
 from nestor import names
 from nestor.contracts.cluster import ADMIN_GROUP, COREDNS_USER
-from nestor.kube import Api, Informer, kinds
-from nestor.kube.stream import Stream
+from nestor.kube import Api, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.rows import config, nodes
-from nestor.syncer.process import health
-from nestor.syncer.process.health import Health
 from nestor.syncer.view import shares
-from nestor.syncer.view.nodes import HostNodes
-from nestor.syncer.view.optional import OptionalInformer
 from tests.integration import apiserver
 from tests.integration.requests import golden
 from tests.integration.requests.golden import Rules
@@ -35,8 +29,6 @@ Object = dict[str, Any]
 LINGER_SECONDS = 3600
 """How long an unused node stays. A new node counts as unused until its first pod is bound, however long that takes; its end
 belongs to the step in which its last pod goes, as the test says by `Stage.let_node_go`."""
-SOON_SECONDS = 0.5
-"""What a queue is to do within this time belongs to the step: longer than the syncer waits to count pods (0.25 s)."""
 
 BASICS = (
     COREDNS_USER,
@@ -225,59 +217,17 @@ def is_no_basic(request: Request) -> bool:
 
 
 @pytest.fixture(scope="package")
-def states() -> Iterator[list[Health]]:
-    """What each syncer that was started says of itself."""
-    found: list[Health] = []
-
-    class Kept(Health):
-        """Known to the tests."""
-
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **options)
-            found.append(self)
-
+async def recorded(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIterator[tuple[World, Recorder]]:
+    """A running syncer, and the recorder between it and its two clusters."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(health, "Health", Kept)
         # The number of pods belongs to the step in which it changes.
         patch.setattr(limits, "COUNT_WRITES", limits.STATUS_WRITES)
-        yield found
+        async with _running(control_plane, host) as made:
+            yield made
 
 
-async def is_idle(world: World, states: list[Health]) -> bool:
-    """Whether the syncer's caches have what its servers would list now, and its queues have nothing to do, now or soon."""
-    caches = states[-1].caches
-    if not world.is_running or caches is None:
-        return True
-    for api, informers in ((world.host, caches.host_side), (world.nested, caches.nested_side)):
-        known = await asyncio.gather(*(_knows_all(api, informer) for informer in informers))
-        if not all(known):
-            return False
-    soon = asyncio.get_running_loop().time() + SOON_SECONDS
-    return not any(
-        len(queue) or any(timer.when() < soon for timer in queue._timers.values()) for queue in states[-1].queues.values()
-    )
-
-
-async def _knows_all(api: Api, informer: Informer) -> bool:
-    if isinstance(informer, Stream):
-        return True  # It keeps nothing; what comes of an event is awaited by the step.
-    if isinstance(informer, OptionalInformer):
-        return True  # No class of these tests asks for the kinds that a cluster may not have.
-    listed = await api.list(informer.kind, informer.namespace, labels=informer.labels, fields=informer.fields)
-    if isinstance(informer, HostNodes):
-        listed = [node for node in listed if node["metadata"]["name"] in informer._wanted]
-    return _versions(listed) == _versions(informer)
-
-
-def _versions(items: Iterable[Object]) -> dict[str, str]:
-    return {item["metadata"]["uid"]: item["metadata"]["resourceVersion"] for item in items}
-
-
-@pytest.fixture(scope="package")
-async def recorded(
-    control_plane: apiserver.ControlPlane, host: Api, states: list[Health]
-) -> AsyncIterator[tuple[World, Recorder]]:
-    """A running syncer, and the recorder between it and its two clusters."""
+@contextlib.asynccontextmanager
+async def _running(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIterator[tuple[World, Recorder]]:
     async with worlds.running_nested() as plane, await Api.connect(str(plane.kubeconfig), manager="tests") as nested:
         made = await worlds.build_world(host, control_plane, plane, nested)
         async with (
@@ -294,7 +244,7 @@ async def recorded(
             kubeconfig = recorder.write_kubeconfig("host", plane.folder / "recorded.kubeconfig")
             made.settings = dataclasses.replace(made.settings, host_kubeconfig=str(kubeconfig))
             await made.start()
-            recorder.is_idle = functools.partial(is_idle, made, states)
+            recorder.heard = made.heard
             yield made, recorder
             await made.stop()
 
