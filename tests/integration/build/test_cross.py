@@ -10,6 +10,8 @@ from devcluster.build import cache, commands, cross
 from devcluster.progress import Silent
 from tests.integration import apiserver
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("machine", ["amd64", "arm64"])
 def test_a_program_is_for_the_machine_that_it_is_built_for(tmp_path: Path, machine: str) -> None:

@@ -21,6 +21,8 @@ from tests.integration.cli.test_ui import opened
 from tests.unit.cli import builders
 from tests.unit.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, step
 
+pytestmark = pytest.mark.slow
+
 app = test_ui.app
 CLASS: Object = {
     "cluster": {"versions": [{"version": "v1.36", "image": "registry.test/k3s:1"}], "coreDNSImage": "registry.test/coredns:1"},

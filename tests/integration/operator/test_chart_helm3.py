@@ -12,6 +12,8 @@ from tests.integration import apiserver
 from tests.integration.operator.conftest import ROOT
 from tests.integration.operator.test_chart import PORTAL
 
+pytestmark = pytest.mark.slow
+
 Object = dict[str, Any]
 CHART = str(ROOT / "charts/nestor")
 IMAGE = ("--set", "image.repository=registry.test/nestor")

@@ -21,6 +21,8 @@ from tests.integration.operator.world import (
 )
 from tests.waiting import eventually, job_with, wait_for, wait_for_any, wait_for_none
 
+pytestmark = pytest.mark.slow
+
 API: Object = {"service_name": "api", "service_port": 9090, "service_namespace": "default"}
 GATEWAY = {"name": "public", "namespace": "gateways"}
 ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

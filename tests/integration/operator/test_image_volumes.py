@@ -16,6 +16,8 @@ from nestor.times import now
 from tests.integration import apiserver
 from tests.unit.operator import builders
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 async def older_plane() -> AsyncIterator[Api]:

@@ -16,6 +16,8 @@ from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.world import build_job, host_namespace
 from tests.waiting import wait_for
 
+pytestmark = pytest.mark.slow
+
 LEASE = {"NESTOR_LEASE": "nestor-operator", "NESTOR_LEASE_SECONDS": "45"}
 """On a busy machine, an operator that starts may not come to renew a much shorter one."""
 AS_IN_THE_CHART = {"NESTOR_LEASE_SECONDS": "15"}

@@ -9,6 +9,8 @@ import string
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from nestor.api import conditions, labels
 from nestor.kube import Api, Conflict, Unreachable, kinds
 from tests.integration import apiserver
@@ -16,6 +18,8 @@ from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.test_hostile import peak_memory, post
 from tests.integration.operator.world import STEP, TARGET, Object, build_job
 from tests.waiting import eventually, job_with, wait_for
+
+pytestmark = pytest.mark.slow
 
 MANY = 13
 CLUSTERS = 2

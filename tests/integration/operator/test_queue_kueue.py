@@ -17,6 +17,8 @@ from tests.integration.operator.lifetime import change, create_app_pod, tell, un
 from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, message_of
 from tests.waiting import has, job_with, wait_for, wait_for_any
 
+pytestmark = pytest.mark.slow
+
 POD_TEMPLATE = Kind("", "v1", "podtemplates", "PodTemplate")
 KUEUE = {"NESTOR_KUEUE": "true"}
 QUEUE = {labels.KUEUE_QUEUE: "batch"}

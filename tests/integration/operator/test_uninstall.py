@@ -20,6 +20,8 @@ from tests.integration.operator.conftest import ROOT, await_rights, operator_run
 from tests.integration.operator.world import build_job, host_namespace
 from tests.waiting import wait_for, wait_for_any
 
+pytestmark = pytest.mark.slow
+
 Object = dict[str, Any]
 SYSTEM, HOOK = "nestor-system", "nestor-uninstall"
 LONGER_THAN_A_TEST = 3600

@@ -25,6 +25,8 @@ from tests.integration import apiserver
 from tests.integration.syncer.world import World
 from tests.unit.operator.builders import build_shape
 
+pytestmark = pytest.mark.slow
+
 A, PTR = 1, 12
 NO_ERROR, NX_DOMAIN, REFUSED = 0, 3, -1
 

@@ -24,7 +24,7 @@ from tests.waiting import eventually
 
 Object = dict[str, Any]
 
-pytestmark = pytest.mark.xdist_group("metrics")
+pytestmark = [pytest.mark.xdist_group("metrics"), pytest.mark.slow]
 
 ROOT = "/apis/metrics.k8s.io/v1beta1"
 CRD = Kind("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)

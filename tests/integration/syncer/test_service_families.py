@@ -23,6 +23,8 @@ from tests.integration.syncer.test_service_addresses import await_webhook, read_
 from tests.integration.syncer.test_services import build_service
 from tests.integration.syncer.world import World
 
+pytestmark = pytest.mark.slow
+
 Object = dict[str, Any]
 
 RANGES = "10.43.0.0/20,fd43::/112"

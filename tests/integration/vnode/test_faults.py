@@ -67,7 +67,7 @@ async def go_through(world: World, name: str) -> str:
     return uid
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_it_may_be_killed_at_any_write_from_its_start_on(
     virtual: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, moment: str

@@ -132,7 +132,7 @@ async def test_a_part_that_ends_takes_the_process_along(virtual: World, link: Fa
     assert f"Address already in use (while attempting to bind on address ('127.0.0.1', {port}))" in output.decode()
 
 
-@pytest.mark.long
+@pytest.mark.slow
 async def test_a_thousand_pods_fit(virtual: World, link: FakeInterlink) -> None:
     names = [f"web-{index}" for index in range(1000)]
     begin = asyncio.Semaphore(20)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from nestor.objects import status_of
@@ -11,6 +13,8 @@ from tests.integration import apiserver
 from tests.integration.operator.requests.conftest import Stage
 from tests.integration.operator.test_backends import CPU, GPU, SYSTEM, Backend
 from tests.waiting import has, wait_for
+
+pytestmark = pytest.mark.slow
 
 NAME = "requests-backend"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nestor.api import conditions
 from nestor.kube import kinds
 from tests.integration.operator.lifetime import PERSISTENCE, tell, until_replicas
@@ -9,6 +11,8 @@ from tests.integration.operator.requests.conftest import Stage
 from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.test_cluster_rest import cluster_saying, say_ready, suspend
 from tests.waiting import has, wait_for
+
+pytestmark = pytest.mark.slow
 
 SPACE = "requests-cluster"
 

@@ -6,6 +6,8 @@ import base64
 import json
 from pathlib import Path
 
+import pytest
+
 from nestor.api import conditions
 from nestor.kube import kinds
 from tests.integration.operator import kubelet
@@ -14,6 +16,8 @@ from tests.integration.operator.requests.conftest import Stage
 from tests.integration.operator.test_sources import READER, build_appdef
 from tests.integration.operator.world import READY_POD, Object, be_ready_server, build_job, ended, host_namespace, set_pod_status
 from tests.waiting import job_with, wait_for, wait_for_none
+
+pytestmark = pytest.mark.slow
 
 SPACE = "requests-image"
 IMAGE = "registry.test/hello:1"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+import pytest
+
 from nestor.api import conditions
 from nestor.kube import kinds
 from tests.integration.operator.lifetime import (
@@ -30,6 +32,8 @@ from tests.integration.operator.world import (
     set_pod_status,
 )
 from tests.waiting import job_with, wait_for, wait_for_none
+
+pytestmark = pytest.mark.slow
 
 SPACE = "requests-job"
 FILES = {"hello.yml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: hello}\n"}

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nestor import names
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.requests.conftest import Object, Stage
 from tests.integration.syncer.test_config import config_map, secret
+
+pytestmark = pytest.mark.slow
 
 SPACE = "config"
 DOCKER = "kubernetes.io/dockerconfigjson"

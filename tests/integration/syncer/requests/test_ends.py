@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.requests.conftest import Object, Stage
+
+pytestmark = pytest.mark.slow
 
 SPACE = "ends"
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.requests.conftest import Object, Stage
+
+pytestmark = pytest.mark.slow
 
 SPACE = "nodes"
 LATER = "2026-02-01T00:00:00Z"

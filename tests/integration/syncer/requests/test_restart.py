@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.requests.conftest import Stage
 from tests.integration.syncer.test_config import config_map, secret
 from tests.integration.syncer.test_services import build_service
+
+pytestmark = pytest.mark.slow
 
 SPACE = "restart"
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nestor.api import labels
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.requests.conftest import Object, Stage
 from tests.integration.syncer.test_services import build_service, host_service
+
+pytestmark = pytest.mark.slow
 
 SPACE = "services"
 FIRST, SECOND, TAKEN, AGAIN = (f"10.43.0.{number}" for number in (101, 102, 103, 104))

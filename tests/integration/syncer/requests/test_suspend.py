@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.requests.conftest import Object, Stage
 from tests.integration.syncer.suspend.test_suspend import suspend, workload
+
+pytestmark = pytest.mark.slow
 
 SPACE = "suspend"
 PLAIN: Object = {"automountServiceAccountToken": False, "enableServiceLinks": False}
