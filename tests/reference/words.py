@@ -44,7 +44,7 @@ def write_limits(node: Schema) -> Iterator[str]:
     yield from _write_range(node.get("minimum"), node.get("maximum"), "")
     yield from _write_range(node.get("minItems"), node.get("maxItems"), "entries")
     yield from _write_range(node.get("minProperties"), node.get("maxProperties"), "entries")
-    if "enum" not in node:
+    if "enum" not in node and not node.get("x-kubernetes-int-or-string"):
         yield from _write_range(
             node.get("minLength") if node.get("minLength", 0) > 1 else None, node.get("maxLength"), "characters"
         )
