@@ -144,7 +144,8 @@ Cidr = Annotated[
 
 def check_quantity(value: str | float) -> str | float:
     """The same check as the schema's, for objects that an older CRD admitted."""
-    parse_quantity(str(value))
+    if parse_quantity(str(value)) < 0:
+        raise ValueError(f"'{value}' is negative")
     return value
 
 
@@ -155,6 +156,7 @@ Quantity = Annotated[
         schema={
             "anyOf": [{"type": "integer"}, {"type": "string"}],
             "maxLength": LENGTH_LIMIT,
+            "minimum": 0,
             "pattern": r"^[0-9]+(\.[0-9]+)?([eE][0-9]{1,2}|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$",
             "x-kubernetes-int-or-string": True,
         },
