@@ -23,15 +23,19 @@ _SUFFIXES = {
     "Pi": Decimal(2) ** 50,
     "Ei": Decimal(2) ** 60,
 }
-_QUANTITY = re.compile(r"^([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)([a-zA-Z]{0,2})$")
+LENGTH_LIMIT = 32
+"""Characters of a quantity: an API server writes its own with fewer."""
+_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([eE][+-]?[0-9]{1,2})|([a-zA-Z]{0,2}))")
 
 
 def parse_quantity(text: str) -> Decimal:
-    """A Kubernetes quantity as a number. Raises `ValueError`."""
-    match = _QUANTITY.match(text)
-    if not match or match[2] not in _SUFFIXES:
-        raise ValueError(f"'{text}' is not a quantity")
-    return Decimal(match[1]) * _SUFFIXES[match[2]]
+    """A Kubernetes quantity as a number. Raises `ValueError`, also for a text or an exponent of more digits than any real one:
+    whoever may write a quantity must not choose how long it takes to handle.
+    """
+    match = _QUANTITY.fullmatch(text) if len(text) <= LENGTH_LIMIT else None
+    if match is None or (match[3] or "") not in _SUFFIXES:
+        raise ValueError(f"'{text[:LENGTH_LIMIT]}' is not a quantity")
+    return Decimal(match[1] + (match[2] or "")) * _SUFFIXES[match[3] or ""]
 
 
 def find_larger(one: str, other: str) -> str:

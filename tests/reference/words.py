@@ -39,6 +39,8 @@ def write_default(node: Schema) -> str:
 
 def write_limits(node: Schema) -> Iterator[str]:
     """Phrases that say what a value may be, such as `at most 64 entries`."""
+    if write_type(node) == QUANTITY:
+        return
     if "enum" in node:
         yield f"one of {join([f'`{item}`' for item in node['enum']], 'or')}"
     yield from _write_range(node.get("minimum"), node.get("maximum"), "")
@@ -50,7 +52,7 @@ def write_limits(node: Schema) -> Iterator[str]:
         )
     if node.get("pattern") == DNS_NAME:
         yield "a Kubernetes name (RFC 1123)"
-    elif "pattern" in node and not node.get("x-kubernetes-int-or-string"):
+    elif "pattern" in node:
         yield f"matches `{node['pattern']}`"
     if node.get("x-kubernetes-list-type") == "map":
         yield f"entries are keyed by {join([f'`{key}`' for key in node['x-kubernetes-list-map-keys']], 'and')}"

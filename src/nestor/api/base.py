@@ -6,6 +6,7 @@ import ipaddress
 from typing import Annotated, Any
 
 from nestor.api.parts import Limits, field, part
+from nestor.quantities import LENGTH_LIMIT, parse_quantity
 
 
 def rule(expression: str, message: str) -> dict[str, str]:
@@ -140,14 +141,25 @@ Cidr = Annotated[
 ]
 """An address range, such as `10.0.0.0/8` or `fd00::/8`."""
 
+
+def check_quantity(value: str | float) -> str | float:
+    """The same check as the schema's, for objects that an older CRD admitted."""
+    if parse_quantity(str(value)) < 0:
+        raise ValueError(f"'{value}' is negative")
+    return value
+
+
 Quantity = Annotated[
     str | int | float,
     Limits(
+        check=check_quantity,
         schema={
             "anyOf": [{"type": "integer"}, {"type": "string"}],
-            "pattern": r"^[0-9]+(\.[0-9]+)?([eE][0-9]+|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$",
+            "maxLength": LENGTH_LIMIT,
+            "minimum": 0,
+            "pattern": r"^[0-9]+(\.[0-9]+)?([eE][0-9]{1,2}|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$",
             "x-kubernetes-int-or-string": True,
-        }
+        },
     ),
 ]
 """A Kubernetes resource quantity: `500m`, `2`, `512Mi`."""

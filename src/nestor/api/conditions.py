@@ -208,6 +208,11 @@ PROVISIONING_FAILED = Reason(
     "somebody",
     "the message says what the host cluster refuses, or what takes too long; an admin can change the class",
 )
+INTERNAL_ERROR = Reason(
+    "InternalError",
+    "somebody",
+    "undo the last change to the job, or delete it; an admin finds the cause in the operator's log and can report it",
+)
 # StepsApplied
 ALL_STEPS_APPLIED = Reason("AllStepsApplied")
 WAITING_FOR_CLUSTER = Reason("WaitingForCluster")

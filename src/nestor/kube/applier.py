@@ -124,5 +124,5 @@ def _is_same_quantity(live: Any, desired: Any) -> bool:
         return False
     try:
         return parse_quantity(live) == parse_quantity(desired)
-    except (ValueError, ArithmeticError):  # a word; an address
+    except ValueError:  # a word; an address
         return False

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import copy
+from collections.abc import AsyncIterator
+
+import pytest
+
 from nestor.api import conditions
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Invalid, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import (
     POLICY,
@@ -29,7 +35,7 @@ from tests.integration.operator.world import (
     run_of,
     set_pod_status,
 )
-from tests.waiting import job_with, wait_for
+from tests.waiting import eventually, job_with, wait_for
 
 
 def is_gone(found: Object | None) -> bool:
@@ -146,6 +152,46 @@ async def test_a_job_ends_at_its_deadline_wherever_it_is(operator: Operator, api
     await until_stopped(api, "slow", where)
     await wait_for(api, kinds.POD, "slow-run", where, is_gone, limit=60)
     await until_told(api, namespace, "DeadlineExceeded")
+
+
+HUGE: Object = {"storage": {"size": "1e9999999"}}
+
+
+@contextlib.asynccontextmanager
+async def any_size(api: Api) -> AsyncIterator[None]:
+    """For the length of a `with` block, a definition of jobs that takes any text for a quantity."""
+    name = "nestedappjobs.nestor.dev"
+    current = (await api.get(kinds.CRD, name))["spec"]["versions"]
+    loose = copy.deepcopy(current)
+    storage = loose[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["storage"]
+    for limit in ("pattern", "maxLength"):
+        del storage["properties"]["size"][limit]
+    await api.patch(kinds.CRD, name, None, {"spec": {"versions": loose}})
+    try:
+        yield
+    finally:
+        await api.patch(kinds.CRD, name, None, {"spec": {"versions": current}})
+
+
+async def test_a_quantity_beyond_all_numbers_does_not_switch_the_deadline_off(
+    operator: Operator, api: Api, namespace: str
+) -> None:
+    _, where = await start(api, "huge", namespace, activeDeadlineSeconds=5)
+    with pytest.raises(Invalid, match=r"spec\.storage\.size"):
+        await change(api, "huge", namespace, **HUGE)
+
+    async def is_taken() -> bool:
+        with contextlib.suppress(Invalid):
+            await change(api, "huge", namespace, **HUGE)
+            return True
+        return False
+
+    async with any_size(api):
+        await eventually(is_taken, limit=30)
+        job = await job_with(api, "huge", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED, limit=60)
+        assert "`spec.storage.size`" in message_of(job, conditions.ADMITTED)
+        await until_stopped(api, "huge", where)
+        await wait_for(api, kinds.POD, "huge-run", where, is_gone, limit=60)
 
 
 async def test_what_has_ended_is_deleted_when_its_time_is_over(operator: Operator, api: Api, namespace: str) -> None:

@@ -56,9 +56,11 @@ def resolve_storage(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> St
 def read_wishes(job: Object) -> JobStorage | None:
     """The wishes in a job that may be invalid otherwise. None if they cannot be read."""
     try:
-        return data.read(JobStorage, spec_of(job).get("storage") or {})
-    except data.Unreadable:
+        wishes = data.read(JobStorage, spec_of(job).get("storage") or {})
+        parse_quantity(str(wishes.size or 0))
+    except ValueError:
         return None
+    return wishes
 
 
 def apply_size(policy: NestedClassSpec, wishes: JobStorage | None) -> NestedClassSpec:

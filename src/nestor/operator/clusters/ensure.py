@@ -91,11 +91,14 @@ async def keep_walls(home: Home, work: Coroutine[Any, Any, Any]) -> None:
 
 
 async def keep_refused(home: Home, purpose: str, work: Coroutine[Any, Any, Any]) -> None:
-    """Do the `work` for a cluster that is refused. A failure is only logged: it must not hide why the cluster is refused."""
+    """Do the `work` for a cluster that is refused. A failure is only logged: it must not hide why the cluster is refused, nor
+    keep it from what else holds it to its limits.
+    """
     try:
         await work
-    except (ApiError, ForeignObject, RetryLater) as error:
-        log.warning("%s/%s: cannot %s: %s", home.namespace, home.name, purpose, error)
+    except Exception as error:
+        is_told = isinstance(error, ApiError | ForeignObject | RetryLater)
+        log.warning("%s/%s: cannot %s: %s", home.namespace, home.name, purpose, error, exc_info=not is_told)
 
 
 async def renew_keys(context: Context, home: Home) -> None:

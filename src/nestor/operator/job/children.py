@@ -140,14 +140,14 @@ class ChildrenKeeper:
         The class is the one that the job names, even if nothing else of its spec can be read. If it is gone, all stays as it is.
         """
         context, home = self._context, find_home(job)
-        cluster = context.cache.clusters.get(home.name, home.namespace)
-        policy = context.classes.of(job)
-        if cluster is None or policy is None:
-            return
-        policy = apply_size(apply_machine(policy, find_machine_name(job)), read_wishes(job))
-        policy = cap_quota(policy, status_of(job).get("reserved"))
 
         async def ensure() -> None:
+            cluster = context.cache.clusters.get(home.name, home.namespace)
+            policy = context.classes.of(job)
+            if cluster is None or policy is None:
+                return
+            policy = apply_size(apply_machine(policy, find_machine_name(job)), read_wishes(job))
+            policy = cap_quota(policy, status_of(job).get("reserved"))
             await self._ensure_home(home, policy, job["metadata"]["uid"], job)
             shape = build_shape(context, NestedClusterSpec.model_validate(spec_of(cluster)), home, policy)
             quota = ensure_quota(context, shape, policy.namespace, [runner_pod.RESOURCES])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from dataclasses import replace
 
 from nestor import names
@@ -60,6 +61,8 @@ from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 
+PATIENCE = 8
+"""Passes in a row that an API server's errors may end, half a minute with the queue's pauses, before the job is told of it."""
 REFUSAL_SECONDS = 10
 """How soon to retry exposing a job whose host is taken or whose TLS secret is missing; not every fix causes an event."""
 
@@ -90,6 +93,8 @@ class JobReconciler:
         self._apps = AppResolver(context, self._inputs, self._children.ensure_namespace, self._take_turn)
         self._finalizer = Finalizer(context, self._inputs)
         self._sweeper = Sweeper(context, self._finalizer)
+        self._failures: Counter[tuple[str, str]] = Counter()
+        """Passes in a row that failed, by the job's namespace and name."""
 
     async def reconcile(self, namespace: str, name: str) -> Result:
         """One pass over one job, and over what an earlier job of the same name left behind."""
@@ -99,16 +104,38 @@ class JobReconciler:
         swept = await self._sweep(namespace, name)
         job = self._context.cache.jobs.get(name, namespace)
         if job is None:
+            self._failures.pop((namespace, name), None)
             return swept
         if _is_others(job):
             await self.kueue.dispatch(job)
             return swept
         try:
-            result = await self._reconcile_present(job)
+            result = await self._try(job)
             await self.kueue.follow(job)
         except RetryLater as later:
             result = Result(later.delay)
         return result.within(swept.retry_after)
+
+    async def _try(self, job: Object) -> Result:
+        """The pass. If it fails, the job is refused: it must not get around its limits by what we cannot handle.
+
+        What an API server says may pass. So its errors are raised until they have lasted.
+        """
+        key = job["metadata"]["namespace"], job["metadata"]["name"]
+        try:
+            result = await self._reconcile_present(job)
+        except RetryLater:
+            raise
+        except Exception as error:
+            self._failures[key] += 1
+            if is_terminating(job) or (isinstance(error, ApiError) and self._failures[key] < PATIENCE):
+                raise
+            # Not the error's own words: they may have a Secret's.
+            message = f"{type(error).__name__} in the operator; the job's deadlines and `suspend` still apply"
+            refused = Refused(conditions.INTERNAL_ERROR, message, queue=status_of(job).get("queue"))
+            return replace(await self._refuse(self._context.cache.jobs.get(*reversed(key)) or job, refused), error=error)
+        self._failures.pop(key, None)
+        return result
 
     async def _take_turn(self, known: JobIdentity) -> Turn:
         """Raises `Refused` as long as the job has to wait: in its class, or for Kueue."""
@@ -122,8 +149,8 @@ class JobReconciler:
         """Delete what an earlier job of that name left behind; a failure must not block the current job."""
         try:
             return await self._sweeper.sweep(namespace, name)
-        except ApiError as error:
-            if self._context.cache.jobs.get(name, namespace) is None:
+        except Exception as error:
+            if isinstance(error, RetryLater) or self._context.cache.jobs.get(name, namespace) is None:
                 raise
             log.warning("%s/%s: cannot delete what an earlier job left behind: %s", namespace, name, error)
             return Result(SLOW_SECONDS)
@@ -148,10 +175,7 @@ class JobReconciler:
             resolved = replace(resolved, policy=policy, reserved=reserved, is_shared=self.hosts.is_shared(job))
             return await self._reconcile_admitted(job, resolved)
         except Refused as refused:
-            self._inputs.templates.forget(job["metadata"]["uid"])
-            self._leave_place(job, refused)
-            await self._children.keep_walls(job)
-            return await reconcile_refused(self._context, self.hosts, self.outbox, job, refused)
+            return await self._refuse(job, refused)
         except NotFound:
             meta = job["metadata"]
             if await self._context.api.find(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"]) is not None:
@@ -159,6 +183,12 @@ class JobReconciler:
             return Result()
         finally:
             self._inputs.templates.release(job["metadata"]["uid"])
+
+    async def _refuse(self, job: Object, refused: Refused) -> Result:
+        self._inputs.templates.forget(job["metadata"]["uid"])
+        self._leave_place(job, refused)
+        await self._children.keep_walls(job)
+        return await reconcile_refused(self._context, self.hosts, self.outbox, job, refused)
 
     def _leave_place(self, job: Object, refused: Refused) -> None:
         """Have a job that is refused by no queue give its place back. One whose AppDef is being read keeps it for a while."""

@@ -13,7 +13,7 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.exposure.exposed import describe_lost
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.objects import Object, status_of
+from nestor.objects import Object, spec_of, status_of
 from nestor.operator.admission.identity import Refused
 from nestor.operator.clusters.homes import keep_home_keys
 from nestor.operator.job.expose import withdraw_lost
@@ -56,14 +56,17 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     details: Object = {"queue": refused.queue} | ({"assigned": None} if refused.is_held else {})
     if refused.is_held and is_quiet(context.cache, job):  # until then, it counts for what it started with
         details["reserved"] = None
-    await recall_http_routes(context, hosts, job)
-    if lost := await withdraw_lost(context, hosts, job):
-        found.append(Condition(conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT, "; ".join(lost.values())))
-        details |= describe_lost(status_of(job), lost)
     result = Result(RESYNC_SECONDS).within(refused.retry_seconds)
+    try:
+        await recall_http_routes(context, hosts, job)
+        if lost := await withdraw_lost(context, hosts, job):
+            found.append(Condition(conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT, "; ".join(lost.values())))
+            details |= describe_lost(status_of(job), lost)
+    except Exception as error:  # first, the job is held to its limits
+        result = replace(result, error=error)
     spec = _read_spec(job, is_held=refused.is_held)
     most = policy.max_active_deadline_seconds if (policy := context.classes.of(job)) else None
-    life = _decide_lifecycle(context, job, spec, most) if spec else None
+    life = _decide_lifecycle(context, job, spec, most)
     await keep_home_keys(context, find_home(job), status_of(job).get("namespaceUID"))
     if life is None:
         await report(context, outbox, job, build_status(job, [*found, summarize(found)], timestamp(), details))
@@ -75,17 +78,25 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     if life.is_stopped:
         await stop(context, find_home(job), life.suspend, is_applied=False, is_overdue=life.is_overdue)
     found += [life.succeeded, summarize(found, life)]
-    details["activeDeadlineSeconds"] = find_deadline(spec.active_deadline_seconds if spec else None, most, life.record.ran)
+    details["activeDeadlineSeconds"] = find_deadline(spec.active_deadline_seconds, most, life.record.ran)
     await report(context, outbox, job, build_status(job, found, timestamp(), details | life.record.to_status()))
     return result.within(life.delay)
 
 
-def _read_spec(job: Object, *, is_held: bool) -> NestedAppJobSpec | None:
-    """The spec by which a refused job ends; None if it cannot be read. One that is held may not run, as if it were suspended."""
+def _read_spec(job: Object, *, is_held: bool) -> NestedAppJobSpec:
+    """The spec by which a refused job ends. Of one that cannot be read, each limit that can be, or the deadline that its status
+    has. One that is held may not run, as if it were suspended.
+    """
+    said, status = spec_of(job), status_of(job)
     try:
-        spec = NestedAppJobSpec.model_validate(job["spec"])
+        spec = NestedAppJobSpec.model_validate(said)
     except ValidationError:
-        return None
+        deadline, ttl = said.get("activeDeadlineSeconds"), said.get("ttlSecondsAfterFinished")
+        spec = NestedAppJobSpec.model_construct(
+            suspend=said.get("suspend") is True,
+            active_deadline_seconds=deadline if isinstance(deadline, int) else status.get("activeDeadlineSeconds"),
+            ttl_seconds_after_finished=ttl if isinstance(ttl, int) else None,
+        )
     return spec.model_copy(update={"suspend": spec.suspend or is_held})
 
 

@@ -46,9 +46,9 @@ _PARTS: dict[Kind, tuple[Path, ...]] = {
     kinds.NESTED_APP_JOB: (("app", "appDef"), ("parameters",)),
     kinds.NESTED_APP: (("appDef",),),
 }
-_FEW = ("className", "machine", "suspend", "managedBy")
-"""Fields of a spec that also a stub has: what exists already keeps its class and machine, and can be suspended. And what is
-another's to run stays that."""
+_FEW = ("className", "machine", "suspend", "managedBy", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
+"""Fields of a spec that also a stub has: what exists already keeps its class and machine, and can be suspended and end. And what
+is another's to run stays that."""
 
 
 def _never_raising(trim: Trim) -> Trim:
@@ -131,7 +131,9 @@ def _build_stub(obj: Object, problem: str) -> Object:
     if isinstance(own := meta.get("labels"), dict):
         kept["labels"] = {key: value for key, value in own.items() if key in _OURS and isinstance(value, str)}
     is_small = isinstance(status, dict) and _is_small(status)
-    return {**_head(obj), "metadata": kept, "spec": {}, "status": status if is_small else {}, UNREADABLE: problem}
+    spec = obj.get("spec")
+    few = {key: spec[key] for key in _FEW if isinstance(spec.get(key), str | int)} if isinstance(spec, dict) else {}
+    return {**_head(obj), "metadata": kept, "spec": few, "status": status if is_small else {}, UNREADABLE: problem}
 
 
 @_never_raising

@@ -77,8 +77,8 @@ def slug(text: str) -> str:
 def check_quantity(what: str, text: str) -> str:
     """`text`, if it is a quantity that a node may have. Raises `Unreachable`."""
     try:
-        amount = parse_quantity(text) if len(text) <= 32 else None
-    except (ValueError, ArithmeticError):
+        amount = parse_quantity(text)
+    except ValueError:
         amount = None
     if amount is None or not 0 <= amount <= _LARGEST:
         raise Unreachable(f"the backend tells '{cut_name(text[:32])}' for `{cut_name(what)}`: must be a quantity from 0 to 2^63")

@@ -25,7 +25,7 @@ _TRANSIENT = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Taints of these domains say how a node is at the moment."""
 _HARD = ("NoSchedule", "NoExecute")
 _PLAIN = frozenset({"cpu", "memory", "pods", "ephemeral-storage"})
-_RESOURCES, _LARGEST, _LONGEST = 64, Decimal(2**63 - 1), 32
+_RESOURCES, _LARGEST = 64, Decimal(2**63 - 1)
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,10 @@ def _read_amounts(amounts: object) -> Iterator[tuple[str, Decimal]]:
 
 def _parse(text: object) -> Decimal | None:
     try:
-        amount = parse_quantity(str(text)) if len(str(text)) <= _LONGEST else None
-    except (ValueError, ArithmeticError):
+        amount = parse_quantity(str(text))
+    except ValueError:
         return None
-    return amount if amount is not None and 0 <= amount <= _LARGEST else None
+    return amount if 0 <= amount <= _LARGEST else None
 
 
 def _read_caps(quotas: Iterable[Object]) -> dict[str, Decimal]:

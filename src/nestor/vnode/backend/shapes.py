@@ -34,7 +34,7 @@ def read_discovered(found: Iterable[base.Shape], before: Sequence[Shape]) -> lis
             if any(parse_quantity(str(amount)) < 0 for amount in values["capacity"].values()):
                 raise ValueError("an amount is negative")
             result[item.name] = Shape.model_validate(values)
-        except (ValueError, ArithmeticError) as error:
+        except ValueError as error:
             why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
             log.warning("shape '%.40s' of the backend is left out: %.200s", item.name, why)
     return sorted(result.values(), key=lambda shape: shape.name)[:SHAPE_LIMIT]

@@ -15,7 +15,6 @@ REASON_LIMIT = 128
 TEXT_LIMIT = 1000
 """Characters of an image's or a container's ID."""
 _COUNT_LIMIT = 2**31 - 1
-_AMOUNT_LIMIT = 32
 
 
 def cut(text: object, limit: int) -> str:
@@ -78,8 +77,8 @@ def _clamp(amount: str, wanted: str, before: object) -> str:
 
 def _is_amount(value: object) -> bool:
     try:
-        return isinstance(value, str) and len(value) <= _AMOUNT_LIMIT and parse_quantity(value) >= 0
-    except (ValueError, ArithmeticError):
+        return isinstance(value, str) and parse_quantity(value) >= 0
+    except ValueError:
         return False
 
 

@@ -184,7 +184,7 @@ def test_what_cannot_be_trimmed_is_a_stub_that_says_so_and_can_still_be_deleted(
     said = find_fault(kept)
     assert said is not None
     assert said.startswith("it cannot be read: AttributeError: ")
-    assert (kept["spec"], kept["status"]) == ({}, {"conditions": []})
+    assert (kept["spec"], kept["status"]) == ({"className": "restricted"}, {"conditions": []})
     assert kept["metadata"]["finalizers"] == [labels.FINALIZER]
     assert kept["metadata"]["deletionTimestamp"] == "z"
     assert trim(kept) is kept
