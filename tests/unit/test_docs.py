@@ -10,7 +10,8 @@ from devcluster.build import debian
 from nestor.api.crd import RESOURCES
 from nestor.api.labels import GROUP
 from tests.e2e import attacks
-from tests.integration.operator import stolen, stolen_syncer, stolen_wishes
+from tests.integration.cli import stolen_portal
+from tests.integration.operator import squatting, stolen, stolen_syncer, stolen_wishes
 
 ROOT = Path(__file__).parents[2]
 COUNTS = {
@@ -110,14 +111,15 @@ def test_every_attack_of_the_tests_is_a_row_and_every_row_is_an_attack() -> None
     known = {f"`{who}/{item.id}`": item.says for who, items in lists.items() for item in items}
     known |= {f"`admin/{name}`": says for name, says in attacks.ADMIN.items()}
     known |= {f"`operator/{item.id}`": item.says for item in OF_OPERATOR}
-    known |= {f"`syncer/{item.id}`": item.says for item in stolen_syncer.ATTACKS}
+    for who, items in (("syncer", stolen_syncer.ATTACKS), ("portal", stolen_portal.ATTACKS), ("user", squatting.ATTACKS)):
+        known |= {f"`{who}/{item.id}`": item.says for item in items}
     rows = {row[0]: row[1] for row in ATTACKS if "/" in row[0].partition(" ")[0]}
     assert rows == known
     assert len(rows) >= 60
 
 
 def test_no_attack_stands_for_two() -> None:
-    for items in (attacks.APP, attacks.RUNNER, attacks.CONTROLLED, OF_OPERATOR, stolen_syncer.ATTACKS):
+    for items in (attacks.APP, attacks.RUNNER, attacks.CONTROLLED, OF_OPERATOR, stolen_syncer.ATTACKS, stolen_portal.ATTACKS, squatting.ATTACKS):
         assert len({item.id for item in items}) == len(items)
     assert {item.id for item in (*attacks.APP, *attacks.CLOSED, *attacks.RUNNER)} == {item.id for item in attacks.CONTROLLED}
 

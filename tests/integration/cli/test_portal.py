@@ -7,7 +7,7 @@ import contextlib
 import json
 import uuid
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import aiohttp
@@ -16,8 +16,10 @@ import pytest
 from nestor.api import labels
 from nestor.kube import Api, Forbidden, kinds
 from tests.integration import apiserver, chart
-from tests.integration.cli import test_ui
+from tests.integration.cli import stolen_portal, test_ui
 from tests.integration.cli.conftest import JOBS, CommandLine, Object, await_right, create, grant
+from tests.integration.operator.stolen import TOKEN_SECRET
+from tests.integration.operator.test_stolen_token import body_of, ensure, send
 from tests.waiting import eventually
 
 app = test_ui.app
@@ -123,8 +125,7 @@ async def test_each_user_sees_what_is_theirs(portal: Portal, host: Api, app: str
 
 
 async def test_a_job_is_made_in_the_name_of_its_user(portal: Portal, host: Api, app: str, namespace: str) -> None:
-    # To change the owners of an object takes the right to delete it.
-    secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create", "patch", "delete"]}
+    secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}
     await grant(host, f"oidc:{portal.user}", namespace, JOBS, secrets)
     readers = f"readers-{namespace}"
     rules = [{"apiGroups": ["nestor.dev"], "resources": ["nestedapps"], "verbs": ["get"]}]
@@ -211,3 +212,19 @@ async def test_a_stolen_token_reads_nothing_that_the_pages_do_not_show(portal: P
         async with own.in_the_name_of(user, ["system:masters"]) as admin:
             with pytest.raises(Forbidden):
                 await admin.list(kinds.POD, namespace)
+
+
+@pytest.mark.parametrize("portal", [True], indirect=True, ids=["constrained"])
+async def test_a_thief_of_the_portals_token_does_not_get(portal: Portal, host: Api, namespace: str) -> None:
+    """The user may do all of it. The token may make a Secret, which is what the form for a new job does."""
+    user = f"oidc:{portal.user}"
+    await grant(host, user, namespace, {"apiGroups": [""], "resources": ["*"], "verbs": ["*"]})
+    await ensure(host, kinds.SERVICE_ACCOUNT, "powerful", namespace)
+    await ensure(host, kinds.SECRET, "theirs", namespace, stringData={"password": "hunter2"})
+    async with await Api.connect(str(portal.kubeconfig)) as own, own.in_the_name_of(user, []) as thief:
+        made = await thief.create(kinds.SECRET, body_of(kinds.SECRET, "token", namespace, TOKEN_SECRET, {}))
+        assert "data" not in made, "the token comes later"
+        for attack in stolen_portal.ATTACKS:
+            with pytest.raises(Forbidden, match=attack.refused):
+                await send(thief, replace(attack, namespace=namespace), {})
+    assert await host.find(kinds.SECRET, "theirs", namespace)

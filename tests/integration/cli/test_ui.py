@@ -286,7 +286,7 @@ async def test_a_user_sees_and_does_what_their_rights_allow(
     assert not job["spec"].get("suspend")
 
 
-async def test_who_may_not_have_a_secret_go_with_the_job_is_told_so(
+async def test_who_may_only_create_secrets_makes_a_job_with_passwords(
     cli: CommandLine, control_plane: apiserver.ControlPlane, host: Api, app: str, namespace: str
 ) -> None:
     user = f"jane-{uuid.uuid4().hex[:6]}"
@@ -299,9 +299,11 @@ async def test_who_may_not_have_a_secret_go_with_the_job_is_told_so(
     await await_right(host, role, user=user)
     async with opened(limited(cli, control_plane, user)) as page:
         posted = {"name": "mine", "namespace": namespace, "p.TITLE": "x", "p.DB_PASSWORD": "hunter2"}
-        assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine?said=kept")
-        assert "the Secret with its passwords stays" in (await page.get(f"/jobs/{namespace}/mine?said=kept"))[1]
-    assert await host.get(kinds.SECRET, "mine-parameters", namespace)
+        assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine")
+    job = await host.get(kinds.NESTED_APP_JOB, "mine", namespace)
+    secret = await host.get(kinds.SECRET, "mine-parameters", namespace)
+    assert secret["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
+    assert not job["spec"].get("suspend")
     await host.delete(kinds.CLUSTER_ROLE_BINDING, user)
     await host.delete(kinds.CLUSTER_ROLE, user)
 

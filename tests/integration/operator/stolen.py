@@ -30,6 +30,8 @@ RBAC = "rbac.authorization.k8s.io"
 NOT_HERE, NOT_OURS, NO_CLUSTER = "may not write this in namespaces", "its own objects only", "no params found"
 MARKS_ONLY = "its own labels and annotations, and no owners"
 RETAIN: Object = {"spec": {"persistentVolumeReclaimPolicy": "Retain"}}
+NEW_VOLUME = "has a new volume for the data"
+CONFINED: Object = {"seccompProfile": {"type": "RuntimeDefault"}}
 RUNS, NODE = "account of a syncer, or of a backend's", "shares nothing of its node"
 OF_BACKEND = {"metadata": {"labels": {labels.BACKEND: "x"}}}
 
@@ -56,13 +58,21 @@ def pod(**spec: Any) -> Object:
 
 def template(own: Mapping[str, str], /, **spec: Any) -> Object:
     """What a StatefulSet or Deployment runs, in pods with these labels."""
-    pods = {"metadata": {"labels": dict(own)}, "spec": pod(**spec)}
+    pods = {"metadata": {"labels": dict(own)}, "spec": pod(**{"securityContext": CONFINED} | spec)}
     return {"replicas": 1, "selector": {"matchLabels": dict(own)}, "template": pods}
 
 
 def stateful(own: Mapping[str, str] = MARKED, /, **spec: Any) -> Object:
     """A server like those of nested clusters, and something more."""
     return {"spec": {"serviceName": "x", **template(own, **{"serviceAccountName": "x-syncer"} | spec)}}
+
+
+def claiming(name: str, **spec: Any) -> Object:
+    """A server with a volume of its own, and something more."""
+    body = stateful()
+    room = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    body["spec"]["volumeClaimTemplates"] = [{"metadata": {"name": name}, "spec": room | spec}]
+    return body
 
 
 def deployment(own: Mapping[str, str] = VNODE, /, **spec: Any) -> Object:
@@ -116,6 +126,21 @@ PODS = (
            stateful(**HOST_PATH)),
     Attack("server-host-network", "a StatefulSet in a node's network", "create", kinds.STATEFUL_SET, "x", USER, NODE,
            stateful(hostNetwork=True)),
+    Attack("server-unconfined", "a StatefulSet without seccomp", "create", kinds.STATEFUL_SET, "x", USER, "default seccomp profile",
+           stateful(securityContext={"seccompProfile": {"type": "Unconfined"}})),
+    Attack("server-sysctl", "a StatefulSet with settings of the kernel", "create", kinds.STATEFUL_SET, "x", USER,
+           "settings of security that", stateful(securityContext=CONFINED | {"sysctls": [{"name": "net.core.somaxconn", "value": "1"}]})),
+    Attack("server-proc-mount", "a StatefulSet that sees all of /proc", "create", kinds.STATEFUL_SET, "x", USER,
+           "settings of security that", stateful(hostUsers=False, containers=[
+               {"name": "c", "image": "i", "securityContext": {"allowPrivilegeEscalation": False, "procMount": "Unmasked"}}])),
+    Attack("server-claim", "a StatefulSet with a claim of the user's", "create", kinds.STATEFUL_SET, "x", USER, NODE,
+           stateful(volumes=[{"name": "n", "persistentVolumeClaim": {"claimName": "theirs"}}])),
+    Attack("server-claim-by-name", "the same, by a claim that is there under the name of its own", "create", kinds.STATEFUL_SET,
+           "theirs", USER, NEW_VOLUME, claiming("data")),
+    Attack("server-volume", "a StatefulSet with a volume of the host that is nobody's yet", "create", kinds.STATEFUL_SET, "x-k3s",
+           USER, NEW_VOLUME, claiming("data", volumeName="theirs")),
+    Attack("server-copy", "a StatefulSet with a copy of a claim of the user's", "create", kinds.STATEFUL_SET, "x-k3s", USER, NEW_VOLUME,
+           claiming("data", dataSource={"kind": "PersistentVolumeClaim", "name": "theirs"})),
     Attack("backend-elsewhere", "a Deployment in a stranger's namespace", "create", kinds.DEPLOYMENT, "vnode-x", STRANGER,
            "cannot create resource", deployment()),
     Attack("backend-with-account", "a Deployment in its own namespace with another account", "create", kinds.DEPLOYMENT,

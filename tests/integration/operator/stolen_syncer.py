@@ -36,6 +36,11 @@ def pod(**spec: Any) -> Object:
     return {"spec": {"containers": [{"name": "c", "image": "i"}], **spec}}
 
 
+def claim(**spec: Any) -> Object:
+    """A claim that only a thief wants."""
+    return {"spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, **spec}}
+
+
 def status(**status: Any) -> Object:
     """What a kubelet says."""
     return {"status": status}
@@ -93,8 +98,11 @@ REST = (
     Attack("plan-changed", "to change what the runner does", "patch", kinds.CONFIG_MAP, "server", HOME, NOT_A_COPY, AS_COPY),
     Attack("claim-of-volume", "a claim for a volume of the host that is nobody's yet", "create", kinds.PERSISTENT_VOLUME_CLAIM,
            "x", HOME, "does not choose its volume",
-           {"spec": {"volumeName": "theirs", "accessModes": ["ReadWriteOnce"], "storageClassName": "",
-                     "resources": {"requests": {"storage": "1Gi"}}}}),
+           claim(storageClassName="fast", volumeName="theirs")),
+    Attack("claim-of-any-volume", "a claim for any volume that was made by hand, such as one with somebody's old data", "create",
+           kinds.PERSISTENT_VOLUME_CLAIM, "x", HOME, "does not choose its volume", claim(storageClassName="")),
+    Attack("claim-by-label", "the same, by the volume's labels", "create", kinds.PERSISTENT_VOLUME_CLAIM, "x", HOME,
+           "does not choose its volume", claim(storageClassName="manual", selector={"matchLabels": {"of": "theirs"}})),
     Attack("claim-becomes-of-volume", "the same, by a change", "patch", kinds.PERSISTENT_VOLUME_CLAIM, "copy", HOME,
            "does not choose its volume", {"spec": {"volumeName": "theirs"}}),
     Attack("data-deleted", "to delete the claim with the cluster's data", "delete", kinds.PERSISTENT_VOLUME_CLAIM, "server", HOME,

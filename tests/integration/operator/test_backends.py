@@ -285,14 +285,35 @@ async def test_a_node_can_neither_be_made_nor_relabelled_by_its_own_process(
             await thief.patch(kinds.NODE, node, None, {"spec": {"unschedulable": True}})
         with pytest.raises(Forbidden, match="only the process of a backend may ask"):
             await thief.create(kinds.CERTIFICATE_REQUEST, build_request(Wish(backend.name, node, "client"), new_key()))
-        meta = {"namespace": SYSTEM}
-        body: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": meta, "spec": {}}
-        with pytest.raises(Forbidden, match="no tokens of the system's accounts"):
-            await thief.create(kinds.SERVICE_ACCOUNT, body, subresource="token", name=f"vnode-{backend.name}")
+        await _check_tokens(api, thief, f"agents-{backend.name}")
         await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
         await wait_for(api, kinds.NODE, node, "", lambda found: found is None, limit=90)
         with pytest.raises(Forbidden, match="this name is that of a virtual node"):
             await thief.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
+
+
+async def _check_tokens(api: Api, thief: Api, space: str) -> None:
+    """As a DaemonSet's, whose pods are bound to every node: tokens are for namespaces whose owner says so."""
+    await api.apply(kinds.NAMESPACE, {"metadata": {"name": space}})
+    await wait_for(api, kinds.SERVICE_ACCOUNT, "default", space, bool)
+    body: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+
+    async def ask(namespace: str) -> Object:
+        whole = body | {"metadata": {"namespace": namespace}}
+        return await thief.create(kinds.SERVICE_ACCOUNT, whole, subresource="token", name="default")
+
+    for namespace in (SYSTEM, "kube-system", space):
+        with pytest.raises(Forbidden, match="`nestor.dev/backend-tokens: allowed`"):
+            await ask(namespace)
+    await api.patch(kinds.NAMESPACE, space, None, {"metadata": {"labels": {"nestor.dev/backend-tokens": "allowed"}}})
+
+    async def is_given() -> bool:
+        """The label is known a moment later."""
+        with contextlib.suppress(Forbidden):
+            return bool((await ask(space))["status"]["token"])
+        return False
+
+    await eventually(is_given)
 
 
 async def test_machines_join_as_before(plane: apiserver.ControlPlane, backend: Backend, api: Api) -> None:

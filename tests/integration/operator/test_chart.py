@@ -55,7 +55,8 @@ async def render(*arguments: str) -> list[Object]:
         ([*PORTAL, "--set", "portal.host="], "portal.host is required"),
         ([*PORTAL, "--set-json", 'portal.groups=["system:masters"]'], "begins with 'system:'"),
         ([*PORTAL, "--set-json", 'portal.users=["jane","system:admin"]'], "begins with 'system:'"),
-        ([*PORTAL, "--set-json", 'portal.groups=["*"]'], "portal.groups must be a list of names"),
+        ([*PORTAL, "--set-json", 'portal.groups=["*"]'], "must be lists of names"),
+        ([*PORTAL, "--set-json", 'portal.users=["*"]', "--set", "portal.constrained=true"], "must be lists of names"),
     ],
 )
 async def test_wrong_values_are_refused(arguments: list[str], message: str) -> None:

@@ -20,7 +20,7 @@ from tests.waiting import eventually, has, wait_for
 
 Object = dict[str, Any]
 USER = f"system:serviceaccount:{HOME}:hello-syncer"
-CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
 WALL = "hello-app-out"
 
 

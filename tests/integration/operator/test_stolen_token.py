@@ -28,6 +28,7 @@ from tests.integration.operator.stolen import (
     Attack,
     account,
     binding,
+    claiming,
     deployment,
     stateful,
 )
@@ -194,7 +195,7 @@ async def test_a_thief_of_the_operators_token_does_not_get(thief: Api, attack: A
 async def test_where_a_user_has_a_cluster_and_a_job_the_operator_writes(thief: Api, targets: Api) -> None:
     """What the policies let through; all of it is in the other tests of the operator, which run under them too."""
     for kind, name, body in (
-        (kinds.STATEFUL_SET, "x", stateful()),
+        (kinds.STATEFUL_SET, "x-k3s", claiming("data")),
         (kinds.SECRET, "x", {}),
         (kinds.SERVICE_ACCOUNT, "x-syncer", {}),
         (kinds.ROLE_BINDING, "x", binding("nestor-syncer", account("x-syncer", USER))),

@@ -109,6 +109,7 @@ def test_a_form_becomes_a_job() -> None:
             "parameters": {"A": "1"},
             "parametersFrom": {"secretRef": {"name": "mine-parameters"}},
             "activeDeadlineSeconds": 5400,
+            "suspend": True,
         },
     }
     assert launch.build_job("shop", Form("mine", "team-a"), {}, {}, "")["spec"] == {"appRef": {"name": "shop"}}

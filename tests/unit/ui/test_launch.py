@@ -1,4 +1,4 @@
-"""A new job with passwords: what becomes of them when the answer is an error, or none."""
+"""A new job with passwords: they are its own from the beginning, and nothing is left of one that could not be made."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.kube import ApiError, Conflict, Forbidden, Kind, Unreachable, kinds
-from nestor.objects import Object
+from nestor.kube import ApiError, Conflict, Forbidden, Unreachable, kinds
 from nestor.ui.models.apps import App
 from nestor.ui.models.inputs import Entered
 from nestor.ui.models.launch import Form
@@ -17,64 +16,44 @@ from tests.fakes.api import MemoryApi
 
 FORM = Form("shop", "team-a", "default:", "run")
 READ = Entered({}, {"password": "secret"}, ())
+JOB, SECRET = "nestedappjobs team-a/shop", "secrets team-a/shop-parameters"
 
 
-class Server(MemoryApi):
-    """Answers the job's creation with an error, before or after it has made it."""
-
-    def __init__(self, error: ApiError, *, is_made: bool) -> None:
-        super().__init__()
-        self._error, self._is_made, self._time = error, is_made, 0
-
-    async def create(self, kind: Kind, body: Object, **_: Any) -> Object:
-        self._time += 1
-        dated = body | {"metadata": body["metadata"] | {"creationTimestamp": f"2026-01-01T00:00:0{self._time}Z"}}
-        if kind == kinds.NESTED_APP_JOB and not self._is_made:
-            raise self._error
-        made = await super().create(kind, dated)
-        if kind == kinds.NESTED_APP_JOB:
-            raise self._error
-        return made
-
-
-async def create(api: Server) -> bool:
+async def create(api: MemoryApi) -> None:
     """What the form's button does."""
     visitor = Visitor(cast(Any, api), cast(Any, None), cast(Any, None), "jane")
-    return await launch._create(visitor, cast(App, type("A", (), {"name": "shop"})), FORM, READ)
+    await launch._create(visitor, cast(App, type("A", (), {"name": "shop"})), FORM, READ)
 
 
-async def test_the_passwords_of_a_job_that_was_made_stay_and_go_with_it() -> None:
-    api = Server(Unreachable("no answer"), is_made=True)
-    assert await create(api)
+async def test_the_passwords_belong_to_the_job_before_it_begins() -> None:
+    api = MemoryApi()
+    await create(api)
+    assert api.asked == [f"POST {JOB}", f"POST {SECRET}", f"PATCH {JOB}"], "neither read, changed nor deleted"
+    assert api.bodies[0]["spec"]["suspend"] is True
     secret = api.look(kinds.SECRET, "shop-parameters", "team-a") or {}
     job = api.look(kinds.NESTED_APP_JOB, "shop", "team-a") or {}
     assert [owner["uid"] for owner in secret["metadata"]["ownerReferences"]] == [job["metadata"]["uid"]]
+    assert job["spec"].get("suspend") is None
 
 
-@pytest.mark.parametrize("error", [Unreachable("no answer"), Forbidden(403, "Forbidden", "no")])
-async def test_those_of_a_job_that_was_not_made_go(error: ApiError) -> None:
-    api = Server(error, is_made=False)
+@pytest.mark.parametrize("failed", [f"POST {SECRET}", f"PATCH {JOB}"])
+@pytest.mark.parametrize("error", [Unreachable("no answer"), Forbidden(403, "Forbidden", "no"), Conflict(409, "Conflict", "no")])
+async def test_a_job_that_does_not_get_its_passwords_goes(failed: str, error: ApiError) -> None:
+    api = MemoryApi()
+
+    def refuse(*_: object) -> ApiError | None:
+        return error if api.asked[-1] == failed else None
+
+    api.refusal = refuse
     with pytest.raises(type(error)):
         await create(api)
-    assert api.look(kinds.SECRET, "shop-parameters", "team-a") is None
+    assert api.look(kinds.NESTED_APP_JOB, "shop", "team-a") is None
 
 
-async def test_an_older_job_of_that_name_gets_no_passwords_of_a_new_one() -> None:
-    api = Server(Conflict(409, "AlreadyExists", "already exists"), is_made=False)
-    old = {"name": "shop", "namespace": "team-a", "creationTimestamp": "2025-01-01T00:00:00Z"}
-    api.put(kinds.NESTED_APP_JOB, {"metadata": old, "spec": {"parametersFrom": {"secretRef": {"name": "shop-parameters"}}}})
+async def test_an_older_job_of_that_name_stays_and_gets_no_passwords_of_a_new_one() -> None:
+    api = MemoryApi()
+    api.put(kinds.NESTED_APP_JOB, {"metadata": {"name": "shop", "namespace": "team-a"}, "spec": {}})
     with pytest.raises(Conflict):
         await create(api)
+    assert api.look(kinds.NESTED_APP_JOB, "shop", "team-a") is not None
     assert api.look(kinds.SECRET, "shop-parameters", "team-a") is None
-
-
-async def test_nothing_is_deleted_as_long_as_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = Server(Unreachable("no answer"), is_made=True)
-
-    async def fail(*_: Any) -> None:
-        raise Unreachable("no answer")
-
-    monkeypatch.setattr(api, "find", fail)
-    with pytest.raises(Unreachable):
-        await create(api)
-    assert api.look(kinds.SECRET, "shop-parameters", "team-a") is not None

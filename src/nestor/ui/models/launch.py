@@ -12,7 +12,8 @@ from nestor.api.class_choice import find_default
 from nestor.api.words import NAME_LIMIT
 from nestor.cli import manifests
 from nestor.cli.manifests import Wishes
-from nestor.objects import Object, spec_of
+from nestor.kube import kinds
+from nestor.objects import Object, owner_reference, spec_of
 from nestor.values import dataclass
 
 NAME_FORM = re.compile(r"[a-z]([-a-z0-9]{0,50}[a-z0-9])?")
@@ -107,7 +108,7 @@ def suggest_name(app: str, random: str) -> str:
 
 
 def build_job(app: str, form: Form, plain: Mapping[str, Any], secret: Mapping[str, str], owner: str) -> Object:
-    """The job. With `secret` values, it reads them from a Secret that is made before it."""
+    """The job. With `secret` values, it is suspended until the Secret is there from which it reads them."""
     class_name, _, machine = form.where.partition(_MARK)
     wishes = Wishes(
         name=form.name,
@@ -121,10 +122,14 @@ def build_job(app: str, form: Form, plain: Mapping[str, Any], secret: Mapping[st
     job["metadata"] |= {"namespace": form.namespace} | ({"annotations": {labels.CREATED_BY: owner}} if owner else {})
     if form.limit:
         job["spec"]["activeDeadlineSeconds"] = read_seconds(form.limit, form.limit_unit)
+    if secret:
+        job["spec"]["suspend"] = True
     return job
 
 
-def build_secret(form: Form, secret: Mapping[str, str]) -> Object:
-    """The Secret with a job's passwords."""
-    meta = {"name": form.name + ENDING, "namespace": form.namespace}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": "Opaque", "stringData": dict(secret)}
+def build_secret(job: Object, secret: Mapping[str, str]) -> Object:
+    """The Secret with the passwords of a job that has been made. It is deleted with the job."""
+    meta = job["metadata"]
+    owner = owner_reference(kinds.NESTED_APP_JOB.api_version, kinds.NESTED_APP_JOB.name, meta["name"], meta["uid"])
+    own = {"name": meta["name"] + ENDING, "namespace": meta["namespace"], "ownerReferences": [owner]}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": own, "type": "Opaque", "stringData": dict(secret)}

@@ -27,8 +27,6 @@ SAID = {
     "rerun": "All steps will run again.",
     "extended": "The job has more time now.",
     "most": "The job has all the time now that its class allows.",
-    "kept": "The job is made. You lack permission to patch Secrets, so the Secret with its passwords stays when the job is "
-    "deleted: delete it yourself.",
 }
 
 

@@ -13,7 +13,6 @@ from multidict import MultiDict
 
 from nestor.cli import manifests
 from nestor.kube import ApiError, kinds
-from nestor.objects import Object, owner_reference, spec_of
 from nestor.ui import frame, words
 from nestor.ui.models import apps, inputs, launch
 from nestor.ui.models.apps import App, Command
@@ -82,11 +81,11 @@ async def create(request: web.Request) -> web.Response:
     if read.faults or sheet.faults:
         return await _render(visitor, replace(sheet, status=422))
     try:
-        is_whole = await _create(visitor, app, form, read)
+        await _create(visitor, app, form, read)
     except ApiError as error:
         told = words.tell(error, is_shared=visitor.is_shared)
         return await _render(visitor, replace(sheet, told=told, status=told.status))
-    raise web.HTTPSeeOther(job_path(form.namespace, form.name) + ("" if is_whole else "?said=kept"))
+    raise web.HTTPSeeOther(job_path(form.namespace, form.name))
 
 
 def _read_parameters(command: Command | None, entered: Mapping[str, Sequence[str]], free: str) -> inputs.Entered:
@@ -99,49 +98,23 @@ def _read_parameters(command: Command | None, entered: Mapping[str, Sequence[str
     return inputs.Entered({} if wrong else manifests.parse_parameters(lines), {}, tuple(wrong))
 
 
-async def _create(visitor: Visitor, app: App, form: Form, read: inputs.Entered) -> bool:
-    """First the passwords, which the job reads when it starts. False if they will outlive it: to have them go with it takes more
-    rights than to make them. Raises `ApiError`.
+async def _create(visitor: Visitor, app: App, form: Form, read: inputs.Entered) -> None:
+    """Make the job. One with passwords begins suspended: then its Secret can be the job's from its own creation on, so that nobody
+    needs permission to change Secrets or to delete them. Either all of it is there in the end, or nothing. Raises `ApiError`.
     """
     job = launch.build_job(app.name, form, read.plain, read.secret, visitor.name)
+    made = await visitor.api.create(kinds.NESTED_APP_JOB, job, strict=True)
     if not read.secret:
-        await visitor.api.create(kinds.NESTED_APP_JOB, job, strict=True)
-        return True
-    secret = await visitor.api.create(kinds.SECRET, launch.build_secret(form, read.secret))
+        return
+    meta = made["metadata"]
     try:
-        made = await visitor.api.create(kinds.NESTED_APP_JOB, job, strict=True)
-    except BaseException as error:
+        await visitor.api.create(kinds.SECRET, launch.build_secret(made, read.secret))
+        resumed = {"metadata": {"uid": meta["uid"]}, "spec": {"suspend": None}}
+        await visitor.api.patch(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], resumed)
+    except BaseException:
         with contextlib.suppress(ApiError):
-            # An answer may be lost, of which nothing is: the job is there, and waits for its passwords.
-            found = await _find_made(visitor, job, secret)
-            if found is not None and not isinstance(error, asyncio.CancelledError):
-                return await _give(visitor, secret, found)
-            if found is None:
-                await visitor.api.delete(kinds.SECRET, secret["metadata"]["name"], form.namespace, uid=secret["metadata"]["uid"])
+            await visitor.api.delete(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], uid=meta["uid"])
         raise
-    return await _give(visitor, secret, made)
-
-
-async def _find_made(visitor: Visitor, job: Object, secret: Object) -> Object | None:
-    """The job, if one of that name is there that reads the Secret and is no older than it. Raises `ApiError`."""
-    found = await visitor.api.find(kinds.NESTED_APP_JOB, job["metadata"]["name"], job["metadata"]["namespace"])
-    if found is None or spec_of(found).get("parametersFrom") != spec_of(job)["parametersFrom"]:
-        return None
-    first, then = (item["metadata"].get("creationTimestamp") or "" for item in (secret, found))
-    return found if first <= then else None
-
-
-async def _give(visitor: Visitor, secret: Object, job: Object) -> bool:
-    """Have the Secret go with the job. Whether that worked."""
-    meta = job["metadata"]
-    owner = owner_reference(kinds.NESTED_APP_JOB.api_version, kinds.NESTED_APP_JOB.name, meta["name"], meta["uid"])
-    try:
-        await visitor.api.patch(
-            kinds.SECRET, secret["metadata"]["name"], meta["namespace"], {"metadata": {"ownerReferences": [owner]}}
-        )
-    except ApiError:
-        return False
-    return True
 
 
 async def _find_app(visitor: Visitor, request: web.Request) -> App:
