@@ -245,9 +245,8 @@ class Operator:
 
     def _add_claimants(self, hosts: set[str]) -> None:
         """Queue the jobs that want one of these hosts."""
-        for claim in self._jobs.hosts.all() if hosts else ():
-            if claim.host in hosts:
-                self.queue.add(Key(JOB, claim.namespace, claim.job))
+        for claim in self._jobs.hosts.find(hosts):
+            self.queue.add(Key(JOB, claim.namespace, claim.job))
 
     def _add_owner(self, obj: Object) -> None:
         """Queue the job (or the user's cluster) that an object belongs to, by its labels or its namespace's.

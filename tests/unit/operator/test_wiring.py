@@ -91,6 +91,27 @@ async def test_who_waits_for_the_host_of_a_job_hears_at_once_that_the_job_is_gon
     assert {key.name for key in operator.queue._waiting} == {"a", "b"}
 
 
+@pytest.mark.parametrize("count", [10, 1000])
+async def test_an_ingress_has_only_the_jobs_looked_at_that_may_claim_its_hosts(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever changes Ingresses all the time must not cost more where there are more jobs."""
+    scene = Scene()
+    operator = Operator(scene.context)
+    for number in range(count):
+        job = build_job(f"job-{number}", expose={"host": "shop.jobs.test"} if number == 7 else {})
+        job["metadata"] |= {"uid": f"u{number}", "resourceVersion": "1"}
+        scene.context.cache.jobs.put(job)
+    looked, find_class = [], scene.context.classes.of
+    monkeypatch.setattr(scene.context.classes, "of", lambda job: looked.append(job) or find_class(job))
+    hosts = ("shop.jobs.test", "job-3-team-a.jobs.test", "*.jobs.test", "foreign.test")
+    for host in hosts:
+        meta = {"name": "x", "namespace": "team-evil", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        scene.show(kinds.INGRESS, {"metadata": meta, "spec": {"rules": [{"host": host}]}})
+    assert {key.name for key in operator.queue._waiting} == {"job-3", "job-7"}
+    assert len(looked) == 2
+
+
 @pytest.mark.parametrize(
     ("kind", "meta", "expected"),
     [
