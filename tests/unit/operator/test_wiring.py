@@ -10,6 +10,7 @@ import pytest
 
 from nestor.api import labels
 from nestor.kube import Kind, kinds
+from nestor.objects import conditions_of
 from nestor.operator.result import Result
 from nestor.operator.wiring import APP, BACKEND, CLUSTER, JOB, REQUEST, Key, Operator
 from tests.unit.operator.builders import build_job
@@ -75,6 +76,25 @@ async def test_whoever_makes_many_jobs_delays_no_other_namespace() -> None:
     running.cancel()
     assert done.count("crowded") == 100
     assert done.index("quiet") == 1
+
+
+async def test_a_job_that_comes_after_others_says_so_before_it_waits_for_them() -> None:
+    scene = Scene()
+    operator = Operator(scene.context)
+    vars(operator)["_jobs"] = SimpleNamespace(reconcile=lambda *_: asyncio.Event().wait(), hosts=operator._jobs.hosts)
+    jobs = [scene.change(kinds.NESTED_APP_JOB, build_job(f"job-{number}")) for number in range(40)]
+    running = [asyncio.create_task(queue.run()) for queue in (operator.queue, operator._first)]
+    for job in jobs:
+        operator._on_job(job)
+    operator._on_job(jobs[0])  # it has changed while it is worked on
+    async with asyncio.timeout(10):
+        await operator._first.idle.wait()
+    for task in running:
+        task.cancel()
+    found = [scene.api.look(kinds.NESTED_APP_JOB, job["metadata"]["name"], "team-a") or {} for job in jobs]
+    told = [{item["type"]: item["reason"] for item in conditions_of(job)} for job in found]
+    assert told == [{}] + [{"Admitted": "Pending", "Ready": "Pending"}] * 39
+    assert len(operator.queue) == 40
 
 
 async def test_who_waits_for_the_host_of_a_job_hears_at_once_that_the_job_is_gone() -> None:
