@@ -301,6 +301,6 @@ class Operator:
             feeds = self.feeds().items()
             stores = (caches.describe("host", kind, store, is_known=self._lists.is_filled.is_set()) for kind, (store, _) in feeds)
             informers = [*self.cache.informers.values(), *self._jobs.kueue.informers]
-            return caches.write({"host": informers}, (self.queue, self._jobs.outbox.queue), stores, int(self._gangs.is_busy))
+            return caches.write({"host": informers}, (self.queue, self._first, self._jobs.outbox.queue), stores, int(self._gangs.is_busy))
 
         return health.build_app(find_stale, find_unready, write_metrics if self.context.settings.metrics else None, write_caches)
