@@ -1,4 +1,4 @@
-"""Many jobs at once: the operator lives through the load that it makes, and none of them is lost, even where it is killed meanwhile."""
+"""Many jobs at once: the operator lives through the load that it makes, and no job is lost, even where it is killed meanwhile."""
 
 from __future__ import annotations
 

@@ -83,7 +83,9 @@ class Operator:
         self.queue: WorkQueue[Key] = WorkQueue(
             self._reconcile, workers=context.settings.workers, name="reconcile", lane_of=lambda key: key.namespace
         )
-        self._first: WorkQueue[Key] = WorkQueue(self._write_first, workers=4, name="first status", lane_of=lambda key: key.namespace)
+        self._first: WorkQueue[Key] = WorkQueue(
+            self._write_first, workers=4, name="first status", lane_of=lambda key: key.namespace
+        )
         for kind, informer in self.cache.informers.items():
             informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
         self.cache.informers[kinds.NODE].on_change(self._on_node)
@@ -301,6 +303,8 @@ class Operator:
             feeds = self.feeds().items()
             stores = (caches.describe("host", kind, store, is_known=self._lists.is_filled.is_set()) for kind, (store, _) in feeds)
             informers = [*self.cache.informers.values(), *self._jobs.kueue.informers]
-            return caches.write({"host": informers}, (self.queue, self._first, self._jobs.outbox.queue), stores, int(self._gangs.is_busy))
+            return caches.write(
+                {"host": informers}, (self.queue, self._first, self._jobs.outbox.queue), stores, int(self._gangs.is_busy)
+            )
 
         return health.build_app(find_stale, find_unready, write_metrics if self.context.settings.metrics else None, write_caches)

@@ -221,7 +221,9 @@ async def test_the_operator_is_one_hardened_bounded_and_probed(plane: apiserver.
 
 
 async def test_the_operators_requests_wait_behind_no_jobs(plane: apiserver.ControlPlane, api: Api) -> None:
-    made = {item["metadata"]["name"]: await api.apply(FLOW_SCHEMA, item) for item in await render() if item["kind"] == "FlowSchema"}
+    made = {
+        item["metadata"]["name"]: await api.apply(FLOW_SCHEMA, item) for item in await render() if item["kind"] == "FlowSchema"
+    }
     meta = {"name": "nestor-operator", "namespace": "nestor-system"}
     await api.apply(kinds.LEASE, {"metadata": meta})
     jobs, lease = kinds.NESTED_APP_JOB.path(None), kinds.LEASE.path("nestor-system", "nestor-operator")

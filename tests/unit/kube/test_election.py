@@ -204,7 +204,9 @@ async def test_a_renewal_whose_answer_was_lost_and_a_label_of_somebody_else_depo
     assert leads(first)
 
 
-async def test_one_without_answers_writes_nothing_from_before_anybody_can_take_it_and_goes_on_if_nobody_has(server: Server) -> None:
+async def test_one_without_answers_writes_nothing_from_before_anybody_can_take_it_and_goes_on_if_nobody_has(
+    server: Server,
+) -> None:
     first = candidate(server, "a")
     await first.attempt()
     server.fault = ApiError(500, "InternalError", "etcd is away")

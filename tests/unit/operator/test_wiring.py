@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -122,14 +123,14 @@ async def test_an_ingress_has_only_the_jobs_looked_at_that_may_claim_its_hosts(
         job = build_job(f"job-{number}", expose={"host": "shop.jobs.test"} if number == 7 else {})
         job["metadata"] |= {"uid": f"u{number}", "resourceVersion": "1"}
         scene.context.cache.jobs.put(job)
-    looked, find_class = [], scene.context.classes.of
-    monkeypatch.setattr(scene.context.classes, "of", lambda job: looked.append(job) or find_class(job))
+    find_class = Mock(side_effect=scene.context.classes.of)
+    monkeypatch.setattr(scene.context.classes, "of", find_class)
     hosts = ("shop.jobs.test", "job-3-team-a.jobs.test", "*.jobs.test", "foreign.test")
     for host in hosts:
         meta = {"name": "x", "namespace": "team-evil", "creationTimestamp": "2026-01-01T00:00:00Z"}
         scene.show(kinds.INGRESS, {"metadata": meta, "spec": {"rules": [{"host": host}]}})
     assert {key.name for key in operator.queue._waiting} == {"job-3", "job-7"}
-    assert len(looked) == 2
+    assert find_class.call_count == 2
 
 
 @pytest.mark.parametrize(

@@ -210,8 +210,6 @@ async def test_an_admitted_job_gives_up_a_host_that_it_has_and_that_is_anothers_
     assert route.refusal == (conditions.HOSTNAME_CONFLICT, f"{message}; choose another one with `expose.host`")
 
 
-
-
 @pytest.mark.parametrize(
     ("others", "url", "held", "expected"),
     [
@@ -427,7 +425,13 @@ async def test_an_ingress_that_the_host_refuses_is_not_open_even_if_its_host_wou
 async def test_the_index_misses_no_claim(context: Context, hosts: Hosts, seed: int) -> None:
     """After any changes, it finds what a look at every job finds."""
     dice = random.Random(seed)
-    jobs = [job("hello", "1"), job("api--hello", "2"), job("evil", "3"), build_job("hello-team", "a"), build_job("shop", "team-b")]
+    jobs = [
+        job("hello", "1"),
+        job("api--hello", "2"),
+        job("evil", "3"),
+        build_job("hello-team", "a"),
+        build_job("shop", "team-b"),
+    ]
     for number, made in enumerate(jobs):
         made["metadata"]["uid"] = f"u{number}"
     for version in range(60):
