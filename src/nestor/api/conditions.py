@@ -81,6 +81,7 @@ TIMED = (*STAGES, READY)
 
 # Admitted
 ADMITTED_REASON = Reason("Accepted")
+PENDING = Reason("Pending", advice="wait: the operator works on others before it")
 CLASS_NOT_FOUND = Reason(
     "ClassNotFound",
     "user",

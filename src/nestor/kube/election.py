@@ -1,7 +1,8 @@
 """Leader election by a Lease, as Kubernetes' own components do it: one process at a time may write.
 
 Nobody's clock is compared with another's: who waits takes over when the Lease has not changed for its whole duration as seen from
-there, and who holds it stops to write some seconds before anybody can have seen that.
+there, and who holds it stops to write some seconds before anybody can have seen that. It begins again if it can still renew the
+Lease: the API server takes that only if nobody has written it since, so nobody else can have acted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
-from typing import Self
+from typing import NoReturn, Self
 
 from nestor.kube import errors, kinds
 from nestor.kube.client import Api
@@ -25,7 +26,7 @@ _RELEASE_TRIES = 3
 
 
 class LeaseLost(Exception):
-    """Another process holds the Lease now, or may: this one must end."""
+    """Another process has the Lease now, or had it: this one must end."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Times:
     duration: float
     """After so long without a change, others take the Lease."""
     deadline: float
-    """After so long without a renewal, its holder gives up. The difference is for a request that is under way by then."""
+    """After so long without a renewal, its holder stops to write. The difference is for a request that is under way by then."""
     retry: float
     """How often the Lease is renewed, or looked at."""
 
@@ -78,10 +79,15 @@ class Election:
         return self.identity if self._renewed is not None else self._seen.holder if self._seen else ""
 
     def find_left(self) -> float:
-        """For so many seconds yet, this process may write. Raises `LeaseLost` if it may not."""
-        left = 0.0 if self._renewed is None else self._renewed + self._times.deadline - self._clock()
+        """For so many seconds yet, this process may write. Raises `Unreachable` while a renewal is late, as if the API server did
+        not answer; `LeaseLost` if the Lease is not this process's.
+        """
+        if self._renewed is None:
+            raise LeaseLost(f"{self.identity} does not hold Lease '{self._name}'")
+        left = self._renewed + self._times.deadline - self._clock()
         if left <= 0:
-            raise LeaseLost(f"Lease '{self._name}' has not been renewed for {self._times.deadline:.0f} s")
+            late = f"Lease '{self._name}' has not been renewed for {self._times.deadline:.0f} s"
+            raise errors.Unreachable(f"{late}: until it is, nothing is written")
         return left
 
     async def acquire(self) -> None:
@@ -93,7 +99,7 @@ class Election:
     async def keep(self) -> None:
         """Renew the Lease for ever. Raises `LeaseLost`."""
         while True:
-            await asyncio.sleep(min(self._times.retry, self.find_left()))
+            await asyncio.sleep(self._times.retry)
             await self.renew()
 
     async def release(self) -> None:
@@ -143,20 +149,18 @@ class Election:
         return self._clock() - self._seen.since > float(spec.get("leaseDurationSeconds") or self._times.duration)
 
     async def renew(self) -> None:
-        """Raises `LeaseLost` when it is somebody else's, or was not renewed for too long."""
+        """Once, however late. What is not answered is only logged. Raises `LeaseLost` when the Lease is not this process's."""
         started = self._clock()
         try:
-            async with asyncio.timeout(self.find_left()):
-                self._held = await self._write(self._held, self._build(self._held, self.identity, self._times.duration))
+            self._held = await self._write(self._held, self._build(self._held, self.identity, self._times.duration))
         except errors.Conflict:
             await self._read_again()
-            return
         except errors.NotFound:
-            raise LeaseLost(f"Lease '{self._name}' is gone") from None
-        except (errors.ApiError, TimeoutError) as error:
-            log.warning("Lease '%s' was not renewed: %s", self._name, str(error) or "no answer")
-            return
-        self._renewed = started
+            self._lose("is gone")
+        except errors.ApiError as error:
+            log.warning("Lease '%s' was not renewed: %s", self._name, error)
+        else:
+            self._renewed = started
 
     async def _read_again(self) -> None:
         """Somebody has changed it: perhaps a label, or an earlier renewal whose answer was lost."""
@@ -166,8 +170,12 @@ class Election:
             log.warning("Lease '%s' cannot be read: %s", self._name, error)
             return
         if (holder := spec_of(found).get("holderIdentity")) != self.identity:
-            raise LeaseLost(f"Lease '{self._name}' is held by '{holder}'")
+            self._lose(f"is held by '{holder or ''}'")
         self._held = found
+
+    def _lose(self, why: str) -> NoReturn:
+        self._renewed = None
+        raise LeaseLost(f"Lease '{self._name}' {why}")
 
     def _build(self, found: Object | None, holder: str, duration: float) -> Object:
         """The Lease as it is to be, with the version of what it replaces."""

@@ -119,6 +119,9 @@ class WorkQueue(Generic[K]):
         soon = asyncio.get_running_loop().time() + within
         return len(self) + sum(timer.when() < soon for timer in self._timers.values())
 
+    def __contains__(self, key: K) -> bool:
+        return key in self._waiting or key in self._running
+
     @property
     def oldest(self) -> float:
         """The longest lag of the keys that are not worked off yet, in seconds."""

@@ -13,19 +13,19 @@ from nestor.operator import gauges, health
 from nestor.operator.settings import Settings
 
 REQUEST_SECONDS = 5
-"""A request about the Lease that takes longer is given up: its answer would come too late."""
+"""A request about the Lease that takes longer is made again. Its client is its own: it waits for no other request."""
 END_SECONDS = 10.0
 """How long the work may take to end when the Lease is lost. It can write nothing by then."""
 
 Fence = Callable[[], float]
-"""For how many seconds one may still write. Raises `LeaseLost`."""
+"""For how many seconds one may still write. Raises what whoever writes is to get instead."""
 Work = Callable[[Fence | None], Coroutine[Any, Any, None]]
 
 
 async def lead(settings: Settings, stop: asyncio.Event, kubeconfig: str | None, work: Work) -> None:
     """Do the work once this process holds the Lease, and as long. Returns when it is done, or `stop` is set before that.
 
-    Raises `LeaseLost` when another process may hold it; the caller must end, because something of the work may still be there.
+    Raises `LeaseLost` when another process has it; the caller must end, because something of the work may still be there.
     """
     if not settings.lease:
         await work(None)

@@ -23,6 +23,7 @@ from nestor.operator.clusters.bindings import keep_bindings
 from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.enforcement.keeper import Enforcement
 from nestor.operator.gangs.keeper import GangKeeper
+from nestor.operator.job.first_status import is_new, write_first
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.lifecycle.suspend import is_quiet
 from nestor.operator.queueing.queues import Queues
@@ -82,6 +83,9 @@ class Operator:
         self.queue: WorkQueue[Key] = WorkQueue(
             self._reconcile, workers=context.settings.workers, name="reconcile", lane_of=lambda key: key.namespace
         )
+        self._first: WorkQueue[Key] = WorkQueue(
+            self._write_first, workers=4, name="first status", lane_of=lambda key: key.namespace
+        )
         for kind, informer in self.cache.informers.items():
             informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
         self.cache.informers[kinds.NODE].on_change(self._on_node)
@@ -118,6 +122,7 @@ class Operator:
         await together(self._lists.fill(), self._definitions.wait())
         await together(
             self.queue.run(),
+            self._first.run(),
             self._lists.keep(),
             self._gangs.keep(),
             self._enforcement.keep(),
@@ -143,6 +148,13 @@ class Operator:
         if result.error is not None:
             raise result.error
         return result.retry_after
+
+    async def _write_first(self, key: Key) -> None:
+        """Before a new job waits in the queue behind others."""
+        job = self.cache.jobs.get(key.name, key.namespace)
+        if job is not None and is_new(job):
+            await write_first(self.context, job)
+        self.queue.add(key)
 
     def _find(self, key: Key) -> Object | None:
         store = next((store for kind, store in self.context.cache.stores.items() if kind.name == key.kind), None)
@@ -175,7 +187,9 @@ class Operator:
     def _on_job(self, job: Object) -> None:
         meta = job["metadata"]
         self._queues.note(job)
-        self.queue.add(Key(JOB, meta["namespace"], meta["name"]))
+        key = Key(JOB, meta["namespace"], meta["name"])
+        is_waiting = len(self.queue) > 0 and key not in self.queue
+        (self._first if is_waiting and is_new(job) else self.queue).add(key)
         if self.cache.jobs.get(meta["name"], meta["namespace"]) is None:
             self._add_claimants({claim.host for claim in self._jobs.hosts.of(job)})
             self._jobs.hosts.forget(meta["uid"])
@@ -245,9 +259,8 @@ class Operator:
 
     def _add_claimants(self, hosts: set[str]) -> None:
         """Queue the jobs that want one of these hosts."""
-        for claim in self._jobs.hosts.all() if hosts else ():
-            if claim.host in hosts:
-                self.queue.add(Key(JOB, claim.namespace, claim.job))
+        for claim in self._jobs.hosts.find(hosts):
+            self.queue.add(Key(JOB, claim.namespace, claim.job))
 
     def _add_owner(self, obj: Object) -> None:
         """Queue the job (or the user's cluster) that an object belongs to, by its labels or its namespace's.
@@ -290,6 +303,8 @@ class Operator:
             feeds = self.feeds().items()
             stores = (caches.describe("host", kind, store, is_known=self._lists.is_filled.is_set()) for kind, (store, _) in feeds)
             informers = [*self.cache.informers.values(), *self._jobs.kueue.informers]
-            return caches.write({"host": informers}, (self.queue, self._jobs.outbox.queue), stores, int(self._gangs.is_busy))
+            return caches.write(
+                {"host": informers}, (self.queue, self._first, self._jobs.outbox.queue), stores, int(self._gangs.is_busy)
+            )
 
         return health.build_app(find_stale, find_unready, write_metrics if self.context.settings.metrics else None, write_caches)

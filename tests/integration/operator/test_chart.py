@@ -11,15 +11,18 @@ import yaml
 
 from nestor.api import labels
 from nestor.cluster.shape import HostDns
-from nestor.kube import Api, Forbidden, kinds
+from nestor.kube import Api, Forbidden, Kind, kinds
 from nestor.operator.flags import read_dns
 from nestor.portal.settings import parse as parse_portal
 from tests.integration import apiserver
-from tests.integration.operator.conftest import ROOT
+from tests.integration.operator.conftest import ACCOUNT, ROOT
 from tests.unit.operator.builders import build_shape
 from tests.waiting import eventually
 
 Object = dict[str, Any]
+_GROUP = "flowcontrol.apiserver.k8s.io"
+FLOW_SCHEMA = Kind(_GROUP, "v1", "flowschemas", "FlowSchema", namespaced=False)
+PRIORITY_LEVEL = Kind(_GROUP, "v1", "prioritylevelconfigurations", "PriorityLevelConfiguration", namespaced=False)
 
 
 PORTAL = [
@@ -216,6 +219,43 @@ async def test_the_operator_is_one_hardened_bounded_and_probed(plane: apiserver.
     deployment["metadata"]["namespace"] = "default"
     await api.apply(kinds.DEPLOYMENT, deployment)
     await api.delete(kinds.DEPLOYMENT, deployment["metadata"]["name"], "default")
+
+
+async def test_the_operators_requests_wait_behind_no_jobs(plane: apiserver.ControlPlane, api: Api) -> None:
+    made = {
+        item["metadata"]["name"]: await api.apply(FLOW_SCHEMA, item) for item in await render() if item["kind"] == "FlowSchema"
+    }
+    meta = {"name": "nestor-operator", "namespace": "nestor-system"}
+    await api.apply(kinds.LEASE, {"metadata": meta})
+    jobs, lease = kinds.NESTED_APP_JOB.path(None), kinds.LEASE.path("nestor-system", "nestor-operator")
+    cases = (("nestor-lease", "leader-election", lease), ("nestor-operator", "workload-high", jobs))
+    async with await Api.connect(str(plane.kubeconfig_of(ACCOUNT))) as operator:
+        for name, level, path in cases:
+            expected = made[name]["metadata"]["uid"], (await api.get(PRIORITY_LEVEL, level))["metadata"]["uid"]
+
+            async def is_served(path: str = path, expected: tuple[str, str] = expected) -> bool:
+                return await _find_flow(operator, path) == expected
+
+            await eventually(is_served)
+    others = "system:serviceaccount:nestor-team-a-hello-1234:hello-k3s"
+    async with await Api.connect(str(plane.kubeconfig_of(others))) as syncer:
+        assert (await _find_flow(syncer, "/version"))[0] not in {item["metadata"]["uid"] for item in made.values()}
+
+
+async def _find_flow(client: Api, path: str) -> tuple[str, str]:
+    """The FlowSchema and the priority level by which the API server has served a request."""
+    async with client.open("GET", path) as answer:
+        return answer.headers["X-Kubernetes-PF-FlowSchema-UID"], answer.headers["X-Kubernetes-PF-PriorityLevel-UID"]
+
+
+async def test_the_operator_has_a_priority_wherever_a_quota_is_needed_for_it(plane: apiserver.ControlPlane, api: Api) -> None:
+    for name, has_quota in (("system-cluster-critical", True), ("high", False), ("", False)):
+        found = {item["kind"]: item for item in await render("--set", f"operator.priorityClassName={name}")}
+        assert found["Deployment"]["spec"]["template"]["spec"].get("priorityClassName", "") == name
+        assert ("ResourceQuota" in found) is has_quota
+        if has_quota:
+            (rule,) = (await api.apply(kinds.RESOURCE_QUOTA, found["ResourceQuota"]))["spec"]["scopeSelector"]["matchExpressions"]
+            assert rule["values"] == [name]
 
 
 async def test_nobody_connects_to_the_operator_unless_the_chart_is_told_so(plane: apiserver.ControlPlane, api: Api) -> None:

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from nestor import times
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.world import build_job, host_namespace
-from tests.waiting import wait_for
+from tests.waiting import eventually, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -91,6 +92,24 @@ async def test_one_that_was_frozen_ends_when_it_wakes_and_writes_nothing(spare_p
             assert await admin.get(kinds.NESTED_APP_JOB, "unknown", "leader") == made
     # Nobody has released it.
     await admin.delete(kinds.LEASE, "nestor-operator", "nestor-system")
+
+
+async def test_one_that_was_frozen_goes_on_if_nobody_else_had_the_lease(spare_plane: apiserver.ControlPlane, admin: Api) -> None:
+    """As on a node without processor time to spare: it stands still for longer than its Lease lasts."""
+    async with operator_running(spare_plane, more=LEASE | {"NESTOR_LEASE_SECONDS": "3", "POD_NAME": "alone"}) as operator:
+        before = await await_holder(admin, "alone")
+        os.kill(operator.process.pid, signal.SIGSTOP)
+        made = await admin.create(kinds.NESTED_APP_JOB, build_job("meanwhile", "leader"))
+        renewed = (await admin.get(kinds.LEASE, "nestor-operator", "nestor-system"))["spec"]["renewTime"]
+
+        async def is_late() -> bool:
+            return times.seconds_since(renewed) > 4
+
+        await eventually(is_late)
+        os.kill(operator.process.pid, signal.SIGCONT)
+        await host_namespace(admin, made)
+        after = await await_holder(admin, "alone")
+        assert after["spec"]["holderIdentity"] == before["spec"]["holderIdentity"]
 
 
 async def test_a_new_process_of_the_same_pod_goes_on_at_once(spare_plane: apiserver.ControlPlane, admin: Api) -> None:

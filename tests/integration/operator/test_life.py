@@ -6,7 +6,12 @@ from typing import Any
 
 from nestor import names
 from nestor.api import conditions
+from nestor.cluster.shape import Host
 from nestor.kube import Api, kinds
+from nestor.operator.job.first_status import write_first
+from nestor.operator.settings import Settings
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Context
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import (
     TOUCHED,
@@ -44,13 +49,11 @@ async def await_controllers(api: Api, where: str) -> None:
             await wait_for(api, kind, name, where, bool)
 
 
-async def test_the_first_status_comes_after_everything_is_created(operator: Operator, api: Api, namespace: str) -> None:
+async def test_a_job_is_admitted_after_everything_is_created(operator: Operator, api: Api, namespace: str) -> None:
     """One pass creates it all: it waits for no pod, no other pass and no status of its own."""
     await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
-    job = await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: bool(found and found.get("status")))
-    assert job is not None
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
     where = job["status"]["namespace"]
-    assert conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
     for kind, expected in EXPECTED.items():
         found = {item["metadata"]["name"] for item in await api.list(kind, where)}
         assert found | BY_CONTROLLERS == {*expected} | BY_CONTROLLERS, kind.name
@@ -59,6 +62,18 @@ async def test_the_first_status_comes_after_everything_is_created(operator: Oper
     await await_controllers(api, where)
     for kind, expected in EXPECTED.items():
         assert sorted(item["metadata"]["name"] for item in await api.list(kind, where)) == expected, kind.name
+
+
+async def test_a_status_for_those_who_wait_takes_back_nothing_that_is_known_since(
+    operator: Operator, api: Api, namespace: str
+) -> None:
+    made = await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
+    context = Context.create(api, Settings(image="x"), Cache(api), Host(()))
+    await write_first(context, made)
+    job = await api.get(kinds.NESTED_APP_JOB, "hello", namespace)
+    assert conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
+    assert context.cache.jobs.get("hello", namespace) is None
 
 
 async def test_a_job_becomes_ready_step_by_step_and_says_so(operator: Operator, api: Api, namespace: str) -> None:

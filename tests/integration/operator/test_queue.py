@@ -50,14 +50,14 @@ async def make_jobs(api: Api, namespace: str, class_name: str, *names: str, **sp
     """One after another, each in another second; and it is admitted or told its position before the next one comes."""
     for name in names:
         job = await api.create(kinds.NESTED_APP_JOB, build_job(name, namespace, className=class_name, **spec))
-        await wait_for(
-            api,
-            kinds.NESTED_APP_JOB,
-            name,
-            namespace,
-            lambda found: bool(found and (found.get("status") or {}).get("conditions")),
-        )
+        await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_told)
         await eventually(functools.partial(is_past, job["metadata"]["creationTimestamp"]))
+
+
+def is_told(job: Object | None) -> bool:
+    """Whether the operator has looked at it."""
+    found = conditions.find(((job or {}).get("status") or {}).get("conditions"), conditions.ADMITTED)
+    return found is not None and found["reason"] != conditions.PENDING
 
 
 async def is_past(second: str) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from nestor.api import labels
 from nestor.kube import Kind, kinds
+from nestor.objects import conditions_of
 from nestor.operator.result import Result
 from nestor.operator.wiring import APP, BACKEND, CLUSTER, JOB, REQUEST, Key, Operator
 from tests.unit.operator.builders import build_job
@@ -77,6 +79,25 @@ async def test_whoever_makes_many_jobs_delays_no_other_namespace() -> None:
     assert done.index("quiet") == 1
 
 
+async def test_a_job_that_comes_after_others_says_so_before_it_waits_for_them() -> None:
+    scene = Scene()
+    operator = Operator(scene.context)
+    vars(operator)["_jobs"] = SimpleNamespace(reconcile=lambda *_: asyncio.Event().wait(), hosts=operator._jobs.hosts)
+    jobs = [scene.change(kinds.NESTED_APP_JOB, build_job(f"job-{number}")) for number in range(40)]
+    running = [asyncio.create_task(queue.run()) for queue in (operator.queue, operator._first)]
+    for job in jobs:
+        operator._on_job(job)
+    operator._on_job(jobs[0])  # it has changed while it is worked on
+    async with asyncio.timeout(10):
+        await operator._first.idle.wait()
+    for task in running:
+        task.cancel()
+    found = [scene.api.look(kinds.NESTED_APP_JOB, job["metadata"]["name"], "team-a") or {} for job in jobs]
+    told = [{item["type"]: item["reason"] for item in conditions_of(job)} for job in found]
+    assert told == [{}] + [{"Admitted": "Pending", "Ready": "Pending"}] * 39
+    assert len(operator.queue) == 40
+
+
 async def test_who_waits_for_the_host_of_a_job_hears_at_once_that_the_job_is_gone() -> None:
     scene = Scene()
     operator = Operator(scene.context)
@@ -89,6 +110,27 @@ async def test_who_waits_for_the_host_of_a_job_hears_at_once_that_the_job_is_gon
     scene.context.cache.jobs.drop(owner)
     operator._on_job(owner)
     assert {key.name for key in operator.queue._waiting} == {"a", "b"}
+
+
+@pytest.mark.parametrize("count", [10, 1000])
+async def test_an_ingress_has_only_the_jobs_looked_at_that_may_claim_its_hosts(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever changes Ingresses all the time must not cost more where there are more jobs."""
+    scene = Scene()
+    operator = Operator(scene.context)
+    for number in range(count):
+        job = build_job(f"job-{number}", expose={"host": "shop.jobs.test"} if number == 7 else {})
+        job["metadata"] |= {"uid": f"u{number}", "resourceVersion": "1"}
+        scene.context.cache.jobs.put(job)
+    find_class = Mock(side_effect=scene.context.classes.of)
+    monkeypatch.setattr(scene.context.classes, "of", find_class)
+    hosts = ("shop.jobs.test", "job-3-team-a.jobs.test", "*.jobs.test", "foreign.test")
+    for host in hosts:
+        meta = {"name": "x", "namespace": "team-evil", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        scene.show(kinds.INGRESS, {"metadata": meta, "spec": {"rules": [{"host": host}]}})
+    assert {key.name for key in operator.queue._waiting} == {"job-3", "job-7"}
+    assert find_class.call_count == 2
 
 
 @pytest.mark.parametrize(

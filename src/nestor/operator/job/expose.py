@@ -31,11 +31,11 @@ def admit_routes(cache: Cache, hosts: Hosts, resolved: Resolved, certificate_pro
         refusal = conditions.TLS_SECRET_NOT_FOUND, certificate_problem
         return tuple(replace(route, refusal=refusal) if route.is_open else route for route in resolved.routes)
     mine = _list_claims(cache, hosts, resolved)
-    rivals = find_rivals(mine, hosts.all())
+    rivals = find_rivals(mine, hosts.find({claim.host for claim in mine}))
     policy = resolved.policy.expose
     # An Ingress with the same host is another controller's business.
     rivals_of = () if policy.gateway else cache.informers[kinds.INGRESS]
-    foreign = find_foreign(mine, rivals_of, hosts.homes(), class_name=policy.ingress_class_name)
+    foreign = find_foreign(mine, rivals_of, hosts.homes, class_name=policy.ingress_class_name)
     held = {claim.host for claim in mine if claim.is_held}
     return tuple(_admit_one(resolved, route, rivals, foreign, held) for route in resolved.routes)
 
@@ -89,7 +89,7 @@ async def withdraw_lost(context: Context, hosts: Hosts, job: Object) -> dict[str
     """
     uid, home = job["metadata"]["uid"], find_home(job).namespace
     held = [claim for claim in hosts.of(job) if claim.is_held]
-    lost = find_rivals(held, hosts.all())
+    lost = find_rivals(held, hosts.find({claim.host for claim in held}))
     for item in context.cache.ingresses_by_namespace.all(home):
         meta = item["metadata"]
         if find_exposed_job(item, {home: uid}) and hosts_of(item) & lost.keys():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from urllib.parse import urlsplit
 
 from nestor import names
@@ -13,6 +13,7 @@ from nestor.exposure.hosts import choose_host, is_default, may_be_further
 from nestor.exposure.routes import Route
 from nestor.kube import kinds
 from nestor.objects import Object, conditions_of, spec_of, status_of
+from nestor.operator.job.claimants import Claimants
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
 from nestor.operator.world.homes import is_managed_elsewhere
@@ -30,7 +31,11 @@ class HeldRoute:
 
 
 class Hosts:
-    """The claims of all jobs. Remembers the hosts of additional targets, which are only known after a pass over the job."""
+    """The claims of all jobs. Remembers the hosts of additional targets, which are only known after a pass over the job.
+
+    Finds the jobs that may claim a host by an index. It is kept when a job, its Ingresses or its routes change, and knows neither
+    classes nor other namespaces: whether such a job does claim the host is decided when somebody asks.
+    """
 
     def __init__(self, cache: Cache, classes: Classes) -> None:
         self._cache = cache
@@ -38,6 +43,36 @@ class Hosts:
         self._further: dict[str, frozenset[str]] = {}
         self._routes: dict[str, dict[str, HeldRoute]] = {}
         self._tell: Callable[[set[str]], None] = lambda _: None
+        self._jobs: dict[str, Object] = {}
+        self._claimants = Claimants()
+        self.homes: dict[str, str] = {}
+        """The namespaces of all known jobs, each with the job's UID."""
+        for job in cache.jobs:
+            self._take(None, job)
+        cache.jobs.on_change(self._take)
+        cache.informers[kinds.INGRESS].on_change(lambda change: self._mark(self.homes.get(change.key[0], "")))
+
+    def _take(self, old: Object | None, new: Object | None) -> None:
+        """A job has changed, or is gone."""
+        if old is not None and (new is None or new["metadata"]["uid"] != old["metadata"]["uid"]):
+            uid = old["metadata"]["uid"]
+            self.homes.pop(_find_namespace(old), None)
+            self._jobs.pop(uid, None)
+            self._claimants.put(uid, frozenset())
+        if new is not None:
+            uid = new["metadata"]["uid"]
+            self.homes[_find_namespace(new)] = uid
+            self._jobs[uid] = new
+            self._mark(uid)
+
+    def _mark(self, uid: str) -> None:
+        """Keep a job in the index, by every host that it may claim. Of its default host the first label is enough."""
+        if (job := self._jobs.get(uid)) is None:
+            return
+        meta, wanted = job["metadata"], (spec_of(job).get("expose") or {}).get("host")
+        labels = {_find_label(meta["name"], meta["namespace"], is_shared=is_shared) for is_shared in (False, True)}
+        known = _list_hosts(status_of(job)) | self.held(job).keys() | self._further.get(uid, frozenset())
+        self._claimants.put(uid, frozenset(labels | known | ({wanted} if wanted else set())))
 
     def on_routes(self, tell: Callable[[set[str]], None]) -> None:
         """Have this called with the hosts that HTTPRoutes gained or lost, since there is no watch for them."""
@@ -46,6 +81,7 @@ class Hosts:
     def note(self, uid: str, routes: Sequence[Route]) -> None:
         """Remember the hosts of a job's additional targets, found by a pass over it."""
         self._further[uid] = frozenset(route.host for route in routes[1:] if route.host)
+        self._mark(uid)
 
     def forget(self, uid: str) -> None:
         """Drop what is remembered about a job that is gone."""
@@ -56,6 +92,7 @@ class Hosts:
         """Remember the HTTPRoutes of a job, by their hosts."""
         before = self._find_routed(job)
         self._routes[job["metadata"]["uid"]] = routes
+        self._mark(job["metadata"]["uid"])
         if changed := before.keys() ^ routes.keys():
             self._tell(changed)
 
@@ -63,14 +100,14 @@ class Hosts:
         """The HTTPRoutes of a job, by their hosts. None: this process has not looked yet."""
         return self._routes.get(uid)
 
-    def all(self) -> Iterable[HostClaim]:
-        """The hosts that admitted jobs want, and those that refused jobs still hold: their Ingresses stay."""
-        for job in self._cache.jobs:
+    def find(self, hosts: Collection[str]) -> Iterable[HostClaim]:
+        """The claims to these hosts: of admitted jobs, and those that refused jobs still hold, because their Ingresses stay."""
+        for job in map(self._jobs.__getitem__, self._claimants.find(hosts)):
             if is_managed_elsewhere(job):
                 continue
             admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
             is_refused = admitted is not None and admitted["status"] == "False"
-            yield from (claim for claim in self.of(job) if claim.is_held or not is_refused)
+            yield from (claim for claim in self.of(job) if claim.host in hosts and (claim.is_held or not is_refused))
 
     def of(self, job: Object) -> Iterable[HostClaim]:
         """The hosts that a job wants, and those of its existing Ingresses.
@@ -134,10 +171,6 @@ class Hosts:
         hosts = _list_hosts(status) if status.get("gateway") else set()
         return dict.fromkeys(hosts, str(meta.get("creationTimestamp", "")))
 
-    def homes(self) -> dict[str, str]:
-        """The namespaces of all known jobs, each with the job's UID."""
-        return {_find_namespace(job): job["metadata"]["uid"] for job in self._cache.jobs}
-
     def _find_policy(self, job: Object) -> ExposePolicy | None:
         """The exposure policy of the job's class, if the class exists."""
         found = self._classes.of(job)
@@ -147,6 +180,10 @@ class Hosts:
 def _find_namespace(job: Object) -> str:
     meta = job["metadata"]
     return names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
+
+
+def _find_label(name: str, namespace: str, *, is_shared: bool) -> str:
+    return names.default_host(name, namespace, "", is_shared=is_shared).removesuffix(".")
 
 
 def _list_hosts(status: Object) -> set[str]:

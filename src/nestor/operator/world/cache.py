@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from nestor.api import labels
 from nestor.kube import Api, Informer, Kind, kinds
@@ -30,8 +30,13 @@ class Store:
         self._objects: dict[Key, Object] = {}
         self._gone: dict[str, None] = {}
         """The UIDs of the objects dropped last, oldest first."""
+        self._handlers: list[Callable[[Object | None, Object | None], None]] = []
         self.last_contact = time.monotonic()
         """When the server last said anything of this kind."""
+
+    def on_change(self, handler: Callable[[Object | None, Object | None], None]) -> None:
+        """Have this called with an object as it was and as it is, None where there was or is none."""
+        self._handlers.append(handler)
 
     def put(self, obj: Object) -> bool:
         """Store a state, unless a newer one is known: our own writes may be ahead of the watch.
@@ -46,6 +51,7 @@ class Store:
             self._objects[key] = kept = self.trim(obj)
             if (fault := find_fault(kept)) and fault != find_fault(known):
                 log.warning("%s %s: %s", kept.get("kind", "object"), "/".join(key), fault)
+            self._tell(known, kept)
         return True
 
     def drop(self, obj: Object) -> None:
@@ -56,6 +62,11 @@ class Store:
         known = self._objects.get(key_of(obj))
         if known is not None and known["metadata"].get("uid") == obj["metadata"].get("uid"):
             del self._objects[key_of(obj)]
+            self._tell(known, None)
+
+    def _tell(self, old: Object | None, new: Object | None) -> None:
+        for handler in self._handlers:
+            handler(old, new)
 
     @property
     def silence(self) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import random
 from dataclasses import replace
 from typing import Any, cast
 
@@ -23,7 +25,12 @@ from tests.unit.operator.builders import STEPS, TARGET, build_job, build_policy,
 Object = dict[str, Any]
 OTHER = TARGET | {"service_name": "api"}
 HELD = "2026-01-02T00:00:00Z"
+VICTIMS = "shop-team-b.jobs.test"
 HOSTS = ["hello-team-a.jobs.test", "api--hello-team-a.jobs.test"]
+HASHED = names.default_host("hello", "team-a", "jobs.test", is_shared=True)
+SQUATTERS = names.default_host("hello-team", "a", "jobs.test", is_shared=True)
+KNOWN = {*HOSTS, HASHED, SQUATTERS, VICTIMS, "shop.jobs.test", "other.jobs.test"}
+"""All hosts that jobs of these tests may claim."""
 
 
 def job(name: str = "hello", uid: str = "1234", created: str = "2026-01-01T00:00:00Z", **spec: Any) -> Object:
@@ -72,7 +79,7 @@ def admit(context: Context, hosts: Hosts, found: Object, problem: str | None = N
 
 def claimed(hosts: Hosts) -> set[tuple[str, bool, bool]]:
     """Host, whether it is held and whether it is by name, of all claims."""
-    return {(claim.host, claim.is_held, claim.is_default) for claim in hosts.all()}
+    return {(claim.host, claim.is_held, claim.is_default) for claim in hosts.find(KNOWN)}
 
 
 async def test_a_job_claims_the_hosts_of_its_last_pass(context: Context, hosts: Hosts) -> None:
@@ -203,9 +210,6 @@ async def test_an_admitted_job_gives_up_a_host_that_it_has_and_that_is_anothers_
     assert route.refusal == (conditions.HOSTNAME_CONFLICT, f"{message}; choose another one with `expose.host`")
 
 
-HASHED = names.default_host("hello", "team-a", "jobs.test", is_shared=True)
-
-
 @pytest.mark.parametrize(
     ("others", "url", "held", "expected"),
     [
@@ -242,12 +246,9 @@ async def test_neither_of_two_jobs_with_the_same_label_can_squat_the_others_host
     squatter["metadata"] |= {"uid": "9", "creationTimestamp": "2025-01-01T00:00:00Z"}
     for item in (squatter, job()):
         context.cache.jobs.put(item)
-    claims = {claim.uid: claim.host for claim in hosts.all()}
+    claims = {claim.uid: claim.host for claim in hosts.find(KNOWN)}
     assert len(set(claims.values())) == 2
     assert HOSTS[0] not in claims.values()
-
-
-VICTIMS = "shop-team-b.jobs.test"
 
 
 @pytest.mark.parametrize("is_started_anew", [False, True])
@@ -272,7 +273,7 @@ async def test_a_refused_job_keeps_no_host_that_is_anothers_by_name(
     victim["metadata"] |= {"uid": "2", "creationTimestamp": "2026-01-01T00:00:00Z"}
     context.cache.jobs.put(victim)
     # By this claim it hears of the other's Ingress, and comes to lose its own.
-    assert any(claim.host == VICTIMS and claim.uid == "1" for claim in hosts.all())
+    assert any(claim.host == VICTIMS and claim.uid == "1" for claim in hosts.find(KNOWN))
     (route,) = admit(context, hosts, victim)
     assert (route.host, route.refusal) == (VICTIMS, None)
     lost = await withdraw_lost(context, hosts, squatter)
@@ -290,7 +291,7 @@ async def test_a_refused_job_keeps_no_route_of_a_gateway_for_anothers_host(conte
     assert claimed(hosts) == set(), "it is refused, and has nothing"
     found = {VICTIMS: HeldRoute("evil", HELD, HELD), "other.jobs.test": HeldRoute("other", HELD, HELD)}
     hosts.note_routes(squatter, found)
-    assert {(claim.host, claim.held_since) for claim in hosts.all() if claim.is_held} == {
+    assert {(claim.host, claim.held_since) for claim in hosts.find(KNOWN) if claim.is_held} == {
         (VICTIMS, HELD),
         ("other.jobs.test", HELD),
     }
@@ -418,3 +419,45 @@ async def test_an_ingress_that_the_host_refuses_is_not_open_even_if_its_host_wou
         False,
         (conditions.INGRESS_REFUSED, f"the host cluster refuses the Ingress for host '{HOSTS[0]}': denied by a webhook"),
     )
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_the_index_misses_no_claim(context: Context, hosts: Hosts, seed: int) -> None:
+    """After any changes, it finds what a look at every job finds."""
+    dice = random.Random(seed)
+    jobs = [
+        job("hello", "1"),
+        job("api--hello", "2"),
+        job("evil", "3"),
+        build_job("hello-team", "a"),
+        build_job("shop", "team-b"),
+    ]
+    for number, made in enumerate(jobs):
+        made["metadata"]["uid"] = f"u{number}"
+    for version in range(60):
+        made = dice.choice(jobs)
+        made["metadata"]["resourceVersion"] = str(version)
+        made["spec"]["expose"] = {"host": dice.choice([None, "shop.jobs.test", VICTIMS]), "allTargets": True}
+        made["status"] = {"conditions": [{"type": conditions.ADMITTED, "status": dice.choice(["True", "False"])}]}
+        known = context.cache.jobs.get(made["metadata"]["name"], made["metadata"]["namespace"])
+        step = dice.randrange(6)
+        if step == 0 and known is not None:
+            context.cache.jobs.drop(known)
+            made["metadata"]["uid"] += "x"
+        elif step == 1:
+            put_ingress(context, made, *dice.sample(sorted(KNOWN), 2), name=f"i{dice.randrange(2)}")
+        elif step == 2:
+            put_namespace(context, dice.choice(["a", "b", "team-a"]))
+        elif step == 3 and known is not None:
+            admit(context, hosts, known)
+        elif step == 4 and known is not None:
+            hosts.note_routes(known, {dice.choice(sorted(KNOWN)): HeldRoute("x", HELD, HELD)})
+        else:
+            context.cache.jobs.put(copy.deepcopy(made))
+        expected = {
+            claim
+            for found in context.cache.jobs
+            for claim in hosts.of(found)
+            if claim.is_held or found["status"]["conditions"][0]["status"] == "True"
+        }
+        assert {claim for host in KNOWN for claim in hosts.find({host})} == {item for item in expected if item.host in KNOWN}

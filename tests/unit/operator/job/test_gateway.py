@@ -109,13 +109,13 @@ async def test_a_refused_job_holds_its_host_and_loses_it_to_whose_it_is_also_aft
 
     scene.restart()
     reconciler = JobReconciler(scene.context)
-    assert [(claim.host, claim.is_held) for claim in reconciler.hosts.all()] == [(VICTIMS, True)]
+    assert [(claim.host, claim.is_held) for claim in reconciler.hosts.find({VICTIMS})] == [(VICTIMS, True)]
     add_victim(scene)
     job = await reconcile(scene, reconciler)
     assert route_of(scene) is None
     assert exposed(job)["reason"] == conditions.HOSTNAME_CONFLICT
     assert "url" not in job["status"]
-    assert all(claim.host != VICTIMS or claim.uid == "2" for claim in reconciler.hosts.all())
+    assert all(claim.host != VICTIMS or claim.uid == "2" for claim in reconciler.hosts.find({VICTIMS}))
 
 
 async def test_whoever_holds_a_host_is_looked_at_again_when_another_job_gets_a_route_for_it() -> None:
