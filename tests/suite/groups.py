@@ -27,7 +27,8 @@ GROUPS = {
         ),
         (
             "tests/e2e/test_overflow_*", "tests/e2e/devcluster/test_plugin.py", "tests/integration/vnode/",
-            "tests/integration/providers/",
+            "tests/integration/providers/", "tests/unit/providers/interlink/test_fuzz.py",
+            "tests/unit/vnode/pods/test_restart.py", "tests/unit/devcluster/plugin/",
         ),
     ),
     "jobs": Group(
@@ -43,13 +44,17 @@ GROUPS = {
     ),
     "queues": Group(
         ("src/nestor/operator/queueing/", "src/nestor/operator/kueue/", "src/nestor/operator/notices/"),
-        ("tests/e2e/test_queue.py", "tests/integration/operator/test_queue*", "tests/integration/operator/test_notices.py"),
+        (
+            "tests/e2e/test_queue.py", "tests/integration/operator/test_queue*", "tests/integration/operator/test_notices.py",
+            "tests/unit/operator/queueing/test_queues.py",
+        ),
     ),
     "apps": Group(
         ("src/nestor/steps/", "src/nestor/runner/", "src/nestor/reader/", "src/nestor/operator/admission/", "examples/"),
         (
             "tests/e2e/test_appdef_*", "tests/e2e/test_bad_input.py", "tests/e2e/test_demo.py", "tests/integration/runner/",
             "tests/integration/operator/test_sources.py", "tests/integration/operator/test_image_volumes.py",
+            "tests/unit/steps/test_properties.py",
         ),
     ),
     "nested": Group(
@@ -88,14 +93,14 @@ GROUPS = {
         ("src/nestor/ui/", "src/nestor/portal/", "src/nestor/cli/", "docs/", "README.md"),
         (
             "tests/e2e/test_ui_browser.py", "tests/e2e/test_cli.py", "tests/e2e/test_docs_commands.py",
-            "tests/integration/cli/", "tests/integration/demo/",
+            "tests/integration/cli/", "tests/integration/demo/", "tests/unit/test_site.py",
         ),
     ),
     "devcluster": Group(
         ("devcluster/cluster/", "devcluster/go/", "devcluster/build/", "devcluster/images/", "devcluster/*.py"),
-        ("tests/e2e/devcluster/", "tests/e2e/test_demo.py", "tests/integration/build/"),
+        ("tests/e2e/devcluster/", "tests/e2e/test_demo.py", "tests/integration/build/", "tests/unit/devcluster/"),
     ),
-    "conformance": Group(("devcluster/conformance/",), ("tests/e2e/test_conformance.py",)),
+    "conformance": Group(("devcluster/conformance/",), ("tests/e2e/test_conformance.py", "tests/unit/devcluster/conformance/")),
     "monitoring": Group(
         ("charts/nestor/monitoring/", "src/nestor/operator/gauges.py"),
         ("tests/e2e/test_observability_metrics.py", "tests/integration/monitoring/"),
@@ -122,9 +127,7 @@ def find_wanted(changed: Iterable[str]) -> list[str]:
 def list_tests(names: Iterable[str]) -> list[str]:
     """Files of the groups' tests, from the root of the checkout, in order."""
     patterns = {pattern for name in names for pattern in GROUPS[name].tests}
-    files = (
-        str(path.relative_to(ROOT)) for level in ("integration", "e2e") for path in (ROOT / "tests" / level).rglob("test_*.py")
-    )
+    files = (str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py"))
     return sorted(file for file in files if any(matches(file, pattern) for pattern in patterns))
 
 

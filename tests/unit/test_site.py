@@ -86,6 +86,7 @@ def count_expected(text: str) -> Counter[str]:
     return Counter({tag: found[tag] for tag in COUNTED if found[tag]})
 
 
+@pytest.mark.slow
 def test_the_site(tmp_path: Path) -> None:
     built = build(ROOT / "mkdocs.yml", tmp_path)
     assert built.returncode == 0, built.stderr
@@ -102,6 +103,7 @@ def test_the_site(tmp_path: Path) -> None:
     assert "Nestor" in (tmp_path / "search/search_index.json").read_text()
 
 
+@pytest.mark.slow
 def test_a_dead_link_and_a_dead_anchor_fail_the_build(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/index.md").write_text("# One\n\n[gone](gone.md) [nowhere](#nowhere) [one](#one)\n")

@@ -23,14 +23,13 @@ def walk(node: Object) -> Iterator[Object]:
                 yield from [item] if "rule" in item and "message" in item else walk(item)
 
 
+RULES = [rule for file in sorted((ROOT / "crds").glob("*.yaml")) for rule in walk(yaml.load(file.read_text(), yaml.CSafeLoader))]
+
+
 def find_patterns(message: str) -> set[str]:
     """The regular expressions of the rules with this message; with `!` before it if it must not match."""
-    rules = [rule for file in (ROOT / "crds").glob("*.yaml") for rule in walk(yaml.safe_load(file.read_text()))]
-    found = [
-        re.fullmatch(r"(!?)self\.matches\('(.*)'\)", rule["rule"], re.DOTALL)
-        for rule in rules
-        if rule["message"].startswith(message)
-    ]
+    told = [rule["rule"] for rule in RULES if rule["message"].startswith(message)]
+    found = [re.fullmatch(r"(!?)self\.matches\('(.*)'\)", rule, re.DOTALL) for rule in told]
     # In CEL's texts, a backslash is written twice.
     return {f"{item[1]}{item[2]}".replace("\\\\", "\\") for item in found if item}
 
@@ -97,10 +96,5 @@ def test_a_jobs_annotation_adds_no_line_to_a_controllers_configuration(text: str
 
 
 def test_a_machines_size_has_the_keys_that_become_those_of_a_quota() -> None:
-    found = [
-        rule["rule"]
-        for file in (ROOT / "crds").glob("*.yaml")
-        for rule in walk(yaml.safe_load(file.read_text()))
-        if rule["message"].startswith("must be sizes of")
-    ]
-    assert found == ["self.all(name, name.contains('/') || name in ['cpu', 'ephemeral-storage', 'memory', 'pods', 'storage'])"]
+    (found,) = [rule["rule"] for rule in RULES if rule["message"].startswith("must be sizes of")]
+    assert found == "self.all(name, name.contains('/') || name in ['cpu', 'ephemeral-storage', 'memory', 'pods', 'storage'])"

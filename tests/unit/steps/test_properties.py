@@ -7,6 +7,7 @@ import copy
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from nestor import steps
 from nestor.api.appdef import AppDefError, choose_command, read_appdef
 from nestor.steps import Plan, PlanError, Remote, Run, Step, render, scripts, state
 from tests.unit.steps.builders import chart, script, template
+
+pytestmark = pytest.mark.slow
 
 Object = dict[str, Any]
 

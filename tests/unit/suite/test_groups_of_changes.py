@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -25,6 +26,7 @@ def test_a_change_wants_the_groups_of_its_folder() -> None:
         "tests/integration/operator/test_notices.py",
         "tests/integration/operator/test_queue.py",
         "tests/integration/operator/test_queue_kueue.py",
+        "tests/unit/operator/queueing/test_queues.py",
     ]
 
 
@@ -66,3 +68,12 @@ def test_groups_are_chosen_by_name_or_by_what_has_changed(monkeypatch: pytest.Mo
     monkeypatch.setenv("SINCE", "no-such-commit")
     with pytest.raises(subprocess.CalledProcessError):
         list_chosen()
+
+
+def test_every_slow_unit_test_is_in_a_group() -> None:
+    """Else, whoever changes what it guards would not know before the night."""
+    slow = re.compile(r"^(@|pytestmark = )pytest\.mark\.slow", re.MULTILINE)
+    marked = [path for path in (ROOT / "tests/unit").rglob("*.py") if slow.search(path.read_text())]
+    grouped = list_tests(GROUPS)
+    assert len(marked) > 3
+    assert [name for path in marked if (name := str(path.relative_to(ROOT))) not in grouped] == []

@@ -213,6 +213,7 @@ def test_a_lowered_limit_stops_nobody() -> None:
     assert say(town.ask("m")) == "Queued: next in the queue of class 'default'; 2 jobs run, and 0 may"
 
 
+@pytest.mark.slow
 def test_a_thousand_that_wait_are_told_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them run one after another. Each is told a few dozen times, and looked at by few of the decisions."""
     count = 1000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from nestor.providers.words import cut
 from nestor.quantities import parse_quantity
 from tests.conformance.interlink.description import find_faults, load
 from tests.unit.providers.interlink.full_pod import build_full_pod
+
+pytestmark = pytest.mark.slow
 
 Object = dict[str, Any]
 

@@ -27,6 +27,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(create, "_FIRST_PAUSE", 0.02)
 
 
+@pytest.mark.slow
 async def test_a_thousand_pods_outlive_it(world: World) -> None:
     names = [f"web-{index}" for index in range(1000)]
     uids = {name: world.bind(name) for name in names}
