@@ -71,6 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.import_plugin("tests.e2e.overflow")
     config.pluginmanager.import_plugin("tests.e2e.isolation")
     config.pluginmanager.import_plugin("tests.e2e.argocd")
+    config.pluginmanager.import_plugin("tests.e2e.house")
     config.pluginmanager.import_plugin("tests.e2e.services")
     config.pluginmanager.import_plugin("tests.e2e.prometheus")
 

@@ -58,17 +58,18 @@ class Keeper:
         yield "events.txt", ("get", "events", "-A", "--sort-by=.metadata.creationTimestamp")
         yield "pods.txt", ("get", "pods", "-A", "-o", "wide")
         parts = f"{labels.COMPONENT} in (server,runner,reader,vnode)"
-        for selector, count in (("app.kubernetes.io/name=nestor", 2), (parts, PODS)):
-            for found in self._find_youngest(kubeconfig, selector, count, deadline):
+        operator = ("-n", SYSTEM, "-l", "app.kubernetes.io/name=nestor")
+        for chosen, count in ((operator, 2), (("-A", "-l", parts), PODS)):
+            for found in self._find_youngest(kubeconfig, chosen, count, deadline):
                 namespace, pod = found["metadata"]["namespace"], found["metadata"]["name"]
                 logs = ("logs", "-n", namespace, pod, "--all-containers", "--prefix", "--timestamps", "--ignore-errors")
                 yield f"{namespace}.{pod}.log", (*logs, f"--limit-bytes={LOG_BYTES}", "--tail=5000")
                 if any(item["restartCount"] for item in status_of(found).get("containerStatuses") or ()):
                     yield f"{namespace}.{pod}.previous.log", (*logs, f"--limit-bytes={LOG_BYTES}", "--previous")
 
-    def _find_youngest(self, kubeconfig: Path, selector: str, count: int, deadline: float) -> list[Object]:
+    def _find_youngest(self, kubeconfig: Path, chosen: tuple[str, ...], count: int, deadline: float) -> list[Object]:
         """So many pods at most."""
-        said = self._run(kubeconfig, ("get", "pods", "-A", "-l", selector, "-o", "json"), deadline)
+        said = self._run(kubeconfig, ("get", "pods", *chosen, "-o", "json"), deadline)
         try:
             found: list[Object] = json.loads(said)["items"]
         except ValueError:

@@ -25,6 +25,7 @@ from devcluster.progress import Console
 from nestor.contracts import syncer
 from nestor.kube import Api, kinds
 from nestor.objects import Object
+from tests.e2e.attack_script import is_refusal
 from tests.e2e.conftest import IS_EMBEDDED, ROOT, push_images
 from tests.waiting import eventually, has, wait_for
 
@@ -61,10 +62,14 @@ class Prometheus:
         return [item for item in found if item["labels"]["job"] == job and item["health"] != "unknown"]
 
     async def until_scraped(self, job: str, health: str) -> Object:
-        """Await the first target of a scrape job in this state: `up` or `down`."""
+        """Await the first target of a scrape job in this state: `up` or `down`, which is refused, and not only silent."""
+
+        def is_meant(item: Object) -> bool:
+            is_refused = is_refusal(item["lastError"]) or not IS_EMBEDDED
+            return bool(item["health"] == health) and (health == "up" or is_refused)
 
         async def look() -> Object | None:
-            return next((item for item in await self.list_targets(job) if item["health"] == health), None)
+            return next(filter(is_meant, await self.list_targets(job)), None)
 
         return await eventually(look, limit=LIMIT)
 

@@ -1,20 +1,15 @@
-"""A nested cluster with Services of many kinds, which the tests of several files use. The conftest makes the fixtures known."""
+"""The `house` with pods and Services of many kinds, which the tests of two files use. The conftest makes the fixtures known."""
 
 from __future__ import annotations
 
 import json
-import uuid
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
-from nestor.api import conditions
-from nestor.kube import Api, kinds
 from nestor.objects import Object
-from tests.e2e.conftest import apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig
-from tests.waiting import job_with
+from tests.e2e.conftest import kubectl
+from tests.e2e.house import House
 
 PODS = """
 apiVersion: apps/v1
@@ -74,52 +69,11 @@ spec:
     volumeMounts: [{name: names, mountPath: /etc/coredns}]
   volumes: [{name: names, configMap: {name: names}}]
 """
-SERVICES = """
-apiVersion: v1
-kind: Service
-metadata: {name: each, namespace: default}
-spec: {clusterIP: None, selector: {app: web}, ports: [{port: 8080}]}
----
-apiVersion: v1
-kind: Service
-metadata: {name: sticky, namespace: default}
-spec: {sessionAffinity: ClientIP, selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
----
-apiVersion: v1
-kind: Service
-metadata: {name: outside, namespace: default}
-spec: {type: NodePort, selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}
----
-apiVersion: v1
-kind: Service
-metadata: {name: one, namespace: default}
-spec: {type: NodePort, selector: {statefulset.kubernetes.io/pod-name: web-0}, ports: [{port: 80, targetPort: 8080}]}
----
-apiVersion: v1
-kind: Service
-metadata: {name: udp, namespace: default}
-spec: {selector: {app: names}, ports: [{port: 53, targetPort: 1053, protocol: UDP}]}
----
-apiVersion: v1
-kind: Service
-metadata: {name: manual, namespace: default}
-spec: {ports: [{port: 80, targetPort: 8080}]}
----
-apiVersion: v1
-kind: Service
-metadata: {name: forged, namespace: default}
-spec: {ports: [{port: 80}]}
-"""
 
 
 @dataclass
-class Inside:
-    """The nested cluster of these tests."""
-
-    kubeconfig: Path
-    home: str
-    class_name: str
-    """No other job has this class."""
+class Inside(House):
+    """The cluster, with its pods."""
 
     async def shell(self, command: str) -> str:
         """What a command says in the client pod."""
@@ -137,29 +91,10 @@ class Inside:
 
 
 @pytest.fixture(scope="session")
-async def open_class(api: Api) -> AsyncIterator[str]:
-    """A class whose jobs may have node ports."""
-    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    name = f"services-{uuid.uuid4().hex[:6]}"
-    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | {"services": {"nodePorts": True}}})
-    yield name
-    await api.delete(kinds.NESTED_CLASS, name)
-
-
-@pytest.fixture(scope="session")
-async def inside(
-    api: Api, used_namespaces: list[str], open_class: str, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Inside]:
+async def inside(house: House) -> Inside:
     """Two web servers, a name server, a client, and Services of many kinds."""
-    async with fresh_namespace(api, used_namespaces) as namespace:
-        documents = inline_job("services", namespace, {"services.yaml": SERVICES})
-        documents[-1]["spec"]["className"] = open_class
-        await apply(api, documents)
-        await job_with(api, "services", namespace, conditions.STEPS_APPLIED, "True")
-        job = await job_with(api, "services", namespace, conditions.CLUSTER_READY, "True")
-        kubeconfig = await nested_kubeconfig(api, job, tmp_path_factory.mktemp("services"))
-        await kubectl(kubeconfig, "wait", "--for=create", "serviceaccount/default", "--timeout=60s", limit=90)
-        await kubectl(kubeconfig, "apply", "-f", "-", stdin=PODS)
-        await kubectl(kubeconfig, "rollout", "status", "statefulset/web", "--timeout=90s", limit=120)
-        await kubectl(kubeconfig, "wait", "--for=condition=Ready", "pod/client", "pod/names", "--timeout=60s", limit=90)
-        yield Inside(kubeconfig, job["status"]["namespace"], open_class)
+    found = Inside(house.kubeconfig, house.home, house.class_name)
+    await kubectl(found.kubeconfig, "apply", "-f", "-", stdin=PODS)
+    await kubectl(found.kubeconfig, "rollout", "status", "statefulset/web", "--timeout=90s", limit=120)
+    await kubectl(found.kubeconfig, "wait", "--for=condition=Ready", "pod/client", "pod/names", "--timeout=60s", limit=90)
+    return found

@@ -9,7 +9,7 @@ import os
 import ssl
 import uuid
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -149,25 +149,44 @@ async def client(cluster: Cluster) -> AsyncIterator[Client]:
 
 
 @pytest.fixture(scope="module")
-async def pair(api: Api, used_namespaces: list[str]) -> AsyncIterator[Object]:
+async def apart(api: Api, cluster: Cluster) -> AsyncIterator[Cluster]:
+    """The cluster, as jobs of a class see it that has a domain of its own: who takes all of its hosts takes no other test's.
+    The class has the name of the domain.
+    """
+    domain = f"pair-{uuid.uuid4().hex[:6]}.{cluster.domain}"
+    spec = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
+    await api.apply(
+        kinds.NESTED_CLASS, {"metadata": {"name": domain}, "spec": spec | {"expose": spec["expose"] | {"domain": domain}}}
+    )
+    yield replace(cluster, domain=domain)
+    await api.delete(kinds.NESTED_CLASS, domain)
+
+
+@pytest.fixture(scope="module")
+async def pair(api: Api, apart: Cluster, used_namespaces: list[str]) -> AsyncIterator[Object]:
     """A job whose two targets are ready, for the tests of this file."""
     async with fresh_namespace(api, used_namespaces) as namespace:
-        await apply(api, two_servers("pair", namespace))
+        await apply(api, two_servers("pair", namespace, className=apart.domain))
         yield await job_with(api, "pair", namespace, conditions.READY, "True")
+
+
+def no_server(name: str, apart: Cluster, namespace: str, **spec: Any) -> list[Object]:
+    """A job of that class with the same targets, whose Services are never there."""
+    documents = inline_job(name, namespace, {"tools.yaml": NAMESPACE}, targets=TARGETS)
+    documents[-1]["spec"] |= {"className": apart.domain, **spec}
+    return documents
 
 
 @pytest.mark.xdist_group("pair")
 async def test_another_job_neither_takes_a_host_nor_ends_a_stream_when_it_comes_and_goes(
-    api: Api, pair: Object, namespace: str, cluster: Cluster, client: Client
+    api: Api, pair: Object, namespace: str, apart: Cluster, client: Client
 ) -> None:
-    host = f"pair-{pair['metadata']['namespace']}.{cluster.domain}"
-    other = cluster.url(f"other-{namespace}")
+    host = f"pair-{pair['metadata']['namespace']}.{apart.domain}"
+    other = apart.url(f"other-{namespace}")
     await client.ask(url_of(pair, "api"))
     async with client.session.ws_connect(f"{url_of(pair, 'api')}ws") as stream:
         assert await client.echo(stream, "before") == "api: before"
-        documents = inline_job("other", namespace, {"tools.yaml": NAMESPACE}, targets=TARGETS)
-        documents[-1]["spec"]["expose"] = {"host": host}
-        await apply(api, documents)
+        await apply(api, no_server("other", apart, namespace, expose={"host": host}))
         loser = await job_with(api, "other", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
         assert host in message_of(loser, conditions.EXPOSED)
         assert (await client.ask(url_of(pair, "web")))["server"] == "web"
@@ -181,16 +200,15 @@ async def test_another_job_neither_takes_a_host_nor_ends_a_stream_when_it_comes_
         assert not stream.closed
 
 
-@pytest.mark.alone  # its wildcard takes every host that no Ingress names, for all tests
 @pytest.mark.xdist_group("pair")
 async def test_another_tenants_ingress_exact_or_wildcard_takes_nothing_from_a_running_job(
-    api: Api, pair: Object, namespace: str, cluster: Cluster, client: Client
+    api: Api, pair: Object, namespace: str, apart: Cluster, client: Client
 ) -> None:
-    where, host = pair["status"]["namespace"], f"pair-{pair['metadata']['namespace']}.{cluster.domain}"
+    where, host = pair["status"]["namespace"], f"pair-{pair['metadata']['namespace']}.{apart.domain}"
     (own,) = [item for item in await api.list(kinds.INGRESS, where) if item["metadata"]["name"] == "pair"]
     assert (await client.ask(url_of(pair, "web")))["server"] == "web"
     before = await job_with(api, "pair", pair["metadata"]["namespace"], conditions.EXPOSED, "True")
-    rules = {"exact": host, "wildcard": f"*.{cluster.domain}", "fresh": f"fresh-{namespace}.{cluster.domain}"}
+    rules = {"exact": host, "wildcard": f"*.{apart.domain}", "fresh": f"fresh-{namespace}.{apart.domain}"}
     for name, rule in rules.items():
         backend = {"service": {"name": "evil", "port": {"number": 80}}}
         paths = [{"path": "/", "pathType": "Prefix", "backend": backend}]
@@ -201,11 +219,9 @@ async def test_another_tenants_ingress_exact_or_wildcard_takes_nothing_from_a_ru
         body = {"metadata": {"name": name, "namespace": namespace, "labels": labelled}, "spec": spec}
         await api.apply(kinds.INGRESS, body)
     # The last one is served by now, though its backend does not exist: the others have been taken in too.
-    await client.ask(f"http://{rules['fresh']}:{cluster.http_port}/", status=503, limit=30)
+    await client.ask(f"http://{rules['fresh']}:{apart.http_port}/", status=503, limit=30)
     # Another job's host is judged anew, so the operator has looked at the Ingresses; the pair's condition has not moved.
-    documents = inline_job("late", namespace, {"tools.yaml": NAMESPACE}, targets=TARGETS)
-    documents[-1]["spec"]["expose"] = {"host": rules["fresh"]}
-    await apply(api, documents)
+    await apply(api, no_server("late", apart, namespace, expose={"host": rules["fresh"]}))
     await job_with(api, "late", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
     for service in ("web", "api"):
         assert (await client.ask(url_of(pair, service)))["server"] == service
@@ -217,11 +233,11 @@ async def test_another_tenants_ingress_exact_or_wildcard_takes_nothing_from_a_ru
 
 @pytest.mark.xdist_group("pair")
 async def test_both_targets_are_reached_at_every_path_and_exposed_goes_and_comes_with_their_pods(
-    api: Api, pair: Object, cluster: Cluster, client: Client, tmp_path: Path
+    api: Api, pair: Object, apart: Cluster, client: Client, tmp_path: Path
 ) -> None:
     job, namespace = pair, pair["metadata"]["namespace"]
-    assert job["status"]["url"] == url_of(job, "web") == cluster.url(f"pair-{namespace}")
-    assert url_of(job, "api") == cluster.url(f"api--pair-{namespace}")
+    assert job["status"]["url"] == url_of(job, "web") == apart.url(f"pair-{namespace}")
+    assert url_of(job, "api") == apart.url(f"api--pair-{namespace}")
     for service in ("web", "api"):
         for path in ("", "deep/path/?x=1&y=%20"):
             answer = await client.ask(url_of(job, service) + path)

@@ -10,19 +10,19 @@ import pytest
 from nestor import names
 from nestor.kube import Api, kinds
 from nestor.objects import Object
+from tests.e2e.attack_script import is_refusal
 from tests.e2e.conftest import kubectl
 from tests.e2e.services import Inside
 from tests.waiting import eventually, wait_for
 
-# They share a nested cluster, which one worker is enough for.
-pytestmark = pytest.mark.xdist_group("services")
+pytestmark = pytest.mark.xdist_group("house")
 
 
 async def test_the_first_services_of_a_job_have_addresses_that_are_free_on_both_sides(inside: Inside, kubeconfig: Path) -> None:
     """They are made by a step, as soon as the API server is there."""
     # From within the pod: nobody else reaches this port.
     read = "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:8081/metrics').read().decode())"
-    pod = ("-n", inside.home, "services-k3s-0", "-c", "syncer")
+    pod = ("-n", inside.home, "house-k3s-0", "-c", "syncer")
     lines = (await kubectl(kubeconfig, "exec", *pod, "--", "python3", "-c", read)).splitlines()
     counters = {name: float(number) for name, _, number in (line.partition(" ") for line in lines) if "_service" in name}
     print(counters)
@@ -88,4 +88,5 @@ async def test_endpoints_of_users_own_reach_own_pods_and_nothing_else(inside: In
         return foreign in events and "services.endpointRanges" in events
 
     await eventually(told, limit=30)
-    assert "no" in await inside.shell("timeout 3 wget -q -O - http://forged.default/ || echo no")
+    # It has no endpoints: that is an answer, while silence would be none.
+    assert is_refusal(await inside.shell("timeout 10 wget -q -O - http://forged.default/ 2>&1 || true"))

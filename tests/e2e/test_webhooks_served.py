@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import datetime
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,12 @@ import pytest
 
 from devcluster.build.dockerfiles import PYTHON
 from nestor.cluster import certificates
-from nestor.kube import Api
 from tests.e2e import webhook_server
-from tests.e2e.conftest import fresh_namespace, kubectl, open_cluster, try_kubectl
+from tests.e2e.conftest import kubectl, try_kubectl
+from tests.e2e.house import House
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.xdist_group("webhooks")
+pytestmark = pytest.mark.xdist_group("house")
 
 Object = dict[str, Any]
 
@@ -123,19 +122,17 @@ def build_api(authority: str) -> Object:
 
 
 @pytest.fixture(scope="module")
-async def inside(api: Api, used_namespaces: list[str], tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
+async def inside(house: House) -> Path:
     """The kubeconfig of a nested cluster in which the server runs, and whose API server knows of all that it serves."""
     now = datetime.datetime.now(datetime.UTC)
     authority = certificates.new_authority("hooks", now)
     pair = certificates.new_leaf(authority, HOST, now, hosts=[HOST])
     bundle = encode(authority.certificate)
-    async with fresh_namespace(api, used_namespaces) as namespace:
-        _, inside = await open_cluster(api, "hooks", namespace, tmp_path_factory.mktemp("hooks"))
-        await _apply(inside, *build_server(pair))
-        await kubectl(inside, "rollout", "status", "-n", SPACE, f"deployment/{NAME}", "--timeout=120s", limit=150)
-        served = [build_admission("Mutating", "/sign", bundle), build_admission("Validating", "/check", bundle)]
-        await _apply(inside, *served, build_crd(bundle), build_api(bundle))
-        yield inside
+    await _apply(house.kubeconfig, *build_server(pair))
+    await kubectl(house.kubeconfig, "rollout", "status", "-n", SPACE, f"deployment/{NAME}", "--timeout=120s", limit=150)
+    served = [build_admission("Mutating", "/sign", bundle), build_admission("Validating", "/check", bundle)]
+    await _apply(house.kubeconfig, *served, build_crd(bundle), build_api(bundle))
+    return house.kubeconfig
 
 
 async def _apply(inside: Path, *objects: Object) -> None:
