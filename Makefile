@@ -76,7 +76,7 @@ go-unit: $(VENV)/.ready ## Run the Go tests of the K3s stand-in and the Ingress 
 	@$(RUN) -m devcluster.build test
 
 .PHONY: integration
-integration: $(VENV)/.ready ## Run the tests that need a real API server (FULL=1: also the slow ones)
+integration: $(VENV)/.ready ## Run the tests that need a real API server (FULL=1: also the slow ones; WATCH_DELAY=0.5 SEED=3: with late watches)
 	@$(RUN) -m devcluster.build binaries
 	@$(PYTEST) tests/integration -n 2 --dist loadgroup -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
 

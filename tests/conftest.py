@@ -23,6 +23,7 @@ settings.load_profile("untimed")
 
 
 _LONGEST_NAME = 80
+_LONGEST_STATE = 4000
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
@@ -64,10 +65,16 @@ def _describe_tasks(error: pytest.ExceptionInfo[BaseException]) -> str:
     owners = [entry.frame.f_locals.get("self") for entry in error.traceback]
     loops = {owner for owner in owners if isinstance(owner, asyncio.AbstractEventLoop)}
     tasks = sorted((task for loop in loops for task in asyncio.all_tasks(loop)), key=asyncio.Task.get_name)
-    return "\n".join(f"{task.get_name()}\n{''.join(_find_stack(task).format())}" for task in tasks)
+    return "\n".join(f"{task.get_name()}\n{_describe(_find_frames(task))}" for task in tasks)
 
 
-def _find_stack(task: asyncio.Task[object]) -> traceback.StackSummary:
+def _describe(frames: list[tuple[FrameType, int]]) -> str:
+    """The stack, and what a test that waits has seen last: it is in a variable of that name."""
+    seen = [repr(frame.f_locals["last_seen"])[:_LONGEST_STATE] for frame, _ in frames if "last_seen" in frame.f_locals]
+    return "".join([*traceback.StackSummary.extract(iter(frames)).format(), *(f"  last seen: {item}\n" for item in seen)])
+
+
+def _find_frames(task: asyncio.Task[object]) -> list[tuple[FrameType, int]]:
     """The coroutines that wait for each other; what asyncio itself prints is the first one alone."""
     frames: list[tuple[FrameType, int]] = []
     waiting: object = task.get_coro()
@@ -76,4 +83,4 @@ def _find_stack(task: asyncio.Task[object]) -> traceback.StackSummary:
         if frame is not None:
             frames.append((frame, frame.f_lineno))
         waiting = getattr(waiting, "cr_await", None) or getattr(waiting, "gi_yieldfrom", None)
-    return traceback.StackSummary.extract(iter(frames))
+    return frames

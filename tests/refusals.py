@@ -36,7 +36,7 @@ async def until_refused(api: Api, kind: Kind, body: Object, message: str) -> Non
             return message in error.message
         return False
 
-    await eventually(is_refused, limit=60)
+    await eventually(is_refused)
 
 
 async def allow(api: Api, policy: str) -> None:

@@ -1,4 +1,7 @@
-"""Awaiting what the cluster becomes, by watches; a limit always says what was seen last."""
+"""Awaiting what the cluster becomes, by watches. When a test's time is up, its report has what was seen last (`last_seen`).
+
+`limit` is for what runs without pytest, and has no time limit of its own. What a process knows: `tests/heard.py`.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,9 @@ T = TypeVar("T")
 
 
 async def wait_for(
-    api: Api, kind: Kind, name: str, namespace: str, is_met: Callable[[Object | None], bool], *, limit: float = 60
+    api: Api, kind: Kind, name: str, namespace: str, is_met: Callable[[Object | None], bool], *, limit: float | None = None
 ) -> Object | None:
-    """Await a state of one object (None: absent); returns it, whatever has come since, or fails with the last state seen after
-    `limit` seconds.
-    """
+    """Await a state of one object (None: absent); returns it, whatever has come since."""
 
     def is_first_met(items: list[Object]) -> bool:
         return is_met(items[0] if items else None)
@@ -30,48 +31,52 @@ async def wait_for(
 
 
 async def wait_for_any(
-    api: Api, kind: Kind, namespace: str, is_met: Callable[[Object], bool], *, labels: str = "", limit: float = 60
+    api: Api, kind: Kind, namespace: str, is_met: Callable[[Object], bool], *, labels: str = "", limit: float | None = None
 ) -> Object:
     """Await one object among those that `labels` select that meets the condition."""
     items = await _watch(api, kind, namespace, "", labels, lambda items: any(map(is_met, items)), limit)
     return next(filter(is_met, items))
 
 
-async def wait_for_none(api: Api, kind: Kind, namespace: str, *, labels: str = "", limit: float = 60) -> None:
+async def wait_for_none(api: Api, kind: Kind, namespace: str, *, labels: str = "", limit: float | None = None) -> None:
     """Await that no such object is left."""
     await _watch(api, kind, namespace, "", labels, lambda items: not items, limit)
 
 
-async def eventually(check: Callable[[], Awaitable[T | None]], limit: float = 60) -> T:
+async def eventually(check: Callable[[], Awaitable[T | None]], limit: float | None = None) -> T:
     """The first result of `check` that is true: for what no single watch shows. It is asked for less and less often, each half
     second in the end: many a check starts a program.
     """
-    last: object = None
-    pause = 0.03
+    last_seen: object = None
+    pause = 0.05
     try:
         async with asyncio.timeout(limit):
             while True:
-                last = result = await check()
+                last_seen = result = await check()
                 if result:
                     return result
                 await asyncio.sleep(pause)
-                pause = min(pause * 2, 0.5)
+                pause = min(0.5, 1.3 * pause)
     except TimeoutError:
-        raise AssertionError(f"not within {limit} s; last seen: {last!r}") from None
+        raise AssertionError(f"not within {limit} s; last seen: {last_seen!r}") from None
 
 
 async def _watch(
-    api: Api, kind: Kind, namespace: str, fields: str, labels: str, is_met: Callable[[list[Object]], bool], limit: float
+    api: Api, kind: Kind, namespace: str, fields: str, labels: str, is_met: Callable[[list[Object]], bool], limit: float | None
 ) -> list[Object]:
     """The objects as they were when the condition was met: events that come together are told together, and the last of them
     may be past it.
     """
     informer = Informer(api, kind, namespace or None, labels=labels, fields=fields)
+    last_seen: list[Object] = []
     met: asyncio.Future[list[Object]] = asyncio.get_running_loop().create_future()
 
     def check(_: Change | None = None) -> None:
-        if informer.synced.is_set() and not met.done() and is_met(items := list(informer)):
-            met.set_result(items)
+        if informer.synced.is_set() and not met.done():
+            items = list(informer)
+            last_seen[:] = map(_strip, items)
+            if is_met(items):
+                met.set_result(items)
 
     informer.on_change(check)
     task = asyncio.create_task(informer.run())
@@ -81,7 +86,7 @@ async def _watch(
             check()
             return await met
     except TimeoutError:
-        seen = yaml.safe_dump([_strip(item) for item in informer][:3]) if informer.store else "nothing"
+        seen = yaml.safe_dump(last_seen[:3]) if last_seen else "nothing"
         what = f"{kind.name} {fields or labels} in {namespace}"
         raise AssertionError(f"{what}: not as awaited within {limit} s; last seen:\n{seen}") from None
     finally:
@@ -114,7 +119,7 @@ async def job_with(
     reason: str | None = None,
     *,
     generation: int = 0,
-    limit: float = 120,
+    limit: float | None = None,
 ) -> Object:
     """Await a condition of a NestedAppJob (see `has`) and return the job."""
     is_met = has(condition, status, reason, generation=generation)
@@ -123,7 +128,7 @@ async def job_with(
     return job
 
 
-async def queued_job(api: Api, name: str, namespace: str, position: int, text: str = "", *, limit: float = 60) -> Object:
+async def queued_job(api: Api, name: str, namespace: str, position: int, text: str = "", *, limit: float | None = None) -> Object:
     """Await a NestedAppJob that waits in that position of a queue, and is told so with this text; returns the job."""
 
     def waits(found: Object | None) -> bool:

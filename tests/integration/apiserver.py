@@ -147,7 +147,7 @@ class ControlPlane:
             for path in sorted((ROOT / "crds").glob("*.yaml")):
                 crd = yaml.safe_load(path.read_text())
                 await api.apply(kinds.CRD, crd)
-                await wait_for(api, kinds.CRD, crd["metadata"]["name"], "", has("Established", "True"), limit=60)
+                await wait_for(api, kinds.CRD, crd["metadata"]["name"], "", has("Established", "True"))
 
     def stop(self) -> None:
         """End exactly what was started, at once: nothing of it is kept, and an API server that drains its watches takes long."""

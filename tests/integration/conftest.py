@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from nestor.kube import Api, kinds
-from tests.integration import apiserver, warm
+from tests.integration import apiserver, late, warm
 
 DEAR = ("recorded", "dual", "world", "virtual", "second_plane", "older_plane", "spare_plane", "guarded", "helm_plane")
 """Fixtures with API servers of their own: in a run by several workers, their tests share one. Of several, the first counts."""
@@ -20,6 +20,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for name in [name for name in DEAR if name in getattr(item, "fixturenames", ())][:1]:
             item.add_marker(pytest.mark.xdist_group(name))
+
+
+def pytest_report_header() -> str | None:
+    """Which watches are late."""
+    return f"watches of half of the kinds are {late.DELAY} s late: SEED={late.SEED}" if late.DELAY else None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def late_watches() -> Iterator[None]:
+    """Hold watches back, if the run is to."""
+    with late.late_here():
+        yield
 
 
 @pytest.fixture(scope="session")

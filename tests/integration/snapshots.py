@@ -33,5 +33,5 @@ async def define_snapshots(api: Api) -> dict[str, Object]:
     found = await read_definitions()
     for body in found.values():
         await api.apply(kinds.CRD, body)
-        await wait_for(api, kinds.CRD, body["metadata"]["name"], "", has("Established", "True"), limit=30)
+        await wait_for(api, kinds.CRD, body["metadata"]["name"], "", has("Established", "True"))
     return found

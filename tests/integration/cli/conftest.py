@@ -35,10 +35,9 @@ class Call:
     stdout: str = ""
     stderr: str = ""
 
-    async def wait(self, limit: float = 60) -> Call:
-        """Until it ends; fails after `limit` seconds."""
-        async with asyncio.timeout(limit):
-            output = await self.process.communicate()
+    async def wait(self) -> Call:
+        """Until it ends."""
+        output = await self.process.communicate()
         self.stdout, self.stderr = (part.decode() for part in output)
         return self
 
@@ -47,16 +46,15 @@ class Call:
         """Its exit code."""
         return self.process.returncode
 
-    async def read_line(self, part: str, limit: float = 60) -> str:
+    async def read_line(self, part: str) -> str:
         """The next line of standard error that holds `part`."""
         assert self.process.stderr is not None
-        seen = []
-        async with asyncio.timeout(limit):
-            while line := (await self.process.stderr.readline()).decode():
-                seen.append(line)
-                if part in line:
-                    return line
-        raise AssertionError(f"no line with {part!r} in {seen}")
+        last_seen = []
+        while line := (await self.process.stderr.readline()).decode():
+            last_seen.append(line)
+            if part in line:
+                return line
+        raise AssertionError(f"no line with {part!r} in {last_seen}")
 
     def interrupt(self) -> None:
         """Ctrl-C."""
@@ -240,7 +238,7 @@ async def await_right(host: Api, rule: Object, namespace: str = "", *, user: str
         answer = await host.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", None, review)
         return bool(answer["status"]["allowed"])
 
-    await eventually(is_allowed, 60)
+    await eventually(is_allowed)
 
 
 ROLE = Kind("rbac.authorization.k8s.io", "v1", "roles", "Role")

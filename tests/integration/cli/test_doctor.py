@@ -100,7 +100,7 @@ async def test_kubectl_finds_the_plugin_and_its_completion(cli: CommandLine, hos
 
     async def kubectl(*arguments: str) -> str:
         streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
-        async with children.running("kubectl", *arguments, env=environment, **streams) as process, asyncio.timeout(60):
+        async with children.running("kubectl", *arguments, env=environment, **streams) as process:
             output, errors = await process.communicate()
         assert process.returncode == 0, errors.decode()
         return output.decode()

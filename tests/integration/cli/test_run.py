@@ -222,7 +222,7 @@ async def test_in_a_terminal_the_job_is_redrawn_and_its_page_stays(cli: CommandL
             "LINES": "40",
         },
     )
-    async with starting as process, asyncio.timeout(60):
+    async with starting as process:
         os.close(inside)
         reading = asyncio.create_task(asyncio.to_thread(read_terminal, terminal))
         await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, steps=[step("web")], url=URL, **FACTS)

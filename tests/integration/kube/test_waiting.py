@@ -29,8 +29,8 @@ async def pass_by(exchange: faults.Exchange) -> None:
 async def test_a_state_that_has_passed_is_the_one_that_is_returned() -> None:
     async with faults.scripted(pass_by) as server, await Api.from_kubeconfig(faults.kubeconfig(server)) as api:
         found = await wait_for(
-            api, kinds.CONFIG_MAP, "a", "n", lambda item: item is not None and item["data"]["state"] == "awaited", limit=20
+            api, kinds.CONFIG_MAP, "a", "n", lambda item: item is not None and item["data"]["state"] == "awaited"
         )
         assert (found or {})["data"] == {"state": "awaited"}
-        one = await wait_for_any(api, kinds.CONFIG_MAP, "n", lambda item: bool(item["data"]["state"] == "awaited"), limit=20)
+        one = await wait_for_any(api, kinds.CONFIG_MAP, "n", lambda item: bool(item["data"]["state"] == "awaited"))
         assert one["data"] == {"state": "awaited"}

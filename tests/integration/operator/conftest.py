@@ -21,7 +21,7 @@ import pytest
 from nestor.kube import Api, Forbidden, Kind, NotFound, kinds
 from tests.children import WITH_US
 from tests.heard import Process, heard
-from tests.integration import apiserver
+from tests.integration import apiserver, late
 from tests.integration.chart import ALLOW_PRIVILEGED, install_roles
 from tests.integration.operator.world import build_class
 from tests.samples import read_samples
@@ -81,32 +81,33 @@ async def operator_running(
     """
     (port,) = apiserver.free_ports(1)
     log = plane.folder / f"operator-{port}.log"
-    environment = os.environ | {
-        "KUBECONFIG": str(plane.kubeconfig_of(ACCOUNT)),
-        "NESTOR_IMAGE": "nestor.test/nestor:1",
-        "NESTOR_PORT": str(port),
-        "NESTOR_FORCE_AFTER": "4",
-        "NESTOR_GIVE_UP_AFTER": str(give_up),
-        "NESTOR_LOG_LEVEL": "debug",
-        "NESTOR_METRICS": "true",
-        "NESTOR_NETWORK_PROBE": str(probes).lower(),
-        "PYTHONPATH": str(ROOT / "src"),
-        **more,
-    }
-    with log.open("wb") as output:
-        process = await asyncio.create_subprocess_exec(
-            *WITH_US, sys.executable, "-m", "nestor", "operator", env=environment, stdout=output, stderr=output
-        )
-    operator = Operator(process, port, log)
-    try:
-        await _await_health(operator)
-        yield operator
-    finally:
-        # Who signals a process that has just ended may take its exit code away from asyncio, which then says 255.
-        if process.returncode is None and not operator.is_killed:
-            process.terminate()
-        expected = -signal.SIGKILL if operator.is_killed else 1 if operator.is_deposed else 0
-        assert await asyncio.wait_for(process.wait(), 30) == expected, log.read_text()[-5000:]
+    async with late.kubeconfig_of(plane, ACCOUNT) as kubeconfig:
+        environment = os.environ | {
+            "KUBECONFIG": str(kubeconfig),
+            "NESTOR_IMAGE": "nestor.test/nestor:1",
+            "NESTOR_PORT": str(port),
+            "NESTOR_FORCE_AFTER": "4",
+            "NESTOR_GIVE_UP_AFTER": str(give_up),
+            "NESTOR_LOG_LEVEL": "debug",
+            "NESTOR_METRICS": "true",
+            "NESTOR_NETWORK_PROBE": str(probes).lower(),
+            "PYTHONPATH": str(ROOT / "src"),
+            **more,
+        }
+        with log.open("wb") as output:
+            process = await asyncio.create_subprocess_exec(
+                *WITH_US, sys.executable, "-m", "nestor", "operator", env=environment, stdout=output, stderr=output
+            )
+        operator = Operator(process, port, log)
+        try:
+            await _await_health(operator)
+            yield operator
+        finally:
+            # Who signals a process that has just ended may take its exit code away from asyncio, which then says 255.
+            if process.returncode is None and not operator.is_killed:
+                process.terminate()
+            expected = -signal.SIGKILL if operator.is_killed else 1 if operator.is_deposed else 0
+            assert await asyncio.wait_for(process.wait(), 30) == expected, log.read_text()[-5000:]
 
 
 async def _await_health(operator: Operator) -> None:
@@ -131,7 +132,7 @@ async def await_rights(plane: apiserver.ControlPlane) -> None:
                 return False
             return True
 
-    await eventually(may_list, limit=60)
+    await eventually(may_list)
 
 
 @contextlib.asynccontextmanager

@@ -22,7 +22,7 @@ async def start(api: Api, name: str, namespace: str, *, state: str = "Succeeded"
     await be_ready_server(api, name, where, run=await run_of(api, name, where, state, state=state))
     reasons = {"Succeeded": conditions.ALL_STEPS_APPLIED, "Failed": conditions.STEP_FAILED, "Running": conditions.STEP_RUNNING}
     status = "True" if state == "Succeeded" else "False"
-    return await job_with(api, name, namespace, conditions.STEPS_APPLIED, status, reasons[state], limit=60), where
+    return await job_with(api, name, namespace, conditions.STEPS_APPLIED, status, reasons[state]), where
 
 
 async def ensure_persistent_class(api: Api, name: str, persistence: Object | None = PERSISTENCE) -> None:
@@ -54,7 +54,7 @@ async def server_of(api: Api, name: str, where: str, *, after: str = "") -> Obje
     def is_it(found: Object | None) -> bool:
         return bool(found and found["metadata"]["uid"] != after and not found["metadata"].get("deletionTimestamp"))
 
-    pod = await wait_for(api, kinds.POD, f"{names.child(name, names.Part.SERVER)}-0", where, is_it, limit=60)
+    pod = await wait_for(api, kinds.POD, f"{names.child(name, names.Part.SERVER)}-0", where, is_it)
     assert pod is not None
     return pod
 
@@ -65,9 +65,9 @@ async def come_to(api: Api, name: str, where: str, state: str, message: str = ""
     await tell(api, name, where, outcome={"state": state, "message": message, "serverUID": uid})
 
 
-async def cluster_with(api: Api, name: str, where: str, is_met: Callable[[Object], bool], *, limit: float = 60) -> Object:
+async def cluster_with(api: Api, name: str, where: str, is_met: Callable[[Object], bool]) -> Object:
     """Await a state of the NestedCluster."""
-    found = await wait_for(api, kinds.NESTED_CLUSTER, name, where, lambda item: item is not None and is_met(item), limit=limit)
+    found = await wait_for(api, kinds.NESTED_CLUSTER, name, where, lambda item: item is not None and is_met(item))
     assert found is not None
     return found
 
@@ -79,7 +79,7 @@ async def job_saying(api: Api, name: str, namespace: str, condition: str, text: 
         said = conditions.find((found or {}).get("status", {}).get("conditions"), condition)
         return bool(said and text in said["message"])
 
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it, limit=60)
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it)
     assert job is not None
     return job
 
@@ -95,14 +95,12 @@ async def until_replicas(api: Api, name: str, where: str, replicas: int) -> None
     def is_met(found: Object | None) -> bool:
         return bool(found and found["spec"]["replicas"] == replicas)
 
-    await wait_for(api, kinds.STATEFUL_SET, names.child(name, names.Part.SERVER), where, is_met, limit=60)
+    await wait_for(api, kinds.STATEFUL_SET, names.child(name, names.Part.SERVER), where, is_met)
 
 
-async def until_told(api: Api, namespace: str, reason: str, text: str = "", *, limit: float = 60) -> Object:
+async def until_told(api: Api, namespace: str, reason: str, text: str = "") -> Object:
     """Await an event in the user's namespace."""
-    return await wait_for_any(
-        api, kinds.EVENT, namespace, lambda event: event["reason"] == reason and text in event["message"], limit=limit
-    )
+    return await wait_for_any(api, kinds.EVENT, namespace, lambda event: event["reason"] == reason and text in event["message"])
 
 
 async def create_app_pod(api: Api, name: str, where: str, job: Object, more: Object | None = None, **spec: Any) -> None:

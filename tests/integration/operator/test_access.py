@@ -69,8 +69,8 @@ async def user(lonely: Api, second_plane: apiserver.ControlPlane, space: str) ->
             await lonely.delete(kinds.NESTED_APP_JOB, f"probe-{number}", space)
             return False
 
-        await eventually(lambda: is_refused(1, className=space), 60)
-        await eventually(lambda: is_refused(2, app=None, appRef={"name": space}), 60)
+        await eventually(lambda: is_refused(1, className=space))
+        await eventually(lambda: is_refused(2, app=None, appRef={"name": space}))
         yield client
 
 

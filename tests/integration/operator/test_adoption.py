@@ -28,7 +28,7 @@ async def test_a_namespace_made_beforehand_under_a_jobs_name_is_not_adopted(oper
     def is_another(found: Object | None) -> bool:
         return bool(found and found["metadata"]["uid"] != trap["metadata"]["uid"])
 
-    made = await wait_for(api, kinds.NAMESPACE, where, "", is_another, limit=60)
+    made = await wait_for(api, kinds.NAMESPACE, where, "", is_another)
     assert made is not None
 
     def is_recorded(found: Object | None) -> bool:
@@ -55,7 +55,7 @@ async def test_a_restarted_operator_knows_its_namespaces_also_without_the_syncer
         live = await lonely.get(kinds.NAMESPACE, where)
         assert live["metadata"]["uid"] == before["status"]["namespaceUID"]
         await lonely.delete(kinds.NESTED_APP_JOB, "known", "default")
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "known", "default", lambda found: found is None, limit=60)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "known", "default", lambda found: found is None)
 
 
 async def test_copied_labels_do_not_get_a_namespace_deleted(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
@@ -64,9 +64,7 @@ async def test_copied_labels_do_not_get_a_namespace_deleted(second_plane: apiser
     await make_namespace(lonely, "restored", own)
     await make_namespace(lonely, names.job_namespace("vanished", "default", uid), own)
     async with operator_running(second_plane):
-        await wait_for(
-            lonely, kinds.NAMESPACE, names.job_namespace("vanished", "default", uid), "", lambda found: found is None, limit=60
-        )
+        await wait_for(lonely, kinds.NAMESPACE, names.job_namespace("vanished", "default", uid), "", lambda found: found is None)
         restored = await lonely.get(kinds.NAMESPACE, "restored")
         assert "deletionTimestamp" not in restored["metadata"]
     await lonely.delete(kinds.NAMESPACE, "restored")

@@ -43,7 +43,7 @@ async def make_class(api: Api, namespace: str, **argo_cd: Any) -> str:
 
 async def registered(api: Api, where: str, namespace: str) -> Object:
     """Await the Secret of the job whose own namespace is `where`."""
-    secret = await wait_for(api, kinds.SECRET, where, namespace, bool, limit=60)
+    secret = await wait_for(api, kinds.SECRET, where, namespace, bool)
     assert secret is not None
     return secret
 
@@ -86,7 +86,7 @@ async def test_a_jobs_cluster_is_known_from_when_it_is_ready_until_the_job_goes(
     await operator.heard(api)
     assert (await api.get(kinds.SECRET, where, argo))["metadata"]["resourceVersion"] == secret["metadata"]["resourceVersion"]
     await api.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], namespace)
-    await wait_for(api, kinds.SECRET, where, argo, lambda found: found is None, limit=60)
+    await wait_for(api, kinds.SECRET, where, argo, lambda found: found is None)
 
 
 async def test_a_class_that_no_longer_says_so_takes_it_back(operator: Operator, api: Api, namespace: str) -> None:
@@ -99,12 +99,12 @@ async def test_a_class_that_no_longer_says_so_takes_it_back(operator: Operator, 
     assert read(await registered(api, where, second))["project"] == "p"
     assert await api.find(kinds.SECRET, where, first) is None
     await api.patch(kinds.NESTED_CLASS, name, None, {"spec": {"argoCD": None}})
-    await wait_for(api, kinds.SECRET, where, second, lambda found: found is None, limit=60)
+    await wait_for(api, kinds.SECRET, where, second, lambda found: found is None)
 
     def is_forgotten(found: Object | None) -> bool:
         return bool(found and "argoCDNamespace" not in found["status"])
 
-    await wait_for(api, kinds.NESTED_APP_JOB, "moved", namespace, is_forgotten, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, "moved", namespace, is_forgotten)
     cluster = await api.get(kinds.NESTED_CLUSTER, "moved", where)
     assert "argoCD" not in cluster["status"]["policy"]
 
@@ -129,7 +129,7 @@ async def test_a_rotation_of_keys_gives_argo_cd_a_new_certificate(operator: Oper
     def is_new(found: Object | None) -> bool:
         return bool(found and read(found)["config"] != before)
 
-    secret = await wait_for(api, kinds.SECRET, where, argo, is_new, limit=60)
+    secret = await wait_for(api, kinds.SECRET, where, argo, is_new)
     assert secret is not None
     config = json.loads(read(secret)["config"])["tlsClientConfig"]
     certificate = x509.load_pem_x509_certificate(base64.b64decode(config["certData"]))
@@ -169,7 +169,7 @@ async def test_argo_cd_follows_a_real_job(operator: Operator, api: Api, namespac
             job = await api.get(kinds.NESTED_APP_JOB, "followed", namespace)
             return job if argocd_lua.health(job)[0] == status else None
 
-        return await eventually(is_so, limit=60)
+        return await eventually(is_so)
 
     await start(api, "followed", namespace, state="Failed")
     job = await until("Degraded")

@@ -71,12 +71,12 @@ async def test_from_a_backend_to_a_pod_that_runs_and_back(
         await api.create(kind, body)
         await _play_kubelet(api, name)
         async with running(settings):
-            await wait_for(api, kind, name, "", has(conditions.READY, "True"), limit=60)
+            await wait_for(api, kind, name, "", has(conditions.READY, "True"))
             node = await api.get(kinds.NODE, name)
             assert status_of(node)["capacity"] == {"cpu": "8", "memory": "16Gi", "pods": "20"}
             await _run_pod(api, link, name)
             await api.delete(kind, name)
-            await wait_for(api, kind, name, "", lambda found: found is None, limit=90)
+            await wait_for(api, kind, name, "", lambda found: found is None)
             assert await api.find(kinds.NODE, name) is None
 
 
@@ -99,12 +99,12 @@ async def _run_pod(api: Api, link: FakeInterlink, node: str) -> None:
     def is_running(pod: Object | None) -> bool:
         return status_of(pod).get("phase") == "Running" and conditions.is_true(conditions_of(pod), "Ready")
 
-    await wait_for(api, kinds.POD, meta["name"], "default", is_running, limit=60)
+    await wait_for(api, kinds.POD, meta["name"], "default", is_running)
     await api.delete(kinds.POD, meta["name"], "default")
     await _eventually(lambda: uid in link.terminating)
     assert await api.find(kinds.POD, meta["name"], "default") is not None
     link.finish(uid)
-    await wait_for(api, kinds.POD, meta["name"], "default", lambda pod: pod is None, limit=60)
+    await wait_for(api, kinds.POD, meta["name"], "default", lambda pod: pod is None)
     assert link.starts == [uid]
 
 

@@ -107,7 +107,7 @@ class Backend:
             return "Denied" in types or ("Approved" in types and bool(status.get("certificate")))
 
         name = made["metadata"]["name"]
-        found = await wait_for(self.api, kinds.CERTIFICATE_REQUEST, name, "", is_answered, limit=60)
+        found = await wait_for(self.api, kinds.CERTIFICATE_REQUEST, name, "", is_answered)
         assert found is not None
         return found
 
@@ -123,7 +123,7 @@ async def _backend(plane: apiserver.ControlPlane, api: Api) -> AsyncIterator[Bac
     async with await Api.connect(str(plane.kubeconfig_of(account_of(name, SYSTEM))), manager="nestor-vnode") as own:
         yield Backend(api, own, name)
     await api.delete(kinds.OVERFLOW_BACKEND, name)
-    await wait_for(api, kinds.OVERFLOW_BACKEND, name, "", lambda found: found is None, limit=90)
+    await wait_for(api, kinds.OVERFLOW_BACKEND, name, "", lambda found: found is None)
 
 
 @pytest.fixture
@@ -287,7 +287,7 @@ async def test_a_node_can_neither_be_made_nor_relabelled_by_its_own_process(
             await thief.create(kinds.CERTIFICATE_REQUEST, build_request(Wish(backend.name, node, "client"), new_key()))
         await _check_tokens(api, thief, f"agents-{backend.name}")
         await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
-        await wait_for(api, kinds.NODE, node, "", lambda found: found is None, limit=90)
+        await wait_for(api, kinds.NODE, node, "", lambda found: found is None)
         with pytest.raises(Forbidden, match="this name is that of a virtual node"):
             await thief.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
 
@@ -463,7 +463,7 @@ async def test_a_backend_that_is_deleted_leaves_no_node_and_no_process(backend: 
     pod = await bind(api, "stuck", namespace, f"{backend.name}-cpu")
     await bind(api, "elsewhere", namespace, None)
     await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
-    await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", lambda found: found is None, limit=90)
+    await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", lambda found: found is None)
     assert await api.list(kinds.NODE, labels=backend.selector) == []
     assert await api.find(kinds.POD, "stuck", namespace) is None
     assert await api.find(kinds.POD, "elsewhere", namespace) is not None
@@ -480,7 +480,7 @@ async def test_a_shape_that_is_gone_takes_its_node_with_it(backend: Backend, api
     await bind(api, "stays", namespace, f"{backend.name}-cpu")
     await bind(api, "goes", namespace, f"{backend.name}-gpu")
     await backend.tell(CPU)
-    await wait_for(api, kinds.NODE, f"{backend.name}-gpu", "", lambda found: found is None, limit=90)
+    await wait_for(api, kinds.NODE, f"{backend.name}-gpu", "", lambda found: found is None)
     assert await api.find(kinds.POD, "goes", namespace) is None
     assert (await api.get(kinds.POD, "stays", namespace))["metadata"].get("deletionTimestamp") is None
 
@@ -499,7 +499,7 @@ async def test_finished_pods_go_before_their_node(backend: Backend, api: Api, na
         await bind(api, name, namespace, f"{backend.name}-gpu", phase)
     made = await api.get(kinds.OVERFLOW_BACKEND, backend.name)
     await backend.tell(CPU)
-    await wait_for(api, kinds.NODE, f"{backend.name}-gpu", "", lambda found: found is None, limit=90)
+    await wait_for(api, kinds.NODE, f"{backend.name}-gpu", "", lambda found: found is None)
     left = await api.list(kinds.POD, namespace)
     assert [pod["metadata"]["name"] for pod in left] == ["stays"]
     events = await api.list(kinds.EVENT, "default", fields=f"involvedObject.uid={made['metadata']['uid']}")
@@ -520,7 +520,7 @@ async def test_a_node_that_somebody_deletes_is_made_again(backend: Backend, api:
 async def test_a_backend_made_again_at_once_gets_a_process_of_its_own(backend: Backend, api: Api) -> None:
     await start(backend, CPU)
     await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
-    await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", lambda found: found is None, limit=90)
+    await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", lambda found: found is None)
     made = await backend.create()
 
     def is_its_own(found: Object | None) -> bool:
@@ -528,4 +528,4 @@ async def test_a_backend_made_again_at_once_gets_a_process_of_its_own(backend: B
         return [item["uid"] for item in owners] == [made["metadata"]["uid"]]
 
     for kind in (kinds.DEPLOYMENT, kinds.SERVICE_ACCOUNT, kinds.ROLE, kinds.ROLE_BINDING):
-        await wait_for(api, kind, f"vnode-{backend.name}", SYSTEM, is_its_own, limit=60)
+        await wait_for(api, kind, f"vnode-{backend.name}", SYSTEM, is_its_own)

@@ -80,7 +80,7 @@ async def test_what_the_host_refuses_is_told(operator: Operator, api: Api, names
     resources = {"requests": {"memory": "2Gi"}, "limits": {"memory": "1Gi"}}
     await api.create(kinds.NESTED_CLUSTER, build_cluster("greedy", namespace, resources=resources))
     is_refused = has(conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED)
-    cluster = await wait_for(api, kinds.NESTED_CLUSTER, "greedy", namespace, is_refused, limit=60)
+    cluster = await wait_for(api, kinds.NESTED_CLUSTER, "greedy", namespace, is_refused)
     assert cluster is not None
     assert "must be less than or equal to memory limit" in message_of(cluster, conditions.ADMITTED)
 
@@ -95,7 +95,7 @@ async def test_a_cluster_that_is_labelled_like_a_jobs_later_on_can_be_deleted(
     await wait_for(api, kinds.NESTED_CLUSTER, "changed", namespace, has(conditions.ADMITTED, "True"))
     await api.patch(kinds.NESTED_CLUSTER, "changed", namespace, {"metadata": {"labels": marks}})
     await api.delete(kinds.NESTED_CLUSTER, "changed", namespace)
-    await wait_for(api, kinds.NESTED_CLUSTER, "changed", namespace, lambda found: found is None, limit=60)
+    await wait_for(api, kinds.NESTED_CLUSTER, "changed", namespace, lambda found: found is None)
 
 
 async def test_everything_of_a_deleted_cluster_goes(operator: Operator, api: Api, namespace: str) -> None:
@@ -108,7 +108,7 @@ async def test_everything_of_a_deleted_cluster_goes(operator: Operator, api: Api
     await wait_for(api, kinds.NESTED_CLUSTER, "brief", namespace, lambda found: found is None)
     for kind in (kinds.POD, kinds.STATEFUL_SET, kinds.SERVICE, kinds.SECRET, kinds.NETWORK_POLICY, kinds.ROLE_BINDING):
         for name in ("brief-k3s-0", "brief-k3s", "brief-dns", "brief-pki", "brief-kubeconfig", "brief-deny", "brief-syncer"):
-            await wait_for(api, kind, name, namespace, lambda found: found is None, limit=60)
+            await wait_for(api, kind, name, namespace, lambda found: found is None)
     bindings = {item["metadata"]["name"] for item in await api.list(kinds.CLUSTER_ROLE_BINDING)}
     assert not any(f"{namespace}-brief" in name for name in bindings)
 

@@ -33,7 +33,7 @@ async def cluster_saying(api: Api, name: str, namespace: str, text: str) -> Obje
         said = conditions.find((found or {}).get("status", {}).get("conditions"), conditions.ADMITTED)
         return bool(said and text in said["message"])
 
-    found = await wait_for(api, kinds.NESTED_CLUSTER, name, namespace, is_it, limit=60)
+    found = await wait_for(api, kinds.NESTED_CLUSTER, name, namespace, is_it)
     assert found is not None
     return found
 
@@ -61,17 +61,17 @@ async def test_a_cluster_with_a_volume_rests_without_its_server(operator: Operat
     await until_replicas(api, "own", namespace, 0)
     await wait_for(api, kinds.POD, "own-k3s-0", namespace, is_gone)
     await cluster_saying(api, "own", namespace, f"its data stays in PersistentVolumeClaim '{CLAIM}'")
-    await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "False", conditions.SUSPENDED), limit=60)
+    await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "False", conditions.SUSPENDED))
     await suspend(api, "own", namespace, is_suspended=False)
     await until_replicas(api, "own", namespace, 1)
-    await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "False", conditions.RESUMING), limit=60)
+    await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "False", conditions.RESUMING))
     await wait_for(api, kinds.POD, "own-k3s-0", namespace, bool)
     again = await api.get(kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace)
     assert again["metadata"]["uid"] == claim["metadata"]["uid"]
     await say_ready(api, "own", namespace)
     await suspend(api, "own", namespace, is_suspended=True)
     await cluster_saying(api, "own", namespace, "suspended")
-    found = await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "True", "Synced"), limit=60)
+    found = await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, has(conditions.READY, "True", "Synced"))
     assert found is not None
 
 
@@ -108,9 +108,9 @@ async def test_the_volume_goes_with_its_cluster_and_a_namesake_gets_another(oper
     def is_another(found: Object | None) -> bool:
         return bool(found and found["metadata"]["uid"] != before["metadata"]["uid"])
 
-    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace, is_another, limit=90)
+    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace, is_another)
     await api.delete(kinds.NESTED_CLUSTER, "own", namespace)
-    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace, is_gone, limit=60)
+    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, CLAIM, namespace, is_gone)
 
 
 async def test_a_users_own_volume_is_not_taken(operator: Operator, api: Api, namespace: str) -> None:

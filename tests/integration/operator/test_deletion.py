@@ -55,8 +55,8 @@ def finalizers_of(item: Object) -> list[str]:
 async def await_gone(api: Api, job: Object) -> None:
     """The job's namespace and the job."""
     name, namespace = job["metadata"]["name"], job["metadata"]["namespace"]
-    await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, lambda found: found is None, limit=60)
-    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, lambda found: found is None)
+    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
 
 
 async def test_a_job_deleted_at_once_leaves_nothing(operator: Operator, api: Api, namespace: str) -> None:
@@ -69,7 +69,7 @@ async def test_a_job_deleted_at_once_leaves_nothing(operator: Operator, api: Api
         was_seen = f"NestedAppJob {namespace}/blink reconciled" in operator.log.read_text()
         return was_seen and not any("blink" in line for line in await inventory(api))
 
-    await eventually(is_clean, 60)
+    await eventually(is_clean)
 
 
 async def test_a_refused_job_goes_at_once(operator: Operator, api: Api, namespace: str) -> None:
@@ -187,7 +187,7 @@ async def test_a_job_deleted_while_the_operator_was_away_is_gone_when_it_is_back
         if is_killed:
             first.kill()
     await lonely.delete(kinds.NESTED_APP_JOB, "away", "default")
-    await wait_for(lonely, kinds.NESTED_APP_JOB, "away", "default", bool, limit=60)
+    await wait_for(lonely, kinds.NESTED_APP_JOB, "away", "default", bool)
     async with operator_running(second_plane):
         await await_gone(lonely, job)
     assert await inventory(lonely) - before == set()
@@ -218,7 +218,7 @@ async def test_a_job_that_is_held_by_another_finalizer_than_ours_is_emptied(
     await lonely.patch(kinds.NESTED_APP_JOB, "held", "default", held)
     await lonely.delete(kinds.NESTED_APP_JOB, "held", "default")
     async with operator_running(second_plane):
-        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=60)
+        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
         found = await lonely.get(kinds.NESTED_APP_JOB, "held", "default")
         assert found["metadata"]["finalizers"] == held["metadata"]["finalizers"]
         await lonely.patch(kinds.NESTED_APP_JOB, "held", "default", {"metadata": {"finalizers": None}})
@@ -235,7 +235,7 @@ async def test_what_an_earlier_job_of_the_same_name_left_is_swept_too(second_pla
     second = await lonely.create(kinds.NESTED_APP_JOB, build_job("twice", "default"))
     async with operator_running(second_plane):
         await job_with(lonely, "twice", "default", conditions.ADMITTED, "True")
-        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_uid=first["metadata"]["uid"]), limit=60)
+        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_uid=first["metadata"]["uid"]))
         await lonely.delete(kinds.NESTED_APP_JOB, "twice", "default")
         await await_gone(lonely, second)
 
@@ -293,12 +293,7 @@ async def test_volumes_outlive_their_job_where_the_class_says_so(
     volume = f"pv-{namespace}"
     await api.create(kinds.PERSISTENT_VOLUME, build_volume(volume, claim))
     await wait_for(
-        api,
-        kinds.PERSISTENT_VOLUME_CLAIM,
-        "data-x-default",
-        where,
-        lambda found: status_of(found).get("phase") == "Bound",
-        limit=60,
+        api, kinds.PERSISTENT_VOLUME_CLAIM, "data-x-default", where, lambda found: status_of(found).get("phase") == "Bound"
     )
 
     await api.delete(kinds.NESTED_APP_JOB, "keeper", namespace)

@@ -211,7 +211,7 @@ async def test_a_default_host_that_another_namespace_may_have_gets_a_hash(operat
     await ingress_for(api, job, names.default_host("shop", longer, "jobs.test", is_shared=True))
     assert [rule["host"] for rule in (await ingress_for(api, before, plain))["spec"]["rules"]] == [plain]
     await api.delete(kinds.NESTED_APP_JOB, "shop", longer)
-    await wait_for(api, kinds.NESTED_APP_JOB, "shop", longer, lambda found: found is None, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, "shop", longer, lambda found: found is None)
     await api.delete(kinds.NAMESPACE, longer)
 
 

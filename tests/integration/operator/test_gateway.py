@@ -85,7 +85,7 @@ async def define(api: Api) -> None:
             return False
         return True
 
-    await eventually(is_served, 30)
+    await eventually(is_served)
 
 
 async def answer(api: Api, route: Object, status: str, reason: str = "Accepted") -> None:

@@ -115,7 +115,7 @@ async def find_surprise(api: Api, namespace: str, name: str) -> str | None:
     if status != 201:
         return f"HTTP {status}"
     try:
-        job = await job_with(api, name, namespace, conditions.ADMITTED, "False", limit=120)
+        job = await job_with(api, name, namespace, conditions.ADMITTED, "False")
     except AssertionError as error:
         return str(error)[:2000]
     message = message_of(job, conditions.ADMITTED)

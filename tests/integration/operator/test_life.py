@@ -191,7 +191,7 @@ async def test_nothing_is_left_of_a_deleted_job(operator: Operator, api: Api, na
     await job_with(api, "gone", namespace, conditions.ADMITTED, "True")
     await be_target(api, where, job)
     await api.delete(kinds.NESTED_APP_JOB, "gone", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "gone", namespace, lambda found: found is None, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, "gone", namespace, lambda found: found is None)
     assert await api.find(kinds.NAMESPACE, where) is None
     assert await api.find(kinds.CLUSTER_ROLE_BINDING, where) is None
     assert await api.find(kinds.SECRET, "gone-kubeconfig", namespace) is None

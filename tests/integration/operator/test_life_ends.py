@@ -83,7 +83,7 @@ async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_
     def is_seen(found: Object | None) -> bool:
         return bool(found and found["status"].get("observedGeneration") == found["metadata"]["generation"])
 
-    job = await wait_for(api, kinds.NESTED_APP_JOB, "batch", namespace, is_seen, limit=60) or {}
+    job = await wait_for(api, kinds.NESTED_APP_JOB, "batch", namespace, is_seen) or {}
     assert job["status"]["completionTime"] == ended["completionTime"]
     assert job["status"]["steps"] == ended["steps"]
 
@@ -123,7 +123,7 @@ async def test_a_failed_step_ends_the_job_but_keeps_its_cluster_until_the_templa
     def is_another(found: Object | None) -> bool:
         return bool(found and found["metadata"]["annotations"]["nestor.dev/plan-hash"] != before)
 
-    await wait_for(api, kinds.POD, "broken-run", where, is_another, limit=60)
+    await wait_for(api, kinds.POD, "broken-run", where, is_another)
 
 
 async def test_a_failed_step_is_tried_again_by_the_annotation_in_the_same_cluster(
@@ -139,18 +139,18 @@ async def test_a_failed_step_is_tried_again_by_the_annotation_in_the_same_cluste
     def is_another(found: Object | None) -> bool:
         return bool(found and found["metadata"]["annotations"]["nestor.dev/plan-hash"] != before)
 
-    await wait_for(api, kinds.POD, "again-run", where, is_another, limit=60)
+    await wait_for(api, kinds.POD, "again-run", where, is_another)
     assert (await server_of(api, "again", where))["metadata"]["uid"] == server["metadata"]["uid"]
 
 
 async def test_a_job_ends_at_its_deadline_wherever_it_is(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("slow", namespace, activeDeadlineSeconds=3))
-    job = await job_with(api, "slow", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED, limit=60)
+    job = await job_with(api, "slow", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
     where = job["status"]["namespace"]
     assert "`activeDeadlineSeconds` of 3 s" in message_of(job, conditions.READY)
     assert "the job ended before the first step was done" in message_of(job, conditions.STEPS_APPLIED)
     await until_stopped(api, "slow", where)
-    await wait_for(api, kinds.POD, "slow-run", where, is_gone, limit=60)
+    await wait_for(api, kinds.POD, "slow-run", where, is_gone)
     await until_told(api, namespace, "DeadlineExceeded")
 
 
@@ -198,7 +198,7 @@ async def test_what_has_ended_is_deleted_when_its_time_is_over(operator: Operato
     _, where = await start(api, "short", namespace, state="Failed")
     await change(api, "short", namespace, ttlSecondsAfterFinished=2)
     await until_told(api, namespace, "Expired", "`ttlSecondsAfterFinished` of 2 s")
-    await wait_for(api, kinds.NESTED_APP_JOB, "short", namespace, is_gone, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, "short", namespace, is_gone)
     assert await api.find(kinds.NAMESPACE, where) is None
 
 
@@ -207,7 +207,7 @@ async def test_a_job_that_was_deleted_and_made_again_does_not_inherit_the_end_of
 ) -> None:
     await start(api, "twice", namespace, state="Failed")
     await change(api, "twice", namespace, ttlSecondsAfterFinished=0)
-    await wait_for(api, kinds.NESTED_APP_JOB, "twice", namespace, is_gone, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, "twice", namespace, is_gone)
     job = await api.create(kinds.NESTED_APP_JOB, build_job("twice", namespace, ttlSecondsAfterFinished=0))
     job = await job_with(api, "twice", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
     assert "completionTime" not in job["status"]
@@ -220,12 +220,12 @@ async def test_a_job_without_its_class_still_ends_and_goes(operator: Operator, a
     await api.delete(kinds.NESTED_CLASS, brief)
     await job_with(api, "bound", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND)
     await change(api, "bound", namespace, activeDeadlineSeconds=1)
-    job = await job_with(api, "bound", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED, limit=60)
+    job = await job_with(api, "bound", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
     await until_stopped(api, "bound", where)
     job = await job_with(api, "bound", namespace, conditions.READY, "False", conditions.DEADLINE_EXCEEDED)
     assert not conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
     await change(api, "bound", namespace, ttlSecondsAfterFinished=1)
-    await wait_for(api, kinds.NESTED_APP_JOB, "bound", namespace, is_gone, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, "bound", namespace, is_gone)
 
 
 async def test_a_failure_that_is_ignored_is_told_and_the_job_stays_ready(operator: Operator, api: Api, namespace: str) -> None:

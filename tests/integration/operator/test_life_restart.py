@@ -34,7 +34,7 @@ async def job_restarted(api: Api, name: str, namespace: str, times: int) -> Obje
     def is_it(found: Object | None) -> bool:
         return bool(found and found["status"].get("restarts") == times)
 
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it, limit=60)
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it)
     assert job is not None
     return job
 
@@ -80,7 +80,7 @@ async def test_the_volume_of_a_restarted_job_is_another_one(operator: Operator, 
     def is_another(found: Object | None) -> bool:
         return bool(found and found["metadata"]["uid"] != claim["metadata"]["uid"])
 
-    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, "data-anew-k3s-0", where, is_another, limit=60)
+    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, "data-anew-k3s-0", where, is_another)
     await server_of(api, "anew", where, after=first)
     job = await job_with(api, "anew", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
     assert job["status"]["restarts"] == 1
@@ -103,7 +103,7 @@ async def test_a_job_that_ended_at_rest_on_a_volume_runs_again_from_an_empty_one
     def is_another(found: Object | None) -> bool:
         return bool(found and found["metadata"]["uid"] != claim["metadata"]["uid"])
 
-    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, "data-rerun-k3s-0", where, is_another, limit=60)
+    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, "data-rerun-k3s-0", where, is_another)
     await job_with(api, "rerun", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
     await until_stopped(api, "rerun", where, is_stopped=False)
 
@@ -112,7 +112,7 @@ async def test_a_job_can_be_deleted_while_it_waits_for_its_restart(operator: Ope
     _, where = await start(api, "waits", namespace, state="Failed", failurePolicy={"action": "Restart"})
     await job_restarted(api, "waits", namespace, 1)
     await api.delete(kinds.NESTED_APP_JOB, "waits", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "waits", namespace, lambda found: found is None, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, "waits", namespace, lambda found: found is None)
     assert await api.find(kinds.NAMESPACE, where) is None
 
 

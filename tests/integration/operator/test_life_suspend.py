@@ -47,7 +47,7 @@ async def test_a_job_suspended_in_the_middle_of_a_step_goes_on_with_it(operator:
 
     await change(api, "midway", namespace, suspend=True)
     await until_stopped(api, "midway", where)
-    await wait_for(api, kinds.POD, "midway-run", where, is_gone, limit=60)
+    await wait_for(api, kinds.POD, "midway-run", where, is_gone)
     job = await job_saying(api, "midway", namespace, conditions.READY, "suspended: its pods are being stopped, 1 left")
     assert job["status"]["suspendTime"]
     assert "startTime" not in job["status"]
@@ -90,7 +90,7 @@ async def test_a_job_that_is_made_suspended_can_be_deleted(operator: Operator, a
     await api.create(kinds.NESTED_APP_JOB, build_job("never", namespace, suspend=True))
     await job_with(api, "never", namespace, conditions.READY, "False", conditions.SUSPENDED)
     await api.delete(kinds.NESTED_APP_JOB, "never", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "never", namespace, is_gone, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, "never", namespace, is_gone)
 
 
 async def test_with_a_volume_the_control_plane_rests_too_and_its_data_is_the_same_afterwards(
@@ -112,7 +112,7 @@ async def test_with_a_volume_the_control_plane_rests_too_and_its_data_is_the_sam
     await until_replicas(api, "kept", where, 1)
     await tell(api, "kept", where, suspended=True)
     await until_replicas(api, "kept", where, 0)
-    await wait_for(api, kinds.POD, "kept-k3s-0", where, is_gone, limit=60)
+    await wait_for(api, kinds.POD, "kept-k3s-0", where, is_gone)
     kept = "its pods and its control plane are stopped; its data stays in PersistentVolumeClaim 'data-kept-k3s-0'"
     job = await job_saying(api, "kept", namespace, conditions.READY, kept)
     assert has(conditions.CLUSTER_READY, "False", conditions.SUSPENDED)(job)
@@ -156,7 +156,7 @@ async def test_nothing_is_left_of_a_job_that_is_deleted_at_rest(operator: Operat
     await tell(api, "asleep", where, suspended=True)
     await until_replicas(api, "asleep", where, 0)
     await api.delete(kinds.NESTED_APP_JOB, "asleep", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "asleep", namespace, is_gone, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, "asleep", namespace, is_gone)
     assert await api.find(kinds.NAMESPACE, where) is None
     await wait_for_none(api, kinds.PERSISTENT_VOLUME_CLAIM, where)
 
@@ -202,7 +202,7 @@ async def test_a_job_rests_without_its_class_and_goes_on_when_that_is_back(opera
     def is_seen(found: Object | None) -> bool:
         return bool(found and found["status"].get("observedGeneration") == found["metadata"]["generation"])
 
-    job = await wait_for(api, kinds.NESTED_APP_JOB, "orphan", namespace, is_seen, limit=60)
+    job = await wait_for(api, kinds.NESTED_APP_JOB, "orphan", namespace, is_seen)
     assert has(conditions.READY, "False", conditions.CLASS_NOT_FOUND)(job)
     assert (await api.get(kinds.NESTED_CLUSTER, "orphan", where))["spec"]["suspend"] is True, "it cannot be admitted"
     await api.apply(kinds.NESTED_CLASS, build_class(brief))
@@ -221,7 +221,7 @@ async def test_a_dead_syncer_does_not_keep_a_job_from_resting(operator: Operator
     status = {"suspendTime": "2026-01-01T00:00:00Z"}
     await api.patch(kinds.NESTED_APP_JOB, "mute", namespace, {"status": status}, subresource="status")
     await until_replicas(api, "mute", where, 0)
-    await wait_for(api, kinds.POD, "left", where, is_gone, limit=60)
+    await wait_for(api, kinds.POD, "left", where, is_gone)
     job = await job_saying(api, "mute", namespace, conditions.READY, "its pods and its control plane are stopped")
     assert job["status"]["suspendTime"] == status["suspendTime"]
 

@@ -28,8 +28,6 @@ TEMPLATES = 50
 """Jobs that read a large ConfigMap."""
 KEYS = 30_000
 """Of each but every tenth: as Python objects, they are 3 MiB."""
-WIDE_SECONDS = 240
-"""At most, until all of them have been read once more. It takes 2 s each on an idle machine, and the other tests keep it busy."""
 GROWTH = 100
 """MiB. As Python objects, the thirteen need 450."""
 MOST = 384
@@ -68,7 +66,7 @@ async def make_wide(api: Api, name: str, namespace: str, *, is_app_def: bool) ->
         assert status in (201, 409, 504)
         return status != 504
 
-    await eventually(is_made, limit=60)
+    await eventually(is_made)
 
 
 async def find_refusal(api: Api, name: str, namespace: str) -> str | None:
@@ -118,25 +116,25 @@ async def _make_wide_and_restart(second_plane: apiserver.ControlPlane, lonely: A
         # Parameters that look like an object.
         inner = {"metadata": {"uid": "a", "resourceVersion": "1", "name": "b"}, "spec": {"parameters": {}}}
         await lonely.create(kinds.NESTED_APP_JOB, build_job("like-an-object", namespace, parameters={"x": inner, "y": [inner]}))
-        refusal = await eventually(partial(find_refusal, lonely, "like-an-object", namespace), limit=WIDE_SECONDS)
+        refusal = await eventually(partial(find_refusal, lonely, "like-an-object", namespace))
         assert refusal == "`spec.parameters` may not be set: the command has no parameters"
         for index, name in enumerate(wide):
             await make_wide(lonely, name, namespace, is_app_def=index % 2 == 0)
-        said = await eventually(partial(find_refusal, lonely, wide[-1], namespace), limit=WIDE_SECONDS)
+        said = await eventually(partial(find_refusal, lonely, wide[-1], namespace))
         assert "bytes as JSON; at most 262144 are accepted" in said
-        await eventually(partial(is_flat, operator, base), limit=WIDE_SECONDS)
+        await eventually(partial(is_flat, operator, base))
         assert peak_memory(operator) < MOST
     async with operator_running(second_plane) as operator:
         await lonely.create(kinds.NESTED_APP_JOB, build_job("after", namespace))
-        await job_with(lonely, "after", namespace, conditions.ADMITTED, "True", limit=WIDE_SECONDS)
-        await eventually(partial(is_flat, operator, base), limit=WIDE_SECONDS)
+        await job_with(lonely, "after", namespace, conditions.ADMITTED, "True")
+        await eventually(partial(is_flat, operator, base))
         assert peak_memory(operator) < MOST
         assert await find_refusal(lonely, "like-an-object", namespace) == refusal
         for number in range(CLUSTERS):
             await lonely.delete(kinds.NESTED_CLUSTER, f"c{number}", namespace)
         for name in ("like-an-object", *wide, "before", "after"):
             await lonely.delete(kinds.NESTED_APP_JOB, name, namespace)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "after", namespace, lambda found: found is None, limit=WIDE_SECONDS)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "after", namespace, lambda found: found is None)
 
 
 async def make_templates(api: Api, name: str, namespace: str, *, keys: int, size: int) -> None:
@@ -154,7 +152,7 @@ async def make_templates(api: Api, name: str, namespace: str, *, keys: int, size
             pass
         return True
 
-    await eventually(is_made, limit=120)
+    await eventually(is_made)
 
 
 async def test_fifty_refused_jobs_do_not_have_the_operator_keep_their_templates(
@@ -168,7 +166,7 @@ async def test_fifty_refused_jobs_do_not_have_the_operator_keep_their_templates(
     jobs = {f"job-{number}": "full" if number % 10 == 0 else "many" for number in range(TEMPLATES)}
     async with operator_running(second_plane) as operator:
         await lonely.create(kinds.NESTED_APP_JOB, build_job("before", namespace))
-        await job_with(lonely, "before", namespace, conditions.ADMITTED, "True", limit=60)
+        await job_with(lonely, "before", namespace, conditions.ADMITTED, "True")
         base = memory(operator)
         for name, templates in jobs.items():
             body = build_job(name, namespace, nested={"targets": [TARGET], "templates": [STEP | {"retry": 1.5}]})
@@ -176,10 +174,10 @@ async def test_fifty_refused_jobs_do_not_have_the_operator_keep_their_templates(
             body["spec"]["app"]["templatesFrom"] = {"configMapRef": {"name": templates}}
             await lonely.create(kinds.NESTED_APP_JOB, body)
         for name, templates in jobs.items():
-            refusal = await eventually(partial(find_refusal, lonely, name, namespace), limit=120)
+            refusal = await eventually(partial(find_refusal, lonely, name, namespace))
             assert said[templates] in str(refusal)
-        await eventually(partial(is_flat, operator, base), limit=60)
+        await eventually(partial(is_flat, operator, base))
         assert peak_memory(operator) < MOST
         for name in (*jobs, "before"):
             await lonely.delete(kinds.NESTED_APP_JOB, name, namespace)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "before", namespace, lambda found: found is None, limit=60)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "before", namespace, lambda found: found is None)

@@ -52,7 +52,7 @@ async def settled(api: Api, name: str, namespace: str, *wanted: tuple[str, str, 
         found = (job or {}).get("status", {}).get("notices") or []
         return sorted((item["sink"], item["type"], item["state"]) for item in found) == sorted(wanted)
 
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it, limit=60)
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it)
     assert job is not None
     notices: list[Object] = job["status"]["notices"]
     return notices
@@ -64,7 +64,7 @@ async def until_types(sink: FakeSink, *types: str) -> None:
     async def look() -> bool:
         return sink.types() == list(types)
 
-    await eventually(look, 60)
+    await eventually(look)
 
 
 async def until_asked(sink: FakeSink, count: int) -> None:
@@ -73,7 +73,7 @@ async def until_asked(sink: FakeSink, count: int) -> None:
     async def look() -> bool:
         return len(sink.asked) >= count
 
-    await eventually(look, 60)
+    await eventually(look)
 
 
 def make_tls(address: str, folder: Path) -> tuple[ssl.SSLContext, str]:
@@ -150,10 +150,10 @@ async def test_a_sink_in_trouble_is_tried_again_with_the_same_event_and_nothing_
     async with sink.serve(address) as url:
         name = await make_class(api, {"name": "portal", "url": url, "timeoutSeconds": 1})
         _, where = await start(api, "trouble", namespace, nested=NESTED, className=name, successPolicy=POLICY)
-        await job_with(api, "trouble", namespace, conditions.READY, "True", limit=60)
+        await job_with(api, "trouble", namespace, conditions.READY, "True")
         await until_asked(sink, 1)
         await come_to(api, "trouble", where, "Failed", "Job 'pi' has failed")
-        await job_with(api, "trouble", namespace, conditions.SUCCEEDED, "False", conditions.TARGET_FAILED, limit=60)
+        await job_with(api, "trouble", namespace, conditions.SUCCEEDED, "False", conditions.TARGET_FAILED)
         await settled(api, "trouble", namespace, ("portal", "Ready", "Delivered"), ("portal", "Failed", "Delivered"))
     # An answer that a busy machine gives after more than that second is one more that was not heard.
     asked = [(item["type"].rpartition(".")[2], item["id"]) for item in sink.asked]
@@ -176,7 +176,7 @@ async def test_while_it_fails_the_job_says_why_without_a_word_of_the_sinks(
         def is_told(job: Object | None) -> bool:
             return any(item.get("problem") for item in (job or {}).get("status", {}).get("notices") or ())
 
-        job = await wait_for(api, kinds.NESTED_APP_JOB, "why", namespace, is_told, limit=60)
+        job = await wait_for(api, kinds.NESTED_APP_JOB, "why", namespace, is_told)
         assert job is not None
         (notice,) = job["status"]["notices"]
         assert (notice["state"], notice["problem"]) == ("Pending", "it answers with status 503")
@@ -203,7 +203,7 @@ async def test_one_that_cannot_be_delivered_is_given_up_with_an_event(
     assert event["message"] == "sink 'portal' was not told 'Ready': it cannot be reached: Connection refused; given up"
     assert event["type"] == "Warning"
     assert address not in str(event)
-    await job_with(api, "lost", namespace, conditions.READY, "True", limit=60)
+    await job_with(api, "lost", namespace, conditions.READY, "True")
 
 
 async def test_an_operator_that_is_killed_in_between_is_no_loss(
@@ -228,7 +228,7 @@ async def test_an_operator_that_is_killed_in_between_is_no_loss(
         await third.heard(lonely)
         assert after.types() == ["ready"], "what is delivered is not sent again"
         await lonely.delete(kinds.NESTED_APP_JOB, "between", namespace)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "between", namespace, lambda found: found is None, limit=60)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "between", namespace, lambda found: found is None)
 
 
 async def test_a_deletion_does_not_wait_and_the_notice_still_arrives(
@@ -241,7 +241,7 @@ async def test_a_deletion_does_not_wait_and_the_notice_still_arrives(
         await start(api, "gone", namespace, nested=NESTED, className=name)
         await until_asked(sink, 1)
         await api.delete(kinds.NESTED_APP_JOB, "gone", namespace)
-        await wait_for(api, kinds.NESTED_APP_JOB, "gone", namespace, lambda found: found is None, limit=60)
+        await wait_for(api, kinds.NESTED_APP_JOB, "gone", namespace, lambda found: found is None)
         assert sink.types() == []
         sink.closed.set()
         await until_types(sink, "ready")

@@ -30,7 +30,7 @@ async def test_a_password_goes_from_the_users_secret_to_the_runner_alone(operato
     assert message_of(refused, conditions.ADMITTED) == f"`spec.parametersFrom`: no Secret 'login' in namespace '{namespace}'"
 
     await api.apply(kinds.SECRET, build_login(namespace))
-    job = await job_with(api, "secret", namespace, conditions.ADMITTED, "True", limit=60)
+    job = await job_with(api, "secret", namespace, conditions.ADMITTED, "True")
     where = await host_namespace(api, job)
     stored = await wait_for(api, kinds.SECRET, "secret-plan", where, lambda found: found is not None)
     assert stored is not None

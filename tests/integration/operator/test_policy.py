@@ -107,7 +107,7 @@ async def test_a_namespace_has_as_many_jobs_as_its_class_allows_and_the_next_one
         still = await api.get(kinds.NESTED_APP_JOB, job, namespace)
         assert conditions.is_true(still["status"]["conditions"], conditions.ADMITTED)
         await api.delete(kinds.NESTED_APP_JOB, job, namespace)
-    await job_with(api, "three", namespace, conditions.ADMITTED, "True", limit=60)
+    await job_with(api, "three", namespace, conditions.ADMITTED, "True")
 
 
 async def test_what_the_class_no_longer_says_is_taken_away(operator: Operator, api: Api, namespace: str, policy: Any) -> None:
@@ -279,7 +279,7 @@ async def test_a_cluster_that_takes_too_long_is_reported_and_not_given_up(
     name = await policy(cluster={"startTimeoutSeconds": 10})
     await api.create(kinds.NESTED_APP_JOB, build_job("slow", namespace, className=name))
     await job_with(api, "slow", namespace, conditions.CLUSTER_READY, "False", conditions.PROVISIONING)
-    job = await job_with(api, "slow", namespace, conditions.CLUSTER_READY, "False", conditions.PROVISIONING_FAILED, limit=60)
+    job = await job_with(api, "slow", namespace, conditions.CLUSTER_READY, "False", conditions.PROVISIONING_FAILED)
     assert "`startTimeoutSeconds`" in message_of(job, conditions.CLUSTER_READY)
 
 

@@ -31,7 +31,7 @@ async def run(plane: apiserver.ControlPlane, *arguments: str, **environment: str
     own = {"PYTHONPATH": str(ROOT / "src"), "KUBECONFIG": str(plane.kubeconfig_of(ACCOUNT))}
     streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
     async with children.running(*command, env=os.environ | own | environment, **streams) as process:
-        output, _ = await asyncio.wait_for(process.communicate(), 60)
+        output, _ = await process.communicate()
         return process.returncode or 0, output.decode()
 
 
@@ -80,10 +80,10 @@ async def test_definitions_of_an_earlier_version_hold_it_back_until_they_are_upd
         await lonely.patch(kinds.CRD, name, None, {"spec": {"versions": older}})
         try:
             waiting = asyncio.create_task(definitions.wait(itertools.repeat(0.1)))
-            await eventually(lambda: _lacks(definitions, "that of NestedCluster lacks `status.policy.alwaysPullImages`"), 30)
+            await eventually(lambda: _lacks(definitions, "that of NestedCluster lacks `status.policy.alwaysPullImages`"))
         finally:
             await lonely.patch(kinds.CRD, name, None, {"spec": {"versions": current}})
-        await asyncio.wait_for(waiting, 30)
+        await waiting
         assert definitions.problem is None
 
 
@@ -122,7 +122,7 @@ async def _end_all(api: Api, passes: int | None) -> None:
     feeds: kopf_events.Feeds = {kinds.NESTED_CLASS: (Store(), lambda _: seen.set())}
     running = asyncio.create_task(kopf_events.run(feeds, asyncio.Event(), api))
     if passes is None:
-        await asyncio.wait_for(seen.wait(), 30)
+        await seen.wait()
     for _ in range(passes or 0):
         await asyncio.sleep(0)
     running.cancel()

@@ -38,7 +38,7 @@ async def queue(api: Api, namespace: str) -> AsyncIterator[Make]:
 
 async def waiting(api: Api, name: str, namespace: str, position: int) -> Object:
     """Await that the job waits in that position."""
-    return await queued_job(api, name, namespace, position, limit=60)
+    return await queued_job(api, name, namespace, position)
 
 
 async def admitted(api: Api, name: str, namespace: str) -> Object:
@@ -257,7 +257,7 @@ async def test_a_job_of_another_controller_is_left_alone(operator: Operator, api
     assert "finalizers" not in found["metadata"]
     assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=other["metadata"]["uid"])) == []
     await api.delete(kinds.NESTED_APP_JOB, "other", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "other", namespace, lambda gone: gone is None, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, "other", namespace, lambda gone: gone is None)
 
 
 async def test_another_operator_knows_whose_pods_are_still_there_also_while_their_job_is_deleted(

@@ -48,7 +48,7 @@ async def team(lonely: Api) -> AsyncIterator[str]:
     yield name
     for job in await lonely.list(kinds.NESTED_APP_JOB, name):
         await lonely.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], name)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, job["metadata"]["name"], name, lambda found: found is None, limit=60)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, job["metadata"]["name"], name, lambda found: found is None)
     for item in await lonely.list(kinds.WORKLOAD, name):
         await lonely.delete(kinds.WORKLOAD, item["metadata"]["name"], name)
 
@@ -73,7 +73,7 @@ async def create(api: Api, name: str, team: str, own: Object | None = None, **sp
 async def workload_of(api: Api, job: Object) -> Object:
     """Await the job's Workload."""
     namespace, uid = job["metadata"]["namespace"], job["metadata"]["uid"]
-    return await wait_for_any(api, kinds.WORKLOAD, namespace, lambda item: True, labels=f"{labels.KUEUE_JOB_UID}={uid}", limit=60)
+    return await wait_for_any(api, kinds.WORKLOAD, namespace, lambda item: True, labels=f"{labels.KUEUE_JOB_UID}={uid}")
 
 
 async def run(api: Api, name: str, team: str, **flavors: str) -> tuple[str, str]:
@@ -209,7 +209,7 @@ async def test_another_operator_finds_what_kueue_said(
         await tell(lonely, "fifth", where, suspended=True)
         await wait_for(lonely, kinds.WORKLOAD, name, team, is_told("QuotaReserved", "False"))
         await lonely.delete(kinds.NESTED_APP_JOB, "fifth", team)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "fifth", team, lambda found: found is None, limit=60)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "fifth", team, lambda found: found is None)
 
 
 async def test_multikueue_gets_a_workload_for_its_jobs_and_gives_one_to_others(
@@ -270,4 +270,4 @@ async def test_without_the_charts_leave_nothing_is_watched(second_plane: apiserv
         assert await lonely.list(kinds.WORKLOAD, team) == []
         assert "orkloads" not in plain.log.read_text()
         await lonely.delete(kinds.NESTED_APP_JOB, "plain", team)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "plain", team, lambda found: found is None, limit=60)
+        await wait_for(lonely, kinds.NESTED_APP_JOB, "plain", team, lambda found: found is None)

@@ -22,5 +22,5 @@ async def test_a_quota_that_refuses_the_runner_is_told_and_waited_for(operator: 
     assert said.startswith("the runner's pod 'refused-run' is refused: ")
     assert "exceeded quota: full" in said
     await api.delete(kinds.RESOURCE_QUOTA, "full", where)
-    await wait_for(api, kinds.POD, "refused-run", where, bool, limit=90)
+    await wait_for(api, kinds.POD, "refused-run", where, bool)
     await job_with(api, "refused", namespace, conditions.STEPS_APPLIED, "False", conditions.WAITING_FOR_CLUSTER)

@@ -87,7 +87,6 @@ async def reader_of(api: Api, where: str, attempt: int = 1) -> Object:
         kinds.POD,
         READER,
         where,
-        limit=60,
         is_met=lambda pod: pod is not None and pod["metadata"]["annotations"][labels.RUNNER_ATTEMPT] == str(attempt),
     )
     assert found is not None
@@ -184,7 +183,7 @@ async def test_templates_of_the_catalogue_need_their_owners_consent(
     )
     consent = {"metadata": {"labels": {labels.CATALOGUE: "true"}}}
     await api.patch(kinds.CONFIG_MAP, "files", namespace, consent)
-    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=60)
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
     where = job["status"]["namespace"]
     copy = await wait_for(api, kinds.CONFIG_MAP, "hello-templates", where, lambda item: item is not None)
     assert copy is not None
@@ -314,7 +313,7 @@ async def test_a_log_that_is_late_is_awaited(operator: Operator, api: Api, names
         lambda found: found is not None and "the log of pod 'hello-reader' cannot be read" in str(found.get("status")),
     )
     logs.printed[where, READER] = json.dumps(build_appdef()).encode()
-    await job_with(api, "hello", namespace, conditions.ADMITTED, "True", limit=60)
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
 
 
 async def test_a_refused_reader_is_told_and_made_when_it_may_be(operator: Operator, api: Api, namespace: str) -> None:
@@ -329,7 +328,7 @@ async def test_a_refused_reader_is_told_and_made_when_it_may_be(operator: Operat
     assert message_of(job, conditions.ADMITTED).startswith(said)
     assert "exceeded quota" in message_of(job, conditions.ADMITTED)
     await api.delete(kinds.RESOURCE_QUOTA, "none", where)
-    await wait_for(api, kinds.POD, READER, where, lambda found: found is not None, limit=90)
+    await wait_for(api, kinds.POD, READER, where, lambda found: found is not None)
     await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.READING_APPDEF)
 
 

@@ -53,7 +53,7 @@ async def define_groups(admin: Api) -> None:
     name = f"{VOLCANO_GROUP.plural}.{VOLCANO_GROUP.group}"
     spec = {"group": VOLCANO_GROUP.group, "scope": "Namespaced", "names": names, "versions": [version]}
     await admin.apply(kinds.CRD, {"metadata": {"name": name}, "spec": spec})
-    await wait_for(admin, kinds.CRD, name, "", has("Established", "True"), limit=60)
+    await wait_for(admin, kinds.CRD, name, "", has("Established", "True"))
 
 
 def _build_targets() -> list[tuple[Kind, Object]]:
@@ -87,7 +87,7 @@ async def thief(guarded: apiserver.ControlPlane, targets: Api) -> AsyncIterator[
             await targets.patch(kinds.NESTED_CLUSTER, "hello", HOME, {"status": {"className": None}}, subresource="status")
             return False
 
-        await eventually(is_held, limit=60)
+        await eventually(is_held)
         yield client
 
 
@@ -160,8 +160,8 @@ async def test_the_wall_says_what_the_class_lets_reach_further(
         return True
 
     try:
-        await eventually(is_let, limit=60)
+        await eventually(is_let)
         await thief.delete(kind, "open", HOME)
     finally:
         await targets.patch(kinds.NETWORK_POLICY, WALL, HOME, {"metadata": {"labels": {label: "false"}}})
-        await eventually(lambda: _is_refused(thief, targets, kind, {"spec": spec}), limit=60)
+        await eventually(lambda: _is_refused(thief, targets, kind, {"spec": spec}))

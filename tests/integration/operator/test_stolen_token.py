@@ -164,8 +164,8 @@ async def thief(guarded: apiserver.ControlPlane, targets: Api) -> AsyncIterator[
             await targets.patch(kinds.CONFIG_MAP, vnode.RESERVED_CONFIG_MAP, SYSTEM, {"data": {"real": None}})
             return False
 
-        await eventually(is_held, limit=60)
-        await eventually(knows_nodes, limit=60)
+        await eventually(is_held)
+        await eventually(knows_nodes)
         yield client
 
 

@@ -81,8 +81,8 @@ async def syncer(lonely: Api, second_plane: apiserver.ControlPlane, namespace: s
             await lonely.delete(kinds.NETWORK_POLICY, "probe", namespace)
             return False
 
-        await eventually(may_read, limit=60)
-        await eventually(is_held, limit=60)
+        await eventually(may_read)
+        await eventually(is_held)
         yield client
 
 
@@ -212,7 +212,7 @@ async def test_own_node_ports_are_opened_at_nodes_where_the_class_allows_them(lo
             return False
         return True
 
-    await eventually(is_let, limit=60)
+    await eventually(is_let)
     await lonely.delete(kinds.NETWORK_POLICY, body["metadata"]["name"], namespace)
     for rule in (
         {"to": NODES},
@@ -241,4 +241,4 @@ async def test_where_the_class_opens_nothing_no_copy_does(lonely: Api, syncer: A
         await lonely.delete(kinds.NETWORK_POLICY, body["metadata"]["name"], namespace)
         return False
 
-    await eventually(is_refused, limit=60)
+    await eventually(is_refused)

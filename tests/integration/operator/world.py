@@ -57,14 +57,14 @@ def build_job(name: str, namespace: str, *, nested: Object | None = None, **spec
 async def host_namespace(api: Api, job: Object) -> str:
     """Await and return the job's own namespace in the host cluster."""
     found = await wait_for_any(
-        api, kinds.NAMESPACE, "", lambda item: True, labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=60
+        api, kinds.NAMESPACE, "", lambda item: True, labels=labels.selector(job_uid=job["metadata"]["uid"])
     )
     return str(found["metadata"]["name"])
 
 
 async def set_pod_status(api: Api, name: str, namespace: str, status: Object) -> Object:
     """What kubelet would write; awaits the pod first."""
-    await wait_for(api, kinds.POD, name, namespace, lambda found: found is not None, limit=60)
+    await wait_for(api, kinds.POD, name, namespace, lambda found: found is not None)
     return await api.patch(kinds.POD, name, namespace, {"status": status}, subresource="status")
 
 
@@ -102,7 +102,7 @@ READY_POD: Object = {"phase": "Running", "conditions": [{"type": "Ready", "statu
 async def be_syncer(api: Api, name: str, namespace: str, **status: Any) -> None:
     """What the syncer would write: Ready, and more status."""
     ready = {"type": "Ready", "status": "True", "reason": "Synced", "message": "ok", "lastTransitionTime": timestamp()}
-    await wait_for(api, kinds.NESTED_CLUSTER, name, namespace, lambda found: found is not None, limit=60)
+    await wait_for(api, kinds.NESTED_CLUSTER, name, namespace, lambda found: found is not None)
     body = {"status": {"conditions": [ready], "kubernetesVersion": "v1.36.2+k3s1"} | status}
     await api.patch(kinds.NESTED_CLUSTER, name, namespace, body, subresource="status")
 
@@ -115,9 +115,7 @@ async def be_ready_server(api: Api, name: str, namespace: str, **status: Any) ->
 
 async def plan_hash(api: Api, name: str, namespace: str) -> str:
     """The plan that the job's runner is told to run."""
-    pod = await wait_for(
-        api, kinds.POD, names.child(name, names.Part.RUNNER), namespace, lambda found: found is not None, limit=60
-    )
+    pod = await wait_for(api, kinds.POD, names.child(name, names.Part.RUNNER), namespace, lambda found: found is not None)
     assert pod is not None
     return str(pod["metadata"]["annotations"]["nestor.dev/plan-hash"])
 

@@ -135,7 +135,7 @@ async def test_copies_belong_to_the_pod_and_go_with_it(far: Far) -> None:
     async def is_clean() -> bool:
         return not [*await far.names(kinds.CONFIG_MAP), *await far.names(kinds.SECRET), *await far.names(kinds.POD)]
 
-    await eventually(is_clean, 60)
+    await eventually(is_clean)
 
 
 async def test_changed_inputs_change_the_copies(far: Far) -> None:

@@ -7,6 +7,7 @@ again now and then, whatever happens.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import re
@@ -75,6 +76,8 @@ class Recorder:
 
     upstreams: dict[str, Api]
     is_noted: Callable[[Request], bool] = lambda _: True
+    find_delay: Callable[[str], float] = lambda _: 0
+    """By the plural of a kind, how many seconds its watches are held back."""
     heard: Callable[[], Awaitable[None]] | None = None
     """Awaits that the controller knows everything and has nothing to do: see `tests.heard`. Set once it runs."""
     words: Words = field(default_factory=Words)
@@ -207,7 +210,10 @@ class _Proxy:
         response = web.StreamResponse(status=answer.status, headers={"Content-Type": "application/json"})
         await response.prepare(asked)
         pending = b""
+        kind = _RESOURCE.match(asked.path)
+        delay = self._recorder.find_delay(kind["plural"]) if kind else 0
         async for chunk in answer.content.iter_any():
+            await asyncio.sleep(delay)
             *lines, pending = (pending + chunk).split(b"\n")
             for line in lines:
                 self._recorder.words.learn(self._side, json.loads(line).get("object") or {})

@@ -48,20 +48,18 @@ class RunnerProcess:
                 self.lines.append(line.decode().rstrip("\n"))
                 self._changed.notify_all()
 
-    async def wait(self, limit: float = 40) -> int:
+    async def wait(self) -> int:
         """Its exit code."""
-        async with asyncio.timeout(limit):
-            await self._reader
-            return await self.process.wait()
+        await self._reader
+        return await self.process.wait()
 
-    async def wait_for_end(self, limit: float = 40) -> int:
+    async def wait_for_end(self) -> int:
         """Its exit code, even while others hold its output open."""
-        async with asyncio.timeout(limit):
-            return await self.process.wait()
+        return await self.process.wait()
 
-    async def wait_for_line(self, part: str, limit: float = 40) -> None:
+    async def wait_for_line(self, part: str) -> None:
         """Await a line that contains `part`."""
-        async with asyncio.timeout(limit), self._changed:
+        async with self._changed:
             await self._changed.wait_for(lambda: any(part in line for line in self.lines))
 
     def send(self, number: signal.Signals) -> None:

@@ -252,7 +252,7 @@ async def test_the_host_s_scheduler_allocates_what_there_is(world: World, space:
             found: str | None = (await world.nested.get(kinds.POD, "web", space))["spec"].get("nodeName")
             return found
 
-        assert await world.eventually(find_node, limit=90) == NODE  # the scheduler has to start first
+        assert await world.eventually(find_node) == NODE  # the scheduler has to start first
         (made,) = [item["metadata"]["name"] for item in await world.nested.list(CLAIM, space)]
         found = await is_so(world, world.nested, CLAIM, made, space, lambda item: users(item) == ["web"])
         assert [item["device"] for item in found["status"]["allocation"]["devices"]["results"]] == ["gpu-7"]

@@ -278,7 +278,7 @@ async def test_random_changes_under_faults_converge(
             return not differences
 
         try:
-            await world.eventually(agree, limit=90)
+            await world.eventually(agree)
         except AssertionError:
             raise AssertionError("\n".join(differences)) from None
         assert (await Sides.look(world, space)).nested[kinds.POD], "a run without any pods shows nothing"

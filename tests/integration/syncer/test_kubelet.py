@@ -97,7 +97,7 @@ async def test_kubectl_reads_logs(world: World, pod: tuple[Object, Object], kube
     kubectl = (str(apiserver.binary().parent / "kubectl"), f"--kubeconfig={world.settings.nested_kubeconfig}")
     command = (*kubectl, "logs", "-n", meta["namespace"], meta["name"], "--follow")
     streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
-    async with children.running(*command, **streams) as process, asyncio.timeout(60):
+    async with children.running(*command, **streams) as process:
         output, _ = await process.communicate()
     assert output.decode() == "first line\nlast line\n"
 

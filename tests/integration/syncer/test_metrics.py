@@ -69,7 +69,7 @@ async def await_available(world: World) -> None:
         conditions = ((found or {}).get("status") or {}).get("conditions") or []
         return [item["status"] for item in conditions if item["type"] == "Available"] == ["True"]
 
-    await eventually(look, limit=60)
+    await eventually(look)
 
 
 async def test_a_host_without_metrics_is_named_as_the_reason(metered: World) -> None:
@@ -109,7 +109,7 @@ async def measured(host: Api) -> AsyncIterator[None]:
             return False
         return True
 
-    await eventually(is_served, limit=60)
+    await eventually(is_served)
     yield
     await host.delete(CRD, "pods.metrics.k8s.io")
 

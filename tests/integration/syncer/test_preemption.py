@@ -93,7 +93,7 @@ async def test_a_priority_class_that_the_class_allows_preempts_and_one_of_the_te
     async def is_placed(pod: Object) -> bool:
         return bool((await read(world, pod))["spec"].get("nodeName") == node)
 
-    await world.eventually(lambda: is_placed(low), limit=90)  # the scheduler has to start first
+    await world.eventually(lambda: is_placed(low))  # the scheduler has to start first
     await world.report(await read(world, low), phase="Running")
 
     # One of the tenant's own, whatever its value in the nested cluster.

@@ -56,7 +56,7 @@ async def test_it_works_as_a_process_and_ends_cleanly(world: World, space: str) 
             async def ready() -> bool:
                 return await world.probe("readyz") == 200
 
-            await world.eventually(ready, limit=60)
+            await world.eventually(ready)
             await world.host_pod(await world.nested.create(kinds.POD, build_pod(space)))
             process.send_signal(signal.SIGTERM)
             async with asyncio.timeout(60):
@@ -69,7 +69,7 @@ async def test_it_works_as_a_process_and_ends_cleanly(world: World, space: str) 
 
 async def test_a_part_that_ends_takes_the_process_along(world: World) -> None:
     """The ports are taken by the syncer that runs already."""
-    async with spawn(world) as process, asyncio.timeout(60):
+    async with spawn(world) as process:
         output, _ = await process.communicate()
     assert process.returncode == 1
     assert b"address already in use" in output.lower()  # asyncio writes it in small letters, the socket module does not

@@ -72,7 +72,7 @@ async def find_copies(world: World, services: list[Object]) -> list[Object]:
         uids = [labels_of(copy).get(labels.NESTED_UID) for copy in copies]
         return copies if uids == [item["metadata"]["uid"] for item in services] else []
 
-    return await world.eventually(look, 60)
+    return await world.eventually(look)
 
 
 async def test_none_of_200_services_in_a_crowded_range_is_made_again(dual: World) -> None:

@@ -242,7 +242,7 @@ async def test_a_quota_s_refusal_is_told(world: World, space: str) -> None:
 
     try:
         await bound(world, space, data(space))
-        await world.eventually(is_counted, limit=45)
+        await world.eventually(is_counted)
         await world.refuses(SNAPSHOT, {"spec": snapshot(space)["spec"]})
         await world.nested.create(SNAPSHOT, snapshot(space))
         (told,) = await refusals(world, space, "backup", "SnapshotRefused")

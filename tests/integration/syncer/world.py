@@ -168,7 +168,7 @@ class World:
                 return "exceeded quota" in error.message
             return False
 
-        await self.eventually(look, limit=45)
+        await self.eventually(look)
 
     @property
     def is_running(self) -> bool:

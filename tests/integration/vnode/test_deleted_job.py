@@ -48,7 +48,7 @@ async def joined(node_plane: NodePlane, node_api: Api, tmp_path: Path, monkeypat
         finally:
             await made.stop()
             await node_api.delete(kinds.OVERFLOW_BACKEND, name)
-            await wait_for(node_api, kinds.OVERFLOW_BACKEND, name, "", lambda found: found is None, limit=90)
+            await wait_for(node_api, kinds.OVERFLOW_BACKEND, name, "", lambda found: found is None)
 
 
 async def begin(made: World) -> None:
@@ -59,12 +59,12 @@ async def begin(made: World) -> None:
     meta = {"name": made.name}
     await made.api.create(kind, {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec})
     own = labels.selector(backend=made.name, component=labels.COMPONENT_VNODE)
-    pod = await wait_for_any(made.api, kinds.POD, SYSTEM, lambda _: True, labels=own, limit=30)
+    pod = await wait_for_any(made.api, kinds.POD, SYSTEM, lambda _: True, labels=own)
     status = READY_POD | {"podIP": ADDRESS, "podIPs": [{"ip": ADDRESS}]}
     await made.api.patch(kinds.POD, pod["metadata"]["name"], SYSTEM, {"status": status}, subresource="status")
-    await wait_for(made.api, kinds.NODE, made.name, "", lambda found: found is not None, limit=30)
+    await wait_for(made.api, kinds.NODE, made.name, "", lambda found: found is not None)
     await made.start()
-    await wait_for(made.api, kind, made.name, "", has("Ready", "True"), limit=60)
+    await wait_for(made.api, kind, made.name, "", has("Ready", "True"))
 
 
 async def run_at(joined: World, name: str, node: str) -> str:
@@ -110,32 +110,30 @@ async def test_a_job_goes_though_the_backend_is_gone_and_what_may_be_left_is_nam
     joined.backend.is_down = True
     await api.delete(kinds.NESTED_APP_JOB, "train", space)
     # Pods of the cluster's own nodes are forced long before.
-    await wait_for_any(
-        api, kinds.EVENT, space, lambda item: item["reason"] == "PodForceDeleted" and "'other'" in item["message"], limit=30
-    )
+    await wait_for_any(api, kinds.EVENT, space, lambda item: item["reason"] == "PodForceDeleted" and "'other'" in item["message"])
     assert await api.find(kinds.POD, "part", joined.space) is not None
 
     def is_named(item: Object) -> bool:
         return item["reason"] == "PodForceDeleted" and uid in item["message"]
 
-    about_job = await wait_for_any(api, kinds.EVENT, space, is_named, limit=60)
-    about_node = await wait_for_any(api, kinds.EVENT, "default", is_named, limit=30)
+    about_job = await wait_for_any(api, kinds.EVENT, space, is_named)
+    about_node = await wait_for_any(api, kinds.EVENT, "default", is_named)
     assert (about_job["involvedObject"]["name"], about_node["involvedObject"]["name"]) == ("train", joined.name)
     for event in (about_job, about_node):
         assert f"backend '{joined.name}' (node '{joined.name}')" in event["message"]
         assert f"part (UID {uid})" in event["message"]
-    await wait_for(api, kinds.NESTED_APP_JOB, "train", space, lambda found: found is None, limit=60)
-    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=30)
+    await wait_for(api, kinds.NESTED_APP_JOB, "train", space, lambda found: found is None)
+    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
     assert not [item for item in await api.list(kinds.EVENT, space) if item["reason"] == "NamespaceLeftBehind"]
 
     # Another process takes over while the backend is still away, and ends the pod when it is back.
-    await wait_for(api, kinds.OVERFLOW_BACKEND, joined.name, "", lambda found: noted(found) == [uid], limit=30)
+    await wait_for(api, kinds.OVERFLOW_BACKEND, joined.name, "", lambda found: noted(found) == [uid])
     await joined.stop()
     await joined.start()
     assert uid in joined.backend.pods
     joined.backend.is_down = False
-    await joined.until(lambda: uid not in joined.backend.pods, 60)
-    await wait_for(api, kinds.OVERFLOW_BACKEND, joined.name, "", lambda found: noted(found) == [], limit=30)
+    await joined.until(lambda: uid not in joined.backend.pods)
+    await wait_for(api, kinds.OVERFLOW_BACKEND, joined.name, "", lambda found: noted(found) == [])
     assert joined.backend.starts == {uid: 1}
 
 
@@ -145,13 +143,13 @@ async def test_a_deleted_job_waits_for_a_slow_backend(joined: World) -> None:
     api, space = joined.api, job["metadata"]["namespace"]
     joined.backend.ends_at_once = False
     await api.delete(kinds.NESTED_APP_JOB, "slow", space)
-    await wait_for_any(api, kinds.EVENT, space, lambda item: "'other'" in item["message"], limit=30)
+    await wait_for_any(api, kinds.EVENT, space, lambda item: "'other'" in item["message"])
     joined.backend.finish(uid)
-    await wait_for(api, kinds.NESTED_APP_JOB, "slow", space, lambda found: found is None, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, "slow", space, lambda found: found is None)
 
     async def is_forgotten() -> bool:
         return noted(await api.find(kinds.OVERFLOW_BACKEND, joined.name)) == []
 
-    await eventually(is_forgotten, 30)
+    await eventually(is_forgotten)
     events = [*await api.list(kinds.EVENT, space), *await api.list(kinds.EVENT, "default")]
     assert not [item for item in events if uid in item["message"] and item["reason"] in ("PodForceDeleted", "LeftAtBackend")]

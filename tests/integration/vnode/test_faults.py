@@ -59,11 +59,11 @@ class Killer:
 async def go_through(world: World, name: str) -> str:
     """A pod is bound, runs and ends. Returns its UID."""
     uid = await world.bind(name)
-    await world.until(lambda: uid in world.backend.pods, 60)
+    await world.until(lambda: uid in world.backend.pods)
     world.backend.end(uid)
-    await world.pod(name, lambda pod: status_of(pod).get("phase") == "Succeeded", 60)
+    await world.pod(name, lambda pod: status_of(pod).get("phase") == "Succeeded")
     await world.api.delete(kinds.POD, name, world.space)
-    await world.pod(name, lambda pod: pod is None, 60)
+    await world.pod(name, lambda pod: pod is None)
     return uid
 
 
@@ -129,7 +129,7 @@ async def test_a_namespace_goes_though_the_backend_is_gone_and_what_may_be_left_
     virtual.backend.is_down = True
     monkeypatch.setattr(decide, "FORGET_SECONDS", 1.0)
     await virtual.api.delete(kinds.NAMESPACE, virtual.space)
-    await wait_for(virtual.api, kinds.NAMESPACE, virtual.space, "", lambda found: found is None, limit=90)
+    await wait_for(virtual.api, kinds.NAMESPACE, virtual.space, "", lambda found: found is None)
 
     async def find_event() -> Object | None:
         events = await virtual.api.list(kinds.EVENT, "default")
@@ -139,7 +139,7 @@ async def test_a_namespace_goes_though_the_backend_is_gone_and_what_may_be_left_
     event = await eventually(find_event)
     assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Node", virtual.name)
     virtual.backend.is_down = False
-    await virtual.until(lambda: uid not in virtual.backend.pods, 60)
+    await virtual.until(lambda: uid not in virtual.backend.pods)
 
 
 async def test_a_certificate_of_an_authority_of_before_is_replaced(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +170,7 @@ async def test_where_nobody_signs_serving_certificates_pods_run_and_that_is_told
     virtual.unanswered = SERVING_SIGNER
     await virtual.start()
     kind = kinds.OVERFLOW_BACKEND
-    found = await wait_for(virtual.api, kind, virtual.name, "", has("Certified", "False", "CertificateNotIssued"), limit=30)
+    found = await wait_for(virtual.api, kind, virtual.name, "", has("Certified", "False", "CertificateNotIssued"))
     told = conditions.find(conditions_of(found), "Certified") or {}
     assert f"the serving certificate of node '{virtual.name}'" in told["message"]
     uid = await virtual.bind("web")

@@ -57,6 +57,7 @@ async def test_a_status_is_written_once(virtual: World) -> None:
     await virtual.start()
     begin = virtual.backend.count("statuses")
     await virtual.until(lambda: virtual.backend.count("statuses") >= begin + 2)
+    await virtual.heard()
     now = await virtual.api.get(kinds.POD, "web", virtual.space)
     assert now["metadata"]["resourceVersion"] == pod["metadata"]["resourceVersion"]
 
@@ -234,7 +235,7 @@ async def test_certificates_are_renewed_while_it_works(virtual: World, monkeypat
     files = [virtual.settings.folder / f"{purpose}-{virtual.name}.pem" for purpose in ("client", "serving")]
     before = [file.read_bytes() for file in files]
     await virtual.start()
-    await virtual.until(lambda: all(file.read_bytes() != old for file, old in zip(files, before, strict=True)), 60)
+    await virtual.until(lambda: all(file.read_bytes() != old for file, old in zip(files, before, strict=True)))
     monkeypatch.undo()
     uid = await virtual.bind("web")
     await virtual.accepted("web")
@@ -302,11 +303,11 @@ def is_change_of_pod(method: str, path: str) -> bool:
 async def go_through(world: World, name: str) -> str:
     """A pod is bound, runs, and is deleted."""
     uid = await world.bind(name)
-    await world.until(lambda: uid in world.backend.pods, 60)
+    await world.until(lambda: uid in world.backend.pods)
     world.backend.run(uid)
-    await world.pod(name, lambda pod: mark_of(pod) == "Accepted" and status_of(pod)["phase"] == "Running", 60)
+    await world.pod(name, lambda pod: mark_of(pod) == "Accepted" and status_of(pod)["phase"] == "Running")
     await world.api.delete(kinds.POD, name, world.space)
-    await world.pod(name, lambda pod: pod is None, 60)
+    await world.pod(name, lambda pod: pod is None)
     return uid
 
 
@@ -322,7 +323,7 @@ async def test_it_may_be_killed_at_each_of_its_writes(virtual: World, monkeypatc
 async def test_many_pods_outlive_it(virtual: World) -> None:
     names = [f"web-{index}" for index in range(100)]
     uids = dict(zip(names, await asyncio.gather(*(virtual.bind(name) for name in names)), strict=True))
-    await virtual.until(lambda: len(virtual.backend.pods) == len(names), 120)
+    await virtual.until(lambda: len(virtual.backend.pods) == len(names))
     for uid in uids.values():
         virtual.backend.run(uid)
 
@@ -330,7 +331,7 @@ async def test_many_pods_outlive_it(virtual: World) -> None:
         pods = await virtual.api.list(kinds.POD, virtual.space)
         return [status_of(pod).get("phase") for pod in pods].count("Running") == len(names)
 
-    await eventually(are_running, 120)
+    await eventually(are_running)
     versions = {
         pod["metadata"]["name"]: pod["metadata"]["resourceVersion"] for pod in await virtual.api.list(kinds.POD, virtual.space)
     }

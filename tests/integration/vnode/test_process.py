@@ -75,7 +75,7 @@ async def is_ready(world: World) -> bool:
 
 async def test_it_works_as_a_process_and_ends_cleanly(virtual: World, link: FakeInterlink) -> None:
     async with spawn(virtual) as process:
-        await eventually(lambda: is_ready(virtual), 60)
+        await eventually(lambda: is_ready(virtual))
         uid = await virtual.bind("web", automountServiceAccountToken=False)
         await virtual.accepted("web")
         link.run(uid)
@@ -95,21 +95,21 @@ async def test_a_process_that_is_killed_loses_and_doubles_nothing(virtual: World
     """Fifty pods run, and fifty more are being sent."""
     names = [f"web-{index}" for index in range(100)]
     async with spawn(virtual) as process:
-        await eventually(lambda: is_ready(virtual), 60)
+        await eventually(lambda: is_ready(virtual))
         first = await asyncio.gather(*(virtual.bind(name, automountServiceAccountToken=False) for name in names[:50]))
-        await virtual.until(lambda: len(link.pods) == 50, 120)
+        await virtual.until(lambda: len(link.pods) == 50)
         for uid in first:
             link.run(uid)
         await virtual.phase(names[0], "Running")
         rest = asyncio.gather(*(virtual.bind(name, automountServiceAccountToken=False) for name in names[50:]))
-        await virtual.until(lambda: len(link.pods) > 60, 120)
+        await virtual.until(lambda: len(link.pods) > 60)
         process.kill()
         await process.wait()
     uids = [*first, *await rest]
     for uid in first[:10]:
         link.end(uid)
     async with spawn(virtual):
-        await virtual.until(lambda: len(link.pods) == len(names), 180)
+        await virtual.until(lambda: len(link.pods) == len(names))
         for uid in uids[10:]:
             link.run(uid)
 
@@ -118,7 +118,7 @@ async def test_a_process_that_is_killed_loses_and_doubles_nothing(virtual: World
             phases = [status_of(pod).get("phase") for pod in pods]
             return (phases.count("Succeeded"), phases.count("Running")) == (10, 90)
 
-        await eventually(count, 120)
+        await eventually(count)
     assert sorted(link.starts) == sorted(uids)
 
 
@@ -126,7 +126,7 @@ async def test_a_part_that_ends_takes_the_process_along(virtual: World, link: Fa
     """The port is taken."""
     port = virtual.settings.kubelet_port
     listener = await asyncio.start_server(lambda _, __: None, "127.0.0.1", port)
-    async with listener, spawn(virtual) as process, asyncio.timeout(60):
+    async with listener, spawn(virtual) as process:
         output, _ = await process.communicate()
     assert process.returncode == 1
     assert f"Address already in use (while attempting to bind on address ('127.0.0.1', {port}))" in output.decode()
@@ -142,9 +142,9 @@ async def test_a_thousand_pods_fit(virtual: World, link: FakeInterlink) -> None:
             return await virtual.bind(name, automountServiceAccountToken=False)
 
     async with spawn(virtual) as process:
-        await eventually(lambda: is_ready(virtual), 60)
+        await eventually(lambda: is_ready(virtual))
         uids = await asyncio.gather(*(bind(name) for name in names))
-        await virtual.until(lambda: len(link.pods) == len(names), 300)
+        await virtual.until(lambda: len(link.pods) == len(names))
         for uid in uids:
             link.run(uid)
 
@@ -152,9 +152,9 @@ async def test_a_thousand_pods_fit(virtual: World, link: FakeInterlink) -> None:
             pods = await virtual.api.list(kinds.POD, virtual.space)
             return [status_of(pod).get("phase") for pod in pods].count("Running") == len(names)
 
-        await eventually(are_running, 300)
+        await eventually(are_running)
         asked = len(link.asked)
-        await virtual.until(lambda: link.asked[asked:].count("GET /status") >= 3, 60)
+        await virtual.until(lambda: link.asked[asked:].count("GET /status") >= 3)
         used = read_peak(process.pid)
         print(f"{used:.0f} MB at most")
     calls = [body for what, body in zip(link.asked[asked:], link.bodies[asked:], strict=True) if what == "GET /status"]

@@ -58,7 +58,7 @@ async def released(far: Far, uid: str) -> Object:
         found = await far.api.list(kinds.POD, far.space, labels=f"nestor.dev/host-uid={uid}")
         return [item for item in found if not spec_of(item).get("schedulingGates")]
 
-    return (await eventually(look, 60))[0]
+    return (await eventually(look))[0]
 
 
 async def is_empty(far: Far) -> bool:
@@ -71,9 +71,9 @@ async def go_through(world: World, far: Far, name: str) -> str:
     uid = await world.bind(name, volumes=[VOLUME])
     await released(far, uid)
     await far.run(uid)
-    await world.pod(name, lambda pod: mark_of(pod) == "Accepted" and status_of(pod)["phase"] == "Running", 60)
+    await world.pod(name, lambda pod: mark_of(pod) == "Accepted" and status_of(pod)["phase"] == "Running")
     await world.api.delete(kinds.POD, name, world.space, grace_seconds=1)
-    await world.pod(name, lambda pod: pod is None, 60)
+    await world.pod(name, lambda pod: pod is None)
     return uid
 
 
@@ -94,7 +94,7 @@ async def test_a_pod_runs_there_and_ends_as_it_has_ended(away: World, far: Far) 
     assert status_of(ended)["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
     await away.api.delete(kinds.POD, "web", away.space)
     await away.phase("web", None)
-    await eventually(lambda: is_empty(far), 60)
+    await eventually(lambda: is_empty(far))
     assert far.starts == {uid: 1}
 
 
@@ -112,7 +112,7 @@ async def test_what_a_pod_was_given_follows(away: World, far: Far, monkeypatch: 
         copies = await far.api.list(kinds.CONFIG_MAP, far.space, labels=f"nestor.dev/host-uid={uid}")
         return {"a": "2"} in [item["data"] for item in copies]
 
-    await eventually(is_new, 60)
+    await eventually(is_new)
     assert far.starts == {uid: 1}
 
 
@@ -129,7 +129,7 @@ async def test_changes_of_a_pod_that_runs_follow_and_one_that_cannot_is_told(awa
     running = build_running(there)
     running["containerStatuses"][0]["resources"] = container["resources"]
     await far.tell(there, running)
-    await away.pod("web", lambda pod: "resources" in ((status_of(pod).get("containerStatuses") or [{}])[0]), 60)
+    await away.pod("web", lambda pod: "resources" in ((status_of(pod).get("containerStatuses") or [{}])[0]))
 
     async def change(patch: Object, part: str | None = None) -> None:
         await away.api.patch(kinds.POD, "web", away.space, patch, subresource=part, how="strategic")
@@ -146,13 +146,13 @@ async def test_changes_of_a_pod_that_runs_follow_and_one_that_cannot_is_told(awa
         size = now["spec"]["containers"][0]["resources"]["requests"]["cpu"]
         return "front" in labels_of(now).values() and names == ["debug"] and size == "20m"
 
-    await eventually(has_followed, 60)
+    await eventually(has_followed)
 
     async def is_told() -> list[str]:
         events = await away.api.list(kinds.EVENT, away.space, fields="involvedObject.name=web,reason=PodUpdateRefused")
         return [item["message"] for item in events]
 
-    (message,) = await eventually(is_told, 60)
+    (message,) = await eventually(is_told)
     assert "privileged" in message
     # A process that is new sends nothing again but what was refused.
     await away.stop()
@@ -162,7 +162,7 @@ async def test_changes_of_a_pod_that_runs_follow_and_one_that_cannot_is_told(awa
     async def is_back() -> bool:
         return "back" in labels_of(await far.of(uid)).values()
 
-    await eventually(is_back, 60)
+    await eventually(is_back)
     now = await far.of(uid)
     assert now["metadata"]["generation"] == there["metadata"]["generation"] + 2  # the debug container and the resize
     assert far.starts == {uid: 1}
@@ -180,4 +180,4 @@ async def test_it_may_be_killed_at_each_of_its_writes_there(
         found = await far.api.list(kinds.POD, far.space, labels=f"nestor.dev/host-uid={uid}")
         assert not found, f"write {number}"
     assert number > 4
-    await eventually(lambda: is_empty(far), 60)
+    await eventually(lambda: is_empty(far))

@@ -20,6 +20,7 @@ from nestor.times import timestamp
 from nestor.vnode import main
 from nestor.vnode.settings import Settings
 from tests.fakes.backend import MemoryBackend
+from tests.heard import Process, heard
 from tests.integration import apiserver
 from tests.waiting import eventually
 
@@ -96,7 +97,7 @@ class World:
     async def start(self) -> None:
         """Start the process, and await that it is ready."""
         self.begin_to_start()
-        await eventually(self._is_ready, 60)
+        await eventually(self._is_ready)
 
     def begin_to_start(self) -> None:
         """Start the process. Nobody probes it: asyncio never closes a connection that comes while its server ends."""
@@ -136,6 +137,10 @@ class World:
             writer.close()
         return int(answer.split(b" ")[1])
 
+    async def heard(self) -> None:
+        """Await that the process knows everything and has nothing to do; see `tests.heard`."""
+        await heard(Process(self.settings.health_port, {"host": self.api}))
+
     async def bind(self, name: str, *, seconds: str = "", **spec: Any) -> str:
         """A pod that is bound to the node. Returns its UID."""
         meta: Object = {"name": name, "namespace": self.space}
@@ -149,14 +154,14 @@ class World:
         made = await self.api.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": full})
         return str(made["metadata"]["uid"])
 
-    async def pod(self, name: str, is_met: Callable[[Object | None], bool], limit: float = 30) -> Object:
+    async def pod(self, name: str, is_met: Callable[[Object | None], bool]) -> Object:
         """The host pod, once it is so."""
 
         async def look() -> list[Object]:
             found = await self.api.find(kinds.POD, name, self.space)
             return [found or {}] if is_met(found) else []
 
-        return (await eventually(look, limit))[0]
+        return (await eventually(look))[0]
 
     async def phase(self, name: str, phase: str | None) -> Object:
         """The host pod, once it has this phase (None: it is gone)."""
@@ -166,13 +171,13 @@ class World:
         """The host pod, once the backend has it."""
         return await self.pod(name, lambda pod: mark_of(pod) == "Accepted")
 
-    async def until(self, check: Callable[[], object], limit: float = 30) -> None:
+    async def until(self, check: Callable[[], object]) -> None:
         """Await a condition."""
 
         async def look() -> bool:
             return bool(check())
 
-        await eventually(look, limit)
+        await eventually(look)
 
     async def node(self, is_met: Callable[[Object], bool]) -> Object:
         """The Node, once it is so."""
@@ -181,7 +186,7 @@ class World:
             found = await self.api.get(kinds.NODE, self.name)
             return found if is_met(found) else None
 
-        return await eventually(look, 30)
+        return await eventually(look)
 
     async def _approve(self) -> None:
         """What the operator does."""
