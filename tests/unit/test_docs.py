@@ -119,7 +119,15 @@ def test_every_attack_of_the_tests_is_a_row_and_every_row_is_an_attack() -> None
 
 
 def test_no_attack_stands_for_two() -> None:
-    for items in (attacks.APP, attacks.RUNNER, attacks.CONTROLLED, OF_OPERATOR, stolen_syncer.ATTACKS, stolen_portal.ATTACKS, squatting.ATTACKS):
+    for items in (
+        attacks.APP,
+        attacks.RUNNER,
+        attacks.CONTROLLED,
+        OF_OPERATOR,
+        stolen_syncer.ATTACKS,
+        stolen_portal.ATTACKS,
+        squatting.ATTACKS,
+    ):
         assert len({item.id for item in items}) == len(items)
     assert {item.id for item in (*attacks.APP, *attacks.CLOSED, *attacks.RUNNER)} == {item.id for item in attacks.CONTROLLED}
 
