@@ -34,11 +34,11 @@ class NestedClassSpec(Model):
     )
     expose: ExposePolicy = Field(default_factory=ExposePolicy, description="How jobs are exposed.")
     templates: TemplatesPolicy = Field(default_factory=TemplatesPolicy, description="What the steps may do.")
-    max_jobs_per_namespace: int | None = Field(
-        None,
+    max_jobs_per_namespace: int = Field(
+        50,
         description="How many jobs of the class one namespace may have, finished ones included. Further jobs wait until one is "
         "deleted, in the order of their creation. Jobs that were admitted before the limit was set or lowered keep running. "
-        "If not set, there is no limit.",
+        "Defaults to 50.",
         ge=0,
         le=100_000,
     )

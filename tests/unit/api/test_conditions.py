@@ -42,7 +42,7 @@ NEEDED = {
     "somebody": """TooManyJobs RetainedLimitReached NetworkNotEnforced
     ImagePullFailed Unschedulable ProvisioningFailed ServerOutOfMemory Unreachable Unauthorized
     GatewayRefused GatewaySilent GatewayUnavailable SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued
-    QueueUnbounded KueueUnavailable""",
+    QueueUnbounded KueueUnavailable InternalError""",
 }
 
 

@@ -136,6 +136,7 @@ BROKEN = [
         "warn",
         "no `expose.domain`: only jobs whose `expose.host` is in `expose.allowedHosts` get a URL",
     ),
+    ({"classes": [changed(CLASS, maxJobsPerNamespace=501)]}, "warn", "class 'default' allows each namespace 501 jobs: one tenant"),
     (
         {"classes": [changed(CLASS, expose={"domain": "x", "ingressClassName": "none"})]},
         "bad",

@@ -18,6 +18,8 @@ INSTALL = "install Nestor with its chart: helm upgrade --install nestor charts/n
 UPDATE_CRDS = f"apply the new definitions, which helm does not do: {crd_fields.UPDATE_COMMAND}"
 DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 OLDEST_VERSION = (1, 33)
+MANY_JOBS = 500
+"""Of one namespace and class: so many, each with the default quota of Services, fill a range of addresses as large as any host has."""
 
 
 def judge(facts: Installation) -> list[Finding]:
@@ -149,6 +151,13 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
             warn(
                 f"class '{name}' has no `expose.domain`{who}",
                 "set it in the class (for the chart's class: `defaultClass.expose.domain` in its values)",
+            )
+        )
+    if (jobs := spec_of(item).get("maxJobsPerNamespace", 0)) > MANY_JOBS:
+        findings.append(
+            warn(
+                f"class '{name}' allows each namespace {jobs} jobs: one tenant can use up the host's Service addresses and etcd",
+                "lower `maxJobsPerNamespace` in the class, and let those who need more jobs than others have a class of their own",
             )
         )
     if facts.tls_secrets.get(name) is False:

@@ -10,7 +10,7 @@ from tests.unit.operator.queueing.world import MIDDLE, OLD, YOUNG, Object, Town,
 WAITS = conditions.TOO_MANY_JOBS
 
 
-def find_refusal(limit: int | None, mine: Object, *others: Object) -> str | None:
+def find_refusal(limit: int, mine: Object, *others: Object) -> str | None:
     """Why there is no room."""
     refused = Town(*others, mine, maxJobsPerNamespace=limit).ask(mine["metadata"]["uid"], mine["metadata"]["namespace"])
     return f"{refused.reason} {refused.retry_seconds}: {refused.message}" if refused else None
@@ -19,7 +19,7 @@ def find_refusal(limit: int | None, mine: Object, *others: Object) -> str | None
 @pytest.mark.parametrize(
     ("limit", "others", "is_refused"),
     [
-        (None, [job("a", OLD, is_placed=True)], False),
+        (2, [job("a", OLD, is_placed=True)], False),
         (0, [], True),
         (1, [], False),
         (1, [job("a", OLD, is_placed=True)], True),
@@ -35,7 +35,7 @@ def find_refusal(limit: int | None, mine: Object, *others: Object) -> str | None
         (1, [job("a", OLD, is_placed=True, className="gold")], False),
     ],
 )
-def test_a_job_waits_for_those_that_came_first(limit: int | None, others: list[Object], is_refused: bool) -> None:
+def test_a_job_waits_for_those_that_came_first(limit: int, others: list[Object], is_refused: bool) -> None:
     found = find_refusal(limit, job("m", MIDDLE), *others)
     assert bool(found) is is_refused
 
