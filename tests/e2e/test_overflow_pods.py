@@ -178,6 +178,7 @@ async def test_any_pod_of_the_host_that_tolerates_the_node_may_run_there(
     node = {"type": "virtual-kubelet", "kubernetes.io/hostname": link}
     made = json.loads(pod("ordinary", script, nodeSelector=node, tolerations=tolerations))
     made["metadata"]["namespace"] = namespace
+    await api.patch(kinds.NAMESPACE, namespace, None, {"metadata": {"labels": {"nestor.dev/backend-tokens": "allowed"}}})
     await api.create(kinds.POD, made)
     found = await wait_for(api, kinds.POD, "ordinary", namespace, has("Ready", "True"), limit=LIMIT)
     assert found is not None

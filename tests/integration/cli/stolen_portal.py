@@ -1,4 +1,4 @@
-"""What a thief of the portal's token tries in the name of a user who may do all of it, as data: each is a row of docs/security.md.
+"""What a thief of the portal's token tries in the name of a user who may do all of it: each is a row of docs/security.md.
 
 The names are those of `test_portal.py`, whose world has all that is attacked.
 """
@@ -15,9 +15,10 @@ REFUSED = "impersonate-on"
 
 ATTACKS = (
     Attack("secret-listed", "to list Secrets", "list", kinds.SECRET, "", HOME, REFUSED),
-    Attack("secret-read", "to read a Secret in the answer to a change of nothing", "patch", kinds.SECRET, "theirs", HOME, REFUSED),
-    Attack("secret-deleted", "to delete a Secret, which shows it if its dependents go first", "delete", kinds.SECRET, "theirs", HOME,
+    Attack("secret-read", "to read a Secret in the answer to a change of nothing", "patch", kinds.SECRET, "theirs", HOME,
            REFUSED),
+    Attack("secret-deleted", "to delete a Secret, which shows it if its dependents go first", "delete", kinds.SECRET, "theirs",
+           HOME, REFUSED),
     Attack("token-read", "the token of an account, by a Secret of its own", "patch", kinds.SECRET, "token", HOME, REFUSED,
            TOKEN_SECRET),
     Attack("token-request", "the token of an account, by a request for it", "create", TOKEN, "", HOME, REFUSED,

@@ -167,11 +167,12 @@ async def spare_plane() -> AsyncIterator[apiserver.ControlPlane]:
 
 @pytest.fixture(scope="session")
 async def guarded() -> AsyncIterator[apiserver.ControlPlane]:
-    """A control plane with the policies of the chart's own values, and with Kueue, for whoever attacks them.
+    """A control plane with the policies of the chart's own values, and with Kueue, for whoever attacks them. `deployer` may write
+    hosts of jobs.
 
     Without the plugin that refuses some owners by itself: most clusters do not have it.
     """
-    async with plane_running("--set", "kueue.enabled=true", plugins=()) as running:
+    async with plane_running("--set", "kueue.enabled=true", "--set", "hosts.users={deployer}", plugins=()) as running:
         yield running
 
 

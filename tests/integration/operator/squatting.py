@@ -42,7 +42,8 @@ def attack(
 ATTACKS = (
     attack("host-squatted", "the default host of somebody's job, before the job is there", ingress(HOST)),
     attack("host-among-others", "the same, among many hosts", ingress("one.test", "two.test", HOST)),
-    attack("host-patched", "the host of a running job, by an Ingress that is older than the job's", ingress(HOST), "patch", "older"),
+    attack("host-patched", "the host of a running job, by an Ingress that is older than the job's", ingress(HOST), "patch",
+           "older"),
     attack("host-added", "the same, by an Ingress that has another host of jobs since before the class was there",
            ingress(f"kept.{DOMAIN}", HOST), "patch", "kept"),
     attack("host-deeper", "a host further below the class's domain, which a job may request", ingress(f"a.b.{DOMAIN}")),
@@ -52,7 +53,8 @@ ATTACKS = (
     attack("host-listed", "a host that a class allows jobs to request", ingress(LISTED)),
     attack("host-listed-wildcard", "a wildcard that covers such a host", ingress("*.example.org")),
     attack("host-below-listed", "a host below one whose hosts a class allows", ingress(f"x.{BELOW}")),
-    attack("route-squatted", "the default host of somebody's job, by an HTTPRoute", route("own.test", HOST), kind=kinds.HTTP_ROUTE),
+    attack("route-squatted", "the default host of somebody's job, by an HTTPRoute", route("own.test", HOST),
+           kind=kinds.HTTP_ROUTE),
     attack("route-patched", "the host of a running job, by an older HTTPRoute", route(HOST), "patch", "older", kinds.HTTP_ROUTE),
     attack("route-wildcard", "all hosts below the class's domain, by an HTTPRoute", route(f"*.{DOMAIN}"), kind=kinds.HTTP_ROUTE),
 )  # fmt: skip

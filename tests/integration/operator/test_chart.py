@@ -115,6 +115,14 @@ async def test_the_operator_is_told_where_the_hosts_dns_listens() -> None:
     assert variables["NESTOR_NETWORK_PROBE"] == "true"
 
 
+async def test_hosts_of_jobs_are_reserved_unless_an_admin_says_otherwise() -> None:
+    def find(documents: list[Object]) -> set[str]:
+        return {item["kind"] for item in documents if item["metadata"]["name"] == "nestor-hosts"}
+
+    assert find(await render()) == {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+    assert not find(await render("--set", "hosts.reserved=false"))
+
+
 async def test_roles_name_every_verb_and_resource() -> None:
     roles = [item for item in await render() if item["kind"] == "ClusterRole"]
     assert {item["metadata"]["name"] for item in roles} >= {"nestor-operator", "nestor-syncer", "nestor-syncer-nodes"}

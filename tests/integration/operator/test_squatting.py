@@ -20,6 +20,8 @@ from tests.waiting import eventually
 
 Object = dict[str, Any]
 USER = "mallory"
+DEPLOYER = "deployer"
+"""Whom the chart's values let write hosts of jobs."""
 HOME = "nestor-a-hosts-1"
 SOLVER = "system:serviceaccount:cert-manager:cert-manager"
 CLASS = "without-domain"
@@ -28,7 +30,7 @@ ROUTES: Object = {"apiGroups": ["networking.k8s.io", "gateway.networking.k8s.io"
 
 @pytest.fixture(scope="module")
 async def admin(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
-    """An admin's client. There are classes, and Ingresses and routes of the user's; `kept` has had its host since before the class."""
+    """An admin's client. There are classes, and Ingresses and routes of the user's. `kept` has a host of jobs already."""
     async with await Api.connect(str(guarded.kubeconfig), manager="test") as client:
         await define(client)
         for name, marks in ((STRANGER, {}), (HOME, TAKEN["metadata"]["labels"] | BASELINE)):
@@ -39,7 +41,7 @@ async def admin(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
         await ensure(client, kinds.INGRESS, "kept", STRANGER, **ingress(f"kept.{DOMAIN}"))
         rules = {"rules": [ROUTES | {"verbs": ["*"]}]}
         await ensure(client, kinds.CLUSTER_ROLE, "routes", **rules)
-        subjects = [{"apiGroup": RBAC, "kind": "User", "name": name} for name in (USER, SOLVER)]
+        subjects = [{"apiGroup": RBAC, "kind": "User", "name": name} for name in (USER, SOLVER, DEPLOYER)]
         ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "routes"}
         await ensure(client, kinds.CLUSTER_ROLE_BINDING, "routes", roleRef=ref, subjects=subjects)
         yield client
@@ -115,6 +117,13 @@ async def test_the_operator_writes_hosts_of_jobs(guarded: apiserver.ControlPlane
             with pytest.raises(Forbidden, match=REFUSED):
                 await user.create(kind, body_of(kind, "x", HOME, body, {}))
             await operator.delete(kind, "hello", HOME)
+
+
+async def test_whom_the_admin_has_named_writes_hosts_of_jobs(guarded: apiserver.ControlPlane, user: Api) -> None:
+    async with await Api.connect(str(guarded.kubeconfig_of(DEPLOYER)), manager="deployer") as deployer:
+        for kind, body in ((kinds.INGRESS, ingress(HOST)), (kinds.HTTP_ROUTE, route(HOST))):
+            await deployer.create(kind, body_of(kind, "named", STRANGER, body, {}))
+            await deployer.delete(kind, "named", STRANGER)
 
 
 async def test_a_solver_proves_the_hosts_of_jobs_where_they_are_and_nowhere_else(

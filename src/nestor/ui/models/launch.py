@@ -12,7 +12,6 @@ from nestor.api.class_choice import find_default
 from nestor.api.words import NAME_LIMIT
 from nestor.cli import manifests
 from nestor.cli.manifests import Wishes
-from nestor.kube import kinds
 from nestor.objects import Object, owner_reference, spec_of
 from nestor.values import dataclass
 
@@ -130,6 +129,6 @@ def build_job(app: str, form: Form, plain: Mapping[str, Any], secret: Mapping[st
 def build_secret(job: Object, secret: Mapping[str, str]) -> Object:
     """The Secret with the passwords of a job that has been made. It is deleted with the job."""
     meta = job["metadata"]
-    owner = owner_reference(kinds.NESTED_APP_JOB.api_version, kinds.NESTED_APP_JOB.name, meta["name"], meta["uid"])
+    owner = owner_reference(job["apiVersion"], job["kind"], meta["name"], meta["uid"])
     own = {"name": meta["name"] + ENDING, "namespace": meta["namespace"], "ownerReferences": [owner]}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": own, "type": "Opaque", "stringData": dict(secret)}

@@ -13,6 +13,7 @@ from multidict import MultiDict
 
 from nestor.cli import manifests
 from nestor.kube import ApiError, kinds
+from nestor.objects import Object
 from nestor.ui import frame, words
 from nestor.ui.models import apps, inputs, launch
 from nestor.ui.models.apps import App, Command
@@ -99,8 +100,8 @@ def _read_parameters(command: Command | None, entered: Mapping[str, Sequence[str
 
 
 async def _create(visitor: Visitor, app: App, form: Form, read: inputs.Entered) -> None:
-    """Make the job. One with passwords begins suspended: then its Secret can be the job's from its own creation on, so that nobody
-    needs permission to change Secrets or to delete them. Either all of it is there in the end, or nothing. Raises `ApiError`.
+    """Make the job. One with passwords begins suspended: then its Secret can be the job's from its own creation on, so nobody
+    needs permission to change or delete Secrets. Either all of it is there in the end, or nothing. Raises `ApiError`.
     """
     job = launch.build_job(app.name, form, read.plain, read.secret, visitor.name)
     made = await visitor.api.create(kinds.NESTED_APP_JOB, job, strict=True)
