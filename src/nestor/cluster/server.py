@@ -244,12 +244,13 @@ def _build_syncer(shape: Shape) -> Object:
             "failureThreshold": 5,
             "successThreshold": 1,
         },
+        # Patient as well: on a busy node it may take minutes to start, and one that is ended then starts again and makes the node busier.
         "livenessProbe": {
             "httpGet": {"path": "/healthz", "port": syncer.HEALTH_PORT, "scheme": "HTTP"},
             "initialDelaySeconds": 30,
             "periodSeconds": 10,
-            "timeoutSeconds": 5,
-            "failureThreshold": 6,
+            "timeoutSeconds": 10,
+            "failureThreshold": 30,
         },
         "resources": {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "384Mi"}},
         "securityContext": {
