@@ -14,11 +14,12 @@ from nestor.cluster import certificates, pki, shared
 from nestor.cluster.argocd import Registration
 from nestor.cluster.pki import Authorities, Lifetimes
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Forbidden, Kind, kinds
+from nestor.kube import Api, Forbidden, kinds
 from nestor.operator.argocd import Registered, Registrar
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import build_cluster, build_job, build_policy, build_resolved, build_shape
 
 Object = dict[str, Any]
@@ -26,6 +27,7 @@ Object = dict[str, Any]
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 KNOWN = build_policy(argoCD={"namespace": "argocd"})
 RESOLVED = build_resolved(build_job(), KNOWN)
+NAME = RESOLVED.home.namespace
 
 
 def build_authorities() -> Authorities:
@@ -37,36 +39,12 @@ def build_authorities() -> Authorities:
 AUTHORITIES = build_authorities()
 
 
-class FakeApi:
-    """Keeps Secrets."""
-
-    def __init__(self, *secrets: Object) -> None:
-        self.secrets = {(item["metadata"]["namespace"], item["metadata"]["name"]): item for item in secrets}
-        self.asked = 0
-        self.applied = 0
-
-    async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:
-        assert kind == kinds.SECRET
-        self.asked += 1
-        return self.secrets.get((namespace, name))
-
-    async def apply(self, kind: Kind, body: Object) -> Object:
-        assert kind == kinds.SECRET
-        self.applied += 1
-        if body["metadata"]["namespace"] == "forbidden":
-            raise Forbidden(403, "Forbidden", "a policy says no")
-        self.secrets[body["metadata"]["namespace"], body["metadata"]["name"]] = body | {
-            "metadata": body["metadata"] | {"uid": "s"}
-        }
-        return body
-
-    async def delete(self, kind: Kind, name: str, namespace: str, *, uid: str) -> bool:
-        assert kind == kinds.SECRET
-        assert self.secrets.pop((namespace, name))["metadata"]["uid"] == uid
-        return True
+def count(api: MemoryApi) -> tuple[int, int]:
+    """How often it was asked for a Secret, and for a change of one."""
+    return api.asked.count(f"GET secrets argocd/{NAME}"), api.asked.count(f"APPLY secrets argocd/{NAME}")
 
 
-def build_registrar(api: FakeApi, *, is_ready: bool = True) -> Registrar:
+def build_registrar(api: MemoryApi, *, is_ready: bool = True) -> Registrar:
     """Of an operator that knows the job's cluster."""
     world = Cache(cast(Api, api))
     cluster = build_cluster(is_ready=is_ready)
@@ -84,82 +62,84 @@ async def ensure(registrar: Registrar, recorded: str | None = "argocd", **argo_c
 
 
 async def test_it_is_recorded_first() -> None:
-    api = FakeApi()
+    api = MemoryApi()
     assert await ensure(build_registrar(api), recorded=None) == Registered("argocd")
-    assert (api.asked, api.applied) == (0, 0)
+    assert count(api) == (0, 0)
 
 
 async def test_a_cluster_that_is_not_ready_is_not_told_of() -> None:
-    api = FakeApi()
+    api = MemoryApi()
     assert await ensure(build_registrar(api, is_ready=False)) == Registered("argocd")
-    assert (api.asked, api.applied) == (0, 0)
+    assert count(api) == (0, 0)
 
 
 async def test_a_job_that_nobody_wants_known_costs_no_request() -> None:
-    api = FakeApi()
+    api = MemoryApi()
     resolved = replace(RESOLVED, policy=build_policy())
     assert await build_registrar(api).ensure(resolved, resolved.home, None) == Registered()
-    assert (api.asked, api.applied) == (0, 0)
+    assert count(api) == (0, 0)
 
 
 async def test_a_settled_job_costs_no_request_and_a_new_process_keeps_the_certificate() -> None:
-    api = FakeApi()
+    api = MemoryApi()
     registrar = build_registrar(api)
     assert await ensure(registrar) == Registered("argocd")
     assert await ensure(registrar) == Registered("argocd")
-    assert (api.asked, api.applied) == (1, 1)
+    assert count(api) == (1, 1)
     await ensure(build_registrar(api))
-    assert (api.asked, api.applied) == (2, 1)
+    assert count(api) == (2, 1)
 
 
 @pytest.mark.parametrize("change", [{"project": "p"}, {"namespaces": ["*"]}, {"labels": {"a": "b"}}])
 async def test_what_the_class_changes_is_written(change: Object) -> None:
-    api = FakeApi()
+    api = MemoryApi()
     registrar = build_registrar(api)
     await ensure(registrar)
     await ensure(registrar, **change)
-    assert api.applied == 2
+    assert count(api)[1] == 2
 
 
 @pytest.mark.parametrize("part", ["labels", "data"])
 async def test_what_somebody_else_changed_is_written_again(part: str) -> None:
-    api = FakeApi()
+    api = MemoryApi()
     await ensure(build_registrar(api))
-    [secret] = api.secrets.values()
+    [secret] = api.objects.values()
     if part == "labels":
         secret["metadata"]["labels"] = {labels.JOB_UID: "1234"}
     else:
         secret["data"] = {**secret["data"], "server": "aHR0cHM6Ly9ldmls"}
     await ensure(build_registrar(api))
-    assert api.applied == 2
+    assert count(api)[1] == 2
 
 
 async def test_somebody_elses_secret_is_left_alone() -> None:
-    foreign = {"metadata": {"name": RESOLVED.home.namespace, "namespace": "argocd", "uid": "x"}}
-    api = FakeApi(foreign)
+    api = MemoryApi()
+    foreign = api.put(kinds.SECRET, {"metadata": {"name": NAME, "namespace": "argocd"}})
     registrar = build_registrar(api)
     found = await ensure(registrar)
     assert found.problem is not None
     assert found.problem.endswith("is not Nestor's")
     await registrar.delete(RESOLVED.home, "argocd")
-    assert list(api.secrets.values()) == [foreign]
-    assert api.applied == 0
+    assert list(api.objects.values()) == [foreign]
+    assert count(api)[1] == 0
 
 
 async def test_what_is_refused_is_told() -> None:
-    registrar = build_registrar(FakeApi())
+    api = MemoryApi()
+    api.refusal = lambda *_: Forbidden(403, "Forbidden", "a policy says no")
+    registrar = build_registrar(api)
     found = await ensure(registrar, recorded="forbidden", namespace="forbidden")
     assert found == Registered("forbidden", "Argo CD could not be told of the cluster: a policy says no")
 
 
 async def test_another_namespace_is_recorded_once_the_former_has_none() -> None:
-    api = FakeApi()
+    api = MemoryApi()
     registrar = build_registrar(api)
     await ensure(registrar)
     assert await ensure(registrar, namespace="other") == Registered("other")
-    assert api.secrets == {}
+    assert api.objects == {}
     assert await ensure(registrar, recorded="other", namespace="other") == Registered("other")
-    assert list(api.secrets) == [("other", RESOLVED.home.namespace)]
+    assert list(api.objects) == [("secrets", "other", NAME)]
 
 
 def test_it_is_renewed_as_users_kubeconfigs_are() -> None:

@@ -11,7 +11,7 @@ import yaml
 from nestor.api.services import AllowedServices
 from nestor.syncer.translate import service
 from nestor.translate import fields, ignored, pod, refusals, update
-from nestor.translate.fields import TABLES, pods, services
+from nestor.translate.fields import TABLES, pods
 from tests.openapi import Field, read_fields, read_versions
 from tests.openapi.__main__ import ROOTS
 from tests.openapi.page import PAGE, build_page
@@ -130,7 +130,7 @@ def test_what_passes_is_in_the_volume() -> None:
 
 
 def test_what_is_ignored_is_told() -> None:
-    for name in (*fields.find(pods.POD_SPEC, "Ignore"), "anythingNew"):
+    for name in ("evictionResponders", "workloadRef", "anythingNew"):
         (message,) = ignored.find_ignored(build(**{name: "x"}), BASELINE, TARGET)
         assert message.startswith(f"`spec.{name}` is ")
         assert refusals.find_refusals(build(**{name: "x"}), BASELINE) == []
@@ -158,7 +158,7 @@ BY_CLASS: Object = {
 """A value of each field that the class decides on, which the strictest one does not allow."""
 
 
-@pytest.mark.parametrize("name", fields.find(pods.POD_SPEC, "Class"))
+@pytest.mark.parametrize("name", BY_CLASS)
 def test_what_the_class_does_not_allow_is_told(name: str) -> None:
     nested = build(**{name: BY_CLASS[name]})
     (message,) = [*refusals.find_refusals(nested, BASELINE), *ignored.find_ignored(nested, BASELINE, TARGET)]
@@ -176,7 +176,7 @@ def test_a_field_of_a_container_that_no_version_has_yet_is_told(group: str) -> N
 CHANGES: Object = {"activeDeadlineSeconds": 7, "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]}
 
 
-@pytest.mark.parametrize("name", fields.find_changing(pods.POD_SPEC))
+@pytest.mark.parametrize("name", CHANGES)
 def test_what_changes_later_is_patched(name: str) -> None:
     host = pod.build_pod(build_pod(), TARGET, {}, BASELINE)
     host["metadata"]["uid"] = "host"
@@ -205,7 +205,7 @@ BY_CLASS_OF_SERVICES: Object = {
 }
 
 
-@pytest.mark.parametrize("name", fields.find(services.SERVICE_SPEC, "Class"))
+@pytest.mark.parametrize("name", BY_CLASS_OF_SERVICES)
 def test_what_the_class_allows_is_in_the_host_service_and_in_no_other(name: str) -> None:
     nested = build_service(type="LoadBalancer", **BY_CLASS_OF_SERVICES[name])
     strict, free = (service.build_service(nested, TARGET, None, allowed)["spec"] for allowed in (service.NOTHING, ALL))
@@ -218,7 +218,7 @@ IGNORED_OF_SERVICES: Object = {"externalIPs": ["192.0.2.1"], "loadBalancerIP": "
 
 
 def test_what_is_ignored_of_a_service_is_told() -> None:
-    for name in (*fields.find(services.SERVICE_SPEC, "Ignore"), "new"):
+    for name in IGNORED_OF_SERVICES:
         (message,) = service.find_ignored(build_service(**{name: IGNORED_OF_SERVICES[name]}), ALL)
         assert message.startswith(f"`spec.{name}` ")
 

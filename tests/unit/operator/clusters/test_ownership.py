@@ -11,8 +11,10 @@ from nestor.api import labels
 from nestor.api.data import read
 from nestor.api.policies import Persistence
 from nestor.cluster import shared
+from nestor.cluster.shape import Shape
 from nestor.kube import Api, Kind, kinds
 from nestor.operator.clusters.ownership import find_foreign, find_senior
+from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import build_shape
 
 Object = dict[str, Any]
@@ -44,27 +46,19 @@ def test_the_oldest_of_a_namespace_has_it(others: list[Object], senior: str | No
     assert find_senior(own, [own, *others]) == senior
 
 
-class FakeApi:
-    """Has one object."""
-
-    def __init__(self, kind: Kind, name: str, **meta: Any) -> None:
-        self._there = (kind, name)
-        self._meta = meta
-
-    async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:
-        """That object."""
-        return {"metadata": {"name": name, **self._meta}} if (kind, name) == self._there else None
-
-
-NAMES = shared.list_names(build_shape(owner=OWNER))
+async def find(shape: Shape, kind: Kind, name: str, **meta: Any) -> str | None:
+    """What is foreign where there is one object."""
+    api = MemoryApi()
+    api.put(kind, {"metadata": {"name": name, "namespace": shape.namespace, **meta}})
+    return await find_foreign(cast(Api, api), shape)
 
 
 @pytest.mark.parametrize(("owners", "is_foreign"), [([], True), (["other"], True), (["own"], False), (["other", "own"], False)])
-@pytest.mark.parametrize(("kind", "name"), NAMES, ids=lambda item: item if isinstance(item, str) else item.plural)
-async def test_whatever_has_a_name_of_ours_must_be_ours(kind: Kind, name: str, owners: list[str], is_foreign: bool) -> None:
-    api = FakeApi(kind, name, ownerReferences=[{"uid": uid} for uid in owners])
-    found = await find_foreign(cast(Api, api), build_shape(owner=OWNER))
-    assert found == (f"{kind.name} '{name}'" if is_foreign else None)
+async def test_whatever_has_a_name_of_ours_must_be_ours(owners: list[str], is_foreign: bool) -> None:
+    shape = build_shape(owner=OWNER)
+    for kind, name in shared.list_names(shape):
+        found = await find(shape, kind, name, ownerReferences=[{"uid": uid} for uid in owners])
+        assert found == (f"{kind.name} '{name}'" if is_foreign else None)
 
 
 @pytest.mark.parametrize(
@@ -74,5 +68,5 @@ async def test_whatever_has_a_name_of_ours_must_be_ours(kind: Kind, name: str, o
 async def test_a_claim_of_a_users_is_not_taken_for_our_data(marks: Object, is_kept: bool, is_foreign: bool) -> None:
     name = names.data_claim("hello")
     shape = build_shape(owner=OWNER, persistence=read(Persistence, {"size": "1Gi"}) if is_kept else None)
-    found = await find_foreign(cast(Api, FakeApi(kinds.PERSISTENT_VOLUME_CLAIM, name, labels=marks)), shape)
+    found = await find(shape, kinds.PERSISTENT_VOLUME_CLAIM, name, labels=marks)
     assert found == (f"PersistentVolumeClaim '{name}'" if is_foreign else None)

@@ -10,8 +10,9 @@ from nestor.api import conditions, data
 from nestor.api.conditions import Condition
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
-from nestor.kube import Api, Conflict, Kind, RetryLater
+from nestor.kube import Api, Conflict, RetryLater, kinds
 from nestor.operator.clusters.status import write_status
+from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import Object
 
 ADMITTED = Condition(conditions.ADMITTED, "True", conditions.ADMITTED_REASON, "good")
@@ -19,36 +20,21 @@ SUSPENDED = Condition(conditions.READY, "False", conditions.SUSPENDED, "stopped"
 BASELINE, PRIVILEGED = Policy(), Policy(pod_security="Privileged")
 
 
-class FakeApi:
-    """Answers an apply as the API server would, which keeps what other managers own."""
-
-    def __init__(self, cluster: Object) -> None:
-        self.cluster = cluster
-        self.applied: list[Object] = []
-        self.is_conflicting = False
-
-    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
-        """Note it."""
-        assert subresource == "status"
-        if self.is_conflicting:
-            raise Conflict(409, "Conflict", "changed meanwhile")
-        self.applied.append(body)
-        mine = {item["type"] for item in body["status"].get("conditions", ())}
-        others = [item for item in self.cluster["status"].get("conditions", ()) if item["type"] not in mine]
-        status = self.cluster["status"] | body["status"] | {"conditions": [*others, *body["status"].get("conditions", ())]}
-        self.cluster = {**self.cluster, "status": status}
-        return self.cluster
+def build(**status: Any) -> MemoryApi:
+    """With a cluster of that status."""
+    api = MemoryApi()
+    api.put(kinds.NESTED_CLUSTER, {"metadata": {"name": "own", "namespace": "n", "uid": "u", "generation": 2}, "status": status})
+    return api
 
 
-def build(**status: Any) -> FakeApi:
-    """A cluster with that status."""
-    meta = {"name": "own", "namespace": "n", "uid": "u", "resourceVersion": "7", "generation": 2}
-    return FakeApi({"metadata": meta, "status": status})
+def look(api: MemoryApi) -> Object:
+    """The cluster."""
+    return api.look(kinds.NESTED_CLUSTER, "own", "n") or {}
 
 
-async def write(api: FakeApi, policy: Policy, *found: Condition, kubeconfig: str | None = None) -> None:
+async def write(api: MemoryApi, policy: Policy, *found: Condition, kubeconfig: str | None = None) -> None:
     """One pass."""
-    api.cluster = await write_status(cast(Api, api), api.cluster, policy, found, kubeconfig)
+    await write_status(cast(Api, api), look(api), policy, found, kubeconfig)
 
 
 async def test_a_jobs_cluster_gets_its_policy_alone_and_once() -> None:
@@ -56,24 +42,24 @@ async def test_a_jobs_cluster_gets_its_policy_alone_and_once() -> None:
     await write(api, BASELINE)
     await write(api, BASELINE)
     meta = {"name": "own", "namespace": "n", "uid": "u"}
-    assert api.applied == [{"metadata": meta, "status": {"policy": data.write(BASELINE)}}]
+    assert api.bodies == [{"metadata": meta, "status": {"policy": data.write(BASELINE)}}]
     await write(api, PRIVILEGED)
-    assert api.applied[-1]["status"] == {"policy": data.write(PRIVILEGED)}
+    assert api.bodies[-1]["status"] == {"policy": data.write(PRIVILEGED)}
 
 
 async def test_what_somebody_else_wrote_into_it_is_written_over() -> None:
     api = build(policy={"podSecurity": "Privileged"})
     await write(api, BASELINE)
-    assert api.cluster["status"]["policy"] == data.write(BASELINE)
+    assert look(api)["status"]["policy"] == data.write(BASELINE)
 
 
 async def test_a_users_cluster_gets_all_of_our_part_in_each_body() -> None:
     api = build()
     await write(api, BASELINE, ADMITTED, kubeconfig="own-kubeconfig")
     await write(api, BASELINE, ADMITTED, kubeconfig="own-kubeconfig")
-    assert len(api.applied) == 1
+    assert len(api.bodies) == 1
     await write(api, PRIVILEGED, ADMITTED, kubeconfig="own-kubeconfig")
-    status = api.applied[-1]["status"]
+    status = api.bodies[-1]["status"]
     assert [item["type"] for item in status["conditions"]] == [conditions.ADMITTED]
     assert status["kubeconfigSecretName"] == "own-kubeconfig"
     assert status["policy"] == data.write(PRIVILEGED)
@@ -82,10 +68,11 @@ async def test_a_users_cluster_gets_all_of_our_part_in_each_body() -> None:
 async def test_ready_is_said_only_of_what_was_read() -> None:
     api = build()
     await write(api, BASELINE, ADMITTED)
-    assert "resourceVersion" not in api.applied[0]["metadata"]
+    assert "resourceVersion" not in api.bodies[0]["metadata"]
+    version = look(api)["metadata"]["resourceVersion"]
     await write(api, BASELINE, ADMITTED, SUSPENDED)
-    assert api.applied[1]["metadata"]["resourceVersion"] == "7"
-    api.is_conflicting = True
+    assert api.bodies[1]["metadata"]["resourceVersion"] == version
+    api.refusal = lambda *_: Conflict(409, "Conflict", "changed meanwhile")
     with pytest.raises(RetryLater):
         await write(api, PRIVILEGED, ADMITTED, SUSPENDED)
 
@@ -95,7 +82,7 @@ async def test_no_node_selector_is_written_as_none_rather_than_as_an_empty_one()
     api = build()
     for selector in ({"pool": "gold"}, {}):
         await write(api, Policy(placement=Placement(node_selector=selector)), ADMITTED)
-    with_pool, without = (body["status"]["policy"]["placement"] for body in api.applied)
+    with_pool, without = (body["status"]["policy"]["placement"] for body in api.bodies)
     assert with_pool["nodeSelector"] == {"pool": "gold"}
     assert "nodeSelector" not in without
     assert data.read(Placement, without) == Placement()

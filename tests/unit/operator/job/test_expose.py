@@ -13,13 +13,14 @@ from nestor import names
 from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
 from nestor.exposure.exposed import decide_exposed
-from nestor.kube import Api, Change, Forbidden, Kind, kinds
+from nestor.kube import Api, Change, Forbidden, kinds
 from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure, withdraw_lost
 from nestor.operator.job.hosts import HeldRoute, Hosts
 from nestor.operator.job.http_routes import POLL_SECONDS, find_poll
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import STEPS, TARGET, build_job, build_policy, build_resolved, build_shape
 
 Object = dict[str, Any]
@@ -47,6 +48,17 @@ def context() -> Context:
     spec = build_policy().model_dump(by_alias=True, exclude_none=True)
     made.cache.classes.put({"metadata": {"name": "default", "uid": "c", "resourceVersion": "1"}, "spec": spec})
     return made
+
+
+def serve(context: Context) -> tuple[MemoryApi, Context]:
+    """An API server, and the operator before it."""
+    api = MemoryApi()
+    return api, Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+
+
+def list_deleted(api: MemoryApi) -> list[str]:
+    """The names of what it was asked to delete."""
+    return [line.rpartition("/")[2] for line in api.asked if line.startswith("DELETE")]
 
 
 def put_ingress(context: Context, owner: Object, *hosts: str, name: str = "x", **own: str) -> None:
@@ -158,8 +170,7 @@ def put_foreign(context: Context, host: str, created: str, **own: str) -> None:
 async def test_another_tenants_ingress_takes_nothing_from_a_job_that_has_its_host(
     context: Context, hosts: Hosts, rule: str, is_older: bool
 ) -> None:
-    api = FakeApi()
-    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    api, context = serve(context)
     context.cache.jobs.put(job())
     for number, host in enumerate(HOSTS):
         name = build_resolved(job()).routes[number].ingress
@@ -170,7 +181,7 @@ async def test_another_tenants_ingress_takes_nothing_from_a_job_that_has_its_hos
     assert (first.refusal is not None) is (is_older and rule == HOSTS[0])
     assert second.refusal is None
     assert await ensure_ingresses(context, build_resolved(job()), routes) == routes
-    assert api.deleted == []
+    assert list_deleted(api) == []
     exposed = observe_exposure(context.cache, build_resolved(job()), routes)
     assert exposed.url == f"http://{HOSTS[0]}:8080/"
     if first.refusal:
@@ -256,8 +267,7 @@ async def test_neither_of_two_jobs_with_the_same_label_can_squat_the_others_host
 async def test_a_refused_job_keeps_no_host_that_is_anothers_by_name(
     context: Context, hosts: Hosts, wish: str, is_started_anew: bool
 ) -> None:
-    api = FakeApi()
-    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    api, context = serve(context)
     squatter = job("evil", "1", "2025-01-01T00:00:00Z", expose={"host": VICTIMS})
     context.cache.jobs.put(squatter)
     admit(context, hosts, squatter)
@@ -278,13 +288,12 @@ async def test_a_refused_job_keeps_no_host_that_is_anothers_by_name(
     assert (route.host, route.refusal) == (VICTIMS, None)
     lost = await withdraw_lost(context, hosts, squatter)
     assert lost == {VICTIMS: f"host '{VICTIMS}' is the default host of job 'shop' in namespace 'team-b'"}
-    assert api.deleted == ["evil"]
+    assert list_deleted(api) == ["evil"]
 
 
 async def test_a_refused_job_keeps_no_route_of_a_gateway_for_anothers_host(context: Context, hosts: Hosts) -> None:
     """Of two HTTPRoutes for a host, Gateways prefer the older one."""
-    api = FakeApi()
-    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    api, context = serve(context)
     squatter = job("evil", "1", "2025-01-01T00:00:00Z", expose={"host": VICTIMS})
     squatter |= {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "False"}]}}
     context.cache.jobs.put(squatter)
@@ -299,7 +308,7 @@ async def test_a_refused_job_keeps_no_route_of_a_gateway_for_anothers_host(conte
     victim["metadata"] |= {"uid": "2", "creationTimestamp": "2026-01-01T00:00:00Z"}
     context.cache.jobs.put(victim)
     assert list(await withdraw_lost(context, hosts, squatter)) == [VICTIMS]
-    assert api.deleted == ["evil"]
+    assert list_deleted(api) == ["evil"]
     hosts.forget("1")
     assert not hosts.routes_of("1")
 
@@ -324,52 +333,31 @@ async def test_what_nothing_tells_of_is_asked_for(
     assert (is_waiting(routes), find_poll(hosts, "1234", routes)) == (waits, poll)
 
 
-class FakeApi:
-    """Notes what is deleted and applied."""
-
-    def __init__(self) -> None:
-        self.deleted: list[str] = []
-        self.applied: list[Object] = []
-
-    async def delete(self, kind: Kind, name: str, namespace: str, **_: Any) -> bool:
-        """Note it."""
-        self.deleted.append(name)
-        return True
-
-    async def apply(self, kind: Kind, body: Object) -> Object:
-        """Note it."""
-        self.applied.append(body)
-        return body
-
-
 SYNCED = {labels.NESTED_UID: "n1"}
 
 
 async def test_an_ingress_that_a_syncer_carries_is_neither_deleted_nor_counted(context: Context, hosts: Hosts) -> None:
-    api = FakeApi()
-    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    api, context = serve(context)
     context.cache.jobs.put(job())
     put_ingress(context, job(), "tenant.test", name="theirs", **SYNCED)
     put_ingress(context, job(), "old.test", name="old", **{labels.COMPONENT: labels.COMPONENT_EXPOSURE})
     resolved = build_resolved(job())
     assert hosts.held(job()) == {"old.test": HELD}
     await ensure_ingresses(context, resolved, resolved.routes)
-    assert api.deleted == ["old"]
+    assert list_deleted(api) == ["old"]
 
 
 async def test_ingresses_of_an_earlier_version_are_adopted_and_what_is_left_of_them_goes(context: Context, hosts: Hosts) -> None:
-    api = FakeApi()
-    context = Context.create(cast(Api, api), context.settings, context.cache, Host(()))
+    api, context = serve(context)
     context.cache.jobs.put(job())
     put_ingress(context, job(), HOSTS[0], name="hello")
     put_ingress(context, job(), "old.test", name="old")
     resolved = build_resolved(job())
     assert hosts.held(job()).keys() == {HOSTS[0], "old.test"}
     await ensure_ingresses(context, resolved, resolved.routes)
-    assert api.deleted == ["old"]
-    names_of = [body["metadata"]["name"] for body in api.applied]
-    assert names_of == [route.ingress for route in resolved.routes]
-    assert {body["metadata"]["labels"][labels.COMPONENT] for body in api.applied} == {labels.COMPONENT_EXPOSURE}
+    assert list_deleted(api) == ["old"]
+    made = {name: item["metadata"]["labels"][labels.COMPONENT] for (_, _, name), item in api.objects.items()}
+    assert made == {route.ingress: labels.COMPONENT_EXPOSURE for route in resolved.routes}
 
 
 @pytest.mark.parametrize("is_terminating", [False, True])
@@ -377,16 +365,10 @@ async def test_what_the_host_refuses_of_one_target_is_told_there_and_keeps_no_ot
     context: Context, hosts: Hosts, is_terminating: bool
 ) -> None:
     """Unless the namespace goes: then nothing is told, and the pass is over."""
-    api, applied = FakeApi(), FakeApi()
     details = {"causes": [{"reason": "NamespaceTerminating"}]} if is_terminating else None
-
-    async def apply(kind: Kind, body: Object) -> Object:
-        if body["spec"]["rules"][0]["host"] == HOSTS[0]:
-            raise Forbidden(403, "Forbidden", "denied by a webhook", details)
-        return await applied.apply(kind, body)
-
-    api.apply = apply  # type: ignore[method-assign]
-    made = Context.create(cast(Api, api), Settings(image="x"), context.cache, Host(()))
+    denied = Forbidden(403, "Forbidden", "denied by a webhook", details)
+    api, made = serve(context)
+    api.refusal = lambda _, body: denied if body["spec"]["rules"][0]["host"] == HOSTS[0] else None
     context.cache.jobs.put(job())
     routes = admit(context, hosts, job())
     if is_terminating:
@@ -402,13 +384,8 @@ async def test_what_the_host_refuses_of_one_target_is_told_there_and_keeps_no_ot
 async def test_an_ingress_that_the_host_refuses_is_not_open_even_if_its_host_would_be_kept(
     context: Context, hosts: Hosts
 ) -> None:
-    api = FakeApi()
-
-    async def refuse(kind: Kind, body: Object) -> Object:
-        raise Forbidden(403, "Forbidden", "denied by a webhook")
-
-    api.apply = refuse  # type: ignore[method-assign]
-    made = Context.create(cast(Api, api), Settings(image="x"), context.cache, Host(()))
+    api, made = serve(context)
+    api.refusal = lambda *_: Forbidden(403, "Forbidden", "denied by a webhook")
     context.cache.jobs.put(job())
     put_ingress(context, job(), HOSTS[0], name="hello")
     put_foreign(context, HOSTS[0], "2025-01-01T00:00:00Z")

@@ -10,11 +10,12 @@ import pytest
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Kind, kinds
+from nestor.kube import Api, kinds
 from nestor.operator.job.openings import Openings
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import STEPS, TARGET, build_job, build_resolved
 
 Object = dict[str, Any]
@@ -23,29 +24,12 @@ RESOLVED = build_resolved(build_job(nested=NESTED, expose={"allTargets": True}))
 SELECTOR = {"nestor.dev/cluster": "hello", "app": "web"}
 
 
-class FakeApi:
-    """Keeps policies."""
-
-    def __init__(self, *policies: Object) -> None:
-        self.policies = {item["metadata"]["name"]: item for item in policies}
-        self.lists = 0
-
-    async def list(self, kind: Kind, namespace: str, *, labels: str) -> list[Object]:
-        """All of them."""
-        self.lists += 1
-        return list(self.policies.values())
-
-    async def apply(self, kind: Kind, body: Object) -> Object:
-        """Keep it."""
-        self.policies[body["metadata"]["name"]] = body
-        return body
-
-    async def delete(self, kind: Kind, name: str, namespace: str) -> bool:
-        """Drop it."""
-        return bool(self.policies.pop(name))
+def name_open(api: MemoryApi) -> set[str]:
+    """The policies that there are."""
+    return {name for kind, _, name in api.objects if kind == kinds.NETWORK_POLICY.plural}
 
 
-def build_context(api: FakeApi) -> Context:
+def build_context(api: MemoryApi) -> Context:
     """An operator that knows no Service yet."""
     return Context.create(cast(Api, api), Settings(image="x"), Cache(cast(Api, api)), Host(()))
 
@@ -61,63 +45,60 @@ PORT = {"protocol": "TCP", "port": 8080, "targetPort": "http"}
 
 
 async def test_each_target_is_opened_once_its_service_is_there_and_no_other_port_of_it() -> None:
-    api = FakeApi()
+    api = MemoryApi()
     context = build_context(api)
     openings = Openings(context)
     await openings.ensure(RESOLVED, RESOLVED.routes)
-    assert api.policies == {}
+    assert name_open(api) == set()
     put_service(context, "web", [{"protocol": "TCP", "port": 9090, "targetPort": 9090}, PORT])
     put_service(context, "api", [{"protocol": "TCP", "port": 8080}])
     put_service(context, "database", [{"protocol": "TCP", "port": 8080}])
     await openings.ensure(RESOLVED, RESOLVED.routes)
     further = f"{RESOLVED.routes[1].ingress}-exposed"
-    found = {name: (item["spec"]["podSelector"], item["spec"]["ingress"][0]["ports"]) for name, item in api.policies.items()}
+    found = {
+        name: (item["spec"]["podSelector"], item["spec"]["ingress"][0]["ports"]) for (_, _, name), item in api.objects.items()
+    }
     assert found == {
         "hello-exposed": ({"matchLabels": SELECTOR}, [{"protocol": "TCP", "port": "http"}]),
         further: ({"matchLabels": SELECTOR}, [{"protocol": "TCP", "port": 8080}]),
     }
-    assert api.lists == 1
+    assert api.asked.count(f"LIST networkpolicies {RESOLVED.home.namespace}") == 1
 
 
 @pytest.mark.parametrize(
     ("ports", "selector"), [([], None), ([{"protocol": "UDP", "port": 8080}], None), ([PORT], {}), ([{"port": 81}], None)]
 )
 async def test_a_service_that_leads_nowhere_opens_nothing(ports: list[Object], selector: Object | None) -> None:
-    api = FakeApi()
+    api = MemoryApi()
     context = build_context(api)
     put_service(context, "web", ports, selector)
     await Openings(context).ensure(RESOLVED, RESOLVED.routes)
-    assert api.policies == {}
+    assert name_open(api) == set()
 
 
 async def test_what_is_exposed_no_longer_is_closed() -> None:
-    api = FakeApi()
+    api = MemoryApi()
     context = build_context(api)
     openings = Openings(context)
     put_service(context, "web", [PORT])
     await openings.ensure(RESOLVED, RESOLVED.routes)
     refused = tuple(replace(route, refusal=(conditions.HOSTNAME_CONFLICT, "taken")) for route in RESOLVED.routes)
     await openings.ensure(RESOLVED, refused)
-    assert api.policies == {}
+    assert name_open(api) == set()
     await openings.ensure(RESOLVED, RESOLVED.routes)
-    assert api.policies.keys() == {"hello-exposed"}
-
-
-def build_old(name: str, **own: str) -> Object:
-    """A policy that is there already."""
-    return {"metadata": {"name": name, "labels": own}}
+    assert name_open(api) == {"hello-exposed"}
 
 
 async def test_a_new_operator_closes_what_an_earlier_one_opened() -> None:
     """Also the only one of earlier versions, which opened all pods; other policies stay."""
-    api = FakeApi(
-        build_old("hello-exposed"),
-        build_old("x-exposed", **{labels.COMPONENT: labels.COMPONENT_EXPOSURE}),
-        build_old("hello-app"),
-    )
+    api = MemoryApi()
+    exposure = {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
+    for name, own in (("hello-exposed", {}), ("x-exposed", exposure), ("hello-app", {})):
+        meta = {"name": name, "namespace": RESOLVED.home.namespace, "labels": {labels.CLUSTER: "hello"} | own}
+        api.put(kinds.NETWORK_POLICY, {"metadata": meta})
     openings = Openings(build_context(api))
     await openings.ensure(RESOLVED, RESOLVED.routes)
-    assert api.policies.keys() == {"hello-app"}
+    assert name_open(api) == {"hello-app"}
     openings.forget(RESOLVED.home.namespace)
     await openings.ensure(RESOLVED, RESOLVED.routes)
-    assert api.lists == 2
+    assert api.asked.count(f"LIST networkpolicies {RESOLVED.home.namespace}") == 2
