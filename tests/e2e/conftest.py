@@ -36,8 +36,11 @@ ROOT = Path(__file__).parents[2]
 IS_EMBEDDED = os.environ.get("CLUSTER", "") in ("", "embedded")
 REGISTRY = os.environ.get("NESTOR_IMAGE_PREFIX") or "registry.nestor.localhost"
 """What the references of the examples' images begin with."""
-LIMIT_SECONDS = 1800
-"""For one test with its fixtures: the first one's may build everything."""
+LIMIT_SECONDS = 900
+"""For one test with its fixtures, while others keep the machine busy."""
+LONGEST_SECONDS = 1800
+BUILDERS = {"argocd", "conformance", "metrics", "prometheus"}
+"""Groups whose fixtures may build what only their tests need, and which have `LONGEST_SECONDS`."""
 NOTHING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing, namespace: default}\n"
 """A template of a job whose pods a test makes itself."""
 Object = dict[str, Any]
@@ -62,7 +65,7 @@ class Cluster:
 
 
 _WAS_RUNNING = pytest.StashKey[bool]()
-_KUBECONFIG = pytest.StashKey[Path]()
+_CLUSTER = pytest.StashKey[Cluster | Exception]()
 _KEEPER = pytest.StashKey[failures.Keeper]()
 
 
@@ -81,8 +84,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The long ones first: as the last of a run, one worker would be busy with them while the others have nothing to do."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
     for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker(pytest.mark.timeout(LIMIT_SECONDS))
+        if item.path.is_relative_to(Path(__file__).parent) and not item.get_closest_marker("timeout"):
+            builds = any(mark.args[0] in BUILDERS for mark in item.iter_markers("xdist_group"))
+            item.add_marker(pytest.mark.timeout(LONGEST_SECONDS if builds else LIMIT_SECONDS))
         if core.is_core(item.nodeid):
             item.add_marker(pytest.mark.core)
 
@@ -100,11 +104,32 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         devcluster.cluster.down()
 
 
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Start the cluster before the clock of the first test that uses it: everything may have to be built for it."""
+    if "cluster" in getattr(item, "fixturenames", ()) and _CLUSTER not in item.config.stash:
+        try:
+            item.config.stash[_CLUSTER] = start_cluster()
+        except Exception as error:  # the fixture raises it, in each test
+            item.config.stash[_CLUSTER] = error
+    return (yield)
+
+
+def start_cluster() -> Cluster:
+    """The cluster with Nestor in it; the first of several workers starts it, the others wait for that."""
+    report = progress.Console()
+    with cache.default().lock("e2e"):
+        info = devcluster.cluster.up(report)
+        install.install_nestor(info, report)
+    return Cluster(info.kubeconfig, info.http_url_port, info.domain, info.https_url_port, info.address)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Keep what the cluster says when a test fails, and say where."""
     report = yield
-    kubeconfig = item.config.stash.get(_KUBECONFIG, paths.default().kubeconfig)
+    found = item.config.stash.get(_CLUSTER, None)
+    kubeconfig = found.kubeconfig if isinstance(found, Cluster) else paths.default().kubeconfig
     if report.failed and item.path.is_relative_to(Path(__file__).parent) and kubeconfig.exists():
         keeper = item.config.stash.setdefault(_KEEPER, failures.Keeper(paths.default().cache / "failed", find_tool("kubectl")))
         report.sections.append(("logs and events of the cluster", str(keeper.keep(item.nodeid, kubeconfig))))
@@ -118,13 +143,11 @@ def is_worker(config: pytest.Config) -> bool:
 
 @pytest.fixture(scope="session")
 def cluster(pytestconfig: pytest.Config) -> Cluster:
-    """The cluster with Nestor in it; the first of several workers starts it, the others wait for that."""
-    report = progress.Console()
-    with cache.default().lock("e2e"):
-        info = devcluster.cluster.up(report)
-        install.install_nestor(info, report)
-    pytestconfig.stash[_KUBECONFIG] = info.kubeconfig
-    return Cluster(info.kubeconfig, info.http_url_port, info.domain, info.https_url_port, info.address)
+    """The cluster with Nestor in it."""
+    found = pytestconfig.stash[_CLUSTER]
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 @pytest.fixture(scope="session")
@@ -146,8 +169,8 @@ async def used_namespaces(api: Api) -> AsyncIterator[list[str]]:
     found: list[str] = []
     yield found
     for name in found:
-        await waiting.wait_for_none(api, kinds.NESTED_APP_JOB, name, limit=120)
-        await waiting.wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_namespace=name), limit=120)
+        await waiting.wait_for_none(api, kinds.NESTED_APP_JOB, name)
+        await waiting.wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_namespace=name))
         await api.delete(kinds.NAMESPACE, name)
 
 
@@ -200,31 +223,26 @@ class Web:
         ) as response:
             return Answer(response.status, response.headers, await response.text())
 
-    async def page(self, url: str, *, has: str = "", limit: float = 15) -> str:
+    async def page(self, url: str, *, has: str = "") -> str:
         """The text of a page that answers 200, and has this text in it."""
-        return (await self.answer(url, status=200, has=has, limit=limit)).text
+        return (await self.answer(url, status=200, has=has)).text
 
-    async def answer(self, url: str, *, status: int, has: str = "", follow: bool = True, limit: float = 15) -> Answer:
+    async def answer(self, url: str, *, status: int, has: str = "", follow: bool = True) -> Answer:
         """The first answer with this status and text; asked until then, as an Ingress controller follows endpoints a moment
         late.
         """
-        said = "nothing"
-        try:
-            async with asyncio.timeout(limit):
-                while True:
-                    try:
-                        last = await self.ask(url, follow=follow and not 300 <= status < 400)
-                    except aiohttp.ClientPayloadError as error:  # its pod was replaced while it answered
-                        said = f"a part of a page ({error})"
-                    except TimeoutError:  # of this one request
-                        said = f"nothing within {self.session.timeout.total} s"
-                    else:
-                        if last.status == status and has in last.text:
-                            return last
-                        said = f"{last.status}: {last.text}"
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
-            raise AssertionError(f"{url} still answers {said} after {limit} s") from None
+        last_seen: object = None
+
+        async def look() -> Answer | None:
+            nonlocal last_seen
+            try:
+                last_seen = found = await self.ask(url, follow=follow and not 300 <= status < 400)
+            except (aiohttp.ClientPayloadError, TimeoutError) as error:  # its pod was replaced while it answered; of one request
+                last_seen = error
+                return None
+            return found if found.status == status and has in found.text else None
+
+        return await waiting.eventually(look)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,6 @@ from tests.waiting import job_with, wait_for_none
 
 CLASSES: dict[str, Object] = {"interactive": {}, "batch": {"queue": {"maxRunningJobs": 2}}}
 """By name: what each has besides what the default one has."""
-LIMIT = 300
 FAILING = base64.b64encode(b"#!/bin/sh\necho 'no database yet'\nexit 1\n").decode()
 
 
@@ -42,13 +41,13 @@ async def _be_busy(api: Api, namespace: str) -> None:
     await _start(api, namespace, "hello", ["short"], "interactive", activeDeadlineSeconds=30)
     await _patch(api, namespace, "hello-1", {"metadata": {"annotations": {labels.RERUN: "1"}}})
     await _patch(api, namespace, "hello-2", {"spec": {"suspend": True}})
-    await job_with(api, "hello-2", namespace, conditions.READY, "False", conditions.SUSPENDED, limit=LIMIT)
+    await job_with(api, "hello-2", namespace, conditions.READY, "False", conditions.SUSPENDED)
     await _until(api, namespace, parts, conditions.SUCCEEDED)
     await apply(api, inline_job("shop", namespace, {"nothing.yaml": NOTHING}))
     await _patch(api, namespace, "hello-2", {"spec": {"suspend": False}})
     await api.delete(kinds.NESTED_APP_JOB, "lost", namespace)
     await _start(api, namespace, "hello", ["hello-3"], "interactive")
-    await job_with(api, "short", namespace, conditions.SUCCEEDED, "False", limit=LIMIT)
+    await job_with(api, "short", namespace, conditions.SUCCEEDED, "False")
     await _until(api, namespace, ["hello-1", "hello-2", "hello-3", "shop"], conditions.READY)
 
 
@@ -73,7 +72,7 @@ async def _start(api: Api, namespace: str, kind: str, names: Sequence[str], clas
 
 
 async def _until(api: Api, namespace: str, names: Sequence[str], condition: str) -> None:
-    await asyncio.gather(*(job_with(api, name, namespace, condition, "True", limit=LIMIT) for name in names))
+    await asyncio.gather(*(job_with(api, name, namespace, condition, "True") for name in names))
 
 
 async def _patch(api: Api, namespace: str, name: str, change: Object) -> None:
@@ -83,4 +82,4 @@ async def _patch(api: Api, namespace: str, name: str, change: Object) -> None:
 async def _end(api: Api, namespace: str) -> None:
     for job in await api.list(kinds.NESTED_APP_JOB, namespace):
         await api.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], namespace)
-    await wait_for_none(api, kinds.NESTED_APP_JOB, namespace, limit=LIMIT)
+    await wait_for_none(api, kinds.NESTED_APP_JOB, namespace)

@@ -84,7 +84,7 @@ async def backend(api: Api, name: str, spec: Object) -> AsyncIterator[Object]:
     await remove_backend(api, name)  # of a run that was interrupted
     await api.create(kind, {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, "spec": spec})
     try:
-        yield await wait_for(api, kind, name, "", has(conditions.READY, "True"), limit=LIMIT) or {}
+        yield await wait_for(api, kind, name, "", has(conditions.READY, "True")) or {}
     finally:
         await remove_backend(api, name)
 
@@ -92,7 +92,7 @@ async def backend(api: Api, name: str, spec: Object) -> AsyncIterator[Object]:
 async def remove_backend(api: Api, name: str) -> None:
     """Delete an OverflowBackend and await its end; harmless when it is gone."""
     await api.delete(kinds.OVERFLOW_BACKEND, name)
-    await wait_for(api, kinds.OVERFLOW_BACKEND, name, "", lambda found: found is None, limit=LIMIT)
+    await wait_for(api, kinds.OVERFLOW_BACKEND, name, "", lambda found: found is None)
     assert await api.list(kinds.NODE, labels=labels.selector(backend=name)) == []
 
 
@@ -143,7 +143,7 @@ async def allow(api: Api, class_name: str, placement: Object) -> None:
     for cluster in await api.list(kinds.NESTED_CLUSTER):
         if cluster["spec"].get("className") == class_name:
             meta = cluster["metadata"]
-            await wait_for(api, kinds.NESTED_CLUSTER, meta["name"], meta["namespace"], is_told, limit=LIMIT)
+            await wait_for(api, kinds.NESTED_CLUSTER, meta["name"], meta["namespace"], is_told)
 
 
 def _as_written(placement: Placement) -> Placement:
@@ -216,7 +216,7 @@ async def until_forgotten(info: PluginInfo, prefix: str) -> None:
     async def look() -> bool:
         return not records_of(info, prefix)
 
-    await eventually(look, limit=LIMIT)
+    await eventually(look)
 
 
 async def kill_process(api: Api, name: str) -> None:
@@ -229,7 +229,7 @@ async def kill_process(api: Api, name: str) -> None:
     def is_successor(item: Object) -> bool:
         return item["metadata"]["uid"] != old["metadata"]["uid"] and has("Ready", "True")(item)
 
-    await wait_for_any(api, kinds.POD, SYSTEM, is_successor, labels=own, limit=LIMIT)
+    await wait_for_any(api, kinds.POD, SYSTEM, is_successor, labels=own)
 
 
 @dataclass
@@ -273,7 +273,7 @@ class Place:
         async def look() -> bool:
             return await kubectl(self.inside, "logs", name, *options) == text
 
-        await eventually(look, limit=LIMIT)
+        await eventually(look)
 
     async def told(self, name: str, reason: str) -> str:
         """The message of an event about a nested pod."""
@@ -282,7 +282,7 @@ class Place:
             fields = f"--field-selector=involvedObject.name={name},reason={reason}"
             return await kubectl(self.inside, "get", "events", fields, "-o", "jsonpath={.items[*].message}")
 
-        return await eventually(look, limit=LIMIT)
+        return await eventually(look)
 
     async def places(self, prefix: str, count: int) -> list[str]:
         """The backends of so many pods whose names begin like this, once they all have a node; empty for the host's own."""
@@ -292,7 +292,7 @@ class Place:
             chosen = [place for name, place in found.items() if name.startswith(prefix)]
             return chosen if len(chosen) == count else []
 
-        return await eventually(look, limit=LIMIT)
+        return await eventually(look)
 
 
 @pytest.fixture(scope="module")

@@ -33,7 +33,6 @@ ALERTS = ROOT / "charts/nestor/monitoring/alerts.yaml"
 NAME, PORT = "prometheus", 9090
 SYNCERS = "syncers"
 SCRAPE_SECONDS = 5
-LIMIT = 90
 
 
 @dataclass
@@ -71,7 +70,7 @@ class Prometheus:
         async def look() -> Object | None:
             return next(filter(is_meant, await self.list_targets(job)), None)
 
-        return await eventually(look, limit=LIMIT)
+        return await eventually(look)
 
     async def add_syncer(self, address: str) -> None:
         """Have it scrape the syncer of the pod with this address."""
@@ -132,7 +131,7 @@ async def start(api: Api, namespace: str) -> Prometheus:
     await wait_for(api, kinds.SERVICE_ACCOUNT, "default", namespace, bool)
     for kind, body in _build_objects(namespace):
         await api.apply(kind, body)
-    await wait_for(api, kinds.POD, NAME, namespace, has("Ready", "True"), limit=LIMIT)
+    await wait_for(api, kinds.POD, NAME, namespace, has("Ready", "True"))
     return Prometheus(api, namespace)
 
 
@@ -144,7 +143,7 @@ async def running(api: Api, namespace: str) -> AsyncIterator[Prometheus]:
         yield await start(api, namespace)
     finally:
         await api.delete(kinds.NAMESPACE, namespace)
-        await wait_for(api, kinds.NAMESPACE, namespace, "", lambda found: found is None, limit=LIMIT)
+        await wait_for(api, kinds.NAMESPACE, namespace, "", lambda found: found is None)
 
 
 @pytest.fixture(scope="module")

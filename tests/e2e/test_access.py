@@ -42,7 +42,7 @@ async def test_a_rotation_makes_copied_kubeconfigs_useless_and_ends_nothing(
         code, output = await try_kubectl(copied, "get", "pods")
         return code != 0 and ("Unauthorized" in output or "provide credentials" in output or "must be logged in" in output)
 
-    await eventually(is_rotated, limit=150)
+    await eventually(is_rotated)
     # The server may take the new authority before the operator has written the new kubeconfig, and says when it has.
     await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "KeysRotated")
     new = await nested_kubeconfig(api, job, tmp_path / "new")
@@ -52,7 +52,7 @@ async def test_a_rotation_makes_copied_kubeconfigs_useless_and_ends_nothing(
         found = await api.get(kinds.POD, server["metadata"]["name"], server["metadata"]["namespace"])
         return count_restarts(found) == count_restarts(server) | {"syncer": 1}
 
-    await eventually(has_syncer_followed, limit=150)
+    await eventually(has_syncer_followed)
     job = await job_with(api, "hello", namespace, conditions.READY, "True")
     assert "Hello" in await web.page(job["status"]["url"])
     # Created now, it needs a syncer with rights in both clusters.

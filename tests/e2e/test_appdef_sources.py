@@ -84,7 +84,7 @@ async def test_an_image_with_its_own_appdef(api: Api, namespace: str, web: Web) 
 
 async def test_an_application_of_the_catalogue(api: Api, namespace: str, web: Web, entry: Object) -> None:
     name = entry["metadata"]["name"]
-    found = await wait_for(api, kinds.NESTED_APP, name, "", has(conditions.ACCEPTED, "True"), limit=20) or {}
+    found = await wait_for(api, kinds.NESTED_APP, name, "", has(conditions.ACCEPTED, "True")) or {}
     assert [command["id"] for command in found["status"]["commands"]] == ["Hello"]
     await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": name}))
     job = await see_page(api, namespace, web)

@@ -33,7 +33,6 @@ async def failed(api: Api, job: Object) -> Object:
         "False",
         conditions.STEP_FAILED,
         generation=meta["generation"],
-        limit=180,
     )
 
 
@@ -53,7 +52,7 @@ async def test_a_kustomize_overlay(api: Api, namespace: str, web: Web, tmp_path:
 async def test_a_script_that_installs_a_chart_and_waits_for_it(api: Api, namespace: str, web: Web, tmp_path: Path) -> None:
     await apply(api, example("04-helm-script", "chart", namespace))
     # `--wait` is the script's: when the step is done, so is the chart.
-    job = await job_with(api, "chart", namespace, conditions.STEPS_APPLIED, "True", limit=120)
+    job = await job_with(api, "chart", namespace, conditions.STEPS_APPLIED, "True")
     inside = await nested_kubeconfig(api, job, tmp_path)
     assert await kubectl(inside, "get", "deployment", "web", "-o", "jsonpath={.status.readyReplicas}") == "1"
     job = await job_with(api, "chart", namespace, conditions.READY, "True")
@@ -65,7 +64,7 @@ async def test_four_types_with_parameters_and_a_change_of_one(
     api: Api, namespace: str, web: Web, tmp_path: Path, kubeconfig: Path
 ) -> None:
     await apply(api, example("07-four-types", "four", namespace))
-    job = await job_with(api, "four", namespace, conditions.READY, "True", limit=120)
+    job = await job_with(api, "four", namespace, conditions.READY, "True")
     assert [(step["type"], step["state"]) for step in job["status"]["steps"]] == [
         ("kubectl", "Succeeded"),
         ("custom", "Succeeded"),
@@ -90,7 +89,7 @@ async def test_four_types_with_parameters_and_a_change_of_one(
         again = steps.get("web-servers", {})
         return bool(again) and again["state"] == "Succeeded" and again.get("hash") != before["web-servers"]["hash"]
 
-    changed = await wait_for(api, kinds.NESTED_APP_JOB, "four", namespace, is_applied_anew, limit=120)
+    changed = await wait_for(api, kinds.NESTED_APP_JOB, "four", namespace, is_applied_anew)
     assert changed is not None
     assert [step for step in changed["status"]["steps"] if step["name"] in ("database", "page")] == [
         before["database"],
@@ -221,7 +220,7 @@ async def test_the_tutorials_version_its_tools_by_path_and_a_manifest_too_large_
     ]
     files = {"crd.json": json.dumps(large_crd())}
     await apply(api, inline_job("kns", namespace, files, steps, kubernetes_version="v1.30"))
-    job = await job_with(api, "kns", namespace, conditions.STEPS_APPLIED, "True", limit=120)
+    job = await job_with(api, "kns", namespace, conditions.STEPS_APPLIED, "True")
     admitted = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
     assert "the AppDef's Kubernetes version 'v1.30' is not offered; v1." in admitted["message"]
     assert "the nearest newer one, is taken" in admitted["message"]
@@ -255,7 +254,7 @@ async def test_scripts_that_go_wrong_name_their_step_and_disturb_nobody(api: Api
         assert said in f"{step.get('exitCode', '')} {step['message']}", f"{name}: {step}"
         assert step["name"] in str(job["status"]["conditions"])
         assert len(await logs_of_runner(kubeconfig, job)) < 3_000_000
-    await job_with(api, "good", namespace, conditions.READY, "True", limit=120)
+    await job_with(api, "good", namespace, conditions.READY, "True")
     (after,) = await api.list(kinds.POD, "nestor-system", labels="app.kubernetes.io/name=nestor")
     assert after["metadata"]["uid"] == operator["metadata"]["uid"]
     assert [item["restartCount"] for item in after["status"]["containerStatuses"]] == [0]
@@ -307,5 +306,5 @@ async def test_a_failing_step_is_retried_by_the_next_runner_too_and_none_runs_tw
         steps = (item or {}).get("status", {}).get("steps", ())
         return bool(steps) and steps != job["status"]["steps"] and all(step["state"] == "Succeeded" for step in steps)
 
-    await wait_for(api, kinds.NESTED_APP_JOB, "steps", namespace, has_run_again, limit=120)
+    await wait_for(api, kinds.NESTED_APP_JOB, "steps", namespace, has_run_again)
     assert await runs_in(inside) == {"a": 2, "b": 3, "c": 3}

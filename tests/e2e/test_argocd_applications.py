@@ -97,7 +97,7 @@ async def shop(argocd: ArgoCD, repository: Repository, api: Api, used_namespaces
         await api.apply(APPLICATION, build_application(made.name, f"{repository.url}/tests/preview.git", "shop", namespace))
         yield made
         await api.delete(APPLICATION, made.name, NAMESPACE)
-        await wait_for(api, APPLICATION, made.name, NAMESPACE, lambda found: found is None, limit=120)
+        await wait_for(api, APPLICATION, made.name, NAMESPACE, lambda found: found is None)
 
 
 async def test_it_is_progressing_until_the_job_is_ready_and_then_without_a_difference(shop: Shop) -> None:

@@ -85,19 +85,19 @@ async def test_an_application_set_installs_into_the_cluster_of_every_job_of_the_
             async def is_healed() -> bool:
                 return await kubectl(inside, "get", "configmap", "greeting", "-o", "jsonpath={.data.by}") == "Argo CD"
 
-            await eventually(is_healed, limit=60)
+            await eventually(is_healed)
             can = ("auth", "can-i", "--as=nestor:argocd")
             assert (await try_kubectl(inside, *can, "create", "deployments", "-n", "default"))[1].strip() == "yes"
             assert (await try_kubectl(inside, *can, "list", "secrets", "-n", "kube-system"))[1].strip() == "no"
 
             await api.delete(kinds.NESTED_APP_JOB, "two", namespace)
-            await wait_for(api, APPLICATION, f"tools-{namespace}.two", NAMESPACE, lambda found: found is None, limit=90)
-            await wait_for(api, kinds.NESTED_APP_JOB, "two", namespace, lambda found: found is None, limit=90)
+            await wait_for(api, APPLICATION, f"tools-{namespace}.two", NAMESPACE, lambda found: found is None)
+            await wait_for(api, kinds.NESTED_APP_JOB, "two", namespace, lambda found: found is None)
             assert await list_clusters(api, class_name) == ["one"]
         finally:
             await api.delete(APPLICATION_SET, class_name, NAMESPACE)
             for name in ("one", "two"):
-                await wait_for(api, APPLICATION, f"tools-{namespace}.{name}", NAMESPACE, lambda found: found is None, limit=90)
+                await wait_for(api, APPLICATION, f"tools-{namespace}.{name}", NAMESPACE, lambda found: found is None)
             for name in ("one", "two"):
                 await api.delete(kinds.NESTED_APP_JOB, name, namespace)
-            await wait_for_none(api, kinds.NESTED_APP_JOB, namespace, limit=120)
+            await wait_for_none(api, kinds.NESTED_APP_JOB, namespace)

@@ -54,7 +54,7 @@ async def test_the_manifest_as_published_answers_at_the_jobs_url(
         [step] = command["templates"]
         command["templates"] = [{"name": step["name"], "type": "kubectl", "format": "url", "path": manifest_url}]
         await apply(api, [document])
-        job = await job_with(api, "argo-cd", namespace, conditions.READY, "True", limit=180)
+        job = await job_with(api, "argo-cd", namespace, conditions.READY, "True")
         inside = await nested_kubeconfig(api, job, tmp_path)
         host = job["status"]["url"].split("/")[2].split(":")[0]
         # Its server knows nothing of the TLS in front of it, and sends browsers to HTTPS, as Argo CD's own documentation says.
@@ -64,6 +64,6 @@ async def test_the_manifest_as_published_answers_at_the_jobs_url(
         await kubectl(inside, "rollout", "restart", "deployment", "argocd-server")
         await kubectl(inside, "rollout", "status", "deployment", "argocd-server", "--timeout=90s", limit=120)
         # For a moment, the pod from before may be asked, which sends away to where nobody listens.
-        answer = await web.answer(f"http://{host}/api/version", status=200, follow=False, limit=60)
+        answer = await web.answer(f"http://{host}/api/version", status=200, follow=False)
         assert json.loads(answer.text)["Version"].partition("+")[0] == builds.version()
         await api.delete(kinds.NESTED_APP_JOB, "argo-cd", namespace)

@@ -85,7 +85,7 @@ async def previewing(
         repository.pulls.clear()
         await api.delete(APPLICATION_SET, namespace, NAMESPACE)
         for name in applications:
-            await wait_for(api, APPLICATION, name, NAMESPACE, lambda found: found is None, limit=90)
+            await wait_for(api, APPLICATION, name, NAMESPACE, lambda found: found is None)
         await api.delete(PROJECT, namespace, NAMESPACE)  # last: without it, Argo CD deletes nothing
 
 
@@ -104,11 +104,11 @@ async def test_each_open_pull_request_has_a_preview_that_follows_it(
         second = await charted.commit({"news.txt": "two"}, "feature", "feature")
         charted.open_pull(12, "feature", second, "preview")
 
-        await web.page(job["status"]["url"], has=f"Preview of commit {second[:7]}", limit=60)
+        await web.page(job["status"]["url"], has=f"Preview of commit {second[:7]}")
         assert (await api.get(kinds.NESTED_APP_JOB, "pr-12", namespace))["metadata"]["uid"] == job["metadata"]["uid"]
 
         charted.close_pull(12)
-        await wait_for(api, APPLICATION, "preview-12", NAMESPACE, lambda found: found is None, limit=90)
+        await wait_for(api, APPLICATION, "preview-12", NAMESPACE, lambda found: found is None)
         assert await api.find(kinds.NESTED_APP_JOB, "pr-12", namespace) is None
         await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
 
@@ -154,10 +154,10 @@ async def _try_as_before(api: Api, repository: Repository, namespace: str, stole
             said = json.dumps(status_of(found).get("operationState") or {})
             return f"rbac.authorization.k8s.io:ClusterRoleBinding is not permitted in project {namespace}" in said
 
-        found = await wait_for(api, APPLICATION, name, NAMESPACE, is_refused, limit=90)
+        found = await wait_for(api, APPLICATION, name, NAMESPACE, is_refused)
         assert status_of(found)["sync"]["status"] == "OutOfSync"
         assert await api.find(kinds.CLUSTER_ROLE_BINDING, stolen) is None
         assert await api.find(kinds.NESTED_APP_JOB, "pr-15", namespace) is None
     finally:
         await api.delete(APPLICATION, name, NAMESPACE)
-        await wait_for(api, APPLICATION, name, NAMESPACE, lambda found: found is None, limit=90)
+        await wait_for(api, APPLICATION, name, NAMESPACE, lambda found: found is None)

@@ -78,7 +78,7 @@ async def test_pi_is_computed_a_failed_attempt_is_repeated_and_what_cannot_heal_
         "failurePolicy": {"action": "Ignore", "targets": [{"kind": "Job", "name": "stops"}]},
     }
     await apply(api, documents)
-    job = await job_with(api, "pi", namespace, conditions.SUCCEEDED, "True", limit=180)
+    job = await job_with(api, "pi", namespace, conditions.SUCCEEDED, "True")
     inside = await nested_kubeconfig(api, job, tmp_path)
     pi, again, stopped = [await read_job(inside, name) for name in ("pi", "again", "stops")]
     assert (pi["spec"]["backoffLimit"], again["spec"]["backoffLimit"], stopped["spec"]["backoffLimit"]) == (4, 6, 6)

@@ -10,13 +10,12 @@ import pytest
 from nestor import times
 from nestor.api import conditions, labels
 from nestor.kube import Api, Change, Informer, kinds
-from tests.e2e.conftest import apply, example
+from tests.e2e.conftest import LONGEST_SECONDS, apply, example
 from tests.e2e.test_faults import replaced
 from tests.waiting import job_with, wait_for_none
 
 Object = dict[str, Any]
 COUNT = 20
-LIMIT_SECONDS = 1500
 NAMES = [f"hello-{number}" for number in range(COUNT)]
 
 
@@ -47,11 +46,12 @@ async def kill(api: Api, times_killed: int, namespace: str) -> None:
         pod = await find_operator(api)
         await api.delete(kinds.POD, pod["metadata"]["name"], "nestor-system", grace_seconds=0)
         await replaced(api, pod)
-        await job_with(api, NAMES[4 * number], namespace, conditions.ADMITTED, "True", limit=LIMIT_SECONDS)
+        await job_with(api, NAMES[4 * number], namespace, conditions.ADMITTED, "True")
 
 
 @pytest.mark.alone
 @pytest.mark.slow
+@pytest.mark.timeout(LONGEST_SECONDS)
 @pytest.mark.parametrize("kills", [0, 5])
 async def test_twenty_jobs_at_once(api: Api, namespace: str, kills: int) -> None:
     before = await find_operator(api)
@@ -61,7 +61,7 @@ async def test_twenty_jobs_at_once(api: Api, namespace: str, kills: int) -> None
     await asyncio.gather(*(apply(api, example("01-hello-world", name, namespace)) for name in NAMES))
     await kill(api, kills, namespace)
     for name in NAMES:
-        await job_with(api, name, namespace, conditions.READY, "True", limit=LIMIT_SECONDS)
+        await job_with(api, name, namespace, conditions.READY, "True")
     print(f"{COUNT} jobs, {kills} kills: first status after {max(first.seconds.values()):.0f} s at most")
     after = await find_operator(api)
     if not kills:
@@ -71,5 +71,5 @@ async def test_twenty_jobs_at_once(api: Api, namespace: str, kills: int) -> None
     watching.cancel()
     for name in NAMES:
         await api.delete(kinds.NESTED_APP_JOB, name, namespace)
-    await wait_for_none(api, kinds.NESTED_APP_JOB, namespace, limit=LIMIT_SECONDS)
-    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_namespace=namespace), limit=LIMIT_SECONDS)
+    await wait_for_none(api, kinds.NESTED_APP_JOB, namespace)
+    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_namespace=namespace))

@@ -60,7 +60,7 @@ async def delete_and_await(api: Api, name: str, namespace: str) -> None:
     """Delete a job and await its end; the limit is far above what it takes, how long it takes is measured elsewhere."""
     job = await api.get(kinds.NESTED_APP_JOB, name, namespace)
     await api.delete(kinds.NESTED_APP_JOB, name, namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, lambda found: found is None, limit=60)
+    await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, lambda found: found is None)
     await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]), limit=5)
 
 

@@ -110,7 +110,7 @@ async def test_the_users_page_works_from_top_to_bottom(
     assert "7200" in next(output for command, output in said.items() if "activeDeadlineSeconds}" in command)
     assert yaml.safe_load((tmp_path / "hello.kubeconfig").read_text())["kind"] == "Config"
     assert await api.find(kinds.NESTED_APP_JOB, "hello", namespace) is None
-    await waiting.wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_namespace=namespace), limit=60)
+    await waiting.wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_namespace=namespace))
 
 
 async def test_what_admins_only_look_at_is_there(api: Api, namespace: str, cluster: Cluster, tmp_path: Path) -> None:

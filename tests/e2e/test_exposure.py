@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import datetime
 import os
@@ -22,7 +21,7 @@ from nestor.cluster import certificates
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Cluster, apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig
 from tests.e2e.devcluster.web import Browser
-from tests.waiting import job_with, message_of
+from tests.waiting import eventually, job_with, message_of
 
 Object = dict[str, Any]
 
@@ -118,22 +117,21 @@ class Client:
 
     session: aiohttp.ClientSession
 
-    async def ask(self, url: str, *, status: int = 200, limit: float = 15) -> Any:
+    async def ask(self, url: str, *, status: int = 200) -> Any:
         """Await an answer with this status, as an Ingress controller follows a moment late; its JSON, if it is 200."""
-        seen: object = "no answer"
-        try:
-            async with asyncio.timeout(limit):
-                while True:
-                    try:
-                        async with self.session.get(url) as answer:
-                            seen = answer.status
-                            if answer.status == status:
-                                return await answer.json() if status == 200 else None
-                    except aiohttp.ClientConnectionError as error:
-                        seen = error
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
-            raise AssertionError(f"{url} does not answer {status} within {limit} s: {seen}") from None
+        last_seen: object = None
+
+        async def look() -> list[Any]:
+            nonlocal last_seen
+            try:
+                async with self.session.get(url) as answer:
+                    last_seen = answer.status
+                    return [await answer.json() if status == 200 else None] if answer.status == status else []
+            except aiohttp.ClientConnectionError as error:
+                last_seen = error
+                return []
+
+        return (await eventually(look))[0]
 
     async def echo(self, stream: aiohttp.ClientWebSocketResponse, text: str) -> str:
         """What comes back through a websocket."""
@@ -192,10 +190,10 @@ async def test_another_job_neither_takes_a_host_nor_ends_a_stream_when_it_comes_
         assert (await client.ask(url_of(pair, "web")))["server"] == "web"
 
         await api.patch(kinds.NESTED_APP_JOB, "other", namespace, {"spec": {"expose": None}})
-        await client.ask(other, status=503, limit=30)
+        await client.ask(other, status=503)
         assert await client.echo(stream, "with it") == "api: with it"
         await api.delete(kinds.NESTED_APP_JOB, "other", namespace)
-        await client.ask(other, status=404, limit=60)
+        await client.ask(other, status=404)
         assert await client.echo(stream, "without it") == "api: without it"
         assert not stream.closed
 
@@ -219,7 +217,7 @@ async def test_another_tenants_ingress_exact_or_wildcard_takes_nothing_from_a_ru
         body = {"metadata": {"name": name, "namespace": namespace, "labels": labelled}, "spec": spec}
         await api.apply(kinds.INGRESS, body)
     # The last one is served by now, though its backend does not exist: the others have been taken in too.
-    await client.ask(f"http://{rules['fresh']}:{apart.http_port}/", status=503, limit=30)
+    await client.ask(f"http://{rules['fresh']}:{apart.http_port}/", status=503)
     # Another job's host is judged anew, so the operator has looked at the Ingresses; the pair's condition has not moved.
     await apply(api, no_server("late", apart, namespace, expose={"host": rules["fresh"]}))
     await job_with(api, "late", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)

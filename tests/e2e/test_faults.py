@@ -23,7 +23,7 @@ async def replaced(api: Api, pod: Object) -> Object:
 
     where = pod["metadata"]
     selected = ",".join(f"{key}={value}" for key, value in where["labels"].items() if key.startswith("app.kubernetes.io/name"))
-    return await wait_for_any(api, kinds.POD, where["namespace"], is_successor, labels=selected, limit=120)
+    return await wait_for_any(api, kinds.POD, where["namespace"], is_successor, labels=selected)
 
 
 @pytest.mark.alone
@@ -33,7 +33,7 @@ async def test_a_job_goes_on_when_the_operator_is_replaced(api: Api, namespace: 
     await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
     await api.delete(kinds.POD, operator["metadata"]["name"], "nestor-system", grace_seconds=0)
     await replaced(api, operator)
-    job = await job_with(api, "hello", namespace, conditions.READY, "True", limit=120)
+    job = await job_with(api, "hello", namespace, conditions.READY, "True")
     assert "Hello" in await web.page(job["status"]["url"])
 
 
@@ -44,8 +44,8 @@ async def test_a_lost_control_plane_is_rebuilt_from_the_templates(api: Api, name
     where = job["status"]["namespace"]
     (server,) = await api.list(kinds.POD, where, labels=labels.selector(component="server"))
     await api.delete(kinds.POD, server["metadata"]["name"], where, grace_seconds=0)
-    await job_with(api, "hello", namespace, conditions.READY, "False", limit=60)
-    await job_with(api, "hello", namespace, conditions.READY, "True", limit=120)
+    await job_with(api, "hello", namespace, conditions.READY, "False")
+    await job_with(api, "hello", namespace, conditions.READY, "True")
     nested = await kubectl(await nested_kubeconfig(api, job, tmp_path), "get", "pods", "-A")
     assert "web-" in nested
     assert "Hello" in await web.page(job["status"]["url"])

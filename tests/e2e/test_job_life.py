@@ -83,7 +83,7 @@ async def until_app_runs(api: Api, where: str, count: int) -> None:
     seen: set[str] = set()
     while len(seen) < count:
         pod = await wait_for_any(
-            api, kinds.POD, where, lambda item: is_running(item) and item["metadata"]["name"] not in seen, labels=APP, limit=90
+            api, kinds.POD, where, lambda item: is_running(item) and item["metadata"]["name"] not in seen, labels=APP
         )
         seen.add(pod["metadata"]["name"])
 
@@ -95,7 +95,7 @@ async def until_at_rest(api: Api, job: Object, text: str) -> Object:
         return has(conditions.READY, "False", conditions.SUSPENDED)(found) and text in message_of(found or {}, conditions.READY)
 
     meta = job["metadata"]
-    found = await wait_for(api, kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], is_it, limit=120)
+    found = await wait_for(api, kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], is_it)
     assert found is not None
     return found
 
@@ -127,7 +127,7 @@ async def test_a_job_rests_before_it_begins_and_while_it_runs_and_is_stopped_at_
     await until_at_rest(api, job, "before it started")
     assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=job["metadata"]["uid"])) == []
     await change(api, job, suspend=False, activeDeadlineSeconds=3600)
-    job = await job_with(api, "rests", namespace, conditions.READY, "True", limit=120)
+    job = await job_with(api, "rests", namespace, conditions.READY, "True")
     where = job["status"]["namespace"]
     await until_app_runs(api, where, 2)
     nested = await nested_kubeconfig(api, job, tmp_path)
@@ -143,7 +143,7 @@ async def test_a_job_rests_before_it_begins_and_while_it_runs_and_is_stopped_at_
     assert await api.list(kinds.POD, where, labels=APP) == [], "what waits gets no pod on the host"
 
     await change(api, job, suspend=False)
-    back = await job_with(api, "rests", namespace, conditions.READY, "True", limit=120)
+    back = await job_with(api, "rests", namespace, conditions.READY, "True")
     await until_app_runs(api, where, 2)
     assert await kubectl(nested, "get", "configmap", "mine", "-o", "jsonpath={.data.kept}") == "yes"
     assert back["status"]["steps"] == job["status"]["steps"], "no finished step runs twice"
@@ -151,7 +151,7 @@ async def test_a_job_rests_before_it_begins_and_while_it_runs_and_is_stopped_at_
     await change(api, job, activeDeadlineSeconds=1)
     job = await job_with(api, "rests", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
     assert has(conditions.READY, "False", conditions.DEADLINE_EXCEEDED)(job)
-    await wait_for_none(api, kinds.POD, where, labels=APP, limit=90)
+    await wait_for_none(api, kinds.POD, where, labels=APP)
     await until_told(api, namespace, "Suspended", "Resumed", "DeadlineExceeded")
 
 
@@ -204,7 +204,7 @@ async def test_with_a_volume_a_suspended_job_has_no_pod_at_all_and_comes_back_as
     api: Api, namespace: str, persistent_class: str, tmp_path: Path
 ) -> None:
     await start(api, "kept", namespace, {"web.yml": SERVICE}, className=persistent_class)
-    job = await job_with(api, "kept", namespace, conditions.READY, "True", limit=120)
+    job = await job_with(api, "kept", namespace, conditions.READY, "True")
     where = job["status"]["namespace"]
     await until_app_runs(api, where, 1)
     nested = await nested_kubeconfig(api, job, tmp_path)
@@ -213,17 +213,17 @@ async def test_with_a_volume_a_suspended_job_has_no_pod_at_all_and_comes_back_as
     await change(api, job, suspend=True)
     resting = await until_at_rest(api, job, "its data stays in PersistentVolumeClaim 'data-kept-k3s-0'")
     assert has(conditions.CLUSTER_READY, "False", conditions.SUSPENDED)(resting)
-    await wait_for_none(api, kinds.POD, where, labels=SERVER, limit=60)
+    await wait_for_none(api, kinds.POD, where, labels=SERVER)
     assert await api.list(kinds.POD, where, labels=APP) == []
 
     await change(api, job, suspend=False)
-    back = await job_with(api, "kept", namespace, conditions.READY, "True", limit=180)
+    back = await job_with(api, "kept", namespace, conditions.READY, "True")
     await until_app_runs(api, where, 1)
     assert await kubectl(nested, "get", "configmap", "mine", "-o", "jsonpath={.data.kept}") == "yes"
     assert back["status"]["steps"] == job["status"]["steps"], "no data was lost: nothing is applied anew"
 
     await api.delete(kinds.NESTED_APP_JOB, "kept", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "kept", namespace, lambda found: found is None, limit=120)
+    await wait_for(api, kinds.NESTED_APP_JOB, "kept", namespace, lambda found: found is None)
     await wait_for_none(api, kinds.PERSISTENT_VOLUME_CLAIM, where, limit=10)
 
 
@@ -235,7 +235,7 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
     command = document["spec"]["app"]["appDef"]["commands"]["Run"]["nested_kubernetes"]
     command["templates"].append({"name": "web", "type": "kubectl", "path": "web.yml"})
     await apply(api, [files, document])
-    job = await job_with(api, "batch", namespace, conditions.SUCCEEDED, "True", conditions.COMPLETED, limit=120)
+    job = await job_with(api, "batch", namespace, conditions.SUCCEEDED, "True", conditions.COMPLETED)
     where = job["status"]["namespace"]
     assert job["status"]["completionTime"] >= job["status"]["startTime"]
     assert has(conditions.READY, "False", conditions.COMPLETED)(job)
@@ -244,14 +244,14 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
         return item["status"].get("phase") in ("Succeeded", "Failed")
 
     # The service beside it is taken down; what the batch said can still be read.
-    await wait_for_none(api, kinds.POD, where, labels=f"{APP},{host_key('app', ())}=web", limit=90)
+    await wait_for_none(api, kinds.POD, where, labels=f"{APP},{host_key('app', ())}=web")
     assert all(has_ended(pod) for pod in await api.list(kinds.POD, where, labels=APP))
     nested = await nested_kubeconfig(api, job, tmp_path)
     sums = await kubectl(nested, "logs", "-n", "default", "-l", "app=sum")
     assert sum(int(line) for line in sums.split()) == sum(range(1_000_000))
 
     await change(api, job, ttlSecondsAfterFinished=1)
-    await wait_for(api, kinds.NESTED_APP_JOB, "batch", namespace, lambda found: found is None, limit=120)
+    await wait_for(api, kinds.NESTED_APP_JOB, "batch", namespace, lambda found: found is None)
     assert await api.find(kinds.NAMESPACE, where) is None
     await until_told(api, namespace, "Completed", "Expired")
 
@@ -263,10 +263,10 @@ async def test_a_failed_batch_begins_again_in_an_empty_cluster_and_fails_for_goo
     policy = {"action": "Restart", "maxRestarts": 1}
     job = await start(api, "tries", namespace, {"batch.yml": BATCH}, successPolicy=POLICY, failurePolicy=policy)
     where = job["status"]["namespace"]
-    job = await job_with(api, "tries", namespace, conditions.READY, "False", conditions.RESTARTING, limit=120)
+    job = await job_with(api, "tries", namespace, conditions.READY, "False", conditions.RESTARTING)
     assert "restart 1 of 1 in an empty cluster" in message_of(job, conditions.READY)
     (before,) = await api.list(kinds.POD, where, labels=SERVER)
-    job = await job_with(api, "tries", namespace, conditions.SUCCEEDED, "False", conditions.RESTARTS_EXHAUSTED, limit=180)
+    job = await job_with(api, "tries", namespace, conditions.SUCCEEDED, "False", conditions.RESTARTS_EXHAUSTED)
     assert job["status"]["restarts"] == 1
     (after,) = await api.list(kinds.POD, where, labels=SERVER)
     assert after["metadata"]["uid"] != before["metadata"]["uid"]

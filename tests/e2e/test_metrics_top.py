@@ -22,7 +22,6 @@ pytestmark = [pytest.mark.xdist_group("metrics"), pytest.mark.long]
 NAME, NAMESPACE = "metrics-server", "kube-system"
 API_SERVICE = Kind("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)
 VERSION = "v1beta1.metrics.k8s.io"
-LIMIT = 150
 
 RULES: list[Object] = [
     {"apiGroups": [""], "resources": ["nodes/metrics"], "verbs": ["get"]},
@@ -98,13 +97,13 @@ async def metrics_server(api: Api) -> AsyncIterator[Any]:
     async def start() -> None:
         for kind, body in build_rest():
             if kind is API_SERVICE:  # one that does not answer would hold up whoever deletes a namespace
-                await wait_for(api, kinds.POD, NAME, NAMESPACE, is_ready, limit=LIMIT)
+                await wait_for(api, kinds.POD, NAME, NAMESPACE, is_ready)
             await api.apply(kind, body)
 
     yield start
     for kind, body in reversed(build_rest()):
         await api.delete(kind, body["metadata"]["name"], body["metadata"].get("namespace"))
-    await wait_for(api, kinds.POD, NAME, NAMESPACE, lambda found: found is None, limit=60)
+    await wait_for(api, kinds.POD, NAME, NAMESPACE, lambda found: found is None)
 
 
 async def test_an_autoscaled_web_server_grows_under_load(api: Api, namespace: str, metrics_server: Any, tmp_path: Path) -> None:
@@ -121,12 +120,12 @@ async def test_an_autoscaled_web_server_grows_under_load(api: Api, namespace: st
         code, output = await try_kubectl(inside, "top", "pods")
         return code != 0 and "the host cluster has no metrics API" in output
 
-    await eventually(is_told, limit=30)
+    await eventually(is_told)
 
     begin = time.monotonic()
     await metrics_server()
     await kubectl(inside, "scale", "deployment/load", "--replicas=2")
-    pods = await eventually(lambda: top("pods", "-l", "app=web"), limit=LIMIT)
+    pods = await eventually(lambda: top("pods", "-l", "app=web"))
     print(f"kubectl top pods after {time.monotonic() - begin:.0f} s:\n{pods}")
     assert pods.startswith("web-")
 
@@ -136,14 +135,14 @@ async def test_an_autoscaled_web_server_grows_under_load(api: Api, namespace: st
         listed = json.loads(await kubectl(inside, "get", "nodes", "-o", "json"))["items"]
         return sorted(line.split()[0] for line in nodes.splitlines()) == sorted(item["metadata"]["name"] for item in listed)
 
-    await eventually(are_all_shown, limit=LIMIT)
+    await eventually(are_all_shown)
 
     async def has_grown() -> bool:
         found = json.loads(await kubectl(inside, "get", "deployment", "web", "-o", "json"))
         return int(found["status"].get("readyReplicas", 0)) > 1
 
     try:
-        await eventually(has_grown, limit=LIMIT)
+        await eventually(has_grown)
     finally:
         print(await kubectl(inside, "describe", "hpa", "web"), await top("pods"))
         print(await try_kubectl(inside, "logs", "--selector=app=load", "--tail=5"))  # not all of them need to run yet

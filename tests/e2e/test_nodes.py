@@ -41,13 +41,13 @@ async def second(cluster: object, api: Api) -> AsyncIterator[str]:
     try:
         for pod in await api.list(kinds.POD, "nestor-system", fields=f"spec.nodeName={SECOND}"):
             await api.delete(kinds.POD, pod["metadata"]["name"], "nestor-system")
-            await wait_for(api, kinds.POD, pod["metadata"]["name"], "nestor-system", lambda found: found is None, limit=LIMIT)
-        await wait_for_any(api, kinds.POD, "nestor-system", is_ready, labels="app.kubernetes.io/name=nestor", limit=LIMIT)
+            await wait_for(api, kinds.POD, pod["metadata"]["name"], "nestor-system", lambda found: found is None)
+        await wait_for_any(api, kinds.POD, "nestor-system", is_ready, labels="app.kubernetes.io/name=nestor")
         yield SECOND
     finally:
         await asyncio.to_thread(devcluster.cluster.node, "start", SECOND, progress.Console())
         await cordon(api, SECOND, on=False)
-        await wait_for(api, kinds.NODE, SECOND, "", lambda found: found is not None and is_ready(found), limit=LIMIT)
+        await wait_for(api, kinds.NODE, SECOND, "", lambda found: found is not None and is_ready(found))
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ async def nested(api: Api, namespace: str, second: str, tmp_path: Path) -> Async
     await cordon(api, second, on=False)
     await kubectl(kubeconfig, "apply", "-f", "-", stdin=deployment(second))
     async with await Api.connect(str(kubeconfig), manager="e2e") as client:
-        pod = await wait_for_any(client, kinds.POD, "default", is_ready, limit=LIMIT)
+        pod = await wait_for_any(client, kinds.POD, "default", is_ready)
         assert pod["spec"]["nodeName"] == second
         yield client, pod
 
@@ -103,7 +103,7 @@ async def cordon(api: Api, node: str, *, on: bool) -> None:
 
 async def ending(api: Api, uid: str) -> Object:
     """The host pod of the nested pod with that UID, once the host ends it."""
-    return await wait_for_any(api, kinds.POD, "", is_terminating, labels=f"nestor.dev/nested-uid={uid}", limit=LIMIT)
+    return await wait_for_any(api, kinds.POD, "", is_terminating, labels=f"nestor.dev/nested-uid={uid}")
 
 
 async def test_what_ran_on_a_lost_node_is_replaced_on_another(api: Api, nested: tuple[Api, Object], second: str) -> None:
@@ -113,7 +113,7 @@ async def test_what_ran_on_a_lost_node_is_replaced_on_another(api: Api, nested: 
     host = await ending(api, uid)
     evicted = time.monotonic()
     gone = await wait_for_any(client, kinds.POD, "default", lambda pod: pod["metadata"]["uid"] == uid and is_terminating(pod))
-    successor = await wait_for_any(client, kinds.POD, "default", is_ready, limit=LIMIT)
+    successor = await wait_for_any(client, kinds.POD, "default", is_ready)
     print(f"evicted → replacement ready: {time.monotonic() - evicted:.1f} s")
     assert successor["metadata"]["uid"] != uid
     assert successor["spec"]["nodeName"] == FIRST
@@ -122,7 +122,7 @@ async def test_what_ran_on_a_lost_node_is_replaced_on_another(api: Api, nested: 
     still = await api.get(kinds.POD, host["metadata"]["name"], host["metadata"]["namespace"])
     assert still["metadata"]["uid"] == host["metadata"]["uid"]
     await asyncio.to_thread(devcluster.cluster.node, "start", second, progress.Console())
-    await wait_for(client, kinds.POD, lost["metadata"]["name"], "default", lambda pod: pod is None, limit=LIMIT)
+    await wait_for(client, kinds.POD, lost["metadata"]["name"], "default", lambda pod: pod is None)
 
 
 async def test_what_a_drain_evicts_is_replaced_at_once(
@@ -137,9 +137,9 @@ async def test_what_a_drain_evicts_is_replaced_at_once(
         evicted = time.monotonic()
         await wait_for_any(client, kinds.POD, "default", lambda pod: pod["metadata"]["uid"] != uid)
         print(f"evicted → replacement created: {time.monotonic() - evicted:.2f} s")
-        successor = await wait_for_any(client, kinds.POD, "default", is_ready, limit=LIMIT)
+        successor = await wait_for_any(client, kinds.POD, "default", is_ready)
         print(f"evicted → replacement ready: {time.monotonic() - evicted:.1f} s")
     finally:
         await draining
     assert successor["spec"]["nodeName"] == FIRST
-    await wait_for(client, kinds.POD, lost["metadata"]["name"], "default", lambda pod: pod is None, limit=LIMIT)
+    await wait_for(client, kinds.POD, lost["metadata"]["name"], "default", lambda pod: pod is None)

@@ -55,7 +55,7 @@ async def test_daemon_sets_start_and_labels_and_taints_of_the_tenant_are_honoure
         async def look() -> bool:
             return await find_nodes(app) == sorted(names)
 
-        await eventually(look, limit=60)
+        await eventually(look)
 
     # Nodes are there as soon as the cluster is ready.
     listed = json.loads(await kubectl(inside, "get", "nodes", "-o", "json"))["items"]

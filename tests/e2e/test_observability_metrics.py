@@ -34,7 +34,6 @@ MAY_BE_EMPTY = {"Failed requests": "it shows nothing but failures, and there may
 """Panels without data for what the test does, and why."""
 INTERVAL = "10m"
 """Instead of Grafana's `$__rate_interval`: all of the test."""
-LIMIT = 60
 
 
 def list_metrics(process: str) -> set[str]:
@@ -126,7 +125,7 @@ async def until_panels_have_data(prometheus: Prometheus) -> None:
         return not empty
 
     with contextlib.suppress(AssertionError):
-        await eventually(look, limit=LIMIT)
+        await eventually(look)
     assert empty == []
 
 
@@ -140,7 +139,7 @@ async def until_alerts_are_evaluated(prometheus: Prometheus, backend: str) -> No
         alerts = found["NestorBackendDown"]["alerts"]
         return found if backend in [alert["labels"]["backend"] for alert in alerts] else {}
 
-    rules = await eventually(read, limit=LIMIT)
+    rules = await eventually(read)
     assert list(rules) == wanted
     assert {name: rule.get("lastError") for name, rule in rules.items() if rule["health"] != "ok"} == {}
     assert rules["NestorOperatorDown"]["state"] == "inactive"

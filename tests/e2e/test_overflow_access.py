@@ -17,7 +17,7 @@ from nestor.kube import Api, kinds
 from nestor.objects import Object, status_of
 from tests.e2e import overflow
 from tests.e2e.conftest import kubectl
-from tests.e2e.overflow import LIMIT, SYSTEM, pod
+from tests.e2e.overflow import SYSTEM, pod
 from tests.waiting import has, wait_for
 
 pytestmark = [pytest.mark.xdist_group("plugin"), pytest.mark.long]
@@ -49,7 +49,7 @@ async def run_there(api: Api, kubeconfig: Path, name: str, namespace: str, node:
     def has_ended(found: Object | None) -> bool:
         return status_of(found).get("phase") == "Succeeded"
 
-    await wait_for(api, kinds.POD, name, namespace, has_ended, limit=LIMIT)
+    await wait_for(api, kinds.POD, name, namespace, has_ended)
     assert await kubectl(kubeconfig, "logs", "-n", namespace, name) == f"{name}\n"
     await kubectl(kubeconfig, "delete", "pod", "-n", namespace, name, "--timeout=60s", limit=90)
 
@@ -85,10 +85,10 @@ async def test_a_missing_secret_is_named_until_it_is_there(api: Api, plugin: Plu
     spec = overflow.interlink(plugin, interlink=access)
     await api.create(kind, {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, "spec": spec})
     try:
-        await wait_for(api, kind, name, "", has(conditions.REACHABLE, "False", conditions.SECRET_NOT_FOUND), limit=LIMIT)
+        await wait_for(api, kind, name, "", has(conditions.REACHABLE, "False", conditions.SECRET_NOT_FOUND))
         files = {path.name: path.read_bytes() for path in plugin.pki.iterdir()}
         data = {"ca.crt": files["ca.crt"], "tls.crt": files["client.crt"], "tls.key": files["client.key"]}
         async with secret(api, name, data, "kubernetes.io/tls"):
-            await wait_for(api, kind, name, "", has(conditions.READY, "True"), limit=LIMIT)
+            await wait_for(api, kind, name, "", has(conditions.READY, "True"))
     finally:
         await overflow.remove_backend(api, name)

@@ -24,7 +24,6 @@ from tests.waiting import eventually, has, job_with, wait_for
 pytestmark = [pytest.mark.xdist_group("plugin"), pytest.mark.long]
 
 FOLDER = "08-array-job"
-LIMIT = 300
 TRIGGER = 6
 COMPUTE = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b}
 
@@ -87,7 +86,7 @@ async def test_a_large_list_is_worked_on_at_a_backend_and_a_small_one_here(
         items = await start(api, "large", namespace, class_name)
         await start(api, "small", namespace, class_name, items_per_job=7, cpu="50m", merge="wc -l")
         large, small = await asyncio.gather(
-            *(job_with(api, name, namespace, conditions.SUCCEEDED, "True", limit=LIMIT) for name in ("large", "small"))
+            *(job_with(api, name, namespace, conditions.SUCCEEDED, "True") for name in ("large", "small"))
         )
         inside = await nested_kubeconfig(api, large, tmp_path)
         parts = await read_data(inside, "parts")
@@ -113,7 +112,7 @@ async def check_notices(api: Api, sink: FakeSink, namespace: str, *jobs: Object)
     async def look() -> bool:
         return sink.types().count("succeeded") == len(jobs)
 
-    await eventually(look, limit=60)
+    await eventually(look)
     for job in jobs:
         name, uid = job["metadata"]["name"], job["metadata"]["uid"]
         (told,) = [

@@ -38,7 +38,7 @@ async def tidied(api: Api, plugin: PluginInfo) -> AsyncIterator[None]:
 async def end_job(api: Api, name: str) -> None:
     """Delete a job of the demo and await its end; harmless when it is gone."""
     await api.delete(kinds.NESTED_APP_JOB, name, scene.NAMESPACE)
-    await wait_for(api, kinds.NESTED_APP_JOB, name, scene.NAMESPACE, lambda found: found is None, limit=120)
+    await wait_for(api, kinds.NESTED_APP_JOB, name, scene.NAMESPACE, lambda found: found is None)
 
 
 @pytest.mark.usefixtures("tidied")

@@ -62,8 +62,8 @@ async def test_cpu_overflow(api: Api, plugin: PluginInfo, namespace: str) -> Non
             found = await overflow.find_places(api, home)
             return list(found.values()) if len(found) == parameters["PARTS"] else []
 
-        assert set(await eventually(look, limit=overflow.LIMIT)) == {"", name}
-        await job_with(api, "parts", namespace, conditions.SUCCEEDED, "True", limit=180)
+        assert set(await eventually(look)) == {"", name}
+        await job_with(api, "parts", namespace, conditions.SUCCEEDED, "True")
 
 
 @pytest.mark.xdist_group("plugin")
@@ -73,8 +73,8 @@ async def test_a_gpu_on_a_backend(api: Api, plugin: PluginInfo, namespace: str) 
         node = await api.get(kinds.NODE, name)
         assert node["metadata"]["labels"][labels.PRICE] == "3"
         home = await start(api, folder, "training", namespace, class_name)
-        await wait_for_any(api, kinds.POD, home, lambda pod: pod["spec"].get("nodeName") == name, labels=APP, limit=120)
-        await job_with(api, "training", namespace, conditions.SUCCEEDED, "True", limit=180)
+        await wait_for_any(api, kinds.POD, home, lambda pod: pod["spec"].get("nodeName") == name, labels=APP)
+        await job_with(api, "training", namespace, conditions.SUCCEEDED, "True")
 
 
 @pytest.mark.xdist_group("plugin")
@@ -90,8 +90,8 @@ async def test_a_gang_goes_to_one_place(api: Api, plugin: PluginInfo, namespace:
             found = await overflow.find_places(api, home)
             return list(found.values()) if len(found) == parameters["RANKS"] else []
 
-        assert set(await eventually(look, limit=overflow.LIMIT)) == {name}
-        await job_with(api, "ranks", namespace, conditions.SUCCEEDED, "True", limit=180)
+        assert set(await eventually(look)) == {name}
+        await job_with(api, "ranks", namespace, conditions.SUCCEEDED, "True")
 
 
 @pytest.mark.xdist_group("second-cluster")
@@ -109,5 +109,5 @@ async def test_a_second_cluster(api: Api, namespace: str, tmp_path: Path) -> Non
             nodes = [pod["spec"].get("nodeName") or "" for pod in await api.list(kinds.POD, home, labels=APP)]
             return nodes if len(nodes) == parameters["PARTS"] and all(nodes) else []
 
-        assert await eventually(look, limit=overflow.LIMIT) == [name] * 2
-        await job_with(api, "parts", namespace, conditions.SUCCEEDED, "True", limit=180)
+        assert await eventually(look) == [name] * 2
+        await job_with(api, "parts", namespace, conditions.SUCCEEDED, "True")

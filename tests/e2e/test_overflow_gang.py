@@ -52,7 +52,7 @@ async def until_running(place: Place, name: str) -> list[Object]:
         found = await pods(place, name)
         return found if [status_of(item).get("phase") for item in found] == ["Running"] * SIZE else None
 
-    return await eventually(look, limit=LIMIT)
+    return await eventually(look)
 
 
 async def hosts(place: Place) -> list[Object]:
@@ -91,7 +91,7 @@ async def test_a_gang_that_no_machine_of_the_host_has_room_for_goes_out_whole(pl
         places = status_of(cluster).get("pods", {}).get("places", [])
         return bool(places == [{"name": place.link, "running": SIZE, "starting": 0, "reason": why}])
 
-    await eventually(counted, limit=LIMIT)
+    await eventually(counted)
 
 
 async def test_a_gang_that_fits_nowhere_starts_nothing_says_why_and_holds_up_no_other(place: Place, plugin: PluginInfo) -> None:
@@ -105,7 +105,7 @@ async def test_a_gang_that_fits_nowhere_starts_nothing_says_why_and_holds_up_no_
         is_said = [(item.get("reason"), item.get("message")) for item in said] == [("GangWaiting", expected)] * SIZE
         return found if is_said else None
 
-    for item in await eventually(explained, limit=LIMIT):
+    for item in await eventually(explained):
         assert (await place.told(item["metadata"]["name"], "GangWaiting")).startswith("has waited for 3 s: ")
     waiting = await hosts(place)
     assert len(waiting) == SIZE

@@ -59,12 +59,12 @@ async def gpu_node(cluster: object, api: Api) -> AsyncIterator[str]:
     await set_taints(api, lambda taints: [*(item for item in taints if item["key"] != POOL), TAINT])
     try:
         await api.create(kinds.POD, plugin(home))
-        await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == DEVICES, limit=LIMIT)
+        await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == DEVICES)
         yield NODE
     finally:
         await set_taints(api, lambda taints: [item for item in taints if item["key"] != POOL])
         await api.delete(kinds.POD, "plugin", home)
-        await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == 0, limit=LIMIT)
+        await wait_for(api, kinds.NODE, NODE, "", lambda node: allocatable(node) == 0)
         await api.delete(kinds.NAMESPACE, home)
 
 
@@ -155,7 +155,7 @@ async def test_a_pod_says_why_it_gets_no_gpu_until_its_class_lets_it_onto_the_ta
         )
         return why if "untolerated taint" in why else None
 
-    assert "Insufficient example.com/gpu" in await eventually(look, limit=LIMIT)
+    assert "Insufficient example.com/gpu" in await eventually(look)
     told = await kubectl(inside, "get", "events", "--field-selector=involvedObject.name=first,reason=FieldsIgnored")
     assert f"`spec.tolerations` has '{POOL}'" in told
 
@@ -179,7 +179,7 @@ async def test_a_pod_says_why_it_gets_no_gpu_until_its_class_lets_it_onto_the_ta
         events = await kubectl(inside, "get", "events", "--field-selector=involvedObject.name=second,reason=PodRefused")
         return events if f"requests.{RESOURCE}" in events else None
 
-    assert "exceeded quota" in await eventually(refused, limit=LIMIT)
+    assert "exceeded quota" in await eventually(refused)
 
     # What runs stays when the class takes it back.
     await allow(api, gpu_class, None)
@@ -224,9 +224,9 @@ async def test_the_example_of_a_gpu_on_a_tainted_node(api: Api, namespace: str, 
         await apply(api, documents)
         job = await job_with(api, "training", namespace, conditions.ADMITTED, "True")
         home, own = job["status"]["namespace"], labels.selector(component=labels.COMPONENT_APP)
-        found = await wait_for_any(api, kinds.POD, home, lambda item: bool(item["spec"].get("nodeName")), labels=own, limit=LIMIT)
+        found = await wait_for_any(api, kinds.POD, home, lambda item: bool(item["spec"].get("nodeName")), labels=own)
         assert found["spec"]["nodeName"] == gpu_node
-        await job_with(api, "training", namespace, conditions.SUCCEEDED, "True", limit=180)
+        await job_with(api, "training", namespace, conditions.SUCCEEDED, "True")
 
 
 def renamed(documents: list[Object]) -> list[Object]:

@@ -26,12 +26,12 @@ async def test_pods_at_a_backend_that_does_not_answer_keep_their_state(place: Pl
 
     # Every connection ends without an answer, for as long as it takes until the node says so; what runs there runs on.
     plugin.client.switch(faults=[{"kind": "drop"}])
-    await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "Unknown", "BackendUnreachable"), limit=200)
+    await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "Unknown", "BackendUnreachable"))
     assert await place.get("patient", ".status.phase") == "Running"
 
     plugin.client.restart()
     plugin.client.switch(faults=[])
-    await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "True"), limit=LIMIT)
+    await wait_for(place.api, kinds.NODE, place.link, "", has("Ready", "True"))
     await place.running("patient")
     assert await place.get("patient", ".metadata.uid") == uid
     assert runs_of(plugin, "patient") == [1]
@@ -50,7 +50,7 @@ async def test_pods_outlive_the_process_of_their_node(place: Place, plugin: Plug
     before = sorted(item["uid"] for item in overflow.records_of(plugin, "many"))
 
     await overflow.kill_process(place.api, place.link)
-    await wait_for(place.api, kinds.OVERFLOW_BACKEND, place.link, "", has("Ready", "True"), limit=LIMIT)
+    await wait_for(place.api, kinds.OVERFLOW_BACKEND, place.link, "", has("Ready", "True"))
     await place.create(pod("later", "echo later"))
     await place.ended("later", "Succeeded")
     assert await kubectl(place.inside, "logs", "later") == "later\n"
@@ -113,7 +113,7 @@ async def test_a_deleted_job_leaves_nothing_at_the_backend(
 ) -> None:
     await run_brief(place, plugin, namespace, tmp_path)
     await api.delete(kinds.NESTED_APP_JOB, "brief", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "brief", namespace, lambda found: found is None, limit=LIMIT)
+    await wait_for(api, kinds.NESTED_APP_JOB, "brief", namespace, lambda found: found is None)
     await overflow.until_forgotten(plugin, "orphan")
 
 
@@ -129,12 +129,12 @@ async def test_a_job_goes_though_its_backend_is_away_and_its_pods_end_when_it_is
     def is_noted(backend: Object | None) -> bool:
         return uid in [item["uid"] for item in status_of(backend).get("unconfirmedPods") or []]
 
-    await wait_for(api, kinds.OVERFLOW_BACKEND, place.link, "", is_noted, limit=LIMIT)
+    await wait_for(api, kinds.OVERFLOW_BACKEND, place.link, "", is_noted)
     await overflow.kill_process(api, place.link)
 
-    await wait_for(api, kinds.NESTED_APP_JOB, "brief", namespace, lambda found: found is None, limit=200)
+    await wait_for(api, kinds.NESTED_APP_JOB, "brief", namespace, lambda found: found is None)
     await overflow.until_forgotten(plugin, "orphan")
-    await wait_for(api, kinds.OVERFLOW_BACKEND, place.link, "", lambda found: not is_noted(found), limit=LIMIT)
+    await wait_for(api, kinds.OVERFLOW_BACKEND, place.link, "", lambda found: not is_noted(found))
     # It has ended there as it should: nothing was forced, and nothing may be left.
     events = [*await api.list(kinds.EVENT, namespace), *await api.list(kinds.EVENT, "default")]
     assert not [item for item in events if uid in item.get("message", "")]

@@ -61,7 +61,7 @@ async def test_a_pod_with_a_gpu_goes_where_the_gpus_are(place: Place) -> None:
         why = await place.get("greedy", '.status.conditions[?(@.type=="PodScheduled")].message')
         return why if f"Insufficient {GPU}" in why else ""
 
-    await eventually(look, limit=LIMIT)
+    await eventually(look)
 
 
 async def test_a_pod_at_the_backend_has_its_files_and_variables_and_ends_with_its_exit_code(place: Place) -> None:
@@ -146,9 +146,9 @@ async def test_a_container_that_was_restarted_has_a_previous_log(place: Place, p
         code, log = await try_kubectl(place.inside, "logs", "again")
         return code == 0 and log == "run 2\n"
 
-    await eventually(is_second, limit=LIMIT)
+    await eventually(is_second)
     assert await kubectl(place.inside, "logs", "again", "--previous") == "run 1\n"
-    await eventually(lambda: _is(place, "again", ".status.containerStatuses[0].restartCount", "1"), limit=LIMIT)
+    await eventually(lambda: _is(place, "again", ".status.containerStatuses[0].restartCount", "1"))
 
 
 async def _is(place: Place, name: str, path: str, value: str) -> bool:
@@ -180,7 +180,7 @@ async def test_any_pod_of_the_host_that_tolerates_the_node_may_run_there(
     made["metadata"]["namespace"] = namespace
     await api.patch(kinds.NAMESPACE, namespace, None, {"metadata": {"labels": {"nestor.dev/backend-tokens": "allowed"}}})
     await api.create(kinds.POD, made)
-    found = await wait_for(api, kinds.POD, "ordinary", namespace, has("Ready", "True"), limit=LIMIT)
+    found = await wait_for(api, kinds.POD, "ordinary", namespace, has("Ready", "True"))
     assert found is not None
     assert found["spec"]["nodeName"] == link
     assert "podIP" not in found["status"]
@@ -189,7 +189,7 @@ async def test_any_pod_of_the_host_that_tolerates_the_node_may_run_there(
     async def is_written() -> bool:
         return (await kubectl(kubeconfig, "logs", "-n", namespace, "ordinary")).strip() == str(service["spec"]["clusterIP"])
 
-    await eventually(is_written, limit=LIMIT)
+    await eventually(is_written)
     event = await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "Accepted")
     assert event["message"] == f"Accepted by backend '{link}'"
     await kubectl(kubeconfig, "delete", "pod", "-n", namespace, "ordinary", "--timeout=60s", limit=90)

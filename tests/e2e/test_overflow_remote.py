@@ -51,7 +51,7 @@ class Far:
         async def look() -> bool:
             return not [name for kind in ("pods", "configmaps", "secrets") for name in await self.names(kind)]
 
-        await eventually(look, limit=LIMIT)
+        await eventually(look)
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ async def test_a_port_of_a_pod_there_is_forwarded(near: Place, far: Far) -> None
     async def serves() -> bool:
         return (await try_kubectl(near.inside, "exec", "web", "--", "wget", "-qO-", "127.0.0.1:8080"))[0] == 0
 
-    await eventually(serves, limit=LIMIT)
+    await eventually(serves)
     async with (
         forwarded(near.inside, "web", 8080) as port,
         aiohttp.ClientSession() as session,
@@ -172,7 +172,7 @@ async def test_changes_of_a_pod_that_runs_there_reach_it(near: Place, far: Far) 
     async def runs() -> str:
         return await near.get("flexible", path)
 
-    assert await eventually(runs, limit=LIMIT)
+    assert await eventually(runs)
     await near.writes("flexible", "probed\n", "-c", "probe")
     assert await kubectl(near.inside, "exec", "flexible", "-c", "probe", "--", "echo", "hello") == "hello\n"
     # More CPU, without a restart.
@@ -182,7 +182,7 @@ async def test_changes_of_a_pod_that_runs_there_reach_it(near: Place, far: Far) 
     async def has_grown() -> bool:
         return await near.get("flexible", ".status.containerStatuses[0].resources.requests.cpu") == "20m"
 
-    await eventually(has_grown, limit=LIMIT)
+    await eventually(has_grown)
     assert await near.get("flexible", ".status.containerStatuses[0].restartCount") == "0"
     # Labels: the pod's own are renamed there.
     await kubectl(near.inside, "label", "pod", "flexible", "tier=front")
@@ -192,7 +192,7 @@ async def test_changes_of_a_pod_that_runs_there_reach_it(near: Place, far: Far) 
         (there,) = json.loads(found)["items"]
         return "front" in there["metadata"]["labels"].values()
 
-    await eventually(is_labelled, limit=LIMIT)
+    await eventually(is_labelled)
     found = await kubectl(far.kubeconfig, "get", "pods", "-n", "nestor", "-l", labels.HOST_UID, "-o", "json")
     (there,) = json.loads(found)["items"]
     assert there["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "20m"
@@ -251,7 +251,7 @@ async def test_a_quota_of_the_other_cluster_is_the_pods_reason_until_it_is_raise
         async def waits() -> bool:
             return "exceeded quota: none" in await near.get("greedy", ".status.message")
 
-        await eventually(waits, limit=LIMIT)
+        await eventually(waits)
     finally:
         await kubectl(far.kubeconfig, "delete", "resourcequota", "none", "-n", "nestor")
     await near.running("greedy")

@@ -35,7 +35,7 @@ async def test_pods_that_do_not_fit_go_out_and_say_where_and_why(place: Place) -
             place.link: found.count(place.link),
         }
 
-    await eventually(counted, limit=LIMIT)
+    await eventually(counted)
 
     nodes = "jsonpath={range .items[*]}{.metadata.name} {.spec.nodeName}{'\\n'}{end}"
     pods = dict(line.split() for line in (await kubectl(place.inside, "get", "pods", "-o", nodes)).splitlines())
@@ -67,7 +67,7 @@ async def test_a_pod_that_the_backend_holds_back_is_taken_back_and_runs_here(pla
     async def look() -> str:
         return await kubectl(place.inside, "get", "pods", "-l", "app=guest", "-o", names)
 
-    assert f"Backend '{place.link}' has not started the pod within 20 s" in await eventually(look, limit=LIMIT)
+    assert f"Backend '{place.link}' has not started the pod within 20 s" in await eventually(look)
     await kubectl(place.inside, "rollout", "status", "deployment/guest", f"--timeout={LIMIT}s", limit=LIMIT + 30)
     assert await place.places("guest", 1) == [""]
     await overflow.until_forgotten(plugin, "guest")

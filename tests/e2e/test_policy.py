@@ -72,6 +72,6 @@ async def test_privileged_pods_run_where_the_class_allows_them_and_only_while_it
         events = await kubectl(inside, "get", "events", "--field-selector=involvedObject.name=second,reason=PodRefused")
         return events if "spec.hostPID" in events else None
 
-    assert "hostPath" in await eventually(look, limit=60)
+    assert "hostPath" in await eventually(look)
     assert "Running" in await kubectl(inside, "get", "pod", "first")
     assert "Pending" in await kubectl(inside, "get", "pod", "second")

@@ -85,7 +85,7 @@ class Nested:
         async def look() -> bool:
             return await self.reaches(client, place) is expected
 
-        await eventually(look, limit=20)
+        await eventually(look)
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +185,7 @@ async def test_a_policy_that_allows_everything_opens_no_wall(api: Api, nested: N
         )
         return len(found) == 1 and len(pods) == 3
 
-    await eventually(is_carried, limit=20)
+    await eventually(is_carried)
     await nested.await_reached("stranger", f"{nested.server}:8080", True)
     (slices,) = [item for item in await api.list(kinds.ENDPOINT_SLICE, "default") if item["metadata"]["name"] == "kubernetes"]
     host_api = f"{slices['endpoints'][0]['addresses'][0]}:{slices['ports'][0]['port']}"
@@ -205,7 +205,7 @@ async def test_the_example_of_a_closed_app(api: Api, namespace: str, web: Web, t
     async def has_tried() -> bool:
         return "\n" in await kubectl(inside, "logs", "intruder")
 
-    await eventually(has_tried, limit=30)
+    await eventually(has_tried)
     said = set((await kubectl(inside, "logs", "intruder")).splitlines())
     assert "kept out" in said
     assert not {"got in", "the treasure"} & said
@@ -214,4 +214,4 @@ async def test_the_example_of_a_closed_app(api: Api, namespace: str, web: Web, t
     async def is_in() -> bool:
         return "got in" in await kubectl(inside, "logs", "intruder", "--tail=3")
 
-    await eventually(is_in, limit=30)
+    await eventually(is_in)

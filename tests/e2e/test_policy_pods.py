@@ -71,7 +71,7 @@ async def test_names_priorities_and_budgets_hold_on_the_host(api: Api, house: Ho
         told = json.loads(await room.kubectl("get", "events", "--field-selector=reason=NotCarried", "-o", "json"))["items"]
         return [item["involvedObject"]["kind"] for item in told]
 
-    assert await eventually(read_told, limit=60) == ["Ingress"]
+    assert await eventually(read_told) == ["Ingress"]
 
     await budget_says(api, house.home, allowed=0)
     with pytest.raises(ApiError, match="violate the pod's disruption budget"):
@@ -92,7 +92,7 @@ async def budget_says(api: Api, home: str, *, allowed: int) -> None:
         is_fresh = found is not None and status.get("observedGeneration") == found["metadata"]["generation"]
         return is_fresh and status["currentHealthy"] > 0 and status["disruptionsAllowed"] == allowed
 
-    await eventually(look, limit=60)
+    await eventually(look)
 
 
 async def evict(api: Api, host: Object) -> None:

@@ -65,7 +65,7 @@ async def test_a_full_class_lets_the_urgent_job_in_once_the_pods_of_another_one_
         api, kinds.POD, home, lambda pod: pod["metadata"]["name"].startswith("stays-") and is_terminating(pod)
     )
     await queued_job(api, "urgent", namespace, 1, "1 is ending")
-    await job_with(api, "urgent", namespace, conditions.ADMITTED, "True", limit=60)
+    await job_with(api, "urgent", namespace, conditions.ADMITTED, "True")
     # A kubelet says that a pod has finished before it removes it.
     left = await api.find(kinds.POD, host["metadata"]["name"], home)
     assert left is None or is_finished(left)
@@ -74,5 +74,5 @@ async def test_a_full_class_lets_the_urgent_job_in_once_the_pods_of_another_one_
     await api.patch(kinds.NESTED_APP_JOB, "first", namespace, {"spec": {"suspend": False}})
     await queued_job(api, "first", namespace, 2)
     await api.delete(kinds.NESTED_APP_JOB, "urgent", namespace)
-    await job_with(api, "late", namespace, conditions.ADMITTED, "True", limit=60)
+    await job_with(api, "late", namespace, conditions.ADMITTED, "True")
     await queued_job(api, "first", namespace, 1)

@@ -76,7 +76,7 @@ async def test_a_node_port_answers_at_the_address_of_a_node(inside: Inside, api:
     host = await api.get(kinds.SERVICE, names.host_name("outside", "default"), inside.home)
     assert [item["nodePort"] for item in host["spec"]["ports"]] == [port["nodePort"]]
     address = next(iter(outside.nodes.values()))
-    assert await eventually(lambda: outside.ask(address, port["nodePort"]), limit=30) in ("web-0", "web-1")
+    assert await eventually(lambda: outside.ask(address, port["nodePort"])) in ("web-0", "web-1")
     shown = json.loads(await kubectl(inside.kubeconfig, "get", "nodes", "-o", "json"))["items"]
     for own in [item["address"] for node in shown for item in node["status"]["addresses"] if item["type"] == "InternalIP"]:
         assert await inside.reach(f"{own}:{port['nodePort']}") in ("web-0", "web-1")
@@ -103,7 +103,7 @@ async def test_a_local_traffic_policy_shows_the_clients_address_and_only_nodes_w
         return re.sub(r"^web-0 (\[::ffff:)?|\]$", "", said) == own_address(address)
 
     # The other node refuses by its own rules: those of this one may follow later, and hide the client until then.
-    await eventually(is_shown, limit=30)
+    await eventually(is_shown)
 
     # Not ready: its probe asks for this page.
     await kubectl(inside.kubeconfig, "exec", "web-0", "--", "mv", "/tmp/www/index.html", "/tmp/index.html")
@@ -111,7 +111,7 @@ async def test_a_local_traffic_policy_shows_the_clients_address_and_only_nodes_w
     async def is_silent() -> bool:
         return not await outside.ask(address, port, "/cgi-bin/who")
 
-    await eventually(is_silent, limit=30)
+    await eventually(is_silent)
     await kubectl(inside.kubeconfig, "exec", "web-0", "--", "mv", "/tmp/index.html", "/tmp/www/index.html")
     await _await_answering(find_answering, [node])
     await set_policy(inside, "Cluster")
@@ -128,7 +128,7 @@ async def _await_answering(find: Callable[[], Awaitable[set[str]]], wanted: Iter
     async def is_so() -> bool:
         return await find() == set(wanted)
 
-    await eventually(is_so, limit=30)
+    await eventually(is_so)
 
 
 @dataclass
@@ -174,7 +174,7 @@ async def door(inside: Inside, api: Api) -> AsyncIterator[Door]:
     found = Door(api, inside.class_name, network, str(url.hostname), url.port or 443)
     yield found
     await found.restore()
-    await eventually(found.is_open, limit=60)
+    await eventually(found.is_open)
 
 
 @dataclass
@@ -202,7 +202,7 @@ class Callers:
         async def is_so() -> bool:
             return await self.count(door) == count
 
-        await eventually(is_so, limit=60)
+        await eventually(is_so)
 
 
 @contextlib.asynccontextmanager
@@ -236,7 +236,7 @@ async def test_the_nested_api_server_is_reached_by_whom_the_class_names_and_nobo
             # This machine is no pod, but has a route: its address alone lets it in.
             assert await door.is_open()
             await door.let_in(named)
-            await eventually(door.is_closed, limit=60)
+            await eventually(door.is_closed)
             assert await friends.count(door) == len(outside.nodes)
         await door.restore()
         await strangers.until(door, len(outside.nodes))

@@ -47,7 +47,7 @@ async def test_the_name_of_a_headless_service_stands_for_its_pods(inside: Inside
         text = await inside.shell("nslookup each.default.svc.cluster.local || true")
         return all(address in text for address in addresses)
 
-    await eventually(resolved, limit=30)
+    await eventually(resolved)
     assert await inside.reach("web-1.each.default.svc.cluster.local:8080") == "web-1"
 
 
@@ -57,7 +57,7 @@ async def test_udp_is_carried(inside: Inside) -> None:
     async def answers() -> bool:
         return "192.0.2.7" in await inside.shell(f"nslookup answer.example {address} 2>&1 || true")
 
-    await eventually(answers, limit=30)
+    await eventually(answers)
 
 
 async def test_endpoints_of_users_own_reach_own_pods_and_nothing_else(inside: Inside, api: Api) -> None:
@@ -87,6 +87,6 @@ async def test_endpoints_of_users_own_reach_own_pods_and_nothing_else(inside: In
         events = await kubectl(inside.kubeconfig, "get", "events", "--field-selector=reason=EndpointsIgnored")
         return foreign in events and "services.endpointRanges" in events
 
-    await eventually(told, limit=30)
+    await eventually(told)
     # It has no endpoints: that is an answer, while silence would be none.
     assert is_refusal(await inside.shell("timeout 10 wget -q -O - http://forged.default/ 2>&1 || true"))

@@ -131,12 +131,12 @@ async def opened(
         home = job["status"]["namespace"]
         assert await volumes_of(api, home)
         await api.delete(kinds.NESTED_APP_JOB, "store", namespace)
-        await wait_for_none(api, kinds.NESTED_APP_JOB, namespace, limit=60)
+        await wait_for_none(api, kinds.NESTED_APP_JOB, namespace)
 
         async def are_gone() -> bool:
             return not await volumes_of(api, home)
 
-        await eventually(are_gone, limit=60)
+        await eventually(are_gone)
 
 
 @pytest.fixture
@@ -187,7 +187,7 @@ async def test_an_ephemeral_volume_goes_with_its_pod(inside: Path, api: Api, ope
     async def is_gone() -> bool:
         return await api.find(kinds.PERSISTENT_VOLUME, name) is None
 
-    await eventually(is_gone, limit=60)
+    await eventually(is_gone)
     assert await kubectl(inside, "get", "pvc", "scratch-data", "--ignore-not-found") == ""
 
 
@@ -214,7 +214,7 @@ async def test_volumes_stay_where_the_class_says_so(api: Api, namespace: str, tm
         await kubectl(inside, "apply", "-f", "-", stdin=claim("precious"))
         await kubectl(inside, "wait", "--for=jsonpath={.status.phase}=Bound", "pvc/precious", "--timeout=60s", limit=90)
         await api.delete(kinds.NESTED_APP_JOB, "keeper", namespace)
-        await wait_for_none(api, kinds.NESTED_APP_JOB, namespace, limit=60)
+        await wait_for_none(api, kinds.NESTED_APP_JOB, namespace)
         (kept,) = await api.list(kinds.PERSISTENT_VOLUME, labels=f"{labels.JOB_NAMESPACE}={namespace},{labels.JOB}=keeper")
         assert kept["metadata"]["annotations"][labels.NESTED_NAME] == "precious"
         assert kept["spec"]["persistentVolumeReclaimPolicy"] == "Retain"
@@ -243,6 +243,6 @@ async def test_the_example_s_database_goes_on_counting_whatever_is_lost(api: Api
             code, uid = await try_kubectl(inside, "get", "pvc", "data-database-0", "-o", "jsonpath={.metadata.uid}")
             return code == 0 and uid != before
 
-        await eventually(is_back, limit=90)
+        await eventually(is_back)
         await kubectl(inside, "rollout", "status", "statefulset/database", "--timeout=90s", limit=120)
         assert await kubectl(inside, "exec", "database-0", "--", "redis-cli", "incr", "visits") == "3\n"

@@ -152,7 +152,7 @@ async def test_an_admission_webhook_changes_what_is_made(inside: Path) -> None:
         _, output = await try_kubectl(inside, "create", "-o", "json", "-f", "-", stdin=build_config("good", a="b"))
         return '"signed-by": "nestor:admin"' in output
 
-    await eventually(is_signed, 30)
+    await eventually(is_signed)
 
 
 async def test_an_admission_webhook_refuses_with_its_own_words(inside: Path) -> None:
@@ -161,7 +161,7 @@ async def test_an_admission_webhook_refuses_with_its_own_words(inside: Path) -> 
         code, output = await try_kubectl(inside, "create", "-f", "-", stdin=build_config("refused", bad="x"))
         return output if code else ""
 
-    assert 'admission webhook "validating.example.com" denied the request: this has a bad key' in await eventually(refusal, 30)
+    assert 'admission webhook "validating.example.com" denied the request: this has a bad key' in await eventually(refusal)
 
 
 async def test_a_conversion_webhook_serves_the_other_version(inside: Path) -> None:
@@ -193,4 +193,4 @@ async def test_without_its_server_what_needs_it_is_refused_and_all_else_goes_on(
         code, _ = await try_kubectl(inside, "apply", "-f", "-", stdin=build_config("late", a="b"))
         return code == 0
 
-    await eventually(is_back, 30)
+    await eventually(is_back)

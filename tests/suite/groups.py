@@ -37,7 +37,7 @@ GROUPS = {
             "src/nestor/operator/*.py", "src/nestor/kube/", "src/nestor/cluster/", "src/nestor/process/",
         ),
         (
-            *(f"tests/e2e/test_{name}.py" for name in ("job_life", "batch_jobs", "deletion", "faults", "nodes")),
+            *(f"tests/e2e/test_{name}.py" for name in ("job_life", "batch_jobs", "burst", "deletion", "faults", "nodes")),
             "tests/e2e/test_observability_faults.py",
             "tests/integration/operator/", "tests/integration/kube/", "tests/integration/warm/",
         ),
