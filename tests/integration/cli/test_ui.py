@@ -81,13 +81,12 @@ async def read_events(content: aiohttp.StreamReader) -> AsyncIterator[tuple[str,
 
 async def wait_for_part(events: AsyncIterator[tuple[str, Object]], name: str, text: str) -> str:
     """The next state of a live part that holds a text."""
-    seen = []
-    async with asyncio.timeout(30):
-        async for kind, content in events:
-            seen.append((kind, content))
-            if kind == "part" and content["id"] == name and text in content["html"]:
-                return str(content["html"])
-    raise AssertionError(f"no {text!r} in {seen}")
+    last_seen = []
+    async for kind, content in events:
+        last_seen.append((kind, content))
+        if kind == "part" and content["id"] == name and text in content["html"]:
+            return str(content["html"])
+    raise AssertionError(f"no {text!r} in {last_seen}")
 
 
 @contextlib.asynccontextmanager
@@ -95,8 +94,7 @@ async def opened(cli: CommandLine, *, signs_in: bool = True) -> AsyncIterator[Pa
     """`nestor ui`, and a browser at its link."""
     call = await cli.start("ui", "--no-browser")
     assert call.process.stdout is not None
-    async with asyncio.timeout(60):
-        link = (await call.process.stdout.readline()).decode().strip()
+    link = (await call.process.stdout.readline()).decode().strip()
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/start\?token=[\w-]{43}", link), call.stderr
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
         page = Page(link, session)
@@ -354,10 +352,9 @@ async def test_a_page_is_told_what_happens_and_when_it_ends(page: Page, host: Ap
         await report(host, job, ADMITTED, CLUSTER, APPLIED, EXPOSED, READY, RUNNING, url=URL, namespace=home, steps=[step("web")])
         assert f'href="{URL}"' in await wait_for_part(events, "live_head", "Ready")
         await host.delete(kinds.NESTED_APP_JOB, "shop", namespace)
-        async with asyncio.timeout(30):
-            async for kind, _ in events:
-                if kind == "gone":
-                    return
+        async for kind, _ in events:
+            if kind == "gone":
+                return
     raise AssertionError("nobody said that the job is gone")
 
 

@@ -31,10 +31,9 @@ class Recorder:
 
     async def until(self, *expected: tuple[str, str]) -> None:
         """Await that exactly these changes were told, in this order."""
-        async with asyncio.timeout(15):
-            while self.seen != list(expected):
-                self._changed.clear()
-                await self._changed.wait()
+        while self.seen != list(expected):
+            self._changed.clear()
+            await self._changed.wait()
 
 
 @asynccontextmanager
@@ -42,8 +41,7 @@ async def running(informer: Informer) -> AsyncIterator[None]:
     """The informer's task for the length of a `with` block."""
     task = asyncio.create_task(informer.run())
     try:
-        async with asyncio.timeout(15):
-            await informer.synced.wait()
+        await informer.synced.wait()
         yield
     finally:
         task.cancel()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -346,15 +345,17 @@ async def _await_denial(api: Api, namespace: str, host: str) -> None:
     """The API server enforces a policy a moment after it is made."""
     backend = {"service": {"name": "x", "port": {"number": 80}}}
     rule = {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
-    body = {"metadata": {"name": "probe", "namespace": namespace}, "spec": {"rules": [rule]}}
-    async with asyncio.timeout(30):
-        while True:
-            try:
-                await api.apply(kinds.INGRESS, body)
-            except (Forbidden, Invalid):
-                break
-            await api.delete(kinds.INGRESS, "probe", namespace)
-            await asyncio.sleep(0.1)
+    meta = {"name": "probe", "namespace": namespace}
+    body = {"apiVersion": kinds.INGRESS.api_version, "kind": kinds.INGRESS.name, "metadata": meta, "spec": {"rules": [rule]}}
+
+    async def is_denied() -> bool:
+        try:
+            await api.try_create(kinds.INGRESS, body)
+        except (Forbidden, Invalid):
+            return True
+        return False
+
+    await eventually(is_denied)
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from nestor.kube import kinds
 from nestor.runner import processes
 from tests.integration import apiserver
 from tests.integration.runner.conftest import Stage
+from tests.waiting import eventually
 
 
 def config_map(name: str) -> str:
@@ -151,9 +152,11 @@ async def test_a_killed_runners_kubectl_ends_with_it(stage: Stage) -> None:
     kubectl = stage.read_kubectl()
     runner.send(signal.SIGKILL)
     await runner.wait_for_end()
-    async with asyncio.timeout(20):
-        while is_alive(kubectl):  # noqa: ASYNC110 - a process of another one tells nobody when it ends
-            await asyncio.sleep(0.01)
+
+    async def is_over() -> bool:
+        return not is_alive(kubectl)
+
+    await eventually(is_over)
     stage.speed_up()
     assert await stage.api.find(kinds.CONFIG_MAP, "orphaned", "default") is None
 

@@ -9,6 +9,7 @@ import pytest
 
 from nestor.contracts.cluster import ARGOCD_USER
 from nestor.kube import kinds
+from nestor.process import caches
 from nestor.syncer.cluster import argocd
 from tests.integration.syncer.world import World
 
@@ -33,7 +34,7 @@ async def allow(world: World, namespaces: list[str] | None) -> None:
 @pytest.fixture
 async def clean(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A world whose syncer looks often; without rights of Argo CD afterwards."""
-    monkeypatch.setattr(argocd, "CHECK_SECONDS", 0.5)
+    monkeypatch.setattr(argocd, "CHECK_SECONDS", 2 * caches.SOON_SECONDS)
     yield world
     await allow(world, None)
     await world.eventually(lambda: may(world, NONE))
@@ -66,6 +67,7 @@ async def test_argo_cd_has_the_rights_that_the_class_gives_it_now(clean: World) 
     await world.eventually(lambda: ask(world, "later", "apps", "deployments", "create"))
     await allow(world, ["*"])
     await world.eventually(lambda: may(world, ALL))
+    await world.heard()
     assert await world.nested.find(kinds.ROLE_BINDING, ARGOCD_USER, "later") is None
     await allow(world, ["later"])
     await world.eventually(lambda: may(world, NONE))

@@ -58,6 +58,7 @@ async def test_what_a_pod_names_is_there_before_the_pod_and_follows_changes(worl
         return await host_data(world, kinds.CONFIG_MAP, space, "settings") == {"color": "blue"}
 
     await world.eventually(followed)
+    await world.heard()
     assert await host_data(world, kinds.CONFIG_MAP, space, "unrelated") is None
 
 
@@ -101,6 +102,7 @@ async def test_pods_that_run_one_after_the_other_share_their_copies(world: World
 async def test_what_comes_late_is_carried_when_it_comes(world: World, space: str) -> None:
     pod = build_pod(space, volumes=[{"name": "late", "secret": {"secretName": "late"}}])
     await world.host_pod(await world.nested.create(kinds.POD, pod))
+    await world.heard()
     assert await host_data(world, kinds.SECRET, space, "late") is None
     await world.nested.create(kinds.SECRET, secret(space, "late", x="y"))
 
@@ -187,6 +189,7 @@ async def test_pods_that_do_not_run_have_nothing_copied(world: World, space: str
     await world.nested_pod(refused, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
     await world.host_pod(await world.nested.create(kinds.POD, naming("running")))
     assert await host_data(world, kinds.CONFIG_MAP, space, "running") == {"x": "y"}
+    await world.heard()
     assert await host_data(world, kinds.CONFIG_MAP, space, "refused") is None
     assert await host_data(world, kinds.CONFIG_MAP, space, "gated") is None
     await world.nested.patch(kinds.POD, "gated", space, {"spec": {"schedulingGates": None}})
@@ -252,6 +255,7 @@ async def test_a_name_whose_copy_is_another_s_gets_nothing(world: World, space: 
 
     (message,) = await world.eventually(refused)
     assert message.endswith("so that the pod cannot have it: Secret 'found-password'")
+    await world.heard()
     assert await world.host.find(kinds.POD, names.host_name("thief", space), world.namespace) is None
 
     variable = {"name": "WORD", "valueFrom": {"secretKeyRef": {"name": "found-password", "key": "word"}}}
@@ -282,6 +286,7 @@ async def test_a_pod_that_waits_for_such_a_name_gets_nothing_either(
 
     (message,) = await world.eventually(told)
     assert message.endswith("delete that pod")
+    await world.heard()
     assert await host_data(world, kinds.SECRET, space, "password") is None
     await world.nested.delete(kinds.POD, "thief", space, grace_seconds=0)
 

@@ -96,6 +96,7 @@ def users(found: Object) -> list[str]:
 async def test_a_claim_is_allocated_for_host_pods_and_says_so(world: World, space: str) -> None:
     found = await world.nested.get(CLASS, "gpu")
     assert not found["spec"]
+    await world.heard()
     assert await world.nested.find(CLASS, "hidden") is None
     nested_claim = await world.nested.create(CLAIM, claim(space))
     pods = [await world.nested.create(kinds.POD, build_pod(space, name, **using())) for name in ("web", "more")]
@@ -146,6 +147,7 @@ async def test_the_nested_cluster_makes_claims_from_templates(world: World, spac
     await world.nested.delete(kinds.POD, "web", space, grace_seconds=0)
     await world.finish(host)
     await world.gone(world.host, CLAIM, copy)
+    await world.heard()
     assert await world.nested.find(CLAIM, made, space) is None
 
 
@@ -174,6 +176,7 @@ async def test_nobody_gets_a_claim_of_another_namespace_or_admin_access(world: W
         (told,) = await refusals(world, other, name)
         assert told.startswith("`spec.devices."), told
         assert "may not be" in told
+        await world.heard()
         assert await world.host.find(CLAIM, names.host_name(name, other), world.namespace) is None
         pod = await world.nested.create(kinds.POD, build_pod(other, f"web-{name}", **using(name)))
         seen = await world.nested_pod(pod, lambda item: condition(item, "PodScheduled").get("reason") == "PodRefused")
@@ -188,6 +191,7 @@ async def test_without_devices_claims_and_pods_say_which_field_would_allow_them(
     seen = await world.nested_pod(pod, lambda item: condition(item, "PodScheduled").get("reason") == "PodRefused")
     message = condition(seen, "PodScheduled")["message"]
     assert message.startswith("`spec.resourceClaims` may not be set: the class allows no devices (`devices.classes`)")
+    await world.heard()
     assert await world.host.find(CLAIM, names.host_name("card", space), world.namespace) is None
 
 

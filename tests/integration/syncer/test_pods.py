@@ -386,6 +386,7 @@ async def test_gated_pods_wait_and_bound_ones_go_through_the_scheduler(world: Wo
     assert required["nodeSelectorTerms"][0]["matchFields"][0]["values"] == [NODE]
     await world.run(host)
     await world.nested_pod(fixed, is_ready)
+    await world.heard()
     assert await world.host.list(kinds.POD, world.namespace, labels=f"nestor.dev/nested-uid={gated['metadata']['uid']}") == []
     await world.nested.patch(kinds.POD, "gated", space, {"spec": {"schedulingGates": None}})
     await world.host_pod(gated)

@@ -50,6 +50,7 @@ async def test_a_privileged_pod_runs_once_its_class_allows_it(
     nested = await world.nested.create(kinds.POD, privileged_pod(space, "early"))
     why = condition(await refused(world, nested), "PodScheduled")["message"]
     assert why == "`spec.containers[0].securityContext.privileged` may not be true"
+    await world.heard()
     assert await host_data(world, kinds.CONFIG_MAP, space, "settings") is None
 
     await allow("Privileged")
@@ -68,6 +69,7 @@ async def test_what_runs_goes_on_when_its_class_comes_to_allow_less(
     await allow("Baseline")
     late = await world.nested.create(kinds.POD, privileged_pod(space, "late"))
     await refused(world, late)
+    await world.heard()
     assert await world.host.find(kinds.POD, names.host_name("late", space), world.namespace) is None
 
     await world.nested.patch(kinds.CONFIG_MAP, "settings", space, {"data": {"color": "blue"}})

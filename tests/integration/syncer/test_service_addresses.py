@@ -135,6 +135,7 @@ async def test_names_that_are_generated_and_dry_runs(hooked: World, space: str) 
     host = await hooked.host_object(kinds.SERVICE, name, space)
     assert host["spec"]["clusterIP"] == made["spec"]["clusterIP"]
     await hooked.nested.request("POST", kinds.SERVICE.path(space), {"dryRun": "All"}, build_service(space, "dry"))
+    await hooked.heard()
     assert await host_service(hooked, space, "dry") is None
 
 

@@ -139,6 +139,7 @@ async def test_what_stays_nested_and_what_is_told(world: World, space: str) -> N
         "does not allow more (`services.loadBalancers`)"
     ]
     assert "selector" not in (await world.host_object(kinds.SERVICE, "bare", space))["spec"]
+    await world.heard()
     for name in ("headless", "name"):
         assert await host_service(world, space, name) is None
 
@@ -151,5 +152,6 @@ async def test_the_dns_server_has_its_usual_service_in_the_nested_cluster(world:
         return bool(found and found["spec"]["clusterIP"] == dns["spec"]["clusterIP"])
 
     await world.eventually(there)
+    await world.heard()
     assert await host_service(world, "kube-system", "kube-dns") is None
     assert await world.nested.find(kinds.CLUSTER_ROLE, "nestor:coredns")

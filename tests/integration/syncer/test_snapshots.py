@@ -109,6 +109,7 @@ async def test_the_table_has_the_fields_of_the_definition(definitions: dict[str,
 async def test_a_snapshot_is_made_on_the_host_and_a_claim_is_filled_from_it(world: World, space: str) -> None:
     found = await world.nested.get(CLASS, "hourly")
     assert (found["driver"], "parameters" in found) == ("host.nestor.dev", False)
+    await world.heard()
     assert await world.nested.find(CLASS, "hidden") is None
     await bound(world, space, data(space))
     nested, host = await made(world, space)
@@ -131,6 +132,7 @@ async def test_a_snapshot_is_made_on_the_host_and_a_claim_is_filled_from_it(worl
     await world.nested.delete(SNAPSHOT, "backup", space)
     await world.gone(world.host, SNAPSHOT, host)
     await world.gone(world.nested, CONTENT, content)
+    await world.heard()
     assert await world.nested.find(SNAPSHOT, "backup", space) is None
 
 
@@ -149,6 +151,7 @@ async def test_a_snapshot_of_another_namespace_fills_no_claim(world: World, spac
             (told,) = await refusals(world, f"{space}-2", body["metadata"]["name"])
             assert told == f"VolumeSnapshot '{name}' is not in the host cluster, or is being deleted there"
             copy = names.host_name(body["metadata"]["name"], f"{space}-2")
+            await world.heard()
             assert await world.host.find(CLAIM, copy, world.namespace) is None
 
 
@@ -222,6 +225,7 @@ async def test_without_permission_a_snapshot_says_which_field_would_give_it(worl
     await world.nested.create(SNAPSHOT, snapshot(space))
     (told,) = await refusals(world, space, "backup", "NotCarried")
     assert "the class allows no snapshots (`storage.snapshotClasses`)" in told
+    await world.heard()
     assert await world.host.find(SNAPSHOT, names.host_name("backup", space), world.namespace) is None
 
 

@@ -126,6 +126,7 @@ async def test_the_nested_cluster_has_the_storage_classes_that_its_class_allows(
     assert slow["volumeBindingMode"] == "WaitForFirstConsumer"
     assert fast["allowVolumeExpansion"] is True
     assert "parameters" not in fast
+    await world.heard()
     assert await world.nested.find(kinds.STORAGE_CLASS, HIDDEN) is None
 
     await allow(world, {"classes": [FAST], "defaultClass": None})
@@ -165,6 +166,7 @@ async def test_a_claim_is_bound_as_its_copy_is_and_the_pod_gets_that(world: Worl
     await world.nested.delete(CLAIM, "data", space)
     await world.gone(world.host, CLAIM, copy)
     await world.gone(world.nested, VOLUME, shadow)
+    await world.heard()
     assert await world.nested.find(CLAIM, "data", space) is None
     assert (await world.host.get(VOLUME, volume))["status"]["phase"] in ("Bound", "Released")
 
@@ -262,6 +264,7 @@ async def test_what_gets_no_volume_says_so_and_so_does_its_pod(world: World, spa
     assert told.startswith(message)
     seen = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
     assert condition(seen, "PodScheduled")["message"] == f"PersistentVolumeClaim 'data': {told}"
+    await world.heard()
     assert await world.host.find(CLAIM, names.host_name("data", space), world.namespace) is None
 
 
@@ -318,6 +321,7 @@ async def test_a_volume_that_the_host_takes_away_is_lost_and_not_replaced_in_sil
     await is_so(world, world.nested, CLAIM, "data", space, lambda found: found["status"]["phase"] == "Lost")
     (told,) = await refusals(world, space, "data")
     assert told.startswith(f"`spec.volumeName` is '{nested['spec']['volumeName']}', but the host cluster has no volume")
+    await world.heard()
     assert await world.host.find(CLAIM, host["metadata"]["name"], world.namespace) is None
 
 

@@ -170,7 +170,7 @@ async def test_commands_run_where_the_backend_can(virtual: World) -> None:
     virtual.backend.run(uid)
     await virtual.phase("web", "Running")
     target = kinds.POD.path(virtual.space, "web", "exec") + "?command=cat&container=app&stdin=true&stdout=true"
-    async with upgrade(virtual.api, target) as (head, reader, writer), asyncio.timeout(10):
+    async with upgrade(virtual.api, target) as (head, reader, writer):
         assert head.startswith(b"HTTP/1.1 101 ")
         writer.write(b"hello")
         assert await reader.readexactly(5) == b"hello"
@@ -289,8 +289,7 @@ async def expect_restart(world: World) -> None:
     """The process ends, to begin anew."""
     assert world._task is not None
     with pytest.raises(ExceptionGroup) as caught:
-        async with asyncio.timeout(20):
-            await world._task
+        await world._task
     assert caught.group_contains(Restart)
     world._task = None
 

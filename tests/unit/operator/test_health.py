@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import time
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -12,11 +13,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
+from nestor.api import labels
 from nestor.cluster.shape import Host
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Change, kinds
 from nestor.operator import health
 from nestor.operator.settings import Settings
-from nestor.operator.wiring import Operator
+from nestor.operator.wiring import Key, Operator
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from tests.integration.apiserver import free_ports
@@ -77,6 +79,35 @@ async def test_what_is_not_listed_yet_is_named_and_no_reason_for_a_restart(opera
     for word in ("pods", "nestedappjobs", "nestedclusters", "nestedclasses", "nestedapps"):
         assert word in text
     assert await ask(client, "healthz") == (200, "ok\n")
+
+
+async def read_caches(client: Client) -> tuple[dict[str, dict[str, Any]], int]:
+    """What it says of each kind, and how much it has to do."""
+    page = json.loads((await ask(client, "debug/caches"))[1])
+    return {cache["resource"]: cache for cache in page["caches"]}, page["busy"]
+
+
+async def test_it_says_of_each_kind_what_it_knows(operator: Operator, client: Client) -> None:
+    for kind in operator.feeds():
+        operator.cache.stores[kind].put({"metadata": {"name": "a", "namespace": "n", "uid": kind.name, "resourceVersion": "7"}})
+    found, _ = await read_caches(client)
+    assert found.keys() == {kind.plural for kind in (*operator.feeds(), *operator.cache.informers)}
+    assert {(item["isKnown"], item["objects"], item["versions"]) for item in found.values()} == {(True, 1, 7), (False, 0, 0)}
+    assert not found["pods"]["isKnown"], "it has not been listed yet"
+    assert found["pods"]["labelSelector"] == "app.kubernetes.io/managed-by=nestor"
+    operator._lists.is_filled.clear()
+    found, _ = await read_caches(client)
+    assert not any(item["isKnown"] for item in found.values())
+
+
+async def test_it_says_how_much_it_has_to_do(operator: Operator, client: Client) -> None:
+    assert (await read_caches(client))[1] == 0
+    operator.queue.add(Key("NestedAppJob", "team-a", "a"))
+    assert (await read_caches(client))[1] == 1
+    pod = {"metadata": {"name": "a", "namespace": "n", "labels": {labels.GANG: "x"}}}
+    for handler in operator.cache.informers[kinds.POD].handlers:
+        handler(Change(("n", "a"), None, pod))
+    assert (await read_caches(client))[1] == 2, "its gang is to be looked at"
 
 
 async def test_definitions_that_are_too_old_are_named_and_no_reason_for_a_restart(operator: Operator, client: Client) -> None:

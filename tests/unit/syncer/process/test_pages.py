@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
+import json
 import time
 from collections.abc import AsyncIterator
 from typing import cast
@@ -78,6 +79,19 @@ async def test_a_watch_of_quotas_that_the_host_never_allowed_is_no_reason_to_res
     assert health.caches is not None
     health.caches.host_quotas.last_contact -= STALE_SECONDS + 1
     assert await ask(f"{url}/healthz") == 200
+
+
+async def test_the_page_of_caches_has_those_of_both_clusters_that_are_in_use(health: Health, url: str) -> None:
+    assert health.caches is not None
+    for kind in (kinds.NODE, kinds.VOLUME_SNAPSHOT):
+        health.caches.host(kind)
+    async with aiohttp.ClientSession() as session, session.get(f"{url}/debug/caches") as answer:
+        page = json.loads(await answer.text())
+    found = [(cache["server"], cache["resource"]) for cache in page["caches"]]
+    # No node is wanted yet, and the class allows no snapshots.
+    host = [("host", name) for name in ("nestedclusters", "pods", "services")]
+    assert found == [*host, ("nested", "pods"), ("nested", "services")]
+    assert page["busy"] == 0
 
 
 async def test_a_syncer_that_still_waits_for_its_first_lists_is_healthy_and_not_ready(health: Health, url: str) -> None:
