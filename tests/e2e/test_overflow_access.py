@@ -41,7 +41,7 @@ def build_secret(name: str, data: dict[str, bytes]) -> Object:
 async def run_there(api: Api, kubeconfig: Path, name: str, namespace: str, node: str) -> None:
     """Have a pod run to its end at the backend, and read its log."""
     tolerations = [{"key": "virtual-kubelet.io/provider", "operator": "Exists"}]
-    there = {"nodeSelector": {"kubernetes.io/hostname": node}, "tolerations": tolerations}
+    there: Object = {"nodeSelector": {"kubernetes.io/hostname": node}, "tolerations": tolerations}
     made = json.loads(pod(name, f"echo {name}", automountServiceAccountToken=False, **there))
     made["metadata"]["namespace"] = namespace
     await api.create(kinds.POD, made)

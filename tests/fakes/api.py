@@ -151,9 +151,7 @@ class MemoryApi:
         self._note("POST", kind, body["metadata"].get("namespace"), f"{body['metadata']['name']}?dryRun=All", body)
         self._check("POST", body)
 
-    async def create(
-        self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None, strict: bool = False
-    ) -> Object:
+    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
         """See `Api.create`. A pod that is evicted is gone."""
         meta = body["metadata"]
         own = name or meta.get("name") or f"{meta['generateName']}{self._version}"

@@ -39,8 +39,7 @@ async def admin(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
         for kind, body in ((kinds.INGRESS, ingress("old.test")), (kinds.HTTP_ROUTE, route("old.test"))):
             await ensure(client, kind, "older", STRANGER, **body)
         await ensure(client, kinds.INGRESS, "kept", STRANGER, **ingress(f"kept.{DOMAIN}"))
-        rules = {"rules": [ROUTES | {"verbs": ["*"]}]}
-        await ensure(client, kinds.CLUSTER_ROLE, "routes", **rules)
+        await ensure(client, kinds.CLUSTER_ROLE, "routes", rules=[ROUTES | {"verbs": ["*"]}])
         subjects = [{"apiGroup": RBAC, "kind": "User", "name": name} for name in (USER, SOLVER, DEPLOYER)]
         ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": "routes"}
         await ensure(client, kinds.CLUSTER_ROLE_BINDING, "routes", roleRef=ref, subjects=subjects)

@@ -28,6 +28,7 @@ CLASS: Object = {
     "metadata": {"name": "default"},
     "spec": {"cluster": {"versions": [{"version": "v1.36"}]}, "expose": {"domain": "apps.test", "ingressClassName": "nginx"}},
 }
+LOGIN = CLASS["spec"]["expose"] | {"annotations": {"nginx.ingress.kubernetes.io/auth-url": "https://login.test"}}
 NGINX: Object = {"metadata": {"name": "nginx"}}
 HEALTHY = Installation(
     server="https://10.0.0.1:6443",
@@ -136,7 +137,16 @@ BROKEN = [
         "warn",
         "no `expose.domain`: only jobs whose `expose.host` is in `expose.allowedHosts` get a URL",
     ),
-    ({"classes": [changed(CLASS, maxJobsPerNamespace=501)]}, "warn", "class 'default' allows each namespace 501 jobs: one tenant"),
+    (
+        {"classes": [changed(CLASS, expose=LOGIN)]},
+        "warn",
+        "class 'default' has annotations for a login, but pods of all namespaces without a job reach targets past it",
+    ),
+    (
+        {"classes": [changed(CLASS, maxJobsPerNamespace=501)]},
+        "warn",
+        "class 'default' allows each namespace 501 jobs: one tenant",
+    ),
     (
         {"classes": [changed(CLASS, expose={"domain": "x", "ingressClassName": "none"})]},
         "bad",
@@ -178,6 +188,11 @@ def test_what_may_not_be_seen_is_no_fault() -> None:
         HEALTHY, crds=None, operators=None, classes=None, ingress_classes=None, storage_classes=None, has_image_volumes=None
     )
     assert not [finding for finding in installation.judge(blind) if finding.level == "bad"]
+
+
+def test_a_login_is_fine_if_only_the_controller_gets_past_it() -> None:
+    facts = dataclasses.replace(HEALTHY, classes=[changed(CLASS, expose=LOGIN | {"from": [{"podSelector": {}}]})])
+    assert {finding.level for finding in installation.judge(facts)} == {"good"}
 
 
 def test_a_default_ingress_class_is_enough() -> None:

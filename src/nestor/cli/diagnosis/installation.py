@@ -153,6 +153,13 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
                 "set it in the class (for the chart's class: `defaultClass.expose.domain` in its values)",
             )
         )
+    if not expose.get("from") and any("auth" in key.partition("/")[2] for key in expose.get("annotations") or ()):
+        findings.append(
+            warn(
+                f"class '{name}' has annotations for a login, but pods of all namespaces without a job reach targets past it",
+                "let `expose.from` in the class name the namespace of the Ingress controller alone",
+            )
+        )
     if (jobs := spec_of(item).get("maxJobsPerNamespace", 0)) > MANY_JOBS:
         findings.append(
             warn(
