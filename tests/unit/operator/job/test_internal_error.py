@@ -124,6 +124,8 @@ async def test_an_error_of_the_api_server_may_pass_before_the_job_is_told_of_it(
     assert isinstance((await reconciler.reconcile("team-a", "hello")).error, ApiError)
     assert said(scene, conditions.ADMITTED) == ("False", conditions.INTERNAL_ERROR)
     assert is_stopped(scene)
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    assert "the API server said: failed calling webhook" in str(job["status"]["conditions"])
 
 
 @pytest.mark.parametrize(
