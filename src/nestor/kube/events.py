@@ -1,8 +1,9 @@
-"""Events about what we did: one per change, counted up instead of repeated."""
+"""Events about what we did: one per change, and not without end about what flaps."""
 
 from __future__ import annotations
 
 import logging
+import time
 from typing import Literal
 
 from nestor import names
@@ -13,6 +14,12 @@ from nestor.times import timestamp
 
 log = logging.getLogger(__name__)
 
+BURST = 30
+"""Events of one reason about one object that may come at once, more than there are backends' pods to name."""
+PERIOD_SECONDS = 300.0
+"""After that, one may come in so many seconds, as from Kubernetes' own components. API servers keep an event for an hour."""
+_FEW = 1000
+
 
 class EventRecorder:
     """Posts core/v1 Events for one reporting component; failures are logged, never raised."""
@@ -20,9 +27,17 @@ class EventRecorder:
     def __init__(self, api: Api, component: str) -> None:
         self._api = api
         self._component = component
+        self._due: dict[tuple[str, str], float] = {}
+        """By UID and reason: when the events so far would have come, had there been one per period."""
+        self._most = _FEW
 
     async def post(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
-        """One event about `about` (an object with apiVersion, kind and metadata)."""
+        """One event about `about` (an object with apiVersion, kind and metadata). Not if there were too many of that reason:
+        whoever can make a condition flap could fill the API server with them.
+        """
+        if not self._admit((about["metadata"].get("uid", ""), reason)):
+            log.debug("event %s about %s %s not posted: too many", reason, about["kind"], about["metadata"]["name"])
+            return
         await self._post(about, kind, reason, message, {"generateName": f"{about['metadata']['name'][:200]}."})
 
     async def post_once(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
@@ -31,11 +46,22 @@ class EventRecorder:
         name = f"{meta['name'][:200]}.{names.digest(meta['uid'], reason)}"
         await self._post(about, kind, reason, message, {"name": name})
 
+    def _admit(self, key: tuple[str, str]) -> bool:
+        now = time.monotonic()
+        due = max(now, self._due.get(key, now))
+        if due - now > (BURST - 1) * PERIOD_SECONDS:
+            return False
+        self._due[key] = due + PERIOD_SECONDS
+        if len(self._due) > self._most:
+            self._due = {item: value for item, value in self._due.items() if value > now}
+            self._most = 2 * len(self._due) + _FEW
+        return True
+
     async def _post(
         self, about: Object, kind: Literal["Normal", "Warning"], reason: str, message: str, called: dict[str, str]
     ) -> None:
         meta = about["metadata"]
-        time = timestamp()
+        written = timestamp()
         event: Object = {
             "apiVersion": "v1",
             "kind": "Event",
@@ -53,8 +79,8 @@ class EventRecorder:
             "source": {"component": self._component},
             "reportingComponent": self._component,
             "reportingInstance": self._component,
-            "firstTimestamp": time,
-            "lastTimestamp": time,
+            "firstTimestamp": written,
+            "lastTimestamp": written,
             "count": 1,
         }
         try:

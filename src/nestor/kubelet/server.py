@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
 from typing import Protocol
 
@@ -32,6 +33,9 @@ SHARED_LIMIT = 200
 
 _OWN_HEADERS = ("authorization", "cookie")
 """The caller's credentials are for this server, and not for the place where pods run."""
+_PROTOCOLS = "sec-websocket-protocol"
+"""The header in which the client of a web socket may have its token, too."""
+_KNOWN_PROTOCOL = re.compile(r"(v[0-9]\.)?(base64\.)?channel\.k8s\.io|SPDY/3\.1\+portforward\.k8s\.io")
 
 
 @dataclass(frozen=True)
@@ -150,8 +154,7 @@ class KubeletServer:
         elif not request.is_upgrade:
             await http.respond(writer, 400, "Upgrade request required")
         else:
-            headers = [(name, value) for name, value in request.headers if name not in _OWN_HEADERS]
-            call = Call(route.subresource, request.method, options, headers, request.rest)
+            call = Call(route.subresource, request.method, options, list(_pick_passed(request.headers)), request.rest)
             with self._streams.take(route.namespace):
                 await self._pipe(self._provider.streams, served, call, reader, writer)
 
@@ -162,3 +165,13 @@ class KubeletServer:
             writer.write(stream.head)
             await writer.drain()
             await pipe_both(reader, writer, stream.reader, stream.writer)
+
+
+def _pick_passed(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The headers without credentials."""
+    for name, value in headers:
+        known = [item for item in map(str.strip, value.split(",")) if _KNOWN_PROTOCOL.fullmatch(item)]
+        if name != _PROTOCOLS and name not in _OWN_HEADERS:
+            yield name, value
+        elif name == _PROTOCOLS and known:
+            yield name, ", ".join(known)

@@ -187,11 +187,11 @@ async def test_a_quantity_beyond_all_numbers_does_not_switch_the_deadline_off(
         return False
 
     async with any_size(api):
-        await eventually(is_taken, limit=30)
-        job = await job_with(api, "huge", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED, limit=60)
+        await eventually(is_taken)
+        job = await job_with(api, "huge", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
         assert "`spec.storage.size`" in message_of(job, conditions.ADMITTED)
         await until_stopped(api, "huge", where)
-        await wait_for(api, kinds.POD, "huge-run", where, is_gone, limit=60)
+        await wait_for(api, kinds.POD, "huge-run", where, is_gone)
 
 
 async def test_what_has_ended_is_deleted_when_its_time_is_over(operator: Operator, api: Api, namespace: str) -> None:

@@ -88,13 +88,15 @@ async def test_without_a_word_in_the_class_a_job_cannot_use_up_what_all_share(
         await fill()
 
 
-async def test_a_class_that_says_nothing_of_it_allows_a_namespace_fifty_jobs(operator: Operator, api: Api, namespace: str) -> None:
+async def test_a_class_that_says_nothing_of_it_allows_a_namespace_fifty_jobs(
+    operator: Operator, api: Api, namespace: str
+) -> None:
     for number in range(50):
         await api.create(kinds.NESTED_APP_JOB, build_job(f"job-{number}", namespace, suspend=True))
     for number in range(50):
-        await job_with(api, f"job-{number}", namespace, conditions.ADMITTED, "True", limit=60)
+        await job_with(api, f"job-{number}", namespace, conditions.ADMITTED, "True")
     await api.create(kinds.NESTED_APP_JOB, build_job("more", namespace, suspend=True))
-    job = await job_with(api, "more", namespace, conditions.ADMITTED, "False", conditions.TOO_MANY_JOBS, limit=60)
+    job = await job_with(api, "more", namespace, conditions.ADMITTED, "False", conditions.TOO_MANY_JOBS)
     said = f"namespace '{namespace}' has 50 jobs of class 'default', which allows 50"
     assert message_of(job, conditions.ADMITTED).startswith(said)
 

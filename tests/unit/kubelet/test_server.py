@@ -134,6 +134,34 @@ async def test_a_stream_begins_with_what_either_side_has_said_already() -> None:
     assert provider.calls == [Call("exec", "POST", [("container", "app")], list(UPGRADE), b"early")]
 
 
+BEARER = "base64url.bearer.authorization.k8s.io.c2VjcmV0"
+
+
+@pytest.mark.parametrize(
+    ("asked", "passed"),
+    [
+        ("v5.channel.k8s.io, v4.channel.k8s.io", ["v5.channel.k8s.io, v4.channel.k8s.io"]),
+        (f"{BEARER},base64.channel.k8s.io", ["base64.channel.k8s.io"]),
+        ("v4.base64.channel.k8s.io", ["v4.base64.channel.k8s.io"]),
+        ("SPDY/3.1+portforward.k8s.io", ["SPDY/3.1+portforward.k8s.io"]),
+        (BEARER, []),
+        ("graphql-ws, xchannel.k8s.io, v4.channel.k8s.io.evil", []),
+    ],
+)
+async def test_of_a_web_socket_s_protocols_only_kubernetes_own_are_passed_on(asked: str, passed: list[str]) -> None:
+    """A client may put its token there."""
+    provider, key = Echo(), ("sec-websocket-key", "x")
+    headers = (
+        ("connection", "Upgrade"),
+        ("upgrade", "websocket"),
+        key,
+        ("sec-websocket-protocol", asked),
+        ("authorization", "x"),
+    )
+    await call(provider, "GET", "exec/shop/web/app", *headers)
+    assert provider.calls[0].headers == [*headers[:3], *(("sec-websocket-protocol", item) for item in passed)]
+
+
 class Endless(Echo):
     """Opens streams that stay open until they are ended."""
 

@@ -19,7 +19,7 @@ UPDATE_CRDS = f"apply the new definitions, which helm does not do: {crd_fields.U
 DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 OLDEST_VERSION = (1, 33)
 MANY_JOBS = 500
-"""Of one namespace and class: so many, each with the default quota of Services, fill a range of addresses as large as any host has."""
+"""Of one namespace and class. So many, each with its default quota of Services, fill a range of 16,000 addresses."""
 
 
 def judge(facts: Installation) -> list[Finding]:
@@ -163,8 +163,8 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
     if (jobs := spec_of(item).get("maxJobsPerNamespace", 0)) > MANY_JOBS:
         findings.append(
             warn(
-                f"class '{name}' allows each namespace {jobs} jobs: one tenant can use up the host's Service addresses and etcd",
-                "lower `maxJobsPerNamespace` in the class, and let those who need more jobs than others have a class of their own",
+                f"class '{name}' allows each namespace {jobs} jobs: one tenant can use up the host's Service addresses",
+                "lower `maxJobsPerNamespace` in the class, and give those who need more a class of their own",
             )
         )
     if facts.tls_secrets.get(name) is False:

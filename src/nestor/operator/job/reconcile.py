@@ -130,8 +130,9 @@ class JobReconciler:
             self._failures[key] += 1
             if is_terminating(job) or (isinstance(error, ApiError) and self._failures[key] < PATIENCE):
                 raise
-            # Not the error's own words: they may have a Secret's.
-            message = f"{type(error).__name__} in the operator; the job's deadlines and `suspend` still apply"
+            # Not the words of an error of ours: they may have a Secret's.
+            told = f"the API server said: {error.message}" if isinstance(error, ApiError) else type(error).__name__
+            message = f"the operator failed at this job ({told}); the job's deadlines and `suspend` still apply"
             refused = Refused(conditions.INTERNAL_ERROR, message, queue=status_of(job).get("queue"))
             return replace(await self._refuse(self._context.cache.jobs.get(*reversed(key)) or job, refused), error=error)
         self._failures.pop(key, None)

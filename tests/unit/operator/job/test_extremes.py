@@ -67,7 +67,7 @@ TREES: list[Any] = [
     {"a": [[[[[]]]]]},
     {str(item): {} for item in range(64)},
 ]
-COMMANDS = [
+COMMANDS: list[Any] = [
     None,
     [],
     {},
@@ -122,12 +122,12 @@ def list_extremes(schema: Object) -> Iterator[Any]:
 
 def _list_objects(schema: Object) -> Iterator[Any]:
     if isinstance(inner := schema.get("additionalProperties"), dict):
-        values = [item for item in list_extremes(inner) if is_admitted(item, inner)]
-        yield from ({"a": item} for item in values)
+        items = [item for item in list_extremes(inner) if is_admitted(item, inner)]
+        yield from ({"a": item} for item in items)
         yield from (
-            {key: values[0]} for key in (*ODD, "nestor.dev/x", "kubernetes.io/hostname", "a" * 400, "a" * 253 + "/" + "b" * 63)
+            {key: items[0]} for key in (*ODD, "nestor.dev/x", "kubernetes.io/hostname", "a" * 400, "a" * 253 + "/" + "b" * 63)
         )
-        yield from ({}, {f"k{number}": values[-1] for number in range(schema["maxProperties"])})
+        yield from ({}, {f"k{number}": items[-1] for number in range(schema["maxProperties"])})
         return
     if "properties" not in schema:
         yield from TREES
@@ -147,7 +147,7 @@ def _list_objects(schema: Object) -> Iterator[Any]:
 
 def is_admitted(value: Any, schema: Object) -> bool:
     """Whether an API server would store it. It refuses a number that is none to it."""
-    if "e+" in json.dumps(value) or "0" * 300 in json.dumps(value):
+    if "0" * 400 in json.dumps(value):
         return False
     whole = structure.with_defaults(value, schema)
     return not list(structure.check(whole, schema, "")) and not list(rules.check(whole, schema, ""))
@@ -194,7 +194,7 @@ async def test_a_pass_over_a_job_with_an_extreme_value_ends_with_a_status(field:
     """Of a job that was never looked at, and of one that runs."""
     found = list_specs(field)
     assert len(found) > 1
-    scene, running = Scene(), {}
+    scene, running = Scene(), Object()
     for spec in found:
         if not running:
             scene = Scene()

@@ -13,6 +13,7 @@ from nestor.kube import ApiError, kinds
 from nestor.operator.job import reconcile
 from nestor.operator.job.children import ChildrenKeeper
 from nestor.operator.job.reconcile import JobReconciler
+from tests.unit.operator.builders import Object
 from tests.unit.operator.scene import Scene
 
 HOME = names.job_namespace("hello", "team-a", "1234")
@@ -69,9 +70,15 @@ async def test_a_job_ends_at_its_deadline_whatever_part_of_its_pass_fails(
     def fail(*_: Any, **__: Any) -> None:
         raise Fault("the password is 1234")
 
+    async def follow(job: Object) -> None:
+        told.append(job["metadata"]["name"])
+
+    told: list[str] = []
     monkeypatch.setattr(where, part, fail)
+    monkeypatch.setattr(reconciler.kueue, "follow", follow)
     result = await reconciler.reconcile("team-a", "hello")
     assert isinstance(result.error, Fault)
+    assert told == ["hello"]
     assert said(scene, conditions.ADMITTED) == ("False", conditions.INTERNAL_ERROR)
     assert said(scene, conditions.SUCCEEDED) == ("False", conditions.DEADLINE_EXCEEDED)
     assert is_stopped(scene)
@@ -117,6 +124,8 @@ async def test_an_error_of_the_api_server_may_pass_before_the_job_is_told_of_it(
     assert isinstance((await reconciler.reconcile("team-a", "hello")).error, ApiError)
     assert said(scene, conditions.ADMITTED) == ("False", conditions.INTERNAL_ERROR)
     assert is_stopped(scene)
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    assert "the API server said: failed calling webhook" in str(job["status"]["conditions"])
 
 
 @pytest.mark.parametrize(

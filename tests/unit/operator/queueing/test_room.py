@@ -19,7 +19,6 @@ def find_refusal(limit: int, mine: Object, *others: Object) -> str | None:
 @pytest.mark.parametrize(
     ("limit", "others", "is_refused"),
     [
-        (2, [job("a", OLD, is_placed=True)], False),
         (0, [], True),
         (1, [], False),
         (1, [job("a", OLD, is_placed=True)], True),

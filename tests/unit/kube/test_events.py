@@ -1,0 +1,64 @@
+"""Events: about one object and reason only so many, whatever flaps."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from nestor.kube import Api, events, kinds
+from nestor.kube.events import BURST, PERIOD_SECONDS, EventRecorder
+from tests.fakes.api import MemoryApi
+from tests.unit.operator.builders import Object
+
+
+def about(uid: str) -> Object:
+    """An object."""
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "team-a", "uid": uid}}
+
+
+class Clock:
+    """The time, for as long as it is not changed."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        """See `time.monotonic`."""
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """In place of the process's own."""
+    found = Clock()
+    monkeypatch.setattr(events, "time", found)
+    return found
+
+
+async def test_of_one_reason_about_one_object_there_are_only_so_many(clock: Clock) -> None:
+    api = MemoryApi()
+    recorder = EventRecorder(cast(Api, api), "test")
+
+    async def post(uid: str, reason: str, count: int) -> int:
+        """How many of so many are there."""
+        before = len(api.objects)
+        for number in range(count):
+            await recorder.post(about(uid), "Normal", reason, f"for the {number}th time")
+        return len(api.objects) - before
+
+    assert await post("1", "JobReady", 10 * BURST) == BURST
+    assert await post("1", "StepFailed", 1) == 1
+    assert await post("2", "JobReady", 1) == 1
+    clock.now += 3 * PERIOD_SECONDS
+    assert await post("1", "JobReady", BURST) == 3
+    clock.now += BURST * PERIOD_SECONDS
+    assert await post("1", "JobReady", 10 * BURST) == BURST
+    assert {item["kind"] for item in api.objects.values()} == {kinds.EVENT.name}
+
+
+async def test_what_is_remembered_of_objects_does_not_grow_with_time(clock: Clock) -> None:
+    recorder = EventRecorder(cast(Api, MemoryApi()), "test")
+    for number in range(5000):
+        clock.now += PERIOD_SECONDS / 10
+        await recorder.post(about(str(number)), "Normal", "JobReady", "")
+    assert len(recorder._due) < 1500
