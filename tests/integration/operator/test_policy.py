@@ -88,7 +88,9 @@ async def test_without_a_word_in_the_class_a_job_cannot_use_up_what_all_share(
         await fill()
 
 
-async def test_a_class_that_says_nothing_of_it_allows_a_namespace_fifty_jobs(operator: Operator, api: Api, namespace: str) -> None:
+async def test_a_class_that_says_nothing_of_it_allows_a_namespace_fifty_jobs(
+    operator: Operator, api: Api, namespace: str
+) -> None:
     for number in range(50):
         await api.create(kinds.NESTED_APP_JOB, build_job(f"job-{number}", namespace, suspend=True))
     for number in range(50):

@@ -343,7 +343,6 @@ async def test_what_is_needed_again_before_its_removal_begins_stays() -> None:
 async def test_a_removal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     clusters = build()
     async with running(clusters, ConfigMapRow) as made:
-
         errors, delete = [Unreachable("connection reset")], clusters.host.delete
 
         async def fail_once(*given: Any, **named: Any) -> bool:
