@@ -11,9 +11,16 @@ from devcluster.cluster import cgroups
 
 
 async def make_network(file: Path) -> None:
-    """Make a network namespace, kept alive by a mount on `file`; harmless when there is one. Raises `RuntimeError`."""
+    """Make a network namespace, kept alive by a mount on `file`; harmless when there is one. Raises `RuntimeError`.
+
+    When it is cancelled, it ends once there is one: who removes it must not come before.
+    """
     if _make_mount_point(file):
-        await _run("unshare", f"--net={file}", "ip", "link", "set", "lo", "up")
+        making = asyncio.create_task(_run("unshare", f"--net={file}", "ip", "link", "set", "lo", "up"))
+        try:
+            await asyncio.shield(making)
+        finally:
+            await asyncio.gather(making, return_exceptions=True)
 
 
 async def remove_network(file: Path) -> None:

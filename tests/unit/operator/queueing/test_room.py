@@ -29,7 +29,6 @@ def find_refusal(limit: int, mine: Object, *others: Object) -> str | None:
         (1, [job("a", YOUNG, refused=WAITS)], False),
         (1, [job("a", OLD, refused=conditions.APPDEF_INVALID)], False),
         (1, [job("a", OLD, is_placed=True, refused=conditions.APPDEF_INVALID)], True),
-        (2, [job("a", OLD, is_placed=True)], False),
         (1, [job("a", OLD, is_placed=True, namespace="team-b")], False),
         (1, [job("a", OLD, is_placed=True, className="gold")], False),
     ],

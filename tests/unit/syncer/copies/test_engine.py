@@ -343,12 +343,14 @@ async def test_what_is_needed_again_before_its_removal_begins_stays() -> None:
 async def test_a_removal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     clusters = build()
     async with running(clusters, ConfigMapRow) as made:
+        errors, delete = [Unreachable("connection reset")], clusters.host.delete
 
-        async def fail(*_: Any, **__: Any) -> bool:
-            monkeypatch.undo()
-            raise Unreachable("connection reset")
+        async def fail_once(*given: Any, **named: Any) -> bool:
+            if errors:
+                raise errors.pop()
+            return await delete(*given, **named)
 
-        monkeypatch.setattr(clusters.host, "delete", fail)
+        monkeypatch.setattr(clusters.host, "delete", fail_once)
         clusters.nested.drop(kinds.POD, "web", SPACE)
         await made.until(lambda: data(clusters) is None)
 
