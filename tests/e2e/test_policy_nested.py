@@ -62,9 +62,8 @@ class Nested:
 
     async def ask(self, client: str, place: str) -> str:
         """What a client gets from a place, or the error."""
-        return (
-            await self.room.kubectl("exec", client, "--", "sh", "-c", f"timeout 4 wget -qO- http://{place} 2>&1 || true")
-        ).strip()
+        script = f"timeout 4 wget -qO- http://{place} 2>&1 || true"
+        return (await self.room.kubectl("exec", client, "--", "sh", "-c", script)).strip()
 
     async def reaches(self, client: str, place: str) -> bool:
         """Whether a client reaches a server. It fails if that is unknown (see `attack_script`): where walls drop packets,
