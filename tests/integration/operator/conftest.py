@@ -72,12 +72,18 @@ class Operator:
 
 @contextlib.asynccontextmanager
 async def operator_running(
-    plane: apiserver.ControlPlane, *, give_up: int = 300, probes: bool = False, more: Mapping[str, str] = MappingProxyType({})
+    plane: apiserver.ControlPlane,
+    *,
+    give_up: int = 300,
+    probes: bool = False,
+    more: Mapping[str, str] = MappingProxyType({}),
+    mortal: bool = False,
 ) -> AsyncIterator[Operator]:
     """An operator for the length of a `with` block: a process as in the image, with the rights of the chart.
 
     `give_up`: how long it deletes a job, in seconds; by default, as in the chart: the host's own controllers take five of them,
     and more on a busy machine. `probes`: whether it tries the host's network policies. `more`: variables.
+    `mortal`: it kills itself, perhaps before it is ready (see `mortal.py`).
     """
     (port,) = apiserver.free_ports(1)
     log = plane.folder / f"operator-{port}.log"
@@ -91,16 +97,18 @@ async def operator_running(
             "NESTOR_LOG_LEVEL": "debug",
             "NESTOR_METRICS": "true",
             "NESTOR_NETWORK_PROBE": str(probes).lower(),
-            "PYTHONPATH": str(ROOT / "src"),
+            "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
             **more,
         }
         with log.open("wb") as output:
+            program = "tests.integration.operator.mortal" if mortal else "nestor"
             process = await asyncio.create_subprocess_exec(
-                *WITH_US, sys.executable, "-m", "nestor", "operator", env=environment, stdout=output, stderr=output
+                *WITH_US, sys.executable, "-m", program, "operator", env=environment, stdout=output, stderr=output
             )
-        operator = Operator(process, port, log)
+        operator = Operator(process, port, log, is_killed=mortal)
         try:
-            await _await_health(operator)
+            if not mortal:
+                await _await_health(operator)
             yield operator
         finally:
             # Who signals a process that has just ended may take its exit code away from asyncio, which then says 255.

@@ -11,61 +11,62 @@ from nestor.api import labels
 from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster import namespace, shared
-from nestor.cluster.access import SYNCER_ROLE
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, RetryLater, kinds
-from nestor.names import Part
-from nestor.objects import Object, is_terminating, labels_of, owner_reference
+from nestor.objects import Object, is_terminating, labels_of, owner_reference, status_of
 from nestor.operator.clusters.ensure import Start, keep_refused, renew_keys
 from nestor.operator.world.context import Context
 
 log = logging.getLogger(__name__)
 
 
-async def ensure_home(
-    context: Context, home: Home, policy: NestedClassSpec, forget: Callable[[], None], recorded: str | None = None
-) -> Home:
+async def ensure_home(context: Context, home: Home, policy: NestedClassSpec, forget: Callable[[], None]) -> Home:
     """Ensure the namespace; returns the home with a reference to it. A namespace of another owner is never adopted.
 
-    `forget` is called when the namespace was recreated, so that everything in it is created again. `recorded`: the UID that the
-    job's status has of it.
+    Its UID is in the job's status before anything is in it. Raises `RetryLater` while one without that record is deleted.
+    `forget` is called when the namespace was recreated, so that everything in it is created again.
     """
     body, name = namespace.build_namespace(home.namespace, home.labels, policy), home.namespace
-    live = context.cache.find(kinds.NAMESPACE, name)
+    live, is_made = context.cache.find(kinds.NAMESPACE, name), False
     if live is None:
         try:
             live = await context.api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", **body})
-            context.made[name] = live["metadata"]["uid"]
+            is_made = True
         except Conflict:
             live = await context.api.get(kinds.NAMESPACE, name)
     if labels_of(live).get(labels.JOB_UID) != home.labels[labels.JOB_UID]:
         raise _refuse(name)
-    if not is_terminating(live):
-        await _check_made(context, home, live, recorded)
     if _is_new(context, live):
         context.provisioner.forget(name, home.name)
         forget()
     if is_terminating(live):
         raise RetryLater(1, f"namespace {name} is being deleted")
-    live = await context.applier.ensure(kinds.NAMESPACE, body)
-    owner = owner_reference(kinds.NAMESPACE.api_version, kinds.NAMESPACE.name, name, live["metadata"]["uid"])
+    uid = live["metadata"]["uid"]
+    if is_made:
+        await _record(context, home, uid)
+    elif not await _is_recorded(context, home, uid):
+        log.warning("%s: the job's status does not have this namespace; it is made again", name)
+        await context.api.delete(kinds.NAMESPACE, name, uid=uid)
+        raise RetryLater(1, f"namespace {name} is made again")
+    # By its UID, or what somebody else has deleted meanwhile would be made again without a record.
+    await context.applier.ensure(kinds.NAMESPACE, body | {"metadata": body["metadata"] | {"uid": uid}})
+    owner = owner_reference(kinds.NAMESPACE.api_version, kinds.NAMESPACE.name, name, uid)
     return replace(home, nodes_binding_owner=owner)
 
 
-async def keep_home_keys(context: Context, home: Home, recorded: str | None) -> None:
+async def keep_home_keys(context: Context, home: Home) -> None:
     """Renew the keys of a job's cluster that is refused but may be running.
 
-    Not in a namespace that somebody else made: the kubeconfig there could lead the job's user anywhere. `recorded`: see
-    `ensure_home`.
+    Not in a namespace that somebody else made: the kubeconfig there could lead the job's user anywhere.
     """
     live = context.cache.find(kinds.NAMESPACE, home.namespace)
     if live is None or is_terminating(live):
         return
 
     async def keep() -> None:
-        if not await _is_proven(context, home, live, recorded):
+        if not await _is_recorded(context, home, live["metadata"]["uid"]):
             return
         if _is_new(context, live):
             context.provisioner.forget(home.namespace, home.name)
@@ -74,35 +75,26 @@ async def keep_home_keys(context: Context, home: Home, recorded: str | None) -> 
     await keep_refused(home, "renew the keys of a refused cluster", keep())
 
 
-async def _check_made(context: Context, home: Home, live: Object, recorded: str | None) -> None:
-    """Raises unless Nestor made the namespace.
+async def _record(context: Context, home: Home, uid: str) -> None:
+    """Have the namespace's UID in the job's status."""
+    meta = {"name": home.name, "namespace": home.labels[labels.JOB_NAMESPACE], "uid": home.labels[labels.JOB_UID]}
+    status = status_of(context.cache.jobs.get(meta["name"], meta["namespace"]))
+    body = {"metadata": meta, "status": {**status, "namespaceUID": uid}}
+    context.cache.jobs.put(await context.api.apply(kinds.NESTED_APP_JOB, body, subresource="status"))
 
-    Without proof, what has no cluster yet is deleted and made again: an operator that died right after it had made the namespace
-    leaves that behind, and so does somebody who wants to own it.
+
+async def _is_recorded(context: Context, home: Home, uid: str) -> bool:
+    """Whether the job's status has this UID: proof that Nestor made the namespace, whose name can be known beforehand, and whose
+    labels prove nothing. Users cannot write the status. If the cache says no, the API server is asked: an earlier operator may
+    have written it just before it ended.
     """
-    if await _is_proven(context, home, live, recorded):
-        return
-    name, uid = live["metadata"]["name"], live["metadata"]["uid"]
-    if context.cache.clusters.get(home.name, name) is not None:
-        raise _refuse(name)
-    log.warning("%s: nothing proves that Nestor made this namespace; it is made again", name)
-    await context.api.delete(kinds.NAMESPACE, name, uid=uid)
-    raise RetryLater(1, f"namespace {name} is made again")
-
-
-async def _is_proven(context: Context, home: Home, live: Object, recorded: str | None) -> bool:
-    """Whether Nestor made the namespace: its name can be known beforehand, and labels prove nothing.
-
-    Proof is the UID in the job's status, which users cannot write, or the binding to the syncer's role, which takes a right that
-    they do not have.
-    """
-    name, uid = live["metadata"]["name"], live["metadata"]["uid"]
-    if context.made.get(name) != uid and recorded != uid:
-        binding = await context.api.find(kinds.ROLE_BINDING, home.child(Part.SYNCER), name)
-        if (binding or {}).get("roleRef", {}).get("name") != SYNCER_ROLE:
-            return False
-    context.made[name] = uid
-    return True
+    where = home.labels[labels.JOB_NAMESPACE]
+    if status_of(context.cache.jobs.get(home.name, where)).get("namespaceUID") == uid:
+        return True
+    job = await context.api.find(kinds.NESTED_APP_JOB, home.name, where)
+    if job is not None:
+        context.cache.jobs.put(job)
+    return bool(status_of(job).get("namespaceUID") == uid)
 
 
 def _refuse(name: str) -> ForeignObject:

@@ -242,7 +242,6 @@ class Finalizer:
         """Drop what is remembered about a job that is gone."""
         self.forget_deletion(uid)
         self._context.applier.forget(namespace)
-        self._context.made.pop(namespace, None)
         self._context.provisioner.forget(namespace, name)
         self._inputs.forget(uid)
 

@@ -131,8 +131,7 @@ class ChildrenKeeper:
 
     async def ensure_namespace(self, known: JobIdentity) -> Home:
         """Ensure the job's own namespace. If it was recreated, everything copied into it is copied again."""
-        job = self._context.cache.jobs.get(known.name, known.namespace)
-        return await self._ensure_home(known.home, known.policy, known.uid, job)
+        return await self._ensure_home(known.home, known.policy, known.uid)
 
     async def keep_walls(self, job: Object) -> None:
         """Hold the cluster of a job that is refused to what the class allows now: its network, its quota, its namespace.
@@ -148,7 +147,7 @@ class ChildrenKeeper:
                 return
             policy = apply_size(apply_machine(policy, find_machine_name(job)), read_wishes(job))
             policy = cap_quota(policy, status_of(job).get("reserved"))
-            await self._ensure_home(home, policy, job["metadata"]["uid"], job)
+            await self._ensure_home(home, policy, job["metadata"]["uid"])
             shape = build_shape(context, NestedClusterSpec.model_validate(spec_of(cluster)), home, policy)
             quota = ensure_quota(context, shape, policy.namespace, [runner_pod.RESOURCES])
             defaults = ensure_defaults(context, shape, policy.namespace, [runner_pod.RESOURCES])
@@ -156,13 +155,13 @@ class ChildrenKeeper:
 
         await keep_walls(home, ensure())
 
-    async def _ensure_home(self, home: Home, policy: NestedClassSpec, uid: str, job: Object | None) -> Home:
+    async def _ensure_home(self, home: Home, policy: NestedClassSpec, uid: str) -> Home:
         def forget() -> None:
             self._inputs.forget_copies(uid)
             self.openings.forget(home.namespace)
             self.registrar.forget(uid)
 
-        return await ensure_home(self._context, home, policy, forget, status_of(job).get("namespaceUID"))
+        return await ensure_home(self._context, home, policy, forget)
 
 
 def build_cluster(resolved: Resolved, *, is_stopped: bool) -> Object:

@@ -270,8 +270,7 @@ class JobReconciler:
         except (ForeignObject, Forbidden, Invalid) as error:
             if isinstance(error, Forbidden) and error.is_terminating:
                 raise RetryLater(1, error.message) from None
-            recorded = status_of(it.job).get("namespaceUID")
-            await together(keep_home_keys(self._context, it.shape, recorded), self._children.keep_walls(it.job))
+            await together(keep_home_keys(self._context, it.shape), self._children.keep_walls(it.job))
             routes = admit_routes(self._context.cache, self.hosts, it.resolved)
             return Children(routes), getattr(error, "message", str(error)), error
 
@@ -304,7 +303,6 @@ class JobReconciler:
         has_kubeconfig = children.addresses is not None and not children.problem
         kubeconfig = names.kubeconfig_secret(resolved.name) if has_kubeconfig else None
         details = describe(resolved, observed, it.plan, it.life, kubeconfig)
-        details["namespaceUID"] = context.made.get(home.namespace)
         if children.addresses is not None:
             details["argoCDNamespace"] = children.registered.namespace
         # By it, HTTPRoutes are found again; so it stays until they are gone.

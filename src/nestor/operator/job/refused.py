@@ -67,7 +67,7 @@ async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job:
     spec = _read_spec(job, is_held=refused.is_held)
     most = policy.max_active_deadline_seconds if (policy := context.classes.of(job)) else None
     life = _decide_lifecycle(context, job, spec, most)
-    await keep_home_keys(context, find_home(job), status_of(job).get("namespaceUID"))
+    await keep_home_keys(context, find_home(job))
     if life is None:
         await report(context, outbox, job, build_status(job, [*found, summarize(found)], timestamp(), details))
         return result

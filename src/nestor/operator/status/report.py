@@ -27,8 +27,13 @@ async def report(context: Context, outbox: Outbox, job: Object, status: Object) 
 
 
 async def write_status(context: Context, job: Object, status: Object) -> None:
-    """Write the whole status by server-side apply; fails if the job was replaced by another of the same name."""
-    body = {"metadata": {key: job["metadata"][key] for key in ("name", "namespace", "uid")}, "status": status}
+    """Write the whole status by server-side apply; fails if the job was replaced by another of the same name.
+
+    The namespace's UID stays as it is known now: the status may be made from the job as it was before that was recorded.
+    """
+    meta = {key: job["metadata"][key] for key in ("name", "namespace", "uid")}
+    recorded = status_of(context.cache.jobs.get(meta["name"], meta["namespace"])).get("namespaceUID")
+    body = {"metadata": meta, "status": status | ({"namespaceUID": recorded} if recorded else {})}
     context.cache.jobs.put(await context.api.apply(kinds.NESTED_APP_JOB, body, subresource="status"))
 
 

@@ -33,8 +33,6 @@ class Context:
     """What it counts."""
     traces: Traces = field(default_factory=Traces)
     """Where traces of jobs go."""
-    made: dict[str, str] = field(default_factory=dict)
-    """The UIDs of jobs' namespaces that Nestor is known to have made, by name."""
 
     @classmethod
     def create(cls, api: Api, settings: Settings, cache: Cache, host: Host) -> Context:

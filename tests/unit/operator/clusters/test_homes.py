@@ -13,32 +13,34 @@ from nestor.cluster.provision import ForeignObject
 from nestor.kube import Conflict, Kind, RetryLater, kinds
 from nestor.kube.applier import Applier
 from nestor.operator.clusters.homes import ensure_home
+from nestor.operator.world.cache import Store
 from nestor.operator.world.context import Context
 from tests.unit.operator.builders import build_policy
 
 Object = dict[str, Any]
 
-HOME = Home(name="hello", namespace="home", labels={labels.JOB: "hello", labels.JOB_UID: "1234"})
+HOME = Home(name="hello", namespace="home", labels={labels.JOB: "hello", labels.JOB_NAMESPACE: "team", labels.JOB_UID: "1234"})
 
 
 class World:
-    """An API server with one namespace or none, a cache of it, and what is forgotten."""
+    """An API server with one namespace or none and a job, a cache of them, and what is forgotten."""
 
-    def __init__(self, live: Object | None = None, *, is_cached: bool = True, role: str | None = None) -> None:
+    def __init__(
+        self, live: Object | None = None, *, is_cached: bool = True, recorded: str | None = "n1", cached: str | None = "n1"
+    ) -> None:
+        """`recorded`: the UID in the job's status; `cached`: the one that the cache knows."""
         self.live = live
-        self.role = role
-        self.cluster: Object | None = None
+        self.job = job(recorded)
         self.is_cached = is_cached
         self.asked: list[str] = []
         self.forgotten: list[str] = []
+        jobs = Store()
+        jobs.put(job(cached))
         self.context = cast(
             Context,
             SimpleNamespace(
                 api=self,
-                cache=SimpleNamespace(
-                    find=lambda *_: self.live if self.is_cached else None, clusters=SimpleNamespace(get=lambda *_: self.cluster)
-                ),
-                made={},
+                cache=SimpleNamespace(find=lambda *_: self.live if self.is_cached else None, jobs=jobs),
                 applier=Applier(cast(Any, self), {kinds.NAMESPACE: cast(Any, SimpleNamespace(get=lambda *_: self.live))}),
                 provisioner=SimpleNamespace(forget=lambda *key: self.forgotten.append("/".join(key))),
             ),
@@ -57,41 +59,56 @@ class World:
         self.asked.append("get")
         return cast(Object, self.live)
 
-    async def apply(self, kind: Kind, body: Object) -> Object:
-        """As it should be."""
-        self.asked.append("apply")
-        return cast(Object, self.live)
+    async def apply(self, kind: Kind, body: Object, subresource: str | None = None) -> Object:
+        """As it should be. Of the job, its status."""
+        if kind is kinds.NAMESPACE:
+            self.asked.append(f"apply {body['metadata']['uid']}")
+            return cast(Object, self.live)
+        assert (subresource, body["metadata"]["uid"]) == ("status", "1234")
+        self.asked.append(f"record {body['status']['namespaceUID']}")
+        assert body["status"]["kept"] == "kept"
+        self.job = job(body["status"]["namespaceUID"])
+        return self.job
 
     async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:
-        """The syncer's binding."""
+        """The job."""
         self.asked.append("find")
-        assert (kind, name, namespace) == (kinds.ROLE_BINDING, "hello-syncer", "home")
-        return {"roleRef": {"name": self.role}} if self.role else None
+        assert (kind, name, namespace) == (kinds.NESTED_APP_JOB, "hello", "team")
+        return self.job
 
     async def delete(self, kind: Kind, name: str, *, uid: str) -> bool:
         """It goes."""
         self.asked.append(f"delete {uid}")
         return True
 
-    async def ensure(self, recorded: str | None = "n1") -> Home:
+    async def ensure(self) -> Home:
         """One pass."""
-        return await ensure_home(self.context, HOME, build_policy(), lambda: self.forgotten.append("the job's"), recorded)
+        return await ensure_home(self.context, HOME, build_policy(), lambda: self.forgotten.append("the job's"))
 
 
-def namespace(uid: str = "n1", job: str | None = "1234", **meta: Any) -> Object:
+def job(recorded: str | None) -> Object:
+    """The job whose status has that UID."""
+    meta = {"name": "hello", "namespace": "team", "uid": "1234", "resourceVersion": "1"}
+    return {"metadata": meta, "status": {"kept": "kept"} | ({"namespaceUID": recorded} if recorded else {})}
+
+
+def namespace(uid: str = "n1", owner: str | None = "1234", **meta: Any) -> Object:
     """A namespace of that job."""
-    marks = {labels.JOB_UID: job} if job else {}
+    marks = {labels.JOB_UID: owner} if owner else {}
     return {"metadata": {"name": "home", "uid": uid, "labels": marks, **meta}}
 
 
 @pytest.mark.parametrize(
     ("world", "asked"),
     [
-        (World(), ["create", "apply"]),
-        (World(namespace()), ["apply"]),
-        (World(namespace(), is_cached=False), ["create", "get", "apply"]),
+        (World(recorded=None, cached=None), ["create", "record n1", "apply n1"]),
+        (World(recorded="n0", cached="n0"), ["create", "record n1", "apply n1"]),
+        (World(namespace()), ["apply n1"]),
+        (World(namespace(), is_cached=False), ["create", "get", "apply n1"]),
+        (World(namespace(), cached=None), ["find", "apply n1"]),
+        (World(namespace(), cached="n0"), ["find", "apply n1"]),
     ],
-    ids=["made", "known", "ahead of the cache"],
+    ids=["made", "made again", "known", "ahead of the cache", "recorded by an earlier operator", "the same, made again"],
 )
 async def test_a_home_comes_with_its_namespace_as_an_owner(world: World, asked: list[str]) -> None:
     home = await world.ensure()
@@ -101,13 +118,13 @@ async def test_a_home_comes_with_its_namespace_as_an_owner(world: World, asked: 
     assert (home.nodes_binding_owner or {})["kind"] == kinds.NAMESPACE.name
 
 
-@pytest.mark.parametrize("job", [None, "another"])
+@pytest.mark.parametrize("owner", [None, "another"])
 @pytest.mark.parametrize("is_cached", [True, False])
-async def test_a_namespace_that_is_not_the_jobs_is_never_adopted(job: str | None, is_cached: bool) -> None:
-    world = World(namespace(job=job), is_cached=is_cached)
+async def test_a_namespace_that_is_not_the_jobs_is_never_adopted(owner: str | None, is_cached: bool) -> None:
+    world = World(namespace(owner=owner), is_cached=is_cached)
     with pytest.raises(ForeignObject, match="already exists and does not belong to this job"):
         await world.ensure()
-    assert "apply" not in world.asked
+    assert not {"apply n1", "delete n1"} & set(world.asked)
 
 
 async def test_what_was_made_in_a_namespace_is_forgotten_with_it() -> None:
@@ -116,7 +133,8 @@ async def test_what_was_made_in_a_namespace_is_forgotten_with_it() -> None:
     await world.ensure()
     assert world.forgotten == []
     world.live = namespace("n2")
-    await world.ensure("n2")
+    world.job = job("n2")
+    await world.ensure()
     assert world.forgotten == ["home/hello", "the job's"]
 
 
@@ -127,47 +145,27 @@ async def test_a_namespace_that_goes_is_waited_for_and_forgotten() -> None:
     with pytest.raises(RetryLater):
         await world.ensure()
     assert world.forgotten == ["home/hello", "the job's"]
-    assert world.asked == ["apply"]
+    assert world.asked == ["apply n1"]
 
 
-async def test_what_this_process_made_needs_no_other_proof() -> None:
-    world = World()
+async def test_what_was_recorded_is_known_from_then_on() -> None:
+    world = World(recorded=None, cached=None)
     for _ in range(2):
-        await world.ensure(recorded=None)
-    assert world.asked == ["create", "apply"]
+        await world.ensure()
+    assert world.asked == ["create", "record n1", "apply n1"]
 
 
 @pytest.mark.parametrize("recorded", [None, "n0"])
-async def test_after_a_restart_the_syncers_binding_proves_who_made_it(recorded: str | None) -> None:
-    world = World(namespace(), role="nestor-syncer")
-    for _ in range(2):
-        await world.ensure(recorded)
-    assert world.asked == ["find", "apply"]
-    assert world.context.made == {"home": "n1"}
-
-
-@pytest.mark.parametrize("role", [None, "admin"])
-@pytest.mark.parametrize("recorded", [None, "n0"])
-async def test_a_namespace_that_somebody_made_beforehand_is_made_again(role: str | None, recorded: str | None) -> None:
-    world = World(namespace(), role=role)
+@pytest.mark.parametrize("is_cached", [True, False])
+async def test_a_namespace_that_the_status_does_not_have_is_made_again(recorded: str | None, is_cached: bool) -> None:
+    world = World(namespace(), recorded=recorded, cached=recorded, is_cached=is_cached)
     with pytest.raises(RetryLater):
-        await world.ensure(recorded)
-    assert world.asked == ["find", "delete n1"]
-    assert world.context.made == {}
-
-
-async def test_one_that_already_has_a_cluster_is_neither_taken_nor_deleted() -> None:
-    world = World(namespace())
-    world.cluster = {"metadata": {"name": "hello"}}
-    with pytest.raises(ForeignObject, match="already exists and does not belong to this job") as refused:
-        await world.ensure(recorded=None)
-    assert str(refused.value).endswith(": delete the job and create it again, or have an administrator delete the namespace")
-    assert world.asked == ["find"]
+        await world.ensure()
+    assert world.asked[-2:] == ["find", "delete n1"]
 
 
 async def test_a_namespace_that_goes_needs_no_proof_and_is_not_deleted_again() -> None:
-    world = World(namespace(deletionTimestamp="now"))
+    world = World(namespace(deletionTimestamp="now"), recorded=None, cached=None)
     with pytest.raises(RetryLater):
-        await world.ensure(recorded=None)
+        await world.ensure()
     assert world.asked == []
-    assert world.context.made == {}

@@ -96,25 +96,29 @@ async def test_a_refused_cluster_that_was_never_made_gets_none() -> None:
     assert scene.api.look(kinds.SECRET, "own-access", "team-a") is None
 
 
-def make_beforehand(scene: Scene) -> None:
-    """Somebody makes the namespace of a job that is refused, as its labels would be, with keys and a server of their own."""
+def make_beforehand(scene: Scene) -> Object:
+    """Somebody makes the namespace of a job that is refused, as its labels would be, with the syncer's binding, and with keys and
+    a server of their own. Returns the namespace.
+    """
     own = find_home(scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}).labels
     content = pki.mint_authorities("evil", datetime.datetime.now(datetime.UTC))
-    scene.show(kinds.NAMESPACE, {"metadata": {"name": HOME, "labels": own}})
+    made = scene.show(kinds.NAMESPACE, {"metadata": {"name": HOME, "labels": own}})
+    binding = {"metadata": {"name": "hello-syncer", "namespace": HOME}, "roleRef": {"name": "nestor-syncer"}}
+    scene.api.put(kinds.ROLE_BINDING, binding)
     scene.api.put(kinds.SECRET, build_secret({"name": "hello-pki", "namespace": HOME, "labels": own}, content))
     meta = {"name": "hello-k3s", "namespace": HOME, "labels": own}
     scene.api.put(kinds.SERVICE, {"metadata": meta, "spec": {"clusterIP": "10.66.6.6"}})
+    return made
 
 
 @pytest.mark.parametrize("is_proven", [False, True])
 async def test_keys_in_a_namespace_that_somebody_made_beforehand_are_nobodys_kubeconfig(is_proven: bool) -> None:
     scene = Scene()
-    scene.add_job()
+    job = scene.add_job()
     scene.drop_class()
-    make_beforehand(scene)
+    made = make_beforehand(scene)
     if is_proven:
-        binding = {"metadata": {"name": "hello-syncer", "namespace": HOME}, "roleRef": {"name": "nestor-syncer"}}
-        scene.api.put(kinds.ROLE_BINDING, binding)
+        scene.change(kinds.NESTED_APP_JOB, job | {"status": {"namespaceUID": made["metadata"]["uid"]}})
     await JobReconciler(scene.context).reconcile("team-a", "hello")
     assert (scene.api.look(kinds.SECRET, "hello-kubeconfig", "team-a") is not None) is is_proven
     assert (scene.api.look(kinds.SECRET, "hello-access", HOME) is not None) is is_proven

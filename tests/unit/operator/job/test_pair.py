@@ -9,6 +9,7 @@ from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
 from nestor.kube import kinds
 from nestor.operator.job.reconcile import JobReconciler
+from nestor.operator.status.report import write_status
 from nestor.operator.world.context import Context
 from tests.unit.operator.builders import build_app, build_job
 from tests.unit.operator.scene import Scene
@@ -98,12 +99,32 @@ async def test_the_status_proves_to_the_next_operator_whose_the_namespace_is() -
     job = scene.change(kinds.NESTED_APP_JOB, scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {})
     assert job["status"]["namespaceUID"] == live["metadata"]["uid"]
     scene.show(kinds.NAMESPACE, live)
-    # Whatever became of the other proof.
-    scene.api.drop(kinds.ROLE_BINDING, "hello-syncer", home)
     context = Context.create(scene.context.api, scene.context.settings, scene.context.cache, Host(()))
     await JobReconciler(context).reconcile("team-a", "hello")
     assert (scene.api.look(kinds.NAMESPACE, home) or {})["metadata"]["uid"] == live["metadata"]["uid"]
-    assert scene.api.look(kinds.ROLE_BINDING, "hello-syncer", home) is not None
+
+
+async def test_nothing_is_made_in_a_namespace_before_the_status_has_its_uid() -> None:
+    scene = Scene()
+    scene.add_job()
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    home = names.job_namespace("hello", "team-a", "1234")
+    first = next(index for index, line in enumerate(scene.api.asked) if f" {home}/" in line)
+    recorded = scene.api.asked.index("APPLY nestedappjobs team-a/hello/status")
+    assert scene.api.asked.index(f"POST namespaces {home}") < recorded < first
+    live = scene.api.look(kinds.NAMESPACE, home) or {}
+    assert scene.api.bodies[recorded]["status"]["namespaceUID"] == live["metadata"]["uid"]
+
+
+async def test_a_status_made_from_an_older_state_of_the_job_does_not_lose_the_record() -> None:
+    scene = Scene()
+    before = scene.add_job()
+    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    home = names.job_namespace("hello", "team-a", "1234")
+    live = scene.api.look(kinds.NAMESPACE, home) or {}
+    await write_status(scene.context, before, {"namespace": home})
+    after = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    assert after["status"] == {"namespace": home, "namespaceUID": live["metadata"]["uid"]}
 
 
 @pytest.mark.parametrize("is_shared", [False, True])

@@ -118,7 +118,8 @@ async def test_a_changed_placement_reaches_the_syncer_and_the_quota_is_the_machi
     scene.set_class("Baseline", placement=RULES)
     await reconcile(scene)
     assert placement(scene)["nodeSelector"] == {"site": "a"}
-    scene.add_job(machine="n4")
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    scene.change(kinds.NESTED_APP_JOB, job | {"spec": job["spec"] | {"machine": "n4"}})
     await reconcile(scene)
     assert placement(scene)["nodeSelector"] == {"site": "a", "pool": "n4"}
     quota = scene.api.look(kinds.RESOURCE_QUOTA, "nestor", HOME)
