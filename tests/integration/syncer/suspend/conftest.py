@@ -10,7 +10,7 @@ from nestor.kube import Api, Kind, kinds
 from tests.integration import apiserver
 from tests.integration.syncer import world as worlds
 from tests.integration.syncer.player import Player, playing
-from tests.integration.syncer.world import CLUSTER, World
+from tests.integration.syncer.world import World
 
 DAEMON_SET = Kind("apps", "v1", "daemonsets", "DaemonSet")
 
@@ -28,7 +28,7 @@ async def player(world: World, space: str) -> AsyncIterator[Player]:
     async with playing(world) as found:
         yield found
         found.end_all()
-        await world.host.patch(kinds.NESTED_CLUSTER, CLUSTER, world.namespace, {"spec": {"suspend": False}})
+        await world.tell({"spec": {"suspend": False}})  # a pod that it has stored is not made again once it is deleted below
         await _empty(world, space)
 
 
