@@ -244,7 +244,7 @@ def _build_syncer(shape: Shape) -> Object:
             "failureThreshold": 5,
             "successThreshold": 1,
         },
-        # Patient as well: on a busy node it may take minutes to start, and one that is ended then starts again and makes the node busier.
+        # Patient as well: on a busy node it may take minutes to start; one that is ended starts again and makes the node busier.
         "livenessProbe": {
             "httpGet": {"path": "/healthz", "port": syncer.HEALTH_PORT, "scheme": "HTTP"},
             "initialDelaySeconds": 30,
