@@ -52,6 +52,7 @@ OTHERS = frozenset(
     {
         *(
             "activeDeadlineSeconds",
+            "automountServiceAccountToken",
             "allocatable.pods",
             "completions",
             "emptyDir",
