@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from nestor import names
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from tests.e2e.attack_script import TRIES, is_refusal, judge_silence
@@ -155,14 +156,14 @@ async def test_egress_is_closed_but_for_dns_and_the_nested_api(nested: Nested) -
 
 async def test_a_pod_is_isolated_from_its_first_packet_on(nested: Nested) -> None:
     script = f"timeout 4 wget -qO- http://{nested.server}:8080 2>&1 || true"
-    names = [f"early-{number}" for number in range(3)]
+    early = [f"early-{number}" for number in range(3)]
     closed = policy("early", {"matchLabels": {"is": "early"}}, policyTypes=["Egress"])
-    await nested.apply(closed, *(pod(name, script, **{"is": "early"}) for name in names))
-    for name in names:
+    await nested.apply(closed, *(pod(name, script, **{"is": "early"}) for name in early))
+    for name in early:
         await nested.room.kubectl("wait", f"pod/{name}", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
         said = (await nested.room.kubectl("logs", name)).strip()
         assert is_refusal(said) or (not IS_EMBEDDED and said in SILENCE), said
-    await nested.room.kubectl("delete", "pod", *names)
+    await nested.room.kubectl("delete", "pod", *early)
 
 
 async def test_a_policy_that_allows_everything_opens_no_wall(api: Api, nested: Nested) -> None:
@@ -178,11 +179,9 @@ async def test_a_policy_that_allows_everything_opens_no_wall(api: Api, nested: N
     )
 
     async def is_carried() -> bool:
-        found = await api.list(kinds.NETWORK_POLICY, nested.house.home, labels="nestor.dev/nested-uid")
-        pods = await api.list(
-            kinds.POD, nested.house.home, labels="nestor.dev/isolated-egress=true,nestor.dev/isolated-ingress=true"
-        )
-        return len(found) == 1 and len(pods) == 3
+        home, isolated = nested.house.home, "nestor.dev/isolated-egress=true,nestor.dev/isolated-ingress=true"
+        found = await api.find(kinds.NETWORK_POLICY, names.host_name("everything", nested.room.name), home)
+        return found is not None and len(await api.list(kinds.POD, home, labels=isolated)) == 3
 
     await eventually(is_carried)
     await nested.await_reached("stranger", f"{nested.server}:8080", True)
