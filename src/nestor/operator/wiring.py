@@ -84,7 +84,7 @@ class Operator:
             self._reconcile, workers=context.settings.workers, name="reconcile", lane_of=lambda key: key.namespace
         )
         self._first: WorkQueue[Key] = WorkQueue(
-            self._write_first, workers=4, name="first status", lane_of=lambda key: key.namespace
+            self._write_first, workers=20, name="first status", lane_of=lambda key: key.namespace
         )
         for kind, informer in self.cache.informers.items():
             informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
