@@ -53,6 +53,8 @@ class Key:
 JOB, CLUSTER, APP = kinds.NESTED_APP_JOB.name, kinds.NESTED_CLUSTER.name, kinds.NESTED_APP.name
 BACKEND, REQUEST = kinds.OVERFLOW_BACKEND.name, kinds.CERTIFICATE_REQUEST.name
 CLASS = kinds.NESTED_CLASS.name
+FIRST_SECONDS = 2
+"""After so long, a job whose first pass is still under way gets a status."""
 
 
 class Operator:
@@ -84,7 +86,7 @@ class Operator:
             self._reconcile, workers=context.settings.workers, name="reconcile", lane_of=lambda key: key.namespace
         )
         self._first: WorkQueue[Key] = WorkQueue(
-            self._write_first, workers=4, name="first status", lane_of=lambda key: key.namespace
+            self._write_first, workers=20, name="first status", lane_of=lambda key: key.namespace
         )
         for kind, informer in self.cache.informers.items():
             informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
@@ -150,11 +152,12 @@ class Operator:
         return result.retry_after
 
     async def _write_first(self, key: Key) -> None:
-        """Before a new job waits in the queue behind others."""
+        """Before a new job waits in the queue behind others, or while its own first pass takes long."""
         job = self.cache.jobs.get(key.name, key.namespace)
         if job is not None and is_new(job):
             await write_first(self.context, job)
-        self.queue.add(key)
+        if job is None or is_new(job):
+            self.queue.add(key)
 
     def _find(self, key: Key) -> Object | None:
         store = next((store for kind, store in self.context.cache.stores.items() if kind.name == key.kind), None)
@@ -188,8 +191,12 @@ class Operator:
         meta = job["metadata"]
         self._queues.note(job)
         key = Key(JOB, meta["namespace"], meta["name"])
-        is_waiting = len(self.queue) > 0 and key not in self.queue
-        (self._first if is_waiting and is_new(job) else self.queue).add(key)
+        if is_new(job) and len(self.queue) > 0 and key not in self.queue:
+            self._first.add(key)
+        else:
+            self.queue.add(key)
+            if is_new(job):
+                self._first.add(key, FIRST_SECONDS)
         if self.cache.jobs.get(meta["name"], meta["namespace"]) is None:
             self._add_claimants({claim.host for claim in self._jobs.hosts.of(job)})
             self._jobs.hosts.forget(meta["uid"])
