@@ -47,7 +47,7 @@ test-full: $(VENV)/.ready ## Run every test (GROUP="overflow walls" for those of
 	@$(RUN) -m devcluster.build images >/dev/null
 	@$(RUN) -m devcluster.conformance build
 	@$(RUN) -m devcluster.build argocd >/dev/null
-	@FULL=1 $(HOLD) $(RUN) -m tests.suite lint types unit go-unit integration lifecycle jobs
+	@FULL=1 $(HOLD) $(RUN) -m tests.suite lint types unit go-unit integration late lifecycle jobs
 
 ##@ Develop
 
@@ -76,9 +76,13 @@ go-unit: $(VENV)/.ready ## Run the Go tests of the K3s stand-in and the Ingress 
 	@$(RUN) -m devcluster.build test
 
 .PHONY: integration
-integration: $(VENV)/.ready ## Run the tests that need a real API server (FULL=1: also the slow ones; WATCH_DELAY=0.5 SEED=3: with late watches)
+integration: $(VENV)/.ready ## Run the tests that need a real API server (FULL=1: also the slow ones)
 	@$(RUN) -m devcluster.build binaries
 	@$(PYTEST) tests/integration -n 2 --dist loadgroup -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
+
+.PHONY: late
+late: $(VENV)/.ready ## Run the integration tests with late watches: of half of the kinds, by SEED, which is the day of the year
+	@WATCH_DELAY=$(or $(WATCH_DELAY),0.5) SEED=$(or $(SEED),$(shell date +%j)) $(MAKE) --no-print-directory FULL= integration
 
 .PHONY: core
 core: $(VENV)/.ready ## Run those of the e2e tests that every change needs: tests/e2e/core.txt

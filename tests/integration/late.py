@@ -1,4 +1,4 @@
-"""Watches that are late on purpose: `make integration WATCH_DELAY=0.5 SEED=3`.
+"""Watches that are late on purpose: `make late SEED=3`, or `WATCH_DELAY=0.5 SEED=3 pytest …`.
 
 Half of the kinds, by the seed, reach operator, syncers and virtual nodes so many seconds later than the others. Tests see them
 at once. So whoever takes what the test has seen for what a process knows fails here each time, and not once in a hundred runs;

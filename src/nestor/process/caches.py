@@ -1,4 +1,4 @@
-"""`/debug/caches`: what a process knows of its API servers, and whether it is at work. Kinds, selectors, numbers; no objects."""
+"""`/debug/caches`: what a process knows of its API servers, and whether it is at work. Kinds, selectors and numbers alone."""
 
 from __future__ import annotations
 

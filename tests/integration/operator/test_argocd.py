@@ -144,6 +144,7 @@ async def test_jobs_of_other_classes_are_not_known(operator: Operator, api: Api,
     assert "argoCDNamespace" not in job["status"]
     cluster = await api.get(kinds.NESTED_CLUSTER, "private", where)
     assert "argoCD" not in cluster["status"]["policy"]
+    await operator.heard(api)
     assert await api.list(kinds.SECRET, argo) == []
 
 

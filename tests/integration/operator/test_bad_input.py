@@ -172,6 +172,7 @@ async def test_a_host_outside_the_classs_domain_is_refused_until_it_is_changed(
     said = "`expose.host` 'bank.example' is not allowed by class 'default'; allowed: '*.jobs.test'"
     assert message_of(refused, conditions.EXPOSED) == said
     where = await host_namespace(api, job)
+    await operator.heard(api)
     assert await api.find(kinds.INGRESS, "greedy", where) is None
     good = {"spec": {"expose": {"host": f"bank-{namespace}.jobs.test"}}}
     await api.patch(kinds.NESTED_APP_JOB, "greedy", namespace, good)

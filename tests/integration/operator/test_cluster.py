@@ -35,6 +35,7 @@ async def test_a_cluster_gets_its_pod_and_its_kubeconfig(operator: Operator, api
     kubeconfig = json.loads(base64.b64decode(secret["data"]["kubeconfig"]))
     service = await api.get(kinds.SERVICE, "mine-k3s", namespace)
     assert kubeconfig["clusters"][0]["cluster"]["server"] == f"https://{service['spec']['clusterIP']}"
+    await operator.heard(api)
     assert await api.find(kinds.POD, "mine-run", namespace) is None
 
 
@@ -123,6 +124,7 @@ async def test_what_is_not_the_clusters_is_never_taken_over(operator: Operator, 
     assert "NetworkPolicy 'default-deny'" in message_of(cluster, conditions.ADMITTED)
     untouched = await api.get(kinds.NETWORK_POLICY, "default-deny", namespace)
     assert untouched["spec"] == theirs
+    await operator.heard(api)
     assert await api.find(kinds.SERVICE, "default-k3s", namespace) is None
 
 

@@ -121,4 +121,5 @@ async def test_a_users_own_volume_is_not_taken(operator: Operator, api: Api, nam
     cluster = await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, refused)
     assert cluster is not None
     assert f"PersistentVolumeClaim '{CLAIM}'" in message_of(cluster, conditions.ADMITTED)
+    await operator.heard(api)
     assert await api.find(kinds.STATEFUL_SET, "own-k3s", namespace) is None

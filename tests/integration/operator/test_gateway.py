@@ -116,6 +116,7 @@ async def test_a_host_without_the_kind_is_told_and_one_that_has_it_serves(operat
     pending = await job_with(api, "web", namespace, conditions.EXPOSED, "False", conditions.GATEWAY_PENDING)
     assert "Gateway 'gateways/public' has not accepted the HTTPRoute" in message_of(pending, conditions.EXPOSED)
     assert pending["status"]["gateway"] == "gateways/public"
+    await operator.heard(api)
     assert await api.list(kinds.INGRESS, where) == []
     await answer(api, first, "False", "NotAllowedByListeners")
     await answer(api, second, "True")
@@ -163,6 +164,7 @@ async def test_the_younger_of_two_jobs_gets_no_route_for_the_others_host(operato
     younger = await api.create(kinds.NESTED_APP_JOB, build_job("younger", namespace, **wish))
     refused = await job_with(api, "younger", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
     assert "is taken by the older job 'older'" in message_of(refused, conditions.EXPOSED)
+    await operator.heard(api)
     assert await api.list(kinds.HTTP_ROUTE, await host_namespace(api, younger)) == []
     await api.delete(kinds.NESTED_APP_JOB, "older", namespace)
     await route_for(api, await host_namespace(api, younger), host)

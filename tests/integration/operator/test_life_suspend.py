@@ -59,6 +59,7 @@ async def test_a_job_suspended_in_the_middle_of_a_step_goes_on_with_it(operator:
     assert job["status"]["pods"] == {"running": 0, "waiting": 1}
     assert conditions.is_true(job["status"]["conditions"], conditions.CLUSTER_READY)
     assert (await api.get(kinds.STATEFUL_SET, "midway-k3s", where))["spec"]["replicas"] == 1
+    await operator.heard(api)
     assert await api.find(kinds.POD, "midway-run", where) is None
     await until_told(api, namespace, "Suspended")
 
@@ -78,6 +79,7 @@ async def test_a_job_that_is_made_suspended_has_nothing_until_it_is_resumed(oper
     assert conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
     assert "before it started" in message_of(job, conditions.CLUSTER_READY)
     mine = labels.selector(job_uid=job["metadata"]["uid"])
+    await operator.heard(api)
     assert await api.list(kinds.NAMESPACE, labels=mine) == []
     assert "startTime" not in job["status"]
     await change(api, "later", namespace, suspend=False)

@@ -244,6 +244,7 @@ async def test_the_classs_tls_secret_is_copied_and_used(operator: Operator, api:
     refused = await job_with(api, "secure", namespace, conditions.EXPOSED, "False", conditions.TLS_SECRET_NOT_FOUND)
     said = message_of(refused, conditions.EXPOSED)
     assert f"'tls-{namespace}' does not name a Secret of type kubernetes.io/tls in namespace 'nestor-system'" in said
+    await operator.heard(api)
     assert await api.find(kinds.INGRESS, "secure", where) is None
     await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
     data = {key: base64.b64encode(b"x").decode() for key in ("tls.crt", "tls.key")}

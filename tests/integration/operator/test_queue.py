@@ -75,6 +75,7 @@ async def test_jobs_wait_in_turn_and_what_waits_has_nothing(operator: Operator, 
     assert two["status"]["queue"]["since"] == two["metadata"]["creationTimestamp"]
     three = await waiting(api, "three", namespace, 2)
     assert message_of(three, conditions.ADMITTED) == f"number 2 in the queue of class '{name}'"
+    await operator.heard(api)
     for job in (two, three):
         mine = labels.selector(job_uid=job["metadata"]["uid"])
         assert await api.list(kinds.NAMESPACE, labels=mine) == []

