@@ -32,6 +32,10 @@ demo: $(VENV)/.ready ## Start a cluster, install Nestor, run hello-world and fet
 demo-overflow: $(VENV)/.ready ## Run a job that is too large for its nodes: the rest goes to a second cluster and an interLink backend
 	@$(RUN) -m devcluster.demo overflow
 
+.PHONY: demo-examples
+demo-examples: $(VENV)/.ready ## Give the demo's cluster what the other examples need: their images, and a StorageClass
+	@$(RUN) -m devcluster load examples python redis volumes
+
 .PHONY: demo-down
 demo-down: $(VENV)/.ready ## Remove what the demos started
 	@$(RUN) -m devcluster.demo down
