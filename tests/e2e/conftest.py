@@ -41,7 +41,7 @@ EXTRAS = ("examples", "python", "redis", "volumes")
 LIMIT_SECONDS = 900
 """For one test with its fixtures, while others keep the machine busy."""
 LONGEST_SECONDS = 1800
-BUILDERS = {"argocd", "conformance", "metrics", "prometheus"}
+BUILDERS = {"argocd", "conformance", "gpus", "metrics", "prometheus"}
 """Groups whose fixtures may build what only their tests need, and which have `LONGEST_SECONDS`."""
 NOTHING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing, namespace: default}\n"
 """A template of a job whose pods a test makes itself."""
