@@ -23,7 +23,7 @@ Images = list[tuple[str, Path]]
 KEEP_SECONDS = 600
 
 
-def prepare(progress: Progress) -> None:
+def _prepare(progress: Progress) -> None:
     """Have every program, and what of the images needs none: while the compiler works, these mostly wait for downloads."""
     at = cache.default()
     with at.lock("build"):
@@ -64,7 +64,7 @@ def ensure_image(progress: Progress) -> tuple[str, Path]:
 
 def ensure_images(progress: Progress, *extras: str) -> Images:
     """Have the images of a cluster with Nestor and hello-world in it, and of these `EXTRAS`, those first that it needs first."""
-    prepare(progress)
+    _prepare(progress)
     at = cache.default()
     with at.lock("images"):
         images = [_assemble(at, describe, progress) for describe in assembled.ASSEMBLED]

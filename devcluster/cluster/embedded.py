@@ -52,7 +52,8 @@ def up(progress: Progress, *extras: str) -> ClusterInfo:
     from devcluster import build  # noqa: PLC0415 - `down` and `status` must work where nothing can be built
 
     layout = paths.default()
-    build.prepare(progress)
+    # Before anything starts: whoever finds no image, or no rights yet, asks again later and later.
+    build.ensure_images(progress, *extras)
     with lock.run(layout, "devcluster up", progress), _only_one(layout, progress):
         kept = _keep_or_start(layout, progress)
         # While the control plane starts by itself.
