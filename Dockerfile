@@ -4,7 +4,7 @@
 #   docker build -t nestor-core --target core .     # for all but runners: without the tools that only steps use
 #
 # `python -m devcluster.build image` builds the same file on a machine without a registry: it replaces BASE, KUBECTL_IMAGE and
-# HELM_IMAGE and mounts all wheels at /wheels, so that nothing is downloaded here.
+# HELM_IMAGE and mounts all wheels at /wheels, so that only Debian's tools are downloaded here.
 
 ARG BASE=docker.io/library/python:3.11-slim-bookworm
 ARG KUBECTL_IMAGE=registry.k8s.io/kubectl:v1.36.3
@@ -30,7 +30,7 @@ LABEL org.opencontainers.image.title="Nestor" \
       org.opencontainers.image.licenses="Apache-2.0"
 
 # The tools for `custom` template steps; scripts written for KNS call /usr/bin/kubectl and /usr/bin/helm.
-FROM system AS tools
+FROM system AS commands
 RUN set -eu; \
     ln -s /usr/local/bin/kubectl /usr/local/bin/helm /usr/bin/; \
     for tool in git curl jq bash update-ca-certificates; do command -v "$tool" || missing=1; done; \
@@ -40,6 +40,8 @@ RUN set -eu; \
             'git=1:2.39.*' 'curl=7.88.*' 'jq=1.6-*' 'bash=5.2.*' 'ca-certificates=20*'; \
         rm -rf /var/lib/apt/lists/*; \
     fi
+
+FROM commands AS tools
 COPY --from=kubectl /bin/kubectl /usr/local/bin/kubectl
 COPY --from=helm /usr/bin/helm /usr/local/bin/helm
 

@@ -10,6 +10,9 @@ PYTHON3 ?= python3
 VENV := $(NESTOR_CACHE)/venv-$(shell sha256sum requirements/dev.txt | cut -c1-12)
 PYTHON := $(VENV)/bin/python
 RUN := PYTHONPATH=src:. $(PYTHON)
+# The demos need a third of these packages, and do not wait for the others.
+DEMO_VENV := $(or $(patsubst %/.ready,%,$(wildcard $(VENV)/.ready)),$(NESTOR_CACHE)/venv-$(shell sha256sum requirements/runtime.txt | cut -c1-12))
+RUN_DEMO := PYTHONPATH=src:. $(DEMO_VENV)/bin/python
 # Where the environment forbids bytecode, each of pytest's workers would compile all of Nestor and its libraries. Not for what builds images.
 PYTEST = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(NESTOR_CACHE)/bytecode $(RUN) -m pytest --junitxml=$(NESTOR_CACHE)/reports/$@.xml
 # FULL=1: also the tests that only `make test-full` runs. SINCE=<commit>: those of them in the groups that have changed. GROUP="…": only those groups.
@@ -25,16 +28,20 @@ help: ## Print this list
 ##@ Try it
 
 .PHONY: demo
-demo: $(VENV)/.ready ## Start a cluster, install Nestor, run hello-world and fetch its page (CLUSTER=embedded|current|kind)
-	@$(RUN) -m devcluster.demo up
+demo: $(DEMO_VENV)/.ready ## Start a cluster, install Nestor, run hello-world and fetch its page (CLUSTER=embedded|current|kind)
+	@$(RUN_DEMO) -m devcluster.demo up
 
 .PHONY: demo-overflow
-demo-overflow: $(VENV)/.ready ## Run a job that is too large for its nodes: the rest goes to a second cluster and an interLink backend
-	@$(RUN) -m devcluster.demo overflow
+demo-overflow: $(DEMO_VENV)/.ready ## Run a job that is too large for its nodes: the rest goes to a second cluster and an interLink backend
+	@$(RUN_DEMO) -m devcluster.demo overflow
+
+.PHONY: demo-examples
+demo-examples: $(DEMO_VENV)/.ready ## Give the demo's cluster what the other examples need: their images, and a StorageClass
+	@$(RUN_DEMO) -m devcluster load examples python redis volumes
 
 .PHONY: demo-down
-demo-down: $(VENV)/.ready ## Remove what the demos started
-	@$(RUN) -m devcluster.demo down
+demo-down: $(DEMO_VENV)/.ready ## Remove what the demos started
+	@$(RUN_DEMO) -m devcluster.demo down
 
 # Built first, so that no test competes with a compiler.
 .PHONY: test
@@ -186,9 +193,10 @@ lock: $(VENV)/.ready ## Pin the dependencies of pyproject.toml again, with hashe
 	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra cli --extra otel --extra dev pyproject.toml -o requirements/dev.txt
 
 # No prerequisites: the folder's name identifies its requirements, and a fresh checkout's files are newer than any cache.
-$(VENV)/.ready:
-	@echo "Setting up Python in $(VENV)"
+$(NESTOR_CACHE)/venv-%/.ready:
+	@echo "Setting up Python in $(@D)"
 	@$(PYTHON3) -c 'import ensurepip' 2>/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends python3-venv; }
-	@rm -rf $(VENV) && $(PYTHON3) -m venv $(VENV)
-	@$(PYTHON) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@rm -rf $(@D) && $(PYTHON3) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes \
+	  -r requirements/$(if $(filter $(VENV),$(@D)),dev,runtime).txt
 	@touch $@

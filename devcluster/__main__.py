@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from devcluster import cluster
+from devcluster.build import cache
 from devcluster.progress import Console, Progress
 
 COMMANDS = {
@@ -36,6 +37,13 @@ def build_parser() -> argparse.ArgumentParser:
         if name == "plugin":
             added.add_argument("action", choices=("up", "down", "status", "restart", "set", "reset"))
             added.add_argument("switches", nargs="*", metavar="NAME=VALUE")
+        if name in ("up", "load"):
+            added.add_argument(
+                "extras",
+                nargs="*",
+                metavar="EXTRA",
+                help="for some tests and examples: examples, python, redis, volumes, device-plugin, metrics-server",
+            )
         if name == "hold":
             added.add_argument("program", nargs=argparse.REMAINDER, metavar="-- PROGRAM …")
     return parser
@@ -54,10 +62,10 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(chosen: argparse.Namespace) -> int:
-    progress = Console()
+    progress = Console(times=cache.times())
     match chosen.command:
         case "up":
-            found = cluster.up(progress)
+            found = cluster.up(progress, *chosen.extras)
             print(f"export KUBECONFIG={found.kubeconfig}")
         case "down":
             return _down(progress)
@@ -68,7 +76,7 @@ def _run(chosen: argparse.Namespace) -> int:
         case "build":
             _build(progress)
         case "load":
-            cluster.load(progress)
+            cluster.load(progress, *chosen.extras)
         case "node":
             cluster.node(chosen.action, chosen.name, progress)
         case "plugin":
@@ -81,7 +89,6 @@ def _run(chosen: argparse.Namespace) -> int:
 def _build(progress: Progress) -> None:
     from devcluster import build  # noqa: PLC0415 - the other commands must work where nothing can be built
 
-    build.ensure_binaries(progress)
     build.ensure_images(progress)
 
 

@@ -7,6 +7,8 @@ a long stage says now and then that it is still running, so that a quiet log nev
 from __future__ import annotations
 
 import contextlib
+import json
+import os
 import shutil
 import sys
 import threading
@@ -14,11 +16,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol, TextIO
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 LIVE_SECONDS = 0.1
 STILL_RUNNING_SECONDS = 30.0
+KEPT_SECONDS = 1.0
+"""Nobody waits for what takes less."""
 
 
 @dataclass(eq=False)
@@ -29,6 +34,8 @@ class Stage:
     detail: str = ""
     """What is happening now; set it freely. The last value stays on the finished line ("from the cache", "12 MB")."""
     clock: Callable[[], float] = time.monotonic
+    last: float | None = None
+    """How long it took the last time, in seconds."""
     started: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -39,9 +46,10 @@ class Stage:
         """Seconds since the stage began."""
         return self.clock() - self.started
 
-    def line(self) -> str:
-        """Title, detail and elapsed time."""
-        return f"{self.title}{f': {self.detail}' if self.detail else ''} ({self.elapsed:.1f} s)"
+    def line(self, *, ended: bool = False) -> str:
+        """Title, detail and elapsed time; until it has ended, also how long it took the last time."""
+        before = f", last time {self.last:.0f} s" if self.last is not None and not ended else ""
+        return f"{self.title}{f': {self.detail}' if self.detail else ''} ({self.elapsed:.1f} s{before})"
 
 
 class Progress(Protocol):
@@ -67,11 +75,14 @@ class Silent:
 
 
 class Console:
-    """Reports to a text stream, live when the stream is a terminal."""
+    """Reports to a text stream, live when the stream is a terminal. `times`: the file that keeps how long each stage took."""
 
-    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic, times: Path | None = None
+    ) -> None:
         self._stream = stream or sys.stderr
         self._clock = clock
+        self._times = times
         self._live = self._stream.isatty()
         self._running: list[Stage] = []
         self._lock = threading.Lock()
@@ -81,7 +92,7 @@ class Console:
     @contextlib.contextmanager
     def stage(self, title: str) -> Iterator[Stage]:
         """Show the body of the `with` while it runs; leave one line behind, marked by how it ended."""
-        stage = Stage(title, clock=self._clock)
+        stage = Stage(title, clock=self._clock, last=_read(self._times).get(title))
         self._begin(stage)
         try:
             yield stage
@@ -89,6 +100,7 @@ class Console:
             self._end(stage, "✗")
             raise
         self._end(stage, "✓")
+        self._keep(stage)
 
     def note(self, text: str) -> None:
         """Write one line above the live one."""
@@ -105,7 +117,16 @@ class Console:
     def _end(self, stage: Stage, mark: str) -> None:
         with self._lock:
             self._running.remove(stage)
-            self._write_line(f"{mark} {stage.line()}")
+            self._write_line(f"{mark} {stage.line(ended=True)}")
+
+    def _keep(self, stage: Stage) -> None:
+        if self._times is None or stage.elapsed < KEPT_SECONDS:
+            return
+        with self._lock:
+            self._times.parent.mkdir(parents=True, exist_ok=True)
+            fresh = self._times.with_name(f".{self._times.name}.{os.getpid()}")
+            fresh.write_text(json.dumps(_read(self._times) | {stage.title: round(stage.elapsed, 1)}, indent=1))
+            fresh.replace(self._times)
 
     def _tick(self) -> None:
         """Redraw (terminal) or remind (plain) until no stage is left; the next stage starts a new ticker."""
@@ -132,6 +153,14 @@ class Console:
         if self._live and self._running:
             self._draw()
         self._stream.flush()
+
+
+def _read(times: Path | None) -> dict[str, float]:
+    try:
+        found: dict[str, float] = json.loads(times.read_text()) if times else {}
+    except (OSError, ValueError):
+        return {}
+    return found
 
 
 def _columns() -> int:

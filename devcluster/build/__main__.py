@@ -1,4 +1,4 @@
-"""`python -m devcluster.build image|binaries|images|argocd|test`: build, or run the Go tests, without starting a cluster."""
+"""`python -m devcluster.build WHAT…`: build, or run the Go tests, without starting a cluster."""
 
 from __future__ import annotations
 
@@ -15,30 +15,44 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m devcluster.build", description=__doc__)
     parser.add_argument(
         "what",
-        choices=["image", "binaries", "images", "argocd", "test"],
-        help="the Nestor image, the programs, all images, those of Argo CD, or the programs' tests",
+        nargs="+",
+        choices=["image", "binaries", "images", "argocd", "test", "extras", *build.EXTRAS],
+        help="the Nestor image; the programs or all images of a cluster with Nestor; the images of Argo CD; the programs' tests; "
+        "what only some tests and examples need, or parts of it",
     )
     return parser
 
 
 def main() -> int:
-    """Build what is asked for; print image references with their archives."""
-    what = build_parser().parse_args().what
-    progress = Console()
+    """Build what is asked for, in order; print image references with their archives."""
+    progress = Console(times=cache.times())
     try:
-        if what in {"binaries", "test"}:
-            (build.ensure_binaries if what == "binaries" else build.run_tests)(progress)
-            return 0
-        if what == "argocd":
-            images = argocd.ensure_images(cache.default(), progress)
-        else:
-            images = [build.ensure_image(progress)] if what == "image" else build.ensure_images(progress)
-        for reference, archive in images:
-            print(f"{reference}\t{archive}")
+        for what in build_parser().parse_args().what:
+            for reference, archive in _build(what, progress):
+                print(f"{reference}\t{archive}")
     except build.BuildError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _build(what: str, progress: Console) -> build.Images:
+    match what:
+        case "binaries":
+            build.ensure_binaries(progress)
+        case "test":
+            build.run_tests(progress)
+        case "image":
+            return [build.ensure_image(progress)]
+        case "images":
+            return build.ensure_images(progress)
+        case "argocd":
+            return argocd.ensure_images(cache.default(), progress)
+        case "extras":
+            return build.ensure(progress, *build.EXTRAS)
+        case name:
+            return build.ensure(progress, name)
+    return []
 
 
 if __name__ == "__main__":

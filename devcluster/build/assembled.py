@@ -70,7 +70,8 @@ def metrics_server(cache: Cache) -> Image:
     return Image(METRICS_SERVER, [Layer(entries)], entrypoint=["/metrics-server"])
 
 
-ASSEMBLED: tuple[Callable[[Cache], Image], ...] = (pause, coredns, busybox, k3s_stand_in, redis, device_plugin, metrics_server)
+ASSEMBLED: tuple[Callable[[Cache], Image], ...] = (pause, coredns, busybox, k3s_stand_in)
+"""What a cluster with Nestor in it needs."""
 
 
 def _busybox(cache: Cache) -> list[Entry]:

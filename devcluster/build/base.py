@@ -15,22 +15,21 @@ from devcluster.progress import Progress
 
 SUITE = "bookworm"
 """Debian 12: its Python is 3.11, like the public base's."""
-CORE = ("python3", "ca-certificates")
-"""What every process needs."""
-PACKAGES = (*CORE, "git", "curl", "jq", "bash")
-"""And what steps use."""
+PACKAGES = ("python3", "ca-certificates")
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
+KEY = keys.key(SUITE, *PACKAGES, *LEFT_OUT)
+"""Of what the base consists of."""
 DISK_GIGABYTES = 2.5
 """Base, layers and archive of the Nestor image, and what is temporary."""
 
 
-def ensure_base(cache: Cache, buildah: Buildah, progress: Progress, packages: Sequence[str] = PACKAGES) -> str:
-    """Name of the Debian image with these packages in buildah's storage."""
-    name = f"localhost/nestor-base:{keys.key(SUITE, *packages, *LEFT_OUT)}"
+def ensure_base(cache: Cache, buildah: Buildah, progress: Progress) -> str:
+    """Name of the Debian image with Python in buildah's storage."""
+    name = f"localhost/nestor-base:{KEY}"
     if not buildah.has(name):
         with progress.stage("Make a Debian base image"), tempfile.TemporaryDirectory() as temporary:
             tar = Path(temporary) / "base.tar"
-            make_system(tar, "minbase", packages, cache.log / "mmdebstrap.log")
+            make_system(tar, "minbase", PACKAGES, cache.log / "mmdebstrap.log")
             buildah.load(Image(name, [Layer(tar=tar)], command=["bash"]), Path(temporary))
     return name
 

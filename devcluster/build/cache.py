@@ -79,12 +79,28 @@ class Cache:
             yield
 
 
+def link(place: Path, target: Path) -> None:
+    """Point a link somewhere, in one step: whoever runs the program meanwhile finds the old one or the new one."""
+    if place.is_symlink() and place.readlink() == target:
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    fresh = place.with_name(f".{place.name}.new")
+    fresh.unlink(missing_ok=True)
+    fresh.symlink_to(target)
+    fresh.replace(place)
+
+
 def root() -> Path:
     """`NESTOR_CACHE`, or `nestor` below the user's cache directory; the one place that knows."""
     if explicit := os.environ.get("NESTOR_CACHE"):
         return Path(explicit).absolute()
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "nestor"
+
+
+def times() -> Path:
+    """The file that keeps how long builds took."""
+    return root() / "times.json"
 
 
 def default() -> Cache:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 TAIL_LINES = 25
@@ -15,22 +15,28 @@ class BuildError(RuntimeError):
 
 
 def run(
-    command: Sequence[str], log: Path, *, cwd: Path | None = None, env: Mapping[str, str] | None = None, umask: int = -1
-) -> None:
-    """Run a command with its output in a file; on failure raise `BuildError` with the end of that output."""
+    command: Sequence[str], log: Path, *, cwd: Path | None = None, env: Mapping[str, str] | None = None, umask: int = -1,
+    heard: Callable[[str], None] | None = None,
+) -> None:  # fmt: skip
+    """Run a command with its output in a file, each line also given to `heard`; on failure raise `BuildError` with its end."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("w") as output:
         output.write(f"$ {' '.join(command)}\n")
         output.flush()
         try:
-            result = subprocess.run(
-                command, stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, check=False,
-                cwd=cwd, env={**os.environ, **(env or {})}, umask=umask,
+            process = subprocess.Popen(
+                command, stdout=subprocess.PIPE if heard else output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                cwd=cwd, env={**os.environ, **(env or {})}, umask=umask, text=True,
             )  # fmt: skip
         except FileNotFoundError as error:
             raise BuildError(f"'{command[0]}' is not installed") from error
-    if result.returncode != 0:
-        raise BuildError(f"'{command[0]}' failed with exit code {result.returncode}; the end of {log}:\n{tail(log)}")
+        with process:
+            for line in process.stdout or ():
+                output.write(line)
+                if heard:
+                    heard(line)
+    if process.returncode != 0:
+        raise BuildError(f"'{command[0]}' failed with exit code {process.returncode}; the end of {log}:\n{tail(log)}")
 
 
 def capture(command: Sequence[str], *, env: Mapping[str, str] | None = None) -> str:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 
 ARGO_CD = "github.com/argoproj/argo-cd/v3"
 CONTAINERD = "github.com/containerd/containerd/v2"
-DISTRIBUTION = "github.com/distribution/distribution/v3"
 HELM = "helm.sh/helm/v4"
 HELM_3 = "helm.sh/helm/v3"
-KINE = "github.com/k3s-io/kine"
 LOCAL_PATH = "github.com/rancher/local-path-provisioner"
 KUBERNETES = "k8s.io/kubernetes"
 METRICS_SERVER = "sigs.k8s.io/metrics-server"
+TAGS = "netgo,osusergo,libsqlite3,no_btrfs,no_devmapper,no_zfs,nobadger,nomysql,nopgx"
+"""The same for all programs, with and without C, so that they share the packages that are compiled: Go's own resolver, Debian's
+sqlite, containerd without three kinds of snapshots, caddy without the databases of a certificate authority, which it could be."""
 _VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 
 
@@ -32,8 +33,9 @@ class Component:
     """The dependency whose version the programs report."""
     variables: dict[str, str] = field(default_factory=dict)
     """Go variables to set; `{version}`, `{major}` and `{minor}` are those of `versioned_by`, `{number}` is without the `v`."""
-    tags: str = ""
+    tags: str = TAGS
     cgo: bool = False
+    """Whether it has parts in C, which are linked statically."""
     tests: tuple[str, ...] = field(default=(), repr=False)
     """Packages of the module with Go tests; no part of the key."""
     disk_gigabytes: float = field(default=0.1, repr=False)
@@ -48,81 +50,73 @@ def _kubernetes_version(suffix: str = "") -> dict[str, str]:
 
 
 COMPONENTS = (
+    Component("kube", "kube", {"kube": "./cmd/kube"}, ("cmd/kube/*.go",), KUBERNETES, _kubernetes_version(), disk_gigabytes=5.0),
+    Component("kubectl", "kube", {"kubectl": f"{KUBERNETES}/cmd/kubectl"}, (), KUBERNETES, _kubernetes_version()),
     Component(
-        "kube", "kube", {"kube": "./cmd/kube", "kubectl": f"{KUBERNETES}/cmd/kubectl"}, ("cmd/kube/*.go",),
-        KUBERNETES, _kubernetes_version(), disk_gigabytes=4.2,
-    ),
-    Component(
-        "containerd", "containerd",
+        "containerd", "kube",
         {name: f"{CONTAINERD}/cmd/{name}" for name in ("containerd", "containerd-shim-runc-v2", "ctr")}, (),
-        CONTAINERD, {f"{CONTAINERD}/version.Version": "{version}"},
-        tags="no_btrfs,no_devmapper,no_zfs", disk_gigabytes=1.1,
+        CONTAINERD, {f"{CONTAINERD}/version.Version": "{version}"}, disk_gigabytes=0.3,
     ),
+    # The K3s stand-in's image has no C library.
+    Component("kine", "kube", {"kine": "./cmd/kine"}, ("cmd/kine/*.go",), cgo=True),
+    Component("pause", "kube", {"pause": "./cmd/pause"}, ("cmd/pause/*.go",)),
+    Component("policies", "kube", {"policies": "./cmd/policies"}, ("cmd/policies/*.go",), tests=("./cmd/policies",)),
     Component(
-        "registry", "registry", {"registry": f"{DISTRIBUTION}/cmd/registry"}, (),
-        DISTRIBUTION, {f"{DISTRIBUTION}/version.version": "{version}"}, disk_gigabytes=1.5,
+        "caddy", "kube", {"caddy": "./cmd/caddy"}, ("cmd/caddy/*.go",), tests=("./cmd/caddy",), disk_gigabytes=0.6,
     ),
-    # sqlite is C; linked statically because the K3s stand-in's image has no C library.
-    Component(
-        "kine", "kine", {"kine": KINE}, (), KINE, {f"{KINE}/pkg/version.Version": "{version}"},
-        tags="netgo,osusergo", cgo=True, disk_gigabytes=1.0,
-    ),
-    Component("pause", "pause", {"pause": "."}),
-    Component("policies", "policies", {"policies": "."}, tests=(".",)),
-    # Without the databases of a certificate authority, which caddy could be and is not here.
-    Component("caddy", "caddy", {"caddy": "."}, tags="nobadger,nomysql,nopgx", tests=(".",), disk_gigabytes=0.8),
     Component(
         "k3s", "kube", {"k3s": "./cmd/k3s"}, ("cmd/k3s/*.go", "internal/**/*.go", "internal/**/*.yaml"),
         KUBERNETES, {"main.version": "{version}+k3s1"} | _kubernetes_version("+k3s1"),
         tests=("./internal/...",), disk_gigabytes=0.2,
     ),
-    Component("coredns", "coredns", {"coredns": "github.com/coredns/coredns"}, (), disk_gigabytes=2.5),
+    Component("coredns", "kube", {"coredns": "./cmd/coredns"}, ("cmd/coredns/*.go",), disk_gigabytes=0.2),
     Component(
-        "helm", "helm", {"helm": f"{HELM}/cmd/helm"}, (), HELM, {f"{HELM}/internal/version.version": "{version}"},
-        disk_gigabytes=1.4,
-    ),
-    Component("localpath", "localpath", {"local-path-provisioner": LOCAL_PATH}, (), disk_gigabytes=0.3),
-    # For the tests of the chart alone: helm 3 is still what many have.
-    Component(
-        "helm3", "helm3", {"helm3": f"{HELM_3}/cmd/helm"}, (), HELM_3, {f"{HELM_3}/internal/version.version": "{version}"},
-        disk_gigabytes=1.0,
-    ),
-    # For the end-to-end tests alone.
-    Component("deviceplugin", "deviceplugin", {"device-plugin": "."}, tests=(".",), disk_gigabytes=0.2),
-    Component(
-        "metrics-server", "metrics", {"metrics-server": f"{METRICS_SERVER}/cmd/metrics-server"}, (), METRICS_SERVER,
-        {f"{package}.gitVersion": "{version}" for package in _VERSION_PACKAGES}, disk_gigabytes=1.0,
+        "helm", "kube", {"helm": f"{HELM}/cmd/helm"}, (), HELM, {f"{HELM}/internal/version.version": "{version}"},
+        disk_gigabytes=0.4,
     ),
 )  # fmt: skip
-"""In the order of need: the cluster can start while the last ones are being built."""
+"""What a cluster with Nestor in it runs."""
 
-CONFORMANCE = (
-    Component(
-        "conformance",
-        "conformance",
-        {
-            "ginkgo": "github.com/onsi/ginkgo/v2/ginkgo",
-            "e2e.test": f"{KUBERNETES}/test/e2e",
-            "agnhost": f"{KUBERNETES}/test/images/agnhost",
-            "nnp": f"{KUBERNETES}/test/images/nonewprivs",
-            "sample-apiserver": "k8s.io/sample-apiserver",
-            "conformance-sh": "./cmd/sh",
-        },
-        ("cmd/sh/*.go",),
-        KUBERNETES,
-        _kubernetes_version(),
-        tests=("./cmd/...",),
-        disk_gigabytes=1.5,
-    ),
+VOLUMES = Component("localpath", "localpath", {"local-path-provisioner": LOCAL_PATH}, tags="", disk_gigabytes=0.6)
+"""The provisioner of the cluster's StorageClasses. It names a library of the other module by another name."""
+HELM3 = Component(
+    "helm3", "kube", {"helm3": f"{HELM_3}/cmd/helm"}, (), HELM_3, {f"{HELM_3}/internal/version.version": "{version}"},
+    disk_gigabytes=0.2,
+)  # fmt: skip
+"""For the tests of the chart: helm 3 is still what many have."""
+DEVICE_PLUGIN = Component(
+    "device-plugin", "kube", {"device-plugin": "./cmd/device-plugin"}, ("cmd/device-plugin/*.go",), tests=("./cmd/device-plugin",)
 )
-"""For Kubernetes' conformance tests, which no cluster needs."""
-
-
+METRICS = Component(
+    "metrics-server", "kube", {"metrics-server": f"{METRICS_SERVER}/cmd/metrics-server"}, (), METRICS_SERVER,
+    {f"{package}.gitVersion": "{version}" for package in _VERSION_PACKAGES}, disk_gigabytes=0.2,
+)  # fmt: skip
+CONFORMANCE = Component(
+    "conformance",
+    "kube",
+    {
+        "ginkgo": "github.com/onsi/ginkgo/v2/ginkgo",
+        "e2e.test": f"{KUBERNETES}/test/e2e",
+        "agnhost": f"{KUBERNETES}/test/images/agnhost",
+        "nnp": f"{KUBERNETES}/test/images/nonewprivs",
+        "sample-apiserver": "k8s.io/sample-apiserver",
+        "conformance-sh": "./cmd/conformance-sh",
+    },
+    ("cmd/conformance-sh/*.go",),
+    KUBERNETES,
+    _kubernetes_version(),
+    tests=("./cmd/conformance-sh",),
+    disk_gigabytes=1.5,
+)
+"""For Kubernetes' conformance tests."""
 ARGOCD = Component(
     "argocd", "argocd", {"argocd": f"{ARGO_CD}/cmd"}, (), ARGO_CD,
-    {f"{ARGO_CD}/common.version": "{number}", f"{ARGO_CD}/common.gitTreeState": "clean"}, disk_gigabytes=4.2, niceness=10,
+    {f"{ARGO_CD}/common.version": "{number}", f"{ARGO_CD}/common.gitTreeState": "clean"},
+    tags="", disk_gigabytes=4.2, niceness=10,
 )  # fmt: skip
-"""For the tests of GitOps, which no cluster needs. Later versions do not build as a module of another one."""
+"""For the tests of GitOps. Later versions do not build as a module of another one."""
+TESTED = (*COMPONENTS, DEVICE_PLUGIN, CONFORMANCE)
+"""Those with Go tests are among these."""
 
 
 def required_version(go_mod: str, module: str) -> str:

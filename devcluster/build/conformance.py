@@ -134,14 +134,14 @@ IMAGES: tuple[tuple[Callable[[Parts], Image], tuple[str, ...]], ...] = (
 def ensure_programs(cache: Cache, progress: Progress) -> None:
     """Have the suite and its helpers in the cache's `bin`."""
     with cache.lock("build"):
-        gobuild.ensure_components(cache, progress, CONFORMANCE)
+        gobuild.ensure_components(cache, progress, (CONFORMANCE,))
 
 
 def ensure_images(cache: Cache, progress: Progress) -> list[tuple[str, Path]]:
     """Official name and archive of every image that can be had."""
     ensure_programs(cache, progress)
     with cache.lock("images"):
-        sources = gobuild.module_folder(CONFORMANCE[0], KUBERNETES) / "test" / "images"
+        sources = gobuild.module_folder(CONFORMANCE, KUBERNETES) / "test" / "images"
         debian.ensure_packages(cache, [SHELL], progress)
         parts = Parts(cache, fixtures.ensure_system(cache, cache.conformance, SYSTEM, progress), sources)
         return [(name, _ensure_archive(parts, describe, progress)) for describe, names in IMAGES for name in names]

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devcluster.build import commands, gobuild
-from devcluster.build.cache import Cache
+from devcluster.build import commands
+from devcluster.build.cache import Cache, link
 from devcluster.build.commands import BuildError
 from devcluster.progress import Progress
 
@@ -25,6 +25,8 @@ TOOLS = {
 """Command -> package. All of them are programs to call, none brings a service."""
 C_TOOLS = {"gcc": "gcc", "/usr/lib/x86_64-linux-gnu/libc.a": "libc6-dev"}
 """For the one program with C in it (sqlite)."""
+SQLITE = "libsqlite3-dev"
+"""The library for it: compiled already, to be linked statically."""
 BROWSER = {"chromium": "chromium", "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf": "fonts-dejavu-core"}
 """Only for the tests of web pages."""
 
@@ -41,7 +43,9 @@ class Unpacked:
 UNPACKED = (
     Unpacked("runc", {"runc": "usr/sbin/runc"}),
     Unpacked("containernetworking-plugins", {"cni/": "usr/lib/cni"}),
+    Unpacked("docker-registry", {"registry": "usr/bin/docker-registry"}),
     Unpacked("busybox-static"),
+    Unpacked(SQLITE),
 )
 REDIS = (
     "redis-server", "redis-tools", "libatomic1", "libc6", "libcap2", "libgcc-s1", "libgcrypt20", "libgpg-error0",
@@ -79,7 +83,7 @@ def _ensure(wanted: dict[str, str], cache: Cache, progress: Progress) -> None:
 
 def ensure_unpacked(cache: Cache, progress: Progress) -> None:
     """Have the unpacked packages in the cache and their programs in `bin`."""
-    ensure_packages(cache, [entry.package for entry in UNPACKED] + list(REDIS), progress)
+    ensure_packages(cache, [entry.package for entry in UNPACKED], progress)
     for entry in UNPACKED:
         for name, target in entry.links.items():
             _link(cache, name, cache.deb / entry.package / target)
@@ -119,6 +123,6 @@ def _download(cache: Cache, packages: Sequence[str]) -> None:
 def _link(cache: Cache, name: str, target: Path) -> None:
     if name.endswith("/"):
         for file in target.iterdir():
-            gobuild.link(cache.bin / name / file.name, file)
+            link(cache.bin / name / file.name, file)
     else:
-        gobuild.link(cache.bin / name, target)
+        link(cache.bin / name, target)

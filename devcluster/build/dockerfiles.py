@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 from devcluster.build import base, gobuild, keys, machine, wheels
@@ -17,6 +16,7 @@ PYTHON = "docker.io/library/python:3.11-slim-bookworm"
 """What the Nestor image is based on; examples use it as well."""
 EXAMPLES = REPOSITORY / "examples"
 EXAMPLE_TAG = "1"
+HELLO = EXAMPLES / "01-hello-world"
 NESTOR_SOURCES = ("Dockerfile", ".dockerignore", "pyproject.toml", "README.md", "LICENSE", "requirements/runtime.txt", "src/**/*")
 
 
@@ -31,48 +31,60 @@ def nestor_reference() -> str:
 
 def list_sources() -> list[tuple[str, Path]]:
     """Reference and folder of every image that has a Dockerfile, for those who build with Docker."""
-    return [(nestor_reference(), REPOSITORY), *((example_reference(folder), folder) for folder in _example_folders())]
+    return [(nestor_reference(), REPOSITORY), *((example_reference(folder), folder) for folder in example_folders())]
 
 
 def ensure_nestor(cache: Cache, progress: Progress) -> tuple[str, Path]:
     """Reference and archive of the Nestor image with all tools; an unchanged tree costs nothing."""
-    return _ensure_nestor(cache, progress, nestor_reference(), base.PACKAGES, "")
+    return _ensure_nestor(cache, progress, nestor_reference())
 
 
 def ensure_core(cache: Cache, progress: Progress) -> tuple[str, Path]:
-    """The same without the tools that only steps use."""
+    """The same without the tools that only steps use. It needs no program of ours, so it is made while these are built."""
     repository, _, tag = nestor_reference().rpartition(":")
-    return _ensure_nestor(cache, progress, f"{repository}-core:{tag}", base.CORE, "core")
+    return _ensure_nestor(cache, progress, f"{repository}-core:{tag}", "core")
 
 
-def _ensure_nestor(cache: Cache, progress: Progress, reference: str, packages: Sequence[str], target: str) -> tuple[str, Path]:
-    """`packages`: of the base. `target`: the stage of the Dockerfile, if it is not the last one."""
-    tools = [gobuild.folder(cache, component).name for component in COMPONENTS if component.name in ("kube", "helm")]
-    inputs = keys.files_below(REPOSITORY, *NESTOR_SOURCES)
-    name = reference.rpartition("/")[2].partition(":")[0]
-    archive = cache.images / f"{name}-{keys.file_key(REPOSITORY, inputs, reference, *tools, *packages, *base.LEFT_OUT)}.tar"
+def prepare_nestor(cache: Cache, progress: Progress) -> None:
+    """Have the layers of the whole image that hold no program of ours."""
+    if not _archive(cache, nestor_reference()).exists():
+        _build_nestor(cache, Buildah(cache), progress, "localhost/nestor-commands", "commands")
+
+
+def _ensure_nestor(cache: Cache, progress: Progress, reference: str, target: str = "") -> tuple[str, Path]:
+    """`target`: the stage of the Dockerfile, if it is not the last one."""
+    archive = _archive(cache, reference, target)
     if not archive.exists():
-        buildah = Buildah(cache)
         machine.check_disk(base.DISK_GIGABYTES, "to build the Nestor image", cache.root)
-        local_base = base.ensure_base(cache, buildah, progress, packages)
-        local_tools = base.ensure_tools_image(cache, buildah, progress)
-        wheelhouse = wheels.ensure_wheels(cache, progress)
-        with progress.stage(f"Build the image {name}"):
-            arguments = {
-                "BASE": local_base,
-                "KUBECTL_IMAGE": local_tools,
-                "HELM_IMAGE": local_tools,
-                "PIP_OPTIONS": "--no-index --find-links=/wheels",
-            }
-            local = f"localhost/{name}"
-            buildah.build(REPOSITORY, local, arguments=arguments, volumes=[f"{wheelhouse}:/wheels:ro"], target=target)
+        buildah, local = Buildah(cache), f"localhost/{_name(reference)}"
+        _build_nestor(cache, buildah, progress, local, target)
+        with progress.stage(f"Save the image {_name(reference)}"):
             buildah.save(local, reference, archive)
     return reference, archive
 
 
+def _build_nestor(cache: Cache, buildah: Buildah, progress: Progress, local: str, target: str) -> None:
+    arguments = {"BASE": base.ensure_base(cache, buildah, progress), "PIP_OPTIONS": "--no-index --find-links=/wheels"}
+    if not target:
+        arguments["KUBECTL_IMAGE"] = arguments["HELM_IMAGE"] = base.ensure_tools_image(cache, buildah, progress)
+    volumes = [f"{wheels.ensure_wheels(cache, progress)}:/wheels:ro"]
+    with progress.stage(f"Build the image nestor{f', its stage {target}' if target else ''}"):
+        buildah.build(REPOSITORY, local, arguments=arguments, volumes=volumes, target=target)
+
+
+def _archive(cache: Cache, reference: str, target: str = "") -> Path:
+    tools = [] if target else [gobuild.folder(cache, item).name for item in COMPONENTS if item.name in ("kubectl", "helm")]
+    inputs = keys.files_below(REPOSITORY, *NESTOR_SOURCES)
+    return cache.images / f"{_name(reference)}-{keys.file_key(REPOSITORY, inputs, reference, *tools, base.KEY)}.tar"
+
+
+def _name(reference: str) -> str:
+    return reference.rpartition("/")[2].partition(":")[0]
+
+
 def ensure_python(cache: Cache, progress: Progress) -> tuple[str, Path]:
     """Reference and archive of the image with Python: the Nestor image's base, so its layer is stored once."""
-    archive = cache.images / f"python-{keys.key(base.SUITE, *base.PACKAGES, *base.LEFT_OUT)}.tar"
+    archive = cache.images / f"python-{base.KEY}.tar"
     if not archive.exists():
         buildah = Buildah(cache)
         local_base = base.ensure_base(cache, buildah, progress)
@@ -81,23 +93,20 @@ def ensure_python(cache: Cache, progress: Progress) -> tuple[str, Path]:
     return PYTHON, archive
 
 
-def ensure_examples(cache: Cache, progress: Progress) -> list[tuple[str, Path]]:
-    """Reference and archive of each example's application image."""
-    found = []
-    for folder in _example_folders():
-        name = example_name(folder)
-        archive = cache.images / f"example-{name}-{keys.file_key(folder, keys.files_below(folder, '**/*'))}.tar"
-        reference = example_reference(folder)
-        if not archive.exists():
-            with progress.stage(f"Build the image of example {name}"):
-                buildah = Buildah(cache)
-                buildah.build(folder, f"localhost/examples/{name}")
-                buildah.save(f"localhost/examples/{name}", reference, archive)
-        found.append((reference, archive))
-    return found
+def ensure_example(cache: Cache, progress: Progress, folder: Path) -> tuple[str, Path]:
+    """Reference and archive of an example's application image."""
+    name, reference = example_name(folder), example_reference(folder)
+    archive = cache.images / f"example-{name}-{keys.file_key(folder, keys.files_below(folder, '**/*'))}.tar"
+    if not archive.exists():
+        with progress.stage(f"Build the image of example {name}"):
+            buildah = Buildah(cache)
+            buildah.build(folder, f"localhost/examples/{name}")
+            buildah.save(f"localhost/examples/{name}", reference, archive)
+    return reference, archive
 
 
-def _example_folders() -> list[Path]:
+def example_folders() -> list[Path]:
+    """The examples with an image of their own."""
     return [dockerfile.parent for dockerfile in sorted(EXAMPLES.glob("*/Dockerfile"))]
 
 

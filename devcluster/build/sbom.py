@@ -26,8 +26,8 @@ from devcluster.build.gobuild import MODULES
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9][\w.-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _VIA = re.compile(r"^ +#(?: via |   )(?P<name>[A-Za-z0-9][\w.-]*)(?: \(pyproject\.toml\))?$", re.MULTILINE)
-_TOOLS = (("kubectl", "kube", components.KUBERNETES), ("helm", "helm", components.HELM))
-"""Programs of the image that are built from Go modules: name, folder below `devcluster/go`, module."""
+_TOOLS = (("kubectl", components.KUBERNETES), ("helm", components.HELM))
+"""Programs of the image that are built from Go modules: name, module."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,8 @@ def _build_package(pin: Pin) -> Component:
     )
 
 
-def _build_tool(name: str, folder: str, module: str) -> Component:
-    place = MODULES / folder
+def _build_tool(name: str, module: str) -> Component:
+    place = MODULES / "kube"
     version = components.required_version((place / "go.mod").read_text(), module)
     total = re.search(rf"^{re.escape(module)} {re.escape(version)} (h1:\S+)$", (place / "go.sum").read_text(), re.MULTILINE)
     namespace, _, last = module.rpartition("/")

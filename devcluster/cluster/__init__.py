@@ -42,10 +42,12 @@ __all__ = [
 ]
 
 
-def up(progress: Progress | None = None) -> ClusterInfo:
-    """Have a ready cluster; safe to call when there is one. Raises `RuntimeError` that says what is wrong."""
-    chosen = {"embedded": embedded.up, "current": current.up, "kind": kind.up}[_kind()]
-    return chosen(progress or Silent())
+def up(progress: Progress | None = None, *extras: str) -> ClusterInfo:
+    """Have a ready cluster; safe to call when there is one. `extras`: of `build.EXTRAS`, for the embedded one. Raises
+    `RuntimeError` that says what is wrong."""
+    if _kind() == "embedded":
+        return embedded.up(progress or Silent(), *extras)
+    return {"current": current.up, "kind": kind.up}[_kind()](progress or Silent())
 
 
 def down(progress: Progress | None = None) -> list[str]:
@@ -58,11 +60,11 @@ def down(progress: Progress | None = None) -> list[str]:
     return []  # a current context is not ours to end
 
 
-def load(progress: Progress | None = None) -> None:
-    """Build the images that changed and give them to the cluster."""
+def load(progress: Progress | None = None, *extras: str) -> None:
+    """Build the images that changed, and these of `build.EXTRAS` for the embedded cluster, and give them to the cluster."""
     match _kind():
         case "embedded":
-            embedded.load(progress or Silent())
+            embedded.load(progress or Silent(), *extras)
         case "kind":
             from devcluster.build import dockerfiles  # noqa: PLC0415 - the other functions must work where nothing can be built
 

@@ -26,7 +26,6 @@ BINARIES = (
     "runc",
     "registry",
     "caddy",
-    "local-path-provisioner",
     "cni/bridge",
     "cni/host-local",
     "cni/loopback",
@@ -57,7 +56,7 @@ def first(paths: Paths) -> list[Component]:
 
 def after_api(paths: Paths) -> list[Component]:
     """What ends, or waits long, when it does not find a ready API server."""
-    return [controller_manager(paths), scheduler(paths), ingress(paths), volumes(paths)]
+    return [controller_manager(paths), scheduler(paths), ingress(paths)]
 
 
 def etcd(paths: Paths) -> Component:
@@ -191,7 +190,7 @@ def ingress(paths: Paths) -> Component:
 
 
 def volumes(paths: Paths) -> Component:
-    """The provisioner of both StorageClasses: a folder for each volume, made and removed by a pod on its node."""
+    """The provisioner of both StorageClasses, started by order: a folder for each volume, made by a pod on its node."""
     flags = {
         "config": paths.etc / "volumes.json",
         "helper-pod-file": paths.etc / "volumes-pod.yaml",

@@ -13,15 +13,16 @@ from typing import Literal
 from devcluster.cluster.paths import Paths
 
 ORDER_SECONDS = 30.0
+VOLUMES = "volumes"
 
 
 @dataclass(frozen=True)
 class Order:
-    """What to do with a node, or with the interLink plugin."""
+    """What to do with a node, with the interLink plugin, or with the provisioner of volumes, which can only be started."""
 
     action: Literal["stop", "start"]
     node: str
-    """Its name, or the plugin's (`facts.PLUGIN`)."""
+    """Its name, the plugin's (`facts.PLUGIN`), or `VOLUMES`."""
 
 
 def send(paths: Paths, order: Order) -> None:

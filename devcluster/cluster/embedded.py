@@ -14,6 +14,7 @@ from typing import Literal
 from devcluster.cluster import (
     cgroups,
     configs,
+    control,
     health,
     images,
     launcher,
@@ -45,30 +46,36 @@ def info(layout: Paths) -> ClusterInfo:
     return ClusterInfo(layout.kubeconfig, ports.http, settings.DOMAIN, settings.INGRESS_CLASS, ports.https)
 
 
-def up(progress: Progress) -> ClusterInfo:
-    """Have a ready cluster: a healthy one is kept, a broken one replaced. Images are brought up to date in any case."""
+def up(progress: Progress, *extras: str) -> ClusterInfo:
+    """Have a ready cluster with these of `build.EXTRAS`: a healthy one is kept, a broken one replaced. Images are brought up to
+    date in any case."""
     from devcluster import build  # noqa: PLC0415 - `down` and `status` must work where nothing can be built
 
     layout = paths.default()
-    build.ensure_binaries(progress)
+    # Before anything starts: whoever finds no image, or no rights yet, asks again later and later.
+    build.ensure_images(progress, *extras)
     with lock.run(layout, "devcluster up", progress), _only_one(layout, progress):
         kept = _keep_or_start(layout, progress)
         # While the control plane starts by itself.
         _wait(layout, [health.registry_check(), *health.runtime_checks(layout)], progress)
-        _load(layout, progress)
+        _load(layout, progress, extras)
         _wait(layout, [health.api_check(layout)], progress)
         if not kept:
             _apply_addons(layout, progress)
         _wait(layout, [*health.node_checks(layout), *health.service_checks()], progress)
+        _start_volumes(layout, extras)
     return info(layout)
 
 
-def load(progress: Progress) -> list[str]:
-    """Build what changed, push it to the cluster's registry, have the nodes pull it again; the tags that they will pull."""
+def load(progress: Progress, *extras: str) -> list[str]:
+    """Build what changed, and these of `build.EXTRAS`, push it to the cluster's registry, have the nodes pull it again; the tags
+    that they will pull."""
     layout = paths.default()
     _require_running(layout)
     with lock.run(layout, "devcluster load", progress), _only_one(layout, progress):
-        return _load(layout, progress)
+        stale = _load(layout, progress, extras)
+        _start_volumes(layout, extras)
+    return stale
 
 
 def node(action: Literal["stop", "start"], name: str, progress: Progress) -> None:
@@ -175,11 +182,16 @@ def _wait(layout: Paths, checks: Sequence[health.Check], progress: Progress) -> 
         health.wait(layout, check, progress)
 
 
-def _load(layout: Paths, progress: Progress) -> list[str]:
+def _load(layout: Paths, progress: Progress, extras: Sequence[str]) -> list[str]:
     from devcluster import build  # noqa: PLC0415 - see `up`
 
-    build.push_images(settings.REGISTRY, progress)
+    build.push_images(settings.REGISTRY, progress, *extras)
     return forget_old_images(layout, progress)
+
+
+def _start_volumes(layout: Paths, extras: Sequence[str]) -> None:
+    if control.VOLUMES in extras:
+        control.send(layout, control.Order("start", control.VOLUMES))
 
 
 def forget_old_images(layout: Paths, progress: Progress) -> list[str]:

@@ -80,6 +80,11 @@ class Supervisor:
         if order.node == facts.PLUGIN:
             await self._obey_for_plugin(order.action)
             return
+        if order.node == control.VOLUMES:
+            volumes = components.volumes(self._layout)
+            if not self._processes.runs(volumes.name):
+                self._spawn(volumes)
+            return
         node = find_stoppable(self._nodes, order.node)
         component = node_components.init(node)
         if order.action == "stop":

@@ -24,7 +24,7 @@ _WAIT = "--timeout=180s"
 
 def prepare(mode: str, class_name: str, progress: Progress) -> Path:
     """Have the cluster of a column, with the suite's images; its admin's kubeconfig."""
-    info = devcluster.cluster.up(progress)
+    info = devcluster.cluster.up(progress, "volumes")
     push_images(progress)
     if mode == "host":
         return info.kubeconfig

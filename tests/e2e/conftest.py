@@ -36,10 +36,12 @@ ROOT = Path(__file__).parents[2]
 IS_EMBEDDED = os.environ.get("CLUSTER", "") in ("", "embedded")
 REGISTRY = os.environ.get("NESTOR_IMAGE_PREFIX") or "registry.nestor.localhost"
 """What the references of the examples' images begin with."""
+EXTRAS = ("examples", "python", "redis", "volumes")
+"""Of the embedded cluster; a test that needs more asks for it."""
 LIMIT_SECONDS = 900
 """For one test with its fixtures, while others keep the machine busy."""
 LONGEST_SECONDS = 1800
-BUILDERS = {"argocd", "conformance", "metrics", "prometheus"}
+BUILDERS = {"argocd", "conformance", "gpus", "metrics", "prometheus"}
 """Groups whose fixtures may build what only their tests need, and which have `LONGEST_SECONDS`."""
 NOTHING = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: nothing, namespace: default}\n"
 """A template of a job whose pods a test makes itself."""
@@ -119,7 +121,7 @@ def start_cluster() -> Cluster:
     """The cluster with Nestor in it; the first of several workers starts it, the others wait for that."""
     report = progress.Console()
     with cache.default().lock("e2e"):
-        info = devcluster.cluster.up(report)
+        info = devcluster.cluster.up(report, *EXTRAS)
         install.install_nestor(info, report)
     return Cluster(info.kubeconfig, info.http_url_port, info.domain, info.https_url_port, info.address)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 
+import devcluster.cluster
+from devcluster.progress import Console
 from nestor.api import conditions
 from nestor.kube import Api, Kind, kinds
 from nestor.objects import Object, status_of
@@ -95,6 +98,7 @@ async def metrics_server(api: Api) -> AsyncIterator[Any]:
     """Starts a metrics-server in the host, which goes at the end: it first, or namespaces could not be deleted meanwhile."""
 
     async def start() -> None:
+        await asyncio.to_thread(devcluster.cluster.load, Console(), "metrics-server")
         for kind, body in build_rest():
             if kind is API_SERVICE:  # one that does not answer would hold up whoever deletes a namespace
                 await wait_for(api, kinds.POD, NAME, NAMESPACE, is_ready)

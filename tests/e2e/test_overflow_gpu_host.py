@@ -5,6 +5,7 @@ The class says who gets there, how much of it, and all of that while jobs run.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import devcluster.cluster
+from devcluster.progress import Console
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.objects import Object, status_of
@@ -53,6 +55,7 @@ async def gpu_node(cluster: object, api: Api) -> AsyncIterator[str]:
     """The second node with GPUs, and a taint that keeps others away. At the end it is as it was."""
     if NODE not in devcluster.cluster.nodes():
         pytest.skip("the cluster was started with NODES=1")
+    await asyncio.to_thread(devcluster.cluster.load, Console(), "device-plugin")
     home = f"team-gpus-{uuid.uuid4().hex[:6]}"
     await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": home}})
     await wait_for(api, kinds.SERVICE_ACCOUNT, "default", home, bool)

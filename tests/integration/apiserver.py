@@ -21,7 +21,9 @@ from pathlib import Path
 
 import yaml
 
+from devcluster import build
 from devcluster.build import cache
+from devcluster.progress import Console
 from nestor.cluster import certificates, pki
 from nestor.kube import Api, ApiError, Unreachable, kinds
 from tests.children import WITH_US
@@ -35,7 +37,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def binary(name: str = "kube") -> Path:
-    """One of the binaries that `python -m devcluster.build binaries` leaves; `kube` is the whole control plane."""
+    """One of the binaries that `python -m devcluster.build binaries` leaves, or an extra; `kube` is the whole control plane."""
+    if name in build.EXTRAS:
+        build.ensure(Console(), name)
     path = cache.default().bin / name
     if not path.exists():
         raise RuntimeError(f"{path} is missing; build it with `python -m devcluster.build binaries`")

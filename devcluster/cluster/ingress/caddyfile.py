@@ -23,8 +23,8 @@ STREAM_CLOSE_DELAY = "87600h"
 """How long upgraded connections (websockets) stay with the configuration they began under: ten years, so until one of their
 ends closes them. Requests under way stay for as long as they last, since there is no `grace_period`."""
 SHUTDOWN_DELAY = "250ms"
-"""How long an old server, which gets no new connections (see "kept" in devcluster/go/caddy), awaits the first request on those
-that it just got; afterwards it closes them. The next configuration waits as long, too."""
+"""How long an old server, which gets no new connections (see "kept" in devcluster/go/kube/cmd/caddy), awaits the first
+request on those that it just got; afterwards it closes them. The next configuration waits as long, too."""
 LEAVE: dict[str, Any] = {
     "match": [{"vars": {"{http.shutting_down}": ["true"]}, "not": [{"header": {"Upgrade": ["*"]}}]}],
     "handle": [{"handler": "headers", "response": {"set": {"Connection": ["close"]}}}],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -92,6 +93,32 @@ def test_a_terminal_shows_running_stages_live_and_then_their_last_line(monkeypat
     text = stream.getvalue()
     assert "\r\x1b[Ka note\n" in text
     assert text.endswith("\r\x1b[K✓ One (0.1 s)\n")
+
+
+def test_a_running_stage_says_how_long_it_took_the_last_time(
+    monkeypatch: pytest.MonkeyPatch, clock: Clock, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(progress, "STILL_RUNNING_SECONDS", 0.001)
+    times = tmp_path / "cache" / "times.json"
+    for title, seconds in (("Build it", 12.0), ("Look", 0.5)):
+        with progress.Console(io.StringIO(), clock, times).stage(title):
+            clock.now += seconds
+    with pytest.raises(RuntimeError), progress.Console(io.StringIO(), clock, times).stage("Build it"):
+        raise RuntimeError
+    stream = Stream()
+    console = progress.Console(stream, clock, times)
+    with console.stage("Build it"), console.stage("Look"):
+        stream.wait_for("… Build it (0.0 s, last time 12 s), Look (0.0 s)\n")
+    assert stream.getvalue().endswith("✓ Build it (0.0 s)\n")
+
+
+@pytest.mark.parametrize("kept", ["", "[", None])
+def test_times_that_cannot_be_read_are_none(clock: Clock, tmp_path: Path, kept: str | None) -> None:
+    times = tmp_path / "times.json"
+    if kept is not None:
+        times.write_text(kept)
+    with progress.Console(io.StringIO(), clock, times).stage("Build it") as stage:
+        assert stage.last is None
 
 
 def test_silence_is_silent(capfd: pytest.CaptureFixture[str]) -> None:

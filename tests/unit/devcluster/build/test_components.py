@@ -6,7 +6,7 @@ import pytest
 
 from devcluster.build import components, gobuild, machine
 from devcluster.build.commands import BuildError
-from devcluster.build.components import ARGOCD, COMPONENTS, CONFORMANCE, Component
+from devcluster.build.components import ARGOCD, COMPONENTS, HELM3, METRICS, TAGS, TESTED, VOLUMES, Component
 
 GO_MOD = """module x
 
@@ -36,7 +36,7 @@ def test_linker_flags_name_the_version_and_link_c_statically() -> None:
     assert flags.endswith("-extldflags -static")
 
 
-@pytest.mark.parametrize("component", [*COMPONENTS, *CONFORMANCE, ARGOCD], ids=lambda component: component.name)
+@pytest.mark.parametrize("component", [*TESTED, ARGOCD, HELM3, METRICS, VOLUMES], ids=lambda component: component.name)
 def test_each_component_has_a_module_with_hashes_sources_and_its_version(component: Component) -> None:
     module = gobuild.MODULES / component.module
     go_mod = (module / "go.mod").read_text()
@@ -49,23 +49,25 @@ def test_each_component_has_a_module_with_hashes_sources_and_its_version(compone
 
 
 def test_the_stand_in_reports_the_version_of_k3s_and_kubernetes_its_own() -> None:
-    built = {component.name: components.linker_flags(component, GO_MOD) for component in COMPONENTS if component.module == "kube"}
+    built = {
+        component.name: components.linker_flags(component, GO_MOD)
+        for component in COMPONENTS
+        if component.name in ("kube", "k3s")
+    }
     assert "-X k8s.io/component-base/version.gitVersion=v1.36.3+k3s1 " in built["k3s"]
     assert "-X k8s.io/component-base/version.gitVersion=v1.36.3 " in built["kube"]
 
 
-def test_the_conformance_tests_are_of_the_cluster_s_version() -> None:
-    by_name = {component.name: component for component in (*COMPONENTS, *CONFORMANCE)}
-    versions = [
-        components.required_version((gobuild.MODULES / by_name[name].module / "go.mod").read_text(), components.KUBERNETES)
-        for name in ("kube", "conformance")
-    ]
-    assert versions[0] == versions[1]
+def test_programs_share_the_packages_that_go_compiles() -> None:
+    """One module, and the same tags: with another tag or version, a package and all that use it would be compiled again."""
+    assert {(component.module, component.tags) for component in (*TESTED, HELM3, METRICS)} == {("kube", TAGS)}
 
 
-def test_every_module_with_go_tests_has_them_run() -> None:
-    having = {path.relative_to(gobuild.MODULES).parts[0] for path in gobuild.MODULES.glob("**/*_test.go")}
-    assert having == {component.module for component in (*COMPONENTS, *CONFORMANCE) if component.tests}
+def test_every_folder_with_go_tests_has_them_run() -> None:
+    having = {path.parent for path in gobuild.MODULES.glob("**/*_test.go")}
+    run = [gobuild.MODULES / component.module / folder for component in TESTED for folder in component.tests]
+    for folder in having:
+        assert any(folder.is_relative_to(place.parent if place.name == "..." else place) for place in run), folder
 
 
 def test_go_version_is_read_and_nonsense_is_refused() -> None:

@@ -19,7 +19,6 @@ func kineArgs(at layout) []string {
 	return []string{
 		"--endpoint=sqlite://" + at.database() + "?" + parameters,
 		"--listen-address=" + datastoreSocket,
-		"--metrics-bind-address=0", // kine would take port 8080 of the pod
 	}
 }
 
