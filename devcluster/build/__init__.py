@@ -17,6 +17,18 @@ from devcluster.build.commands import BuildError
 from devcluster.build.components import Component
 from devcluster.progress import Progress
 
+__all__ = [
+    "EXTRAS",
+    "BuildError",
+    "Images",
+    "ensure",
+    "ensure_binaries",
+    "ensure_image",
+    "ensure_images",
+    "push_images",
+    "run_tests",
+]
+
 Images = list[tuple[str, Path]]
 """References and OCI archives."""
 
