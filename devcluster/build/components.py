@@ -50,7 +50,7 @@ def _kubernetes_version(suffix: str = "") -> dict[str, str]:
 
 
 COMPONENTS = (
-    Component("kube", "kube", {"kube": "./cmd/kube"}, ("cmd/kube/*.go",), KUBERNETES, _kubernetes_version(), disk_gigabytes=5.0),
+    Component("kube", "kube", {"kube": "./cmd/kube"}, ("cmd/kube/*.go",), KUBERNETES, _kubernetes_version(), disk_gigabytes=3.4),
     Component("kubectl", "kube", {"kubectl": f"{KUBERNETES}/cmd/kubectl"}, (), KUBERNETES, _kubernetes_version()),
     Component(
         "containerd", "kube",
