@@ -47,13 +47,13 @@ demo-down: $(DEMO_VENV)/.ready ## Remove what the demos started
 .PHONY: test
 test: $(VENV)/.ready ## Run what every change needs, in minutes: lint, types, unit, integration, a core of e2e (SINCE=<commit>: and what changed since)
 	@$(RUN) -m devcluster.build images examples python redis volumes >/dev/null
-	@$(HOLD) $(RUN) -m tests.suite lint types unit go-unit integration core
+	@$(HOLD) env $(RUN) -m tests.suite lint types unit go-unit integration core
 
 .PHONY: test-full
 test-full: $(VENV)/.ready ## Run every test (GROUP="overflow walls" for those of some areas alone: tests/suite/groups.py)
 	@$(RUN) -m devcluster.build images extras argocd >/dev/null
 	@$(RUN) -m devcluster.conformance build
-	@FULL=1 $(HOLD) $(RUN) -m tests.suite lint types unit go-unit integration late lifecycle jobs
+	@FULL=1 $(HOLD) env $(RUN) -m tests.suite lint types unit go-unit integration late lifecycle jobs
 
 ##@ Develop
 
