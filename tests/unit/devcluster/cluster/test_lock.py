@@ -191,7 +191,7 @@ def test_a_test_run_of_another_checkout_waits_for_the_first_one_and_says_so(tmp_
 def test_whatever_starts_or_ends_the_cluster_holds_it(target: str) -> None:
     text = (Path(__file__).parents[4] / "Makefile").read_text()
     (recipe,) = re.findall(rf"^{target}:.*\n((?:\t.*\n)+)", text, re.MULTILINE)
-    assert re.search(r"\$\(HOLD\) (env \$\(RUN\)|\$\(MAKE\)) ",  recipe.splitlines()[-1]
+    assert re.search(r"\$\(HOLD\) (env \$\(RUN\)|\$\(MAKE\)) ", recipe.splitlines()[-1])
 
 
 @pytest.mark.parametrize(("program", "code"), [(["sh", "-c", "exit 7"], 7), (["true"], 0), ([], 1)])
