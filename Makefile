@@ -84,7 +84,7 @@ go-unit: $(VENV)/.ready ## Run the Go tests of the K3s stand-in and the Ingress 
 .PHONY: integration
 integration: $(VENV)/.ready ## Run the tests that need a real API server (FULL=1: also the slow ones)
 	@$(RUN) -m devcluster.build binaries
-	@$(PYTEST) tests/integration -n 2 --dist loadgroup -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
+	@$(PYTEST) tests/integration -n 3 --dist loadgroup -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
 
 .PHONY: late
 late: $(VENV)/.ready ## Run the integration tests with late watches: of half of the kinds, by SEED, which is the day of the year

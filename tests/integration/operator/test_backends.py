@@ -456,6 +456,7 @@ async def bind(api: Api, name: str, namespace: str, node: str | None, phase: str
     return pod
 
 
+@pytest.mark.slow
 async def test_a_backend_that_is_deleted_leaves_no_node_and_no_process(backend: Backend, api: Api, namespace: str) -> None:
     """Its pods end although nobody confirms it, within the limit; and whatever may be left is named."""
     await start(backend, CPU)
@@ -475,6 +476,7 @@ async def test_a_backend_that_is_deleted_leaves_no_node_and_no_process(backend: 
     await wait_for(api, kinds.CLUSTER_ROLE_BINDING, f"vnode-{backend.name}", "", lambda found: found is None)
 
 
+@pytest.mark.slow
 async def test_a_shape_that_is_gone_takes_its_node_with_it(backend: Backend, api: Api, namespace: str) -> None:
     await start(backend, CPU, GPU)
     await bind(api, "stays", namespace, f"{backend.name}-cpu")

@@ -136,6 +136,7 @@ async def test_finalizers_of_a_nested_cluster_are_removed_and_named(operator: Op
     await await_gone(api, job)
 
 
+@pytest.mark.slow
 async def test_a_namespace_that_never_goes_is_left_behind_and_named(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
     """Given up by another operator: the first one awaits what the host's controller says of it, however long that takes."""
     async with operator_running(second_plane):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nestor.api import conditions
 from nestor.contracts.probe import Exit
 from nestor.kube import Api, kinds
@@ -41,6 +43,7 @@ async def accept(api: Api, value: str) -> None:
     await api.patch(kinds.NESTED_CLASS, "default", None, {"spec": {"network": {"unenforced": value}}})
 
 
+@pytest.mark.slow
 async def test_a_host_without_walls_is_said_until_an_admin_accepts_it(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
     namespace = "team-walls"
     await lonely.apply(kinds.NAMESPACE, {"metadata": {"name": namespace}})

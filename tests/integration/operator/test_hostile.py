@@ -131,6 +131,7 @@ def peak_memory(operator: Operator) -> int:
     return int(line.split()[1]) // 1024
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("deep_python")
 async def test_each_is_refused_with_a_message_and_a_good_job_proceeds_meanwhile(
     operator: Operator, api: Api, namespace: str
@@ -171,6 +172,7 @@ def build_gang_pod(name: str, namespace: str, size: int) -> Object:
     }
 
 
+@pytest.mark.slow
 async def test_pods_that_look_like_those_of_a_gang_end_nobody(operator: Operator, api: Api, namespace: str) -> None:
     kind = kinds.NESTED_CLUSTER
     cluster = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": "own", "namespace": namespace}}

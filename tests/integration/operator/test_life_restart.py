@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
@@ -67,6 +69,7 @@ async def test_a_failed_step_begins_the_job_again_until_its_restarts_are_used_up
     await until_told(api, namespace, "JobFailed")
 
 
+@pytest.mark.slow
 async def test_the_volume_of_a_restarted_job_is_another_one(operator: Operator, api: Api, namespace: str) -> None:
     await ensure_persistent_class(api, f"anew-{namespace}")
     policy = {"action": "Restart"}

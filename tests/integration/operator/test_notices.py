@@ -142,6 +142,7 @@ async def test_sinks_are_told_of_a_job_from_ready_to_its_end(
     assert data["completionTime"] == status["completionTime"]
 
 
+@pytest.mark.slow
 async def test_a_sink_in_trouble_is_tried_again_with_the_same_event_and_nothing_waits_for_it(
     operator: Operator, api: Api, namespace: str, address: str
 ) -> None:
@@ -206,6 +207,7 @@ async def test_one_that_cannot_be_delivered_is_given_up_with_an_event(
     await job_with(api, "lost", namespace, conditions.READY, "True")
 
 
+@pytest.mark.slow
 async def test_an_operator_that_is_killed_in_between_is_no_loss(
     second_plane: apiserver.ControlPlane, lonely: Api, address: str
 ) -> None:

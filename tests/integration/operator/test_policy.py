@@ -237,6 +237,7 @@ async def test_a_class_that_no_pod_could_obey_is_not_taken(policy: Any, spec: Ob
         await policy(**spec)
 
 
+@pytest.mark.slow
 async def test_the_classs_tls_secret_is_copied_and_used(operator: Operator, api: Api, namespace: str, policy: Any) -> None:
     name = await policy(expose={"tlsSecretName": f"tls-{namespace}"})
     job = await api.create(kinds.NESTED_APP_JOB, build_job("secure", namespace, className=name))
@@ -287,6 +288,7 @@ async def test_jobs_and_clusters_keep_their_version_when_the_class_changes(
         assert [item["spec"] for item in after] == [(item or {})["spec"] for item in before]
 
 
+@pytest.mark.slow
 async def test_a_cluster_that_takes_too_long_is_reported_and_not_given_up(
     operator: Operator, api: Api, namespace: str, policy: Any
 ) -> None:

@@ -198,6 +198,7 @@ async def test_jobs_share_a_quota_and_another_machine_gets_nobody_around_it(
     assert "queue" not in found["status"]
 
 
+@pytest.mark.slow
 async def test_a_head_start_counts_and_unknown_priorities_are_listed(
     operator: Operator, api: Api, namespace: str, queue: Make
 ) -> None:
@@ -215,6 +216,7 @@ async def test_a_head_start_counts_and_unknown_priorities_are_listed(
     await waiting(api, "three", namespace, 1)
 
 
+@pytest.mark.slow
 async def test_another_operator_goes_on_where_the_last_one_stopped(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
     where = "team-restart"
     await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": where}})
@@ -261,6 +263,7 @@ async def test_a_job_of_another_controller_is_left_alone(operator: Operator, api
     await wait_for(api, kinds.NESTED_APP_JOB, "other", namespace, lambda gone: gone is None)
 
 
+@pytest.mark.slow
 async def test_another_operator_knows_whose_pods_are_still_there_also_while_their_job_is_deleted(
     second_plane: apiserver.ControlPlane, lonely: Api
 ) -> None:

@@ -57,6 +57,7 @@ async def test_no_job_begins_while_what_others_have_left_is_too_much(
     await job_with(api, "next", namespace, conditions.ADMITTED, "True")
 
 
+@pytest.mark.slow
 async def test_a_job_that_begins_again_keeps_its_volumes_until_they_may_stay(
     operator: Operator, api: Api, namespace: str, volume: str
 ) -> None:

@@ -416,6 +416,7 @@ async def test_a_warning_is_in_the_condition_and_one_event(operator: Operator, a
     assert {event["type"] for event in events} == {"Warning"}
 
 
+@pytest.mark.slow
 async def test_a_running_job_keeps_its_application_over_restarts_of_the_operator(
     second_plane: apiserver.ControlPlane, lonely: Api
 ) -> None:

@@ -312,6 +312,7 @@ async def test_a_large_object_beside_one_that_is_refused_fails_and_is_retried(st
     assert await stage.api.find(kinds.CRD, "mixed.example.com") is not None
 
 
+@pytest.mark.slow
 async def test_five_thousand_documents_are_applied_within_the_limit(stage: Stage) -> None:
     stage.write(many="---\n".join(config_map(f"many-{number}") for number in range(5000)))
     runner = await stage.start(stage.plan({"name": "many"}))

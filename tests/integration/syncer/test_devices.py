@@ -237,6 +237,7 @@ def scheduler(control_plane: apiserver.ControlPlane) -> Iterator[str]:
         process.wait()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("classes")
 async def test_the_host_s_scheduler_allocates_what_there_is(world: World, space: str, scheduler: str) -> None:
     slices = Kind("resource.k8s.io", "v1", "resourceslices", "ResourceSlice", namespaced=False)

@@ -257,7 +257,8 @@ def describe(pod: Object, uid: str, tenants: dict[str, str]) -> tuple[object, ..
     return uid, is_terminating(pod), tenants, status.get("phase"), status.get("podIP")
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 3))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
 async def test_random_changes_under_faults_converge(
     between: tuple[World, list[FaultProxy]], world: World, space: str, seed: int
 ) -> None:

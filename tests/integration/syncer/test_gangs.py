@@ -206,6 +206,7 @@ async def test_a_gang_that_fits_nowhere_starts_nothing_and_says_why(
     await world.eventually(warned)
 
 
+@pytest.mark.slow
 async def test_a_gang_of_which_not_all_get_nodes_is_taken_back_whole(
     world: World, space: str, allow: Allow, keeper: GangKeeper
 ) -> None:

@@ -102,6 +102,7 @@ def noted(backend: Object | None) -> list[str]:
     return [item["uid"] for item in status_of(backend).get("unconfirmedPods") or []]
 
 
+@pytest.mark.slow
 async def test_a_job_goes_though_the_backend_is_gone_and_what_may_be_left_is_named_and_ended(joined: World) -> None:
     job, uid = await run_job(joined, "train")
     api, space = joined.api, job["metadata"]["namespace"]

@@ -118,6 +118,7 @@ async def test_a_finished_pod_that_is_deleted_while_nobody_is_there_leaves_nothi
     assert virtual.backend.starts == {uid: 1}
 
 
+@pytest.mark.slow
 async def test_a_namespace_goes_though_the_backend_is_gone_and_what_may_be_left_is_named(
     virtual: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +181,7 @@ async def test_where_nobody_signs_serving_certificates_pods_run_and_that_is_told
     assert uid in virtual.backend.pods
 
 
+@pytest.mark.slow
 async def test_a_backend_that_restarts_and_forgets_is_asked_for_a_minute(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then its pods are given up; what comes back later is ended, and nothing has run twice."""
     first, second = await virtual.bind("first"), await virtual.bind("second")

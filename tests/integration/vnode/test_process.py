@@ -90,6 +90,7 @@ async def test_it_works_as_a_process_and_ends_cleanly(virtual: World, link: Fake
     assert link.starts == [uid]
 
 
+@pytest.mark.slow
 async def test_a_process_that_is_killed_loses_and_doubles_nothing(virtual: World, link: FakeInterlink) -> None:
     """Fifty pods run, and fifty more are being sent."""
     names = [f"web-{index}" for index in range(100)]

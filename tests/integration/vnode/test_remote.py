@@ -168,6 +168,7 @@ async def test_changes_of_a_pod_that_runs_follow_and_one_that_cannot_is_told(awa
     assert far.starts == {uid: 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["before", "after"])
 async def test_it_may_be_killed_at_each_of_its_writes_there(
     away: World, far: Far, monkeypatch: pytest.MonkeyPatch, moment: str

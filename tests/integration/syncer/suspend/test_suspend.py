@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from nestor.kube import Informer, Kind, kinds
 from nestor.syncer.suspend import evict
 from tests.integration.syncer.player import Player
@@ -64,6 +66,7 @@ def selected(name: str) -> Object:
     return {"selector": {"matchLabels": {"app": name}}}
 
 
+@pytest.mark.slow
 async def test_pods_with_a_controller_end_and_their_successors_wait(world: World, space: str, player: Player) -> None:
     await world.nested.create(kinds.DEPLOYMENT, workload(kinds.DEPLOYMENT, space, "web", replicas=2, **selected("web")))
     before = await pods_of(world, space, "web", is_ready, count=2)
