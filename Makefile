@@ -75,7 +75,7 @@ types: $(VENV)/.ready ## Check types (mypy, strict)
 
 .PHONY: unit
 unit: $(VENV)/.ready ## Run the tests that need only Python (FULL=1: also the slow ones)
-	@$(PYTEST) tests/unit -n 2 -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
+	@$(PYTEST) tests/unit -n 3 -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
 
 .PHONY: go-unit
 go-unit: $(VENV)/.ready ## Run the Go tests of the K3s stand-in and the Ingress controller's caddy
