@@ -24,7 +24,9 @@ HIGH = "preemption-high"
 
 @pytest.fixture
 async def node(world: World, control_plane: apiserver.ControlPlane) -> AsyncIterator[str]:
-    """The only node on which the cluster's pods may be, with room for one of them, and a scheduler for it."""
+    """The only node on which the cluster's pods may be, and a scheduler for it. It has the processor for one of them, and a place
+    for all that tests before have left: these come along, since the class allows this node to the whole cluster.
+    """
     name = f"preemption-{uuid.uuid4().hex[:6]}"
     config = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -35,7 +37,7 @@ async def node(world: World, control_plane: apiserver.ControlPlane) -> AsyncIter
     }
     path = control_plane.folder / "scheduler.yaml"
     path.write_text(yaml.safe_dump(config))
-    room = {"cpu": "1", "memory": "8Gi", "pods": "10", "ephemeral-storage": "100Gi"}
+    room = {"cpu": "1", "memory": "8Gi", "pods": "1000", "ephemeral-storage": "100Gi"}
     await world.host.create(kinds.NODE, {"metadata": {"name": name, "labels": {"only": name}}})
     status = {"capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
     await world.host.patch(kinds.NODE, name, None, {"spec": {"taints": None}})
