@@ -75,7 +75,7 @@ types: $(VENV)/.ready ## Check types (mypy, strict)
 
 .PHONY: unit
 unit: $(VENV)/.ready ## Run the tests that need only Python (FULL=1: also the slow ones)
-	@$(PYTEST) tests/unit -n 3 -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
+	@$(PYTEST) tests/unit -n 4 -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
 
 .PHONY: go-unit
 go-unit: $(VENV)/.ready ## Run the Go tests of the K3s stand-in and the Ingress controller's caddy
@@ -84,7 +84,7 @@ go-unit: $(VENV)/.ready ## Run the Go tests of the K3s stand-in and the Ingress 
 .PHONY: integration
 integration: $(VENV)/.ready ## Run the tests that need a real API server (FULL=1: also the slow ones)
 	@$(RUN) -m devcluster.build binaries
-	@$(PYTEST) tests/integration -n 3 --dist loadgroup -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
+	@$(PYTEST) tests/integration -n 4 --dist loadgroup -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
 
 .PHONY: late
 late: $(VENV)/.ready ## Run the integration tests with late watches: of half of the kinds, by SEED, which is the day of the year
@@ -124,7 +124,7 @@ held-jobs:
 .PHONY: held-chosen held-alone held-shared
 WANTED := $(if $(GROUP)$(SINCE), and wanted)
 held-chosen:
-	@$(SHARE) $(PYTEST) tests/e2e -m '(core or wanted) and not alone' -n 2 --dist loadgroup $(PYTEST_ARGS) $(NONE_SELECTED)
+	@$(SHARE) $(PYTEST) tests/e2e -m '(core or wanted) and not alone' -n 3 --dist loadgroup $(PYTEST_ARGS) $(NONE_SELECTED)
 
 held-alone:
 	@$(SHARE) $(PYTEST) $(JOBS) -m 'alone$(WANTED)' $(PYTEST_ARGS) $(NONE_SELECTED)

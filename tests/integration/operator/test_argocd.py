@@ -9,6 +9,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from cryptography import x509
 
@@ -89,6 +90,7 @@ async def test_a_jobs_cluster_is_known_from_when_it_is_ready_until_the_job_goes(
     await wait_for(api, kinds.SECRET, where, argo, lambda found: found is None)
 
 
+@pytest.mark.slow
 async def test_a_class_that_no_longer_says_so_takes_it_back(operator: Operator, api: Api, namespace: str) -> None:
     first, second = await make_namespace(api), await make_namespace(api)
     name = await make_class(api, first, namespaces=["*"])

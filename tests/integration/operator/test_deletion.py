@@ -177,7 +177,7 @@ async def test_a_namespace_that_is_not_the_jobs_is_never_touched(
     await lonely.delete(kinds.NAMESPACE, name)
 
 
-@pytest.mark.parametrize("is_killed", [False, True])
+@pytest.mark.parametrize("is_killed", [pytest.param(False, marks=pytest.mark.slow), True])
 async def test_a_job_deleted_while_the_operator_was_away_is_gone_when_it_is_back(
     second_plane: apiserver.ControlPlane, lonely: Api, is_killed: bool
 ) -> None:
@@ -272,7 +272,7 @@ def build_volume(name: str, claim: Object) -> Object:
     return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
 
 
-@pytest.mark.parametrize("retention", ["Retain", "Delete"])
+@pytest.mark.parametrize("retention", ["Retain", pytest.param("Delete", marks=pytest.mark.slow)])
 async def test_volumes_outlive_their_job_where_the_class_says_so(
     operator: Operator, api: Api, namespace: str, retention: str
 ) -> None:

@@ -41,6 +41,7 @@ async def job_restarted(api: Api, name: str, namespace: str, times: int) -> Obje
     return job
 
 
+@pytest.mark.slow
 async def test_a_failed_step_begins_the_job_again_until_its_restarts_are_used_up(
     operator: Operator, api: Api, namespace: str
 ) -> None:

@@ -233,6 +233,7 @@ async def test_an_operator_that_is_killed_in_between_is_no_loss(
         await wait_for(lonely, kinds.NESTED_APP_JOB, "between", namespace, lambda found: found is None)
 
 
+@pytest.mark.slow
 async def test_a_deletion_does_not_wait_and_the_notice_still_arrives(
     operator: Operator, api: Api, namespace: str, address: str
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from tests.integration.operator.conftest import Operator
@@ -9,6 +11,7 @@ from tests.integration.operator.world import build_job, host_namespace, message_
 from tests.waiting import job_with, wait_for
 
 
+@pytest.mark.slow
 async def test_a_quota_that_refuses_the_runner_is_told_and_waited_for(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("refused", namespace))
     where = await host_namespace(api, job)

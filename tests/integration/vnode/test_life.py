@@ -310,7 +310,7 @@ async def go_through(world: World, name: str) -> str:
     return uid
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.slow), "after"])
 async def test_it_may_be_killed_at_each_of_its_writes(virtual: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
     number, live = 0, functools.partial(go_through, virtual)
     async for number, uid in kill_at_each(virtual, is_change_of_pod, moment, monkeypatch, live, virtual.start):
