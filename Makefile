@@ -17,8 +17,8 @@ RUN_DEMO := PYTHONPATH=src:. $(DEMO_VENV)/bin/python
 PYTEST = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(NESTOR_CACHE)/bytecode $(RUN) -m pytest --junitxml=$(NESTOR_CACHE)/reports/$@.xml
 # FULL=1: also the tests that only `make test-full` runs. SINCE=<commit>: those of them in the groups that have changed. GROUP="…": only those groups.
 export FULL SINCE GROUP
-CHOSEN := $(if $(GROUP),wanted,$(if $(FULL),slow or not slow,not slow or wanted))
-# Of a target's runs of pytest, `PYTEST_ARGS` may select tests of one alone: 5 says that there were none.
+CHOSEN := $(if $(GROUP),wanted,$(if $(FULL),,not slow or wanted))
+# Of a target's runs of pytest, PYTEST_ARGS, SINCE and GROUP may select tests of some alone: 5 says that there were none.
 NONE_SELECTED := $(if $(PYTEST_ARGS)$(SINCE)$(GROUP),|| [ $$? -eq 5 ])
 
 .PHONY: help
@@ -43,10 +43,11 @@ demo-examples: $(DEMO_VENV)/.ready ## Give the demo's cluster what the other exa
 demo-down: $(DEMO_VENV)/.ready ## Remove what the demos started
 	@$(RUN_DEMO) -m devcluster.demo down
 
-# Built first, so that no test competes with a compiler.
+# Built first, so that no test competes with a compiler; EXTRAS are those of tests/e2e/conftest.py.
+EXTRAS := examples python redis volumes
 .PHONY: test
 test: $(VENV)/.ready ## Run what every change needs, in minutes: lint, types, unit, integration, a core of e2e (SINCE=<commit>: and what changed since)
-	@$(RUN) -m devcluster.build images examples python redis volumes >/dev/null
+	@$(RUN) -m devcluster.build images $(EXTRAS) >/dev/null
 	@$(HOLD) env $(RUN) -m tests.suite lint types unit go-unit integration core
 
 .PHONY: test-full
@@ -78,7 +79,7 @@ unit: $(VENV)/.ready ## Run the tests that need only Python (FULL=1: also the sl
 	@$(PYTEST) tests/unit -n 4 -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
 
 .PHONY: go-unit
-go-unit: $(VENV)/.ready ## Run the Go tests of the K3s stand-in and the Ingress controller's caddy
+go-unit: $(VENV)/.ready ## Run the Go tests of the embedded cluster's own programs
 	@$(RUN) -m devcluster.build test
 
 .PHONY: integration
@@ -110,12 +111,13 @@ HOLD := $(RUN) -m devcluster hold --
 
 .PHONY: held-core held-lifecycle held-jobs
 held-core:
+	@$(if $(SINCE),$(MAKE) --no-print-directory held-lifecycle)
 	@$(RUN) -m devcluster down
 	@$(TIDY) $(MAKE) --no-print-directory held-chosen $(if $(SINCE),&& $(MAKE) --no-print-directory held-alone)
 
 held-lifecycle:
 	@$(RUN) -m devcluster down
-	@$(PYTEST) $(LIFECYCLE) -m 'slow or not slow$(WANTED)' $(PYTEST_ARGS) $(NONE_SELECTED)
+	@$(PYTEST) $(LIFECYCLE) $(if $(WANTED),-m wanted) $(PYTEST_ARGS) $(NONE_SELECTED)
 
 held-jobs:
 	@$(RUN) -m devcluster down
@@ -124,7 +126,7 @@ held-jobs:
 .PHONY: held-chosen held-alone held-shared
 WANTED := $(if $(GROUP)$(SINCE), and wanted)
 held-chosen:
-	@$(SHARE) $(PYTEST) tests/e2e -m '(core or wanted) and not alone' -n 3 --dist loadgroup $(PYTEST_ARGS) $(NONE_SELECTED)
+	@$(SHARE) $(PYTEST) $(JOBS) -m '(core or wanted) and not alone' -n 3 --dist loadgroup $(PYTEST_ARGS) $(NONE_SELECTED)
 
 held-alone:
 	@$(SHARE) $(PYTEST) $(JOBS) -m 'alone$(WANTED)' $(PYTEST_ARGS) $(NONE_SELECTED)

@@ -121,7 +121,8 @@ class JobReconciler:
 
         What an API server says may pass. So its errors are raised until they have lasted.
         """
-        key = job["metadata"]["namespace"], job["metadata"]["name"]
+        meta = job["metadata"]
+        key = meta["namespace"], meta["name"]
         try:
             result = await self._reconcile_present(job)
         except RetryLater:
@@ -134,7 +135,8 @@ class JobReconciler:
             told = f"the API server said: {error.message}" if isinstance(error, ApiError) else type(error).__name__
             message = f"the operator failed at this job ({told}); the job's deadlines and `suspend` still apply"
             refused = Refused(conditions.INTERNAL_ERROR, message, queue=status_of(job).get("queue"))
-            return replace(await self._refuse(self._context.cache.jobs.get(*reversed(key)) or job, refused), error=error)
+            latest = self._context.cache.jobs.get(meta["name"], meta["namespace"]) or job
+            return replace(await self._refuse(latest, refused), error=error)
         self._failures.pop(key, None)
         return result
 

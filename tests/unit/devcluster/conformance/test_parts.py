@@ -1,4 +1,4 @@
-"""The slice that `make test` runs."""
+"""The slice that `make jobs` runs."""
 
 from __future__ import annotations
 
