@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Self
 
 from nestor.kube import ApiError, Conflict, Invalid, Kind, NotFound, kinds
+from nestor.times import timestamp
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]
@@ -46,7 +47,8 @@ class MemoryApi:
         before = self.objects.get(key)
         uid = before["metadata"]["uid"] if before else meta.get("uid") or str(uuid.uuid4())
         self._version += 1
-        own = {"uid": uid, "resourceVersion": str(self._version)}
+        made_at = meta.get("creationTimestamp") or (before and before["metadata"]["creationTimestamp"]) or timestamp()
+        own = {"uid": uid, "resourceVersion": str(self._version), "creationTimestamp": made_at}
         new: Object = {"apiVersion": kind.api_version, "kind": kind.name, **copy.deepcopy(body)}
         new["metadata"] |= own
         self.objects[key] = new

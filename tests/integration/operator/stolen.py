@@ -30,6 +30,7 @@ RBAC = "rbac.authorization.k8s.io"
 NOT_HERE, NOT_OURS, NO_CLUSTER = "may not write this in namespaces", "its own objects only", "no params found"
 MARKS_ONLY = "its own labels and annotations, and no owners"
 RETAIN: Object = {"spec": {"persistentVolumeReclaimPolicy": "Retain"}}
+CRITICAL = "no priority of the system's"
 NEW_VOLUME = "has a new volume for the data"
 CONFINED: Object = {"seccompProfile": {"type": "RuntimeDefault"}}
 RUNS, NODE = "account of a syncer, or of a backend's", "shares nothing of its node"
@@ -109,6 +110,8 @@ PODS = (
            "has no account", {"spec": pod(serviceAccountName="hello-syncer")}),
     Attack("pod-on-node", "a pod in a job's namespace on a node of its choice", "create", kinds.POD, "x", HOME,
            "does not choose its node", {"spec": pod(nodeName="real")}),
+    Attack("pod-critical", "a pod in a job's namespace that puts others off their node", "create", kinds.POD, "x", HOME,
+           CRITICAL, {"spec": pod(priorityClassName="system-node-critical")}),
     Attack("pod-privileged", "a privileged pod in a job's namespace", "create", kinds.POD, "x", HOME, "violates PodSecurity",
            {"spec": pod(**PRIVILEGED)}),
     Attack("server-in-kube-system", "a StatefulSet in `kube-system`", "create", kinds.STATEFUL_SET, "x", "kube-system",
@@ -129,6 +132,8 @@ PODS = (
     Attack("server-unconfined", "a StatefulSet without seccomp", "create", kinds.STATEFUL_SET, "x", USER,
            "default seccomp profile",
            stateful(securityContext={"seccompProfile": {"type": "Unconfined"}})),
+    Attack("server-critical", "a StatefulSet that puts others off their node", "create", kinds.STATEFUL_SET, "x", USER, CRITICAL,
+           stateful(priorityClassName="system-cluster-critical")),
     Attack("server-sysctl", "a StatefulSet with settings of the kernel", "create", kinds.STATEFUL_SET, "x", USER,
            "settings of security that",
            stateful(securityContext=CONFINED | {"sysctls": [{"name": "net.core.somaxconn", "value": "1"}]})),

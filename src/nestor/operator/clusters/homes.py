@@ -17,6 +17,7 @@ from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, RetryLater, kinds
 from nestor.objects import Object, is_terminating, labels_of, owner_reference, status_of
 from nestor.operator.clusters.ensure import Start, keep_refused, renew_keys
+from nestor.operator.lifecycle.retain import is_retained, retain_volumes
 from nestor.operator.world.context import Context
 
 log = logging.getLogger(__name__)
@@ -48,6 +49,8 @@ async def ensure_home(context: Context, home: Home, policy: NestedClassSpec, for
         await _record(context, home, uid)
     elif not await _is_recorded(context, home, uid):
         log.warning("%s: the job's status does not have this namespace; it is made again", name)
+        if is_retained(live):
+            await retain_volumes(context.api, live)  # somebody may have emptied the status of a job that ran
         await context.api.delete(kinds.NAMESPACE, name, uid=uid)
         raise RetryLater(1, f"namespace {name} is made again")
     # By its UID, or what somebody else has deleted meanwhile would be made again without a record.
@@ -92,8 +95,9 @@ async def _is_recorded(context: Context, home: Home, uid: str) -> bool:
     if status_of(context.cache.jobs.get(home.name, where)).get("namespaceUID") == uid:
         return True
     job = await context.api.find(kinds.NESTED_APP_JOB, home.name, where)
-    if job is not None:
-        context.cache.jobs.put(job)
+    if job is None or job["metadata"]["uid"] != home.labels[labels.JOB_UID]:
+        raise RetryLater(1, "the job was deleted meanwhile")
+    context.cache.jobs.put(job)
     return bool(status_of(job).get("namespaceUID") == uid)
 
 

@@ -218,9 +218,9 @@ class JobReconciler:
         if life.is_expired:
             return await expire(context, job, life)
         admitted = _Admitted(job, resolved, replace(shape, replicas=life.replicas), plan, facts, life)
-        if life.is_stopped and not facts.is_made:
+        if life.is_stopped and not facts.made_at:
             return await self._keep_unmade(admitted)
-        if life.is_reset_due or (life.phase == "Running" and not facts.is_made):
+        if life.is_reset_due or (life.phase == "Running" and not facts.made_at):
             await self._check_retained(resolved)
         if life.is_reset_due:
             await drop_data(context, shape, data)

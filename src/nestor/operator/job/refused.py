@@ -101,6 +101,6 @@ def _read_spec(job: Object, *, is_held: bool) -> NestedAppJobSpec:
 
 
 def _decide_lifecycle(context: Context, job: Object, spec: NestedAppJobSpec, most: int | None) -> Lifecycle | None:
-    """The lifecycle of a refused job; None if it was never admitted."""
+    """The lifecycle of a refused job; None if it never ran."""
     facts = gather_facts(context.cache, job, find_home(job), spec, now(), most=most)
-    return decide_lifecycle(facts, now()) if facts.record.succeeded else None
+    return decide_lifecycle(facts, now()) if facts.record.succeeded or facts.made_at else None

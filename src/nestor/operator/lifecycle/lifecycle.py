@@ -47,8 +47,8 @@ class Facts:
     """How often its cluster has lost its data."""
     has_data: bool = False
     """There is or was a server, so there may be data."""
-    is_made: bool = False
-    """Its NestedCluster exists."""
+    made_at: str | None = None
+    """When its NestedCluster was made; None: there is none."""
     is_refused: bool = False
     """It is currently not admitted: it may still end and be suspended, but not start."""
     run: Object | None = None
@@ -146,7 +146,8 @@ def _begin(facts: Facts, now: datetime.datetime) -> Record:
         # Done, or the cluster was deleted meanwhile: its successor is empty anyway.
         record = replace(record, restart=None)
     if record.succeeded is None:
-        return replace(record, rerun=facts.rerun)
+        # With a cluster nevertheless, the job leaves its status no room, as by its labels; or an operator died. Its time counts.
+        return replace(record, rerun=facts.rerun, start_time=record.start_time or facts.made_at)
     if record.rerun == facts.rerun or facts.is_refused:
         return record
     if record.ended_by in (None, *KEPT):
@@ -175,7 +176,7 @@ def _go_on(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
 
 
 def _run(facts: Facts, record: Record, said: Condition) -> Lifecycle:
-    is_resuming = facts.is_made and (facts.progress.is_told or facts.progress.is_down)
+    is_resuming = facts.made_at is not None and (facts.progress.is_told or facts.progress.is_down)
     return Lifecycle("Resuming" if is_resuming else "Running", said, record)
 
 
@@ -213,7 +214,7 @@ def find_backoff(restarts: int) -> float:
 
 def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
     """Suspended by the user."""
-    if not facts.is_made:
+    if not facts.made_at:
         message = "suspended before it started: nothing is created until `suspend` is false"
         suspend = SuspendState(message, is_reached=True, replicas=0)
     else:

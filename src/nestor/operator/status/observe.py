@@ -42,7 +42,7 @@ def gather_facts(
         rerun=find_rerun(job),
         epoch=epoch.number,
         has_data=epoch.uid is not None,
-        is_made=cluster is not None,
+        made_at=cluster["metadata"]["creationTimestamp"] if cluster else None,
         is_refused=plan_hash is None,
         run=run if run and plan_hash in (None, run.get("hash")) else None,
         outcome=_find_outcome(status, cache.find(kinds.POD, names.server_pod(home.name), home.namespace)),

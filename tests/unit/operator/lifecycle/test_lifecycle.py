@@ -60,7 +60,7 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
     """A job whose steps are applied; what is no field of the facts is one of the spec."""
     known = {key: changes.pop(key) for key in list(changes) if key in Facts.__dataclass_fields__}
     spec = NestedAppJobSpec.model_validate({"app": {"image": "x", "appDef": {}}} | changes)
-    values: Object = {"spec": spec, "record": record, "run": run, "is_made": True, "has_data": True}
+    values: Object = {"spec": spec, "record": record, "run": run, "made_at": ago(0), "has_data": True}
     return Facts(**values | known)
 
 
@@ -79,7 +79,7 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
         ),
         (build_facts(progress=Progress(is_told=True)), "Resuming", conditions.RUNNING, ""),
         (build_facts(progress=Progress(claim="c", is_down=True)), "Resuming", conditions.RUNNING, ""),
-        (build_facts(is_made=False, progress=Progress(is_down=True)), "Running", conditions.RUNNING, ""),
+        (build_facts(made_at=None, progress=Progress(is_down=True)), "Running", conditions.RUNNING, ""),
         # One that is done: the targets and all steps, and only by a policy.
         (
             build_facts(successPolicy=POLICY, outcome=came("Succeeded", "Job 'pi' is complete")),
@@ -189,7 +189,7 @@ def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: 
         ),
         (build_facts(run=BROKEN, most=60), "Finished", conditions.DEADLINE_EXCEEDED, "step 'b' failed: exit code 1; it was kept"),
         # Suspended.
-        (build_facts(Record(), is_made=False, suspend=True), "Suspended", conditions.SUSPENDED, "before it started"),
+        (build_facts(Record(), made_at=None, suspend=True), "Suspended", conditions.SUSPENDED, "before it started"),
         (build_facts(suspend=True, progress=Progress(pods=2)), "Suspending", conditions.SUSPENDED, "are being stopped, 2 left"),
         (
             build_facts(suspend=True, progress=Progress(is_told=True)),
@@ -295,6 +295,9 @@ def test_the_application_rests_while_the_job_does_and_after_its_end_but_not_afte
         (build_facts(), math.inf),
         (build_facts(activeDeadlineSeconds=100), 40),
         (build_facts(Record(), activeDeadlineSeconds=100), 100),
+        # Its status has never been written, so its cluster says since when.
+        (build_facts(Record(), made_at=ago(60), activeDeadlineSeconds=100), 40),
+        (build_facts(Record(), made_at=ago(60), is_refused=True, activeDeadlineSeconds=100), 40),
         (build_facts(replace(RUNS, ran=30), most=100, activeDeadlineSeconds=100), 10),
         (build_facts(replace(RUNS, ran=30), most=1000, activeDeadlineSeconds=100), 40),
         (build_facts(run=BROKEN, failurePolicy={"action": "Restart"}), 10),
@@ -369,7 +372,7 @@ def test_the_cause_of_a_restart_fits_into_the_status_however_much_a_step_said() 
 
 def test_a_restart_is_done_when_somebody_took_the_cluster_away_meanwhile() -> None:
     waiting = replace(RUNS, restarts=1, restart=Restart(1, ago(5), "step 'b' failed"))
-    life = decide_lifecycle(build_facts(waiting, run=None, is_made=False, has_data=False), NOW)
+    life = decide_lifecycle(build_facts(waiting, run=None, made_at=None, has_data=False), NOW)
     assert (life.phase, life.is_stopped, life.record.restarts, life.record.restart) == ("Running", False, 1, None)
 
 

@@ -82,7 +82,7 @@ class Cache:
             rerun=str(self.rerun or ""),
             epoch=self.epoch,
             has_data=True,
-            is_made=True,
+            made_at="2026-01-01T12:00:00Z",
             is_refused=self.is_refused,
             run=self.run,
             outcome=self.outcome,

@@ -58,7 +58,13 @@ def build_world(
     """A cluster with its StatefulSet, without pods."""
     world = Cache(cast(Api, api))
     if cluster is not None:
-        meta = {"name": "hello", "namespace": WHERE, "uid": "c1", "annotations": cluster.pop("annotations", {})}
+        meta = {
+            "name": "hello",
+            "namespace": WHERE,
+            "uid": "c1",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "annotations": cluster.pop("annotations", {}),
+        }
         world.clusters.put({"metadata": meta, **cluster})
     claims = {"volumeClaimTemplates": [{"metadata": {"name": "data"}}]} if is_persistent else {}
     put(world, kinds.STATEFUL_SET, "hello-k3s", spec={"replicas": replicas, **claims})
@@ -82,7 +88,7 @@ def gather(world: Cache, plan_hash: str | None = "h") -> Facts:
 def test_only_the_record_of_this_plan_counts_unless_the_job_has_none(plan_hash: str | None, is_seen: bool) -> None:
     world = build_world(FakeApi(), cluster={"status": {"run": build_run("Running")}})
     facts = gather(world, plan_hash)
-    assert (facts.run is not None, facts.is_refused, facts.is_made) == (is_seen, plan_hash is None, True)
+    assert (facts.run is not None, facts.is_refused, facts.made_at) == (is_seen, plan_hash is None, "2026-01-01T00:00:00Z")
 
 
 @pytest.mark.parametrize(
@@ -98,7 +104,7 @@ def test_only_the_word_of_the_server_that_is_there_counts(server: Object | None,
 
 def test_a_job_without_a_cluster_has_nothing() -> None:
     facts = gather(build_world(FakeApi()))
-    assert (facts.is_made, facts.has_data, facts.epoch, facts.run, facts.outcome) == (False, False, 0, None, None)
+    assert (facts.made_at, facts.has_data, facts.epoch, facts.run, facts.outcome) == (None, False, 0, None, None)
 
 
 def test_how_far_a_cluster_is_on_its_way_to_rest() -> None:
