@@ -33,11 +33,11 @@ class Fault(Generic[Site]):
 
 
 async def find_unexplained(
-    api: Api, kubectl: str, kubeconfig: Path, namespace: str, faults: Iterable[Fault[Any]], *, job: str = "", limit: float = 120
+    api: Api, kubectl: str, kubeconfig: Path, namespace: str, faults: Iterable[Fault[Any]], *, job: str = ""
 ) -> list[str]:
     """Await the faults' words in the status of their jobs, or of `job`; what the descriptions of these lack."""
     found = list(faults)
-    await asyncio.gather(*(_await_words(api, namespace, job or fault.name, fault, limit) for fault in found))
+    await asyncio.gather(*(_await_words(api, namespace, job or fault.name, fault) for fault in found))
     texts = {fault: await _describe(kubectl, kubeconfig, job or fault.name, namespace) for fault in found}
     return [problem for fault, text in texts.items() if (problem := _find_problem(fault, text))]
 
@@ -50,9 +50,9 @@ async def _describe(kubectl: str, kubeconfig: Path, name: str, namespace: str) -
     return " ".join(output.decode().split())
 
 
-async def _await_words(api: Api, namespace: str, name: str, fault: Fault[Any], limit: float) -> None:
+async def _await_words(api: Api, namespace: str, name: str, fault: Fault[Any]) -> None:
     """Until the job's status and its event are there."""
-    await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, functools.partial(_is_told, fault), limit=limit)
+    await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, functools.partial(_is_told, fault))
     if fault.event:
         await wait_for_any(api, kinds.EVENT, namespace, functools.partial(_is_about, name, fault))
 

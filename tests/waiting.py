@@ -30,17 +30,15 @@ async def wait_for(
     return items[0] if items else None
 
 
-async def wait_for_any(
-    api: Api, kind: Kind, namespace: str, is_met: Callable[[Object], bool], *, labels: str = "", limit: float | None = None
-) -> Object:
+async def wait_for_any(api: Api, kind: Kind, namespace: str, is_met: Callable[[Object], bool], *, labels: str = "") -> Object:
     """Await one object among those that `labels` select that meets the condition."""
-    items = await _watch(api, kind, namespace, "", labels, lambda items: any(map(is_met, items)), limit)
+    items = await _watch(api, kind, namespace, "", labels, lambda items: any(map(is_met, items)))
     return next(filter(is_met, items))
 
 
-async def wait_for_none(api: Api, kind: Kind, namespace: str, *, labels: str = "", limit: float | None = None) -> None:
+async def wait_for_none(api: Api, kind: Kind, namespace: str, *, labels: str = "") -> None:
     """Await that no such object is left."""
-    await _watch(api, kind, namespace, "", labels, lambda items: not items, limit)
+    await _watch(api, kind, namespace, "", labels, lambda items: not items)
 
 
 async def eventually(check: Callable[[], Awaitable[T | None]], limit: float | None = None) -> T:
@@ -62,7 +60,13 @@ async def eventually(check: Callable[[], Awaitable[T | None]], limit: float | No
 
 
 async def _watch(
-    api: Api, kind: Kind, namespace: str, fields: str, labels: str, is_met: Callable[[list[Object]], bool], limit: float | None
+    api: Api,
+    kind: Kind,
+    namespace: str,
+    fields: str,
+    labels: str,
+    is_met: Callable[[list[Object]], bool],
+    limit: float | None = None,
 ) -> list[Object]:
     """The objects as they were when the condition was met: events that come together are told together, and the last of them
     may be past it.
@@ -111,24 +115,16 @@ def has(condition: str, status: str, reason: str | None = None, *, generation: i
 
 
 async def job_with(
-    api: Api,
-    name: str,
-    namespace: str,
-    condition: str,
-    status: str,
-    reason: str | None = None,
-    *,
-    generation: int = 0,
-    limit: float | None = None,
+    api: Api, name: str, namespace: str, condition: str, status: str, reason: str | None = None, *, generation: int = 0
 ) -> Object:
     """Await a condition of a NestedAppJob (see `has`) and return the job."""
     is_met = has(condition, status, reason, generation=generation)
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_met, limit=limit)
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_met)
     assert job is not None
     return job
 
 
-async def queued_job(api: Api, name: str, namespace: str, position: int, text: str = "", *, limit: float | None = None) -> Object:
+async def queued_job(api: Api, name: str, namespace: str, position: int, text: str = "") -> Object:
     """Await a NestedAppJob that waits in that position of a queue, and is told so with this text; returns the job."""
 
     def waits(found: Object | None) -> bool:
@@ -137,7 +133,7 @@ async def queued_job(api: Api, name: str, namespace: str, position: int, text: s
         is_there = is_told and (status.get("queue") or {}).get("position") == position
         return is_there and text in message_of(found or {}, conditions.ADMITTED)
 
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, waits, limit=limit)
+    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, waits)
     assert job is not None
     return job
 

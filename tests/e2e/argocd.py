@@ -37,7 +37,6 @@ APPLICATION_SET = Kind("argoproj.io", "v1alpha1", "applicationsets", "Applicatio
 PROJECT = Kind("argoproj.io", "v1alpha1", "appprojects", "AppProject")
 LEFT_OUT = ("argocd-dex-server", "argocd-notifications-controller")
 """Deployments that no test needs."""
-LIMIT = 90
 HERE = "https://kubernetes.default.svc"
 FINALIZER = "resources-finalizer.argocd.argoproj.io"
 PARTS = (
@@ -54,7 +53,7 @@ class ArgoCD:
     session: aiohttp.ClientSession
     url: str
 
-    async def until(self, name: str, *, health: str = "", sync: str = "", limit: float = LIMIT) -> Object:
+    async def until(self, name: str, *, health: str = "", sync: str = "") -> Object:
         """Await an Application in this state."""
 
         def is_so(found: Object | None) -> bool:
@@ -62,10 +61,10 @@ class ArgoCD:
             seen = {key: (status.get(key) or {}).get("status") for key in ("health", "sync")}
             return all(seen[key] == wanted for key, wanted in (("health", health), ("sync", sync)) if wanted)
 
-        return await self._wait(name, is_so, limit)
+        return await self._wait(name, is_so)
 
-    async def _wait(self, name: str, is_met: Callable[[Object | None], bool], limit: float) -> Object:
-        found = await wait_for(self.api, APPLICATION, name, NAMESPACE, is_met, limit=limit)
+    async def _wait(self, name: str, is_met: Callable[[Object | None], bool]) -> Object:
+        found = await wait_for(self.api, APPLICATION, name, NAMESPACE, is_met)
         assert found is not None
         return found
 
@@ -77,7 +76,7 @@ class ArgoCD:
         def has_looked(found: Object | None) -> bool:
             return bool(found and "argocd.argoproj.io/refresh" not in (found["metadata"].get("annotations") or {}))
 
-        await self._wait(name, has_looked, LIMIT)
+        await self._wait(name, has_looked)
 
     async def list_actions(self, application: str, kind: str, name: str, namespace: str) -> dict[str, bool]:
         """The actions that Argo CD offers for a resource, and whether each can be chosen."""

@@ -365,7 +365,7 @@ async def find_walls(api: Api) -> Object:
         found = conditions.find(conditions_of(item), conditions.NETWORK_ENFORCED) or {}
         return found.get("status") in ("True", "False")
 
-    item = await wait_for(api, kinds.NESTED_CLASS, "default", "", is_known, limit=120)
+    item = await wait_for(api, kinds.NESTED_CLASS, "default", "", is_known)
     return conditions.find(conditions_of(item), conditions.NETWORK_ENFORCED) or {}
 
 

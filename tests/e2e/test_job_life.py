@@ -224,7 +224,7 @@ async def test_with_a_volume_a_suspended_job_has_no_pod_at_all_and_comes_back_as
 
     await api.delete(kinds.NESTED_APP_JOB, "kept", namespace)
     await wait_for(api, kinds.NESTED_APP_JOB, "kept", namespace, lambda found: found is None)
-    await wait_for_none(api, kinds.PERSISTENT_VOLUME_CLAIM, where, limit=10)
+    assert await api.list(kinds.PERSISTENT_VOLUME_CLAIM, where) == []
 
 
 async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_over(

@@ -6,7 +6,6 @@ Its switches are for all who use it: tests of it run one after the other, in one
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import os
 import signal
@@ -26,11 +25,10 @@ from devcluster.progress import Console
 from tests.e2e.devcluster.conftest import BUSYBOX, Kubectl
 from tests.e2e.devcluster.lifecycle import await_healthy, command_line, supervisor
 from tests.e2e.devcluster.web import wait_until
-from tests.waiting import eventually as eventually_within
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("plugin")
 Object = dict[str, Any]
-eventually = functools.partial(eventually_within, limit=60)
 
 
 @dataclass
