@@ -11,6 +11,7 @@ from nestor.kube import Api, kinds
 from nestor.objects import status_of
 from tests import refusals
 from tests.describing import Fault
+from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import (
     Object,
     be_ready_server,
@@ -30,6 +31,7 @@ from tests.waiting import has, job_with, wait_for
 class Site:
     """Where a fault is made: a namespace of its user's, and a class that nobody else has."""
 
+    operator: Operator
     api: Api
     namespace: str
     name: str
@@ -48,8 +50,10 @@ class Site:
         await self.api.create(kinds.NESTED_APP_JOB, body)
 
     async def say(self, **spec: Any) -> Object:
-        """Have the class say that; returns it."""
-        return await self.api.patch(kinds.NESTED_CLASS, self.class_name, None, {"spec": spec})
+        """Have the class say that, and the operator know it; returns it."""
+        found = await self.api.patch(kinds.NESTED_CLASS, self.class_name, None, {"spec": spec})
+        await self.operator.heard(self.api)
+        return found
 
     async def fail_step(self, message: str) -> None:
         """The cluster is ready; its only step fails at the last attempt."""
@@ -308,9 +312,9 @@ async def clean(site: Site) -> None:
     await site.api.delete(kinds.NESTED_CLASS, site.class_name)
 
 
-async def open_site(api: Api, namespace: str, name: str) -> Site:
+async def open_site(operator: Operator, api: Api, namespace: str, name: str) -> Site:
     """One with a class of its own."""
-    made = Site(api, namespace, name, f"{name}-{namespace}")
+    made = Site(operator, api, namespace, name, f"{name}-{namespace}")
     await api.apply(kinds.NESTED_CLASS, build_class(made.class_name))
     await wait_for(api, kinds.NESTED_CLASS, made.class_name, "", bool)
     return made

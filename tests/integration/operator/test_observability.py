@@ -46,9 +46,9 @@ async def test_describe_alone_explains_each_fault(second_plane: apiserver.Contro
     assert len(FAULTS) >= 12
     namespace = "team-faults"
     await lonely.apply(kinds.NAMESPACE, {"metadata": {"name": namespace}})
-    async with operator_running(second_plane, probes=True):
+    async with operator_running(second_plane, probes=True) as operator:
         await be_kubelet(lonely, Exit.NEITHER)
-        sites = {fault: await open_site(lonely, namespace, fault.name) for fault in FAULTS}
+        sites = {fault: await open_site(operator, lonely, namespace, fault.name) for fault in FAULTS}
         try:
             for fault, site in sites.items():
                 await fault.make(site)

@@ -222,11 +222,7 @@ async def test_service_links_are_those_of_nested_services(world: World, space: s
             "spec": {"ports": [{"port": 6379}], "selector": {"app": "db"}},
         },
     )
-
-    async def seen() -> bool:
-        return bool(await world.host.find(kinds.SERVICE, names.host_name("my-db", space), world.namespace))
-
-    await world.eventually(seen)
+    await world.heard()
     host = await world.host_pod(await world.nested.create(kinds.POD, build_pod(space)))
     links = host["spec"]["containers"][0]["envFrom"][0]["configMapRef"]["name"]
     data = (await world.host.get(kinds.CONFIG_MAP, links, world.namespace))["data"]

@@ -96,6 +96,7 @@ async def test_a_taint_of_the_tenant_ends_pods_and_one_of_the_host_is_the_host_s
     await world.finish(host)
     await world.gone(world.nested, kinds.POD, pod)
     await see(world, node, [HOSTS, mine])
+    await world.heard()
     later = await world.host_pod(await world.nested.create(kinds.POD, build_pod(space, "later")))
     required = later["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert {"key": "metadata.name", "operator": "NotIn", "values": [node]} in required["nodeSelectorTerms"][0]["matchFields"]

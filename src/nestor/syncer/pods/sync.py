@@ -167,12 +167,15 @@ class PodSyncer:
         """Report that a pod has overflowed, to which backend, and why."""
         if annotations_of(host).get(labels.PLACE, "Host") == "Host":
             return
-        caches = self._context.caches
-        # The first pod on a node is told before its node is watched.
-        found = caches.host_nodes.get(node) or await self._context.host.find(kinds.NODE, node)
-        if found is not None and (backend := find_backend(found, caches.policy.places)):
+        if backend := await self._find_backend(node):
             message = f"runs on node '{node}' of backend '{backend}': {placement.explain(host)}"
             await self._context.recorder.post(nested, "Normal", OVERFLOWED, message)
+
+    async def _find_backend(self, node: str) -> str | None:
+        """The backend of a host node, which is asked for if it is not watched yet, as that of the first pod on it."""
+        caches = self._context.caches
+        found = caches.host_nodes.get(node) or await self._context.host.find(kinds.NODE, node)
+        return find_backend(found, caches.policy.places) if found is not None else None
 
     async def _push(self, nested: Object, host: Object, before: str) -> None:
         """Bring the tenant's changes down. `before`: why one before these was refused, or empty."""
@@ -184,7 +187,7 @@ class PodSyncer:
             await self._send(nested, host, self._gangs.build_release(host)),
             await self._send(nested, host, update.build_update(nested, host, target, caches.policy)),
             await self._send_debug(nested, host),
-            await self._send(nested, host, self._build_patience(host)),
+            await self._send(nested, host, await self._build_patience(host)),
             await self._send(nested, host, update.build_resize(nested, host), "resize"),
             await self._send(nested, host, status.build_gates(nested, host), "status"),
         ]
@@ -193,13 +196,9 @@ class PodSyncer:
         if found := [*found, *filter(None, refused)]:
             await self._tell(nested, "; ".join(found))
 
-    def _build_patience(self, host: Object) -> Object | None:
-        caches = self._context.caches
-        if caches.policy.places.overflow is None:
-            return None
-        node = caches.host_nodes.get(host["spec"].get("nodeName") or "")
-        is_away = node is not None and find_backend(node, caches.policy.places) is not None
-        return update.build_patience(host, caches.policy) if is_away else None
+    async def _build_patience(self, host: Object) -> Object | None:
+        patch, node = update.build_patience(host, self._context.caches.policy), host["spec"].get("nodeName")
+        return patch if patch and node and await self._find_backend(node) else None
 
     async def _send_debug(self, nested: Object, host: Object) -> str:
         # The policy is read here, not before: it may change during earlier requests.

@@ -172,18 +172,19 @@ async def test_a_pod_that_has_overflowed_says_where_and_why(
 LOST = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
 
 
+@pytest.mark.parametrize("is_cached", [True, False])
 @pytest.mark.parametrize(
     ("node", "seconds"), [({labels.BACKEND: "hpc"}, 3600), ({"type": "aci"}, 3600), ({"type": "plain"}, 300), (None, 300)]
 )
 async def test_a_pod_that_has_got_a_virtual_node_stays_there_while_its_backend_is_away(
-    node: dict[str, str] | None, seconds: int
+    node: dict[str, str] | None, seconds: int, is_cached: bool
 ) -> None:
     nested, policy = build_pod(tolerations=[LOST]), Policy(placement=RULES)
     host: Object = translate.build_pod(nested, TARGET, {}, policy)
     host["metadata"] |= {"uid": "host-uid", "resourceVersion": "1"}
     host["spec"]["nodeName"] = "n"
     provider = MemoryProvider(host)
-    syncer, _ = build(nested, provider, policy=policy, nodes={"n": node} if node else {"other": {}})
+    syncer, _ = build(nested, provider, policy=policy, nodes={"n": node} if node else {"other": {}}, is_cached=is_cached)
     await syncer.sync(nested, host)
     (now,) = provider.pods.values()
     found = [item for item in now["spec"]["tolerations"] if item["key"] == LOST["key"]]
