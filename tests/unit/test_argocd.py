@@ -40,7 +40,7 @@ def observe(spec: Object | None = None, seen: Observed = UP, **facts: Any) -> Ob
     """An admitted job with the status that the operator writes."""
     job = build_job(**(spec or {}))
     parsed = NestedAppJobSpec.model_validate(job["spec"])
-    life = decide_lifecycle(Facts(parsed, **{"is_made": True, "run": seen.run} | facts), NOW)
+    life = decide_lifecycle(Facts(parsed, **{"made_at": TIME, "run": seen.run} | facts), NOW)
     found = decide_conditions(seen, life)
     return {**job, "kind": "NestedAppJob", "status": build_status(job, found, TIME, life.record.to_status())}
 
