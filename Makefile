@@ -190,8 +190,8 @@ cluster-down: $(VENV)/.ready ## Stop the embedded cluster
 
 .PHONY: lock
 lock: $(VENV)/.ready ## Pin the dependencies of pyproject.toml again, with hashes and without index addresses
-	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra otel pyproject.toml -o requirements/runtime.txt
-	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra cli --extra otel --extra dev pyproject.toml -o requirements/dev.txt
+	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 pyproject.toml -o requirements/runtime.txt
+	@$(PYTHON) -m uv pip compile -q --upgrade --generate-hashes --no-emit-index-url --no-header --python-version 3.11 --extra cli --extra dev pyproject.toml -o requirements/dev.txt
 
 # No prerequisites: the folder's name identifies its requirements, and a fresh checkout's files are newer than any cache.
 $(NESTOR_CACHE)/venv-%/.ready:

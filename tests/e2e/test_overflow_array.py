@@ -122,7 +122,6 @@ async def check_notices(api: Api, sink: FakeSink, namespace: str, *jobs: Object)
         assert (told["data"]["uid"], told["data"]["reason"]) == (uid, conditions.COMPLETED)
 
         def is_delivered(found: Object | None) -> bool:
-            notices = (found or {}).get("status", {}).get("notices") or []
-            return bool(notices) and all(item["state"] == "Delivered" for item in notices)
+            return not (found or {}).get("status", {}).get("notices")
 
         await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_delivered)

@@ -21,7 +21,8 @@ class FakeSink:
     def __init__(self) -> None:
         self.asked: list[Object] = []
         """The attributes of the event of each request."""
-        self.tokens: list[str] = []
+        self.headers: list[dict[str, str]] = []
+        """The headers of each request, by their names in lower case."""
         self.events: list[Object] = []
         """The accepted ones: their attributes, and their data as `data`."""
         self.faults: list[Fault] = []
@@ -58,7 +59,7 @@ class FakeSink:
         event = http.from_http_event(http.HTTPMessage(headers, await request.read()))
         attributes = dict(event.get_attributes())
         self.asked.append(attributes)
-        self.tokens.append(headers.get("authorization", ""))
+        self.headers.append(headers)
         if self.faults:
             return await self.faults.pop(0)(request)
         self.events.append({**attributes, "data": event.get_data()})

@@ -30,13 +30,12 @@ BACKENDS = {
 }
 """Models of OverflowBackends."""
 NOT_FOR = {
-    "operator": HEAVY
-    | {"typer", "rich", "nestor.cli", "nestor.syncer", "nestor.vnode", "cloudevents", "dateutil"},  # kopf imports click
+    "operator": HEAVY | {"typer", "rich", "nestor.cli", "nestor.syncer", "nestor.vnode"},  # kopf imports click
     "syncer": HEAVY
     | COMMANDS
     | MODELS
     | BACKENDS
-    | {"kopf", "cryptography", "pydantic", "yaml", "aiohttp.web", "cloudevents", "nestor.operator", "importlib.metadata"},
+    | {"kopf", "cryptography", "pydantic", "yaml", "aiohttp.web", "nestor.operator", "importlib.metadata"},
     "vnode": HEAVY
     | COMMANDS
     | MODELS

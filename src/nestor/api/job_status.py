@@ -11,7 +11,7 @@ from nestor.api import conditions
 from nestor.api.assigned import Assigned
 from nestor.api.base import Quota, list_map
 from nestor.api.model import Conditions, Model, PodCounts
-from nestor.api.notices import NOTICE_TYPES, SINK_LIMIT, NoticeStatus
+from nestor.api.notices import NoticeStatus
 from nestor.api.observed import Steps
 from nestor.api.queue import QueueStatus
 
@@ -163,6 +163,6 @@ class NestedAppJobStatus(Model):
     assigned: Assigned | None = Field(
         None, description="What Kueue has assigned, while the job runs: the nodes of the application's pods."
     )
-    notices: Annotated[
-        list[NoticeStatus], Field(max_length=SINK_LIMIT * len(NOTICE_TYPES), json_schema_extra=list_map("sink", "type"))
-    ] = Field(default_factory=list, description="The last notices to the class's sinks, and what became of them.")
+    notices: Annotated[list[NoticeStatus], Field(max_length=3, json_schema_extra=list_map("type"))] = Field(
+        default_factory=list, description="Notices that are still to be delivered to sinks of the class, of each type the latest."
+    )

@@ -10,7 +10,6 @@ from nestor.api.app import App, AppRef, ParametersFrom
 from nestor.api.base import KubernetesVersion, ObjectName, immutable, immutable_message, rule, rules
 from nestor.api.expose import JobExpose
 from nestor.api.model import Model
-from nestor.api.notices import JobNotices
 from nestor.api.placement_rules import JobPlacement
 from nestor.api.policies import FailurePolicy, SuccessPolicy
 from nestor.api.storage import JobStorage
@@ -103,9 +102,6 @@ class NestedAppJobSpec(Model):
         None, description="The persistent volumes of the job, within what the class allows. If not set, the class decides."
     )
     expose: JobExpose | None = Field(None, description="How the job's targets can be reached. If not set, the class decides.")
-    notices: JobNotices | None = Field(
-        None, description="Who is notified when the job becomes ready or ends, besides the sinks that the class always notifies."
-    )
     priority: ObjectName | None = Field(
         None,
         description="Priority in the queue of the class, one of its `queue.priorities`. It says who starts first, not who gets "

@@ -191,7 +191,7 @@ class WorkQueue(Generic[K]):
     def _backoff(self, key: K, error: Exception) -> float:
         count = self._failures[key] = self._failures.get(key, 0) + 1
         delay: float = min(self._max_delay, self._first_delay * 2 ** (count - 1)) * random.uniform(0.8, 1.2)
-        # A conflict or a short outage is ordinary; only what persists, and is no answer of a server, is worth a stack trace.
+        # A conflict or a short outage is ordinary; only what persists, and is no server's or network's, is worth a stack trace.
         log.log(
             logging.WARNING if count >= 3 else logging.INFO,
             "%s: %s failed (%d in a row), again in %.1f s: %s",
@@ -200,6 +200,6 @@ class WorkQueue(Generic[K]):
             count,
             delay,
             error,
-            exc_info=error if count == 3 and not isinstance(error, ApiError) else None,
+            exc_info=error if count == 3 and not isinstance(error, ApiError | OSError) else None,
         )
         return delay

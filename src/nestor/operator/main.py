@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 
 from nestor.kube import Api
@@ -12,7 +11,6 @@ from nestor.kube.election import LeaseLost
 from nestor.operator import leadership, logs
 from nestor.operator.flags import read_settings
 from nestor.operator.settings import Settings
-from nestor.operator.traces import Traces
 from nestor.operator.wiring import Operator
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
@@ -23,7 +21,6 @@ from nestor.process import logs as process_logs
 
 log = logging.getLogger(__name__)
 
-ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 RECURSION_LIMIT = 30_000
 """An API server accepts objects nested up to 10,000 levels deep (Go's JSON decoder), and any user can write one. With Python's
 default limit of 1,000, neither we nor kopf could even parse its JSON, and the operator would crash for everybody. Measured:
@@ -42,24 +39,10 @@ async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str 
             host = await read_host(api, settings.service_cidrs, settings.dns)
             cache = Cache(api, settings.namespace)
             context = Context.create(api, settings, cache, host)
-            context.traces = _connect_traces()
             log.info("nestor operator: Service ranges %s, API at %s", ", ".join(host.service_cidrs), api.host)
-            try:
-                await Operator(context).run(stop)
-            finally:
-                await context.traces.close()
+            await Operator(context).run(stop)
 
     await leadership.lead(settings, stop, kubeconfig, work)
-
-
-def _connect_traces() -> Traces:
-    """By OpenTelemetry's own variables. Without an endpoint, nothing of its libraries is loaded."""
-    if not any(os.environ.get(name) for name in ENDPOINTS):
-        return Traces()
-    from nestor.operator.exporting import SdkSender  # noqa: PLC0415 - see above
-
-    log.info("sending traces of how jobs start, by OTLP over HTTP")
-    return Traces(SdkSender())
 
 
 def _set_up_logging(settings: Settings) -> None:

@@ -72,7 +72,7 @@ class Operator:
         )
         self._jobs = JobReconciler(context, self._queues)
         self._jobs.hosts.on_routes(self._add_claimants)
-        self._jobs.outbox.on_report(lambda namespace, name: self.queue.add(Key(JOB, namespace, name)))
+        self._jobs.outbox.on_settled = lambda namespace, name: self.queue.add(Key(JOB, namespace, name))
         self._clusters = ClusterReconciler(context)
         self._apps = AppReconciler(context)
         self._backends = BackendReconciler(context)
@@ -108,7 +108,7 @@ class Operator:
             tasks = [
                 *(group.create_task(informer.run(), name=informer.kind.plural) for informer in self.cache.informers.values()),
                 group.create_task(self._work(), name="queue"),
-                group.create_task(self._jobs.outbox.run(), name="notices"),
+                group.create_task(self._jobs.outbox.queue.run(), name="notices"),
                 group.create_task(health.serve(self._build_health(), self.context.settings.port), name="health"),
             ]
             await kopf_events.run(self.feeds(), stop, self.context.api)
@@ -213,7 +213,6 @@ class Operator:
         """A changed class may admit refused jobs, and change the objects of others."""
         self._queues.note_class(item["metadata"]["name"])
         self.queue.add(Key(CLASS, "", item["metadata"]["name"]))
-        self._jobs.outbox.hurry(item["metadata"]["name"])
         for kind, store in ((JOB, self.cache.jobs), (CLUSTER, self.cache.clusters)):
             for obj in store:
                 # Who names none may be given it.

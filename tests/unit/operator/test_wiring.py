@@ -42,22 +42,20 @@ async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kin
         await operator._reconcile(key)
 
 
-async def test_notices_have_passes_made_and_follow_classes_and_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_notices_have_passes_made_and_follow_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene()
     done: list[str] = []
     operator = Operator(scene.context)
     outbox = vars(operator)["_jobs"].outbox
-    monkeypatch.setattr(outbox, "hurry", done.append)
     monkeypatch.setattr(outbox, "forget", done.append)
-    vars(outbox)["_call"]("team-a", "hello")
+    outbox.on_settled("team-a", "hello")
     assert len(operator.queue) == 1
     feeds = operator.feeds()
-    feeds[kinds.NESTED_CLASS][1]({"metadata": {"name": "default"}})
     job = scene.add_job()
     feeds[kinds.NESTED_APP_JOB][1](job)
     scene.context.cache.jobs.drop(job)
     feeds[kinds.NESTED_APP_JOB][1](job)
-    assert done == ["default", job["metadata"]["uid"]]
+    assert done == [job["metadata"]["uid"]]
 
 
 async def test_whoever_makes_many_jobs_delays_no_other_namespace() -> None:

@@ -23,7 +23,6 @@ from nestor.operator.admission.placement import apply_machine, check_placement, 
 from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretParameters
 from nestor.operator.admission.storage import apply_size, check_storage
 from nestor.operator.admission.turn import Turn
-from nestor.operator.notices.due import explain_unknown
 from nestor.operator.world.host_facts import build_remote
 from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
 from nestor.values import dataclass
@@ -131,8 +130,6 @@ def admit(
         )
     if unused := explain_machines(known, chosen.machines):
         warnings.append(source.blame(unused))
-    if known.spec.notices and (unknown := explain_unknown(known.spec.notices.sinks, known.class_name, known.policy)):
-        warnings.append(unknown)
     warnings += turn.warnings
     return Resolved(
         name=known.name,

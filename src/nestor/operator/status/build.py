@@ -12,7 +12,6 @@ from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import digest_snapshot, dump_snapshot
 from nestor.operator.admission.turn import write_assigned
 from nestor.operator.lifecycle.lifecycle import Lifecycle, find_deadline
-from nestor.operator.notices.due import list_lost
 from nestor.operator.status.conditions import WARNING, Observed
 from nestor.operator.status.held import find_next_step
 from nestor.steps import Plan
@@ -115,12 +114,7 @@ def list_events(old: Object, new: Object) -> list[Event]:
             events.append(Event("Normal", stage.event, condition["message"]))
         if stage in conditions.STAGES and _is_news(condition, before):
             events.append(Event("Warning", condition["reason"], condition["message"]))
-    return [*events, *_list_life(old, new), *(_tell_lost(notice) for notice in list_lost(old, new))]
-
-
-def _tell_lost(notice: Object) -> Event:
-    said = notice.get("problem", "")
-    return Event("Warning", "NoticeUndelivered", f"sink '{notice['sink']}' was not told '{notice['type']}': {said}; given up")
+    return [*events, *_list_life(old, new)]
 
 
 def _is_news(condition: Object, before: Object) -> bool:

@@ -19,7 +19,6 @@ async def report(context: Context, outbox: Outbox, job: Object, status: Object) 
     if status != old:
         await write_status(context, job, status)
         context.meters.note_status(job, old, status)
-    context.traces.note(job, status)
     outbox.take(job, status)
     for event in list_events(old, status):
         log.info("%s/%s: %s: %s", job["metadata"]["namespace"], job["metadata"]["name"], event.reason, event.message)

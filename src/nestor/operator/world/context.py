@@ -11,7 +11,6 @@ from nestor.kube.applier import Applier
 from nestor.kube.events import EventRecorder
 from nestor.operator.meters import Meters
 from nestor.operator.settings import Settings
-from nestor.operator.traces import Traces
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
 from nestor.values import dataclass
@@ -31,8 +30,6 @@ class Context:
     provisioner: Provisioner
     meters: Meters = field(default_factory=Meters)
     """What it counts."""
-    traces: Traces = field(default_factory=Traces)
-    """Where traces of jobs go."""
 
     @classmethod
     def create(cls, api: Api, settings: Settings, cache: Cache, host: Host) -> Context:
