@@ -12,6 +12,7 @@ from nestor.api.observed import GangStatus
 from nestor.api.placement_gang import Gang
 from nestor.objects import Object, annotations_of
 from nestor.translate.gang_claims import Membership
+from nestor.translate.gang_room import REQUIRED
 from nestor.translate.placement import Place
 from nestor.translate.target import Target
 
@@ -24,8 +25,6 @@ NOT_PLACED = "GangNotPlaced"
 """Reason of a nested pod that failed because its gang was given no place in the time that the class sets, and of its event."""
 TAKEN_BACK = "GangTakenBack"
 """Reason of a nested pod that failed because its gang could not start as a whole."""
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def build_hold(membership: Membership) -> Object:
@@ -58,10 +57,10 @@ def build_release(host: Object, entry: GangStatus) -> Object:
     """
     wanted = [data.write(item) for item in entry.nodes]
     spec: Object = {"schedulingGates": [{"$patch": "delete", **GATE}]}
-    required = ((host["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    required = ((host["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
     if wanted:
         terms = [narrow(term, wanted) for term in required.get("nodeSelectorTerms") or []] or [{"matchExpressions": wanted}]
-        spec["affinity"] = {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}
+        spec["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
     notes = {labels.GANG_ROUND: str(entry.round), labels.PLACE_REASON: entry.message}
     return {"metadata": {"annotations": notes}, "spec": spec}
 

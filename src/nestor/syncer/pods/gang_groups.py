@@ -31,20 +31,19 @@ class GangGroups:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._made: set[str] = set()
         self._needed: dict[str, float] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
+        """When each group that is there was last needed."""
+        self._lock = asyncio.Lock()
         self.queue: WorkQueue[str] = WorkQueue(self._clear, workers=1, name="gang-groups", max_delay=RETRY_LIMIT)
         context.caches.host(kinds.POD).on_change(self._on_host)
 
     async def ensure(self, membership: Membership) -> None:
         """Have the group of a gang. Raises `NoGang` if the host cluster knows no such groups, and `ApiError`."""
         name = name_group(membership)
-        async with self._locks.setdefault(name, asyncio.Lock()):
-            self._needed[name] = time.monotonic()
-            if name not in self._made:
+        async with self._lock:
+            if name not in self._needed:
                 await self._write(membership)
-                self._made.add(name)
+            self._needed[name] = time.monotonic()
 
     async def _write(self, membership: Membership) -> None:
         body = build_group(membership, self._context.target)
@@ -64,7 +63,7 @@ class GangGroups:
 
     async def _clear(self, name: str) -> None:
         """Delete a group without pods, unless some may still come."""
-        async with self._locks.setdefault(name, asyncio.Lock()):
+        async with self._lock:
             if any(find_group(host) == name for host in self._context.caches.host(kinds.POD)):
                 return
             wait = self._needed.get(name, -COMING_SECONDS) + COMING_SECONDS - time.monotonic()
@@ -72,6 +71,4 @@ class GangGroups:
                 raise RetryLater(wait, "pods of the gang may still come")
             for kind in POD_GROUPS:
                 await self._context.host.delete(kind, name, self._context.target.namespace)
-            self._made.discard(name)
             self._needed.pop(name, None)
-        self._locks.pop(name, None)
