@@ -32,6 +32,8 @@ from tests.waiting import has, wait_for
 SERVICE_CIDR = "10.43.0.0/16"
 HARDENED = ("OwnerReferencesPermissionEnforcement",)
 """As OpenShift and hardened clusters have it."""
+GATES = "--feature-gates=GenericWorkload=true,GangScheduling=true,WorkloadAwarePreemption=true"
+"""PodGroups, and all that these may say."""
 START_TIMEOUT_SECONDS = 240
 ROOT = Path(__file__).parents[2]
 
@@ -113,6 +115,8 @@ class ControlPlane:
                 "--service-account-issuer=https://kubernetes.default.svc",
                 "--authorization-mode=RBAC",
                 "--allow-privileged",
+                GATES,
+                "--runtime-config=scheduling.k8s.io/v1alpha2=true",
                 *([f"--enable-admission-plugins={','.join(self.plugins)}"] if self.plugins else []),
             ],
         )
@@ -132,6 +136,7 @@ class ControlPlane:
                     # Tests play the part of the nodes; these two would undo it. Short delays keep deletion tests short.
                     "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller",
                     "--concurrent-namespace-syncs=20",
+                    GATES,
                     "--kube-api-qps=500",
                     "--kube-api-burst=1000",
                 ],

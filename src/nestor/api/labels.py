@@ -190,9 +190,6 @@ GANG_SIZE = f"{GROUP}/gang-size"
 GANG_ROUND = f"{GROUP}/gang-round"
 """Annotation of a host pod that was let go: in which of its gang's rounds. If that begins another one, the pod is taken back."""
 
-GANG_GROUP = f"{GROUP}/gang-group"
-"""Annotation of a host pod whose gang a scheduler of the host cluster holds together: that scheduler, and the group's name."""
-
 SHAPE = f"{GROUP}/shape"
 """Label of a virtual node: its shape at the backend."""
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from nestor.api.base import ObjectName, rule, rules
 from nestor.api.parts import Limits, field, part
 
-GangScheduler = Literal["Nestor", "Kubernetes", "Coscheduling", "KAI", "Volcano"]
+GangScheduler = Literal["Nestor", "Kubernetes"]
 GangSource = Literal["Annotation", "PodGroup", "JobSet", "IndexedJob"]
 
 DEFAULT_GROUPS: tuple[GangSource, ...] = ("Annotation", "PodGroup", "JobSet")
@@ -17,32 +16,23 @@ GANG_LIMIT = 500
 """Pods of one gang."""
 
 
-@part(
-    rules(
-        rule(
-            "!has(self.queue) || self.scheduler in ['KAI', 'Volcano']",
-            "`queue` may be set only if `scheduler` is 'KAI' or 'Volcano'",
-        )
-    )
-)
+@part()
 class Gang:
     """Pods that belong together: of one gang, all get nodes, in one place, or none does."""
 
     scheduler: GangScheduler = field(
         default="Nestor",
         description="What schedules gangs. `Nestor`: it holds the pods by a scheduling gate until one place, the host cluster's "
-        "own nodes or one backend, has room for all of them. Otherwise a scheduler of the host cluster, for which Nestor creates "
-        "its objects: `Kubernetes` (PodGroups of group scheduling.k8s.io, with the feature gates GenericWorkload and "
-        "GangScheduling), `Coscheduling`, `KAI` or `Volcano`; none of these has been tried yet. Pods of such a gang "
-        "do not overflow if the host cluster's own nodes are full. For all but `Kubernetes`, `schedulers.default` must name the "
-        "scheduler. Defaults to `Nestor`.",
+        "own nodes or one backend, has room for all of them. `Kubernetes`: the host cluster's scheduler, with the feature gates "
+        "GenericWorkload and GangScheduling; Nestor makes a PodGroup of group scheduling.k8s.io for each gang. Pods of such a "
+        "gang do not overflow if the host cluster's own nodes are full. Defaults to `Nestor`.",
     )
     groups: Annotated[list[GangSource], Limits(min_length=1, max_length=4)] = field(
         default_factory=lambda: list(DEFAULT_GROUPS),
         description="Which pods are a gang. `Annotation`: those with the same annotation (or label) `nestor.dev/gang` in a "
         "namespace, as many as `nestor.dev/gang-size` says, or as their Job runs at a time. `PodGroup`: those of a PodGroup of "
-        "Kubernetes, Coscheduling or Volcano in the nested cluster. `JobSet`: those of a JobSet. `IndexedJob`: those of an "
-        "Indexed Job that runs all of them at a time. Defaults to all but `IndexedJob`.",
+        "group scheduling.k8s.io in the nested cluster. `JobSet`: those of a JobSet. `IndexedJob`: those of an Indexed Job that "
+        "runs all of them at a time. Defaults to all but `IndexedJob`.",
     )
     warning_seconds: int = field(
         default=DEFAULT_WARNING_SECONDS,
@@ -67,8 +57,4 @@ class Gang:
         f"{DEFAULT_START_SECONDS}.",
         ge=10,
         le=86_400,
-    )
-    queue: ObjectName | None = field(
-        default=None,
-        description="Queue of the gangs, for the schedulers `KAI` and `Volcano`. Defaults to the scheduler's own default.",
     )

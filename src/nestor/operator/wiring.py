@@ -126,7 +126,7 @@ class Operator:
             self.queue.run(),
             self._first.run(),
             self._lists.keep(),
-            self._gangs.keep(),
+            self._gangs.run(),
             self._enforcement.keep(),
             self._jobs.kueue.keep(),
             keep_host(self.context, self._add_all),
@@ -309,8 +309,7 @@ class Operator:
             feeds = self.feeds().items()
             stores = (caches.describe("host", kind, store, is_known=self._lists.is_filled.is_set()) for kind, (store, _) in feeds)
             informers = [*self.cache.informers.values(), *self._jobs.kueue.informers]
-            return caches.write(
-                {"host": informers}, (self.queue, self._first, self._jobs.outbox.queue), stores, int(self._gangs.is_busy)
-            )
+            queues = (self.queue, self._first, self._jobs.outbox.queue, self._gangs.queue)
+            return caches.write({"host": informers}, queues, stores)
 
         return health.build_app(find_stale, find_unready, write_metrics if self.context.settings.metrics else None, write_caches)

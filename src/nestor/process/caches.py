@@ -15,14 +15,12 @@ SOON_SECONDS = 0.5
 """What is due within this time counts as work under way."""
 
 
-def write(
-    servers: Mapping[str, Iterable[Informer]], queues: Iterable[WorkQueue[Any]], more: Iterable[Object] = (), work: int = 0
-) -> str:
+def write(servers: Mapping[str, Iterable[Informer]], queues: Iterable[WorkQueue[Any]], more: Iterable[Object] = ()) -> str:
     """The page. `servers`: by the names that the process has for its API servers. `more`: caches that are no informers, as
-    `describe` has them; `work`: how much is under way without a queue.
+    `describe` has them.
     """
     caches = [_describe(server, informer) for server, informers in servers.items() for informer in informers]
-    return json.dumps({"caches": [*caches, *more], "busy": work + sum(queue.count_due(SOON_SECONDS) for queue in queues)})
+    return json.dumps({"caches": [*caches, *more], "busy": sum(queue.count_due(SOON_SECONDS) for queue in queues)})
 
 
 def describe(server: str, kind: Kind, objects: Iterable[Object], *, is_known: bool) -> Object:

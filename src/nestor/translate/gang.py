@@ -1,18 +1,20 @@
-"""What host pods have of their gang where Nestor holds it: how they are held, let go, and taken back."""
+"""What host pods have of their gang: how Nestor holds them, lets them go and takes them back, or their PodGroup of the host's."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Mapping
 
-from nestor import times
+from nestor import names, times
 from nestor.api import data, labels
 from nestor.api.observed import GangStatus
 from nestor.api.placement_gang import Gang
 from nestor.objects import Object, annotations_of
-from nestor.translate import gang_groups
 from nestor.translate.gang_claims import Membership
+from nestor.translate.gang_room import REQUIRED
 from nestor.translate.placement import Place
+from nestor.translate.target import Target
 
 GATE = {"name": labels.GANG}
 """Holds a host pod until its gang is let go."""
@@ -23,8 +25,6 @@ NOT_PLACED = "GangNotPlaced"
 """Reason of a nested pod that failed because its gang was given no place in the time that the class sets, and of its event."""
 TAKEN_BACK = "GangTakenBack"
 """Reason of a nested pod that failed because its gang could not start as a whole."""
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def build_hold(membership: Membership) -> Object:
@@ -38,8 +38,8 @@ def build_hold(membership: Membership) -> Object:
 
 def join_host(host: Object, membership: Membership, rules: Gang) -> Object:
     """The host pod as one of its gang."""
-    if rules.scheduler != "Nestor":
-        return gang_groups.join_group(host, membership, rules)
+    if rules.scheduler == "Kubernetes":
+        return host | {"spec": host["spec"] | {"schedulingGroup": {"podGroupName": name_group(membership)}}}
     hold, meta = build_hold(membership), host["metadata"]
     joined = {key: {**meta[key], **hold[key]} for key in ("labels", "annotations")}
     return host | {"metadata": meta | joined, "spec": host["spec"] | hold["spec"]}
@@ -57,10 +57,10 @@ def build_release(host: Object, entry: GangStatus) -> Object:
     """
     wanted = [data.write(item) for item in entry.nodes]
     spec: Object = {"schedulingGates": [{"$patch": "delete", **GATE}]}
-    required = ((host["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(_REQUIRED) or {}
+    required = ((host["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
     if wanted:
         terms = [narrow(term, wanted) for term in required.get("nodeSelectorTerms") or []] or [{"matchExpressions": wanted}]
-        spec["affinity"] = {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}
+        spec["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
     notes = {labels.GANG_ROUND: str(entry.round), labels.PLACE_REASON: entry.message}
     return {"metadata": {"annotations": notes}, "spec": spec}
 
@@ -89,10 +89,35 @@ def explain_wait(host: Object, entry: GangStatus | None) -> str:
 
 
 def keep_together(place: Place) -> Place:
-    """The place of a pod whose gang a scheduler of the host cluster holds together. It knows no places: there may be one only."""
+    """The place of a pod whose gang the host's scheduler holds together. It knows no places: there may be one only."""
     if place.where == "HostFirst":
-        return Place("Host", "its gang has a scheduler of the host cluster")
+        return Place("Host", "the host cluster's scheduler holds its gang together")
     return Place(place.where, place.reason, tuple(sorted(place.backends, key=lambda item: -item.weight)[:1]))
+
+
+def name_group(membership: Membership) -> str:
+    """The name of a gang's PodGroup, whatever characters users have put into that of the gang."""
+    readable = re.sub("[^a-z0-9]+", "-", membership.title.lower()).strip("-")
+    return names.join_limited([readable], membership.key)
+
+
+def build_group(membership: Membership, target: Target) -> Object:
+    """The PodGroup of a gang that the host's scheduler holds together."""
+    marks = {**target.labels, labels.MANAGED_BY: "nestor", **target.scope(None), labels.GANG: membership.key}
+    return {
+        "metadata": {
+            "name": name_group(membership),
+            "namespace": target.namespace,
+            "labels": marks,
+            "ownerReferences": [{key: value for key, value in target.owner.items() if key != "controller"}],
+        },
+        "spec": {"schedulingPolicy": {"gang": {"minCount": membership.size}}},
+    }
+
+
+def find_group(host: Object) -> str:
+    """The PodGroup that a host pod is in; empty if none."""
+    return (host["spec"].get("schedulingGroup") or {}).get("podGroupName") or ""
 
 
 def read_entries(cluster: Object | None) -> Mapping[str, GangStatus]:

@@ -1,4 +1,4 @@
-"""Which gang a nested pod is in, and how many pods that has to have, by what users write for any gang scheduler."""
+"""Which gang a nested pod is in, and how many pods that has to have, by what users write."""
 
 from __future__ import annotations
 
@@ -12,19 +12,9 @@ JOBSET = "jobset.sigs.k8s.io/jobset-name"
 _REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"
 _ATTEMPT = "jobset.sigs.k8s.io/restart-attempt"
 _INDEX = "batch.kubernetes.io/job-completion-index"
-_MIN_AVAILABLE = "pod-group.scheduling.sigs.k8s.io/min-available"
-_COSCHEDULING = ("scheduling.x-k8s.io/pod-group", "pod-group.scheduling.sigs.k8s.io")
-VOLCANO_GROUP = "scheduling.k8s.io/group-name"
 
 _NAME_LIMIT = 253
 """Characters: annotations may have many thousands."""
-
-GROUP_OF_KUBERNETES = "scheduling.k8s.io"
-GROUP_OF_COSCHEDULING = "scheduling.x-k8s.io"
-GROUP_OF_VOLCANO = "scheduling.volcano.sh"
-GROUP_OF_KAI = "scheduling.run.ai"
-GROUP_OF_JOBSET = "jobset.x-k8s.io"
-GROUP_OF_JOBS = "batch"
 
 
 @dataclass(frozen=True)
@@ -35,8 +25,7 @@ class Claim:
     namespace: str
     name: str
     size: int | None = None
-    """None: the object in API group `group` named `ref` says it."""
-    group: str = ""
+    """None: the Job, JobSet or PodGroup named `ref` says it."""
     ref: str = ""
     part: str = ""
     """The part of that object, if a part alone may be a gang."""
@@ -66,19 +55,15 @@ def _list_claims(pod: Object) -> list[Claim]:
     found = []
     if mine := find_name(pod):
         size = read_size(_find_size(pod))
-        found.append(Claim("Annotation", namespace, mine, size, *(() if size else (GROUP_OF_JOBS, job))))
-    if native := (pod["spec"].get("schedulingGroup") or {}).get("podGroupName"):
-        found.append(Claim("PodGroup", namespace, native, None, GROUP_OF_KUBERNETES, native))
-    for group in filter(None, (own.get(key) for key in _COSCHEDULING)):
-        found.append(Claim("PodGroup", namespace, group, read_size(own.get(_MIN_AVAILABLE)), GROUP_OF_COSCHEDULING, group))
-    if volcano := notes.get(VOLCANO_GROUP):
-        found.append(Claim("PodGroup", namespace, volcano, None, GROUP_OF_VOLCANO, volcano))
+        found.append(Claim("Annotation", namespace, mine, size, "" if size else job))
+    if group := (pod["spec"].get("schedulingGroup") or {}).get("podGroupName"):
+        found.append(Claim("PodGroup", namespace, group, None, group))
     if jobset := own.get(JOBSET):
         # All its pods are made anew on a restart: these are another gang.
         attempt = f"{jobset}-{own.get(_ATTEMPT, '0')}"
-        found.append(Claim("JobSet", namespace, attempt, None, GROUP_OF_JOBSET, jobset, own.get(_REPLICATED_JOB, "")))
+        found.append(Claim("JobSet", namespace, attempt, None, jobset, own.get(_REPLICATED_JOB, "")))
     if _INDEX in notes and job:
-        found.append(Claim("IndexedJob", namespace, job, None, GROUP_OF_JOBS, job))
+        found.append(Claim("IndexedJob", namespace, job, None, job))
     return found
 
 
@@ -127,13 +112,13 @@ def join(claim: Claim, said: Object | None) -> Membership | None:
         if claim.source == "JobSet":
             size, is_whole = _measure_jobset(said, claim.part)
             name = claim.name if is_whole else f"{claim.name}-{claim.part}"
-        elif claim.group == GROUP_OF_JOBS:
-            size = _measure_job(said, is_whole=claim.source == "IndexedJob")
-        else:
+        elif claim.source == "PodGroup":
             size = _measure_group(said)
+        else:
+            size = _measure_job(said, is_whole=claim.source == "IndexedJob")
     if size is None or not 1 <= size <= GANG_LIMIT:
         return None
-    key = names.digest(claim.namespace, claim.source, claim.group, name, length=16)
+    key = names.digest(claim.namespace, claim.source, name, length=16)
     return Membership(key, f"{claim.namespace}/{name[:_NAME_LIMIT]}", size)
 
 
@@ -165,7 +150,6 @@ def _measure_replicas(item: Object) -> int:
 
 
 def _measure_group(group: Object) -> int | None:
-    """The least number of pods of a PodGroup, in any of its forms."""
-    spec = group.get("spec") or {}
-    gang = (spec.get("schedulingPolicy") or {}).get("gang") or {}
-    return read_size(spec.get("minMember", gang.get("minCount")))
+    """The least number of pods of a PodGroup; None if it is no gang."""
+    policy = (group.get("spec") or {}).get("schedulingPolicy") or {}
+    return read_size((policy.get("gang") or {}).get("minCount"))

@@ -53,7 +53,7 @@ def build_pod(
     metadata = target.metadata(pod)
     metadata["labels"] = build_labels(pod, target)
     place = place or placement.decide_place(pod, policy.places)
-    if membership and policy.places.gang and policy.places.gang.scheduler != "Nestor":
+    if membership and policy.places.gang and policy.places.gang.scheduler == "Kubernetes":
         place = gang.keep_together(place)
     own = build_mark(pod) | placement.build_mark(policy.places, place)
     metadata["annotations"] = build_annotations(pod, target) | own

@@ -9,7 +9,7 @@ from typing import Any
 
 from nestor.api import labels
 from nestor.kube import kinds
-from nestor.syncer.pods.gang_groups import list_kinds
+from nestor.syncer.pods.gang_groups import POD_GROUPS
 from tests.integration.operator.stolen import STRANGER, TOKEN_SECRET, Attack
 
 Object = dict[str, Any]
@@ -22,8 +22,9 @@ NO_BUDGETS = "no budgets hold up drains"
 """Where two policies refuse, either may say so first."""
 AS_COPY: Object = {"metadata": {"labels": COPY}}
 GANG = {labels.GANG: "g"}
-AS_GROUP: Object = {"metadata": {"labels": GANG}, "spec": {"minMember": 1}}
-(VOLCANO_GROUP,) = list_kinds("Volcano")
+OF_ONE: Object = {"schedulingPolicy": {"gang": {"minCount": 1}}}
+AS_GROUP: Object = {"metadata": {"labels": GANG}, "spec": OF_ONE}
+POD_GROUP = POD_GROUPS[-1]
 
 
 def unmarked(**body: Any) -> Object:
@@ -62,11 +63,13 @@ PODS = (
     Attack("pod-unmarked", "a pod that is no copy", "create", kinds.POD, "x", HOME, NOT_A_COPY, unmarked(**pod())),
     Attack("pod-stays", "a pod with a finalizer, so that the namespace stays for ever", "create", kinds.POD, "x", HOME,
            "has no finalizers", pod() | {"metadata": {"finalizers": ["evil.example/stay"]}}),
-    Attack("group-stays", "the group of a gang with a finalizer", "create", VOLCANO_GROUP, "x", HOME, "has no finalizers",
+    Attack("group-stays", "the group of a gang with a finalizer", "create", POD_GROUP, "x", HOME, "has no finalizers",
            AS_GROUP | {"metadata": {"labels": GANG, "finalizers": ["evil.example/stay"]}}),
-    Attack("group-of-system", "a gang that pushes everybody's pods off their nodes", "create", VOLCANO_GROUP, "x", HOME,
-           "the group of a gang has none", AS_GROUP | {"spec": {"minMember": 1, "priorityClassName": "system-node-critical"}}),
-    Attack("group-unmarked", "to delete a group that is none of its gangs'", "delete", VOLCANO_GROUP, "theirs", HOME, NOT_A_COPY),
+    Attack("group-of-system", "a gang that pushes everybody's pods off their nodes", "create", POD_GROUP, "x", HOME,
+           "less than or equal to 1000000000", AS_GROUP | {"spec": OF_ONE | {"priorityClassName": "system-node-critical"}}),
+    Attack("group-unmarked", "to delete a group that is none of its gangs'", "delete", POD_GROUP, "theirs", HOME, NOT_A_COPY),
+    Attack("copy-stays", "a copy with the finalizer that the API server gives to claims", "create", kinds.CONFIG_MAP, "x", HOME,
+           "has no finalizers", {"metadata": {"finalizers": ["kubernetes.io/pvc-protection"]}}),
     Attack("server-taken", "to mark the server's pod as a copy", "patch", kinds.POD, "server", HOME, NOT_A_COPY, AS_COPY),
     Attack("server-deleted", "to delete the server's pod", "delete", kinds.POD, "server", HOME, NOT_A_COPY),
     Attack("server-debugged", "a container of its own in the server's pod", "ephemeralcontainers", kinds.POD, "server", HOME,

@@ -12,11 +12,11 @@ from nestor.cluster.access import NODES_ROLE, SYNCER_ROLE
 from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
 from tests.integration import apiserver
 from tests.integration.operator.stolen import RBAC, STRANGER, Attack
-from tests.integration.operator.stolen_syncer import AS_GROUP, ATTACKS, COPY, GANG, HOME, VOLCANO_GROUP, pod
+from tests.integration.operator.stolen_syncer import AS_GROUP, ATTACKS, COPY, GANG, HOME, OF_ONE, POD_GROUP, pod
 from tests.integration.operator.test_stolen_token import body_of, ensure, send
 from tests.integration.operator.test_syncer_walls import build_walls
 from tests.integration.snapshots import define_snapshots
-from tests.waiting import eventually, has, wait_for
+from tests.waiting import eventually, wait_for
 
 Object = dict[str, Any]
 USER = f"system:serviceaccount:{HOME}:hello-syncer"
@@ -29,7 +29,6 @@ async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
     """An admin's client. All that is attacked is there: `server` is what the cluster consists of, `copy` a copy."""
     async with await Api.connect(str(guarded.kubeconfig), manager="test") as admin:
         await define_snapshots(admin)
-        await define_groups(admin)
         marks = {labels.JOB_UID: "1", "pod-security.kubernetes.io/enforce": "baseline"}
         await ensure(admin, kinds.NAMESPACE, STRANGER)
         await ensure(admin, kinds.NAMESPACE, HOME, metadata={"labels": marks})
@@ -37,23 +36,12 @@ async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
         for wall in build_walls(HOME):
             await admin.apply(kinds.NETWORK_POLICY, wall)
         await ensure(admin, kinds.NESTED_CLUSTER, "hello", HOME, spec={})
-        await ensure(admin, VOLCANO_GROUP, "theirs", HOME, spec={"minMember": 1})
+        await ensure(admin, POD_GROUP, "theirs", HOME, spec=OF_ONE)
         await ensure(admin, kinds.SERVICE_ACCOUNT, "hello-syncer", HOME)
         for name, own in (("server", {labels.COMPONENT: labels.COMPONENT_SERVER}), ("copy", COPY)):
             for kind, body in _build_targets():
                 await ensure(admin, kind, name, HOME, **body | {"metadata": {"labels": own}})
         yield admin
-
-
-async def define_groups(admin: Api) -> None:
-    """The host knows the groups of a gang scheduler. Written after Volcano's documentation, with what is looked at."""
-    names = {"kind": "PodGroup", "listKind": "PodGroupList", "plural": VOLCANO_GROUP.plural, "singular": "podgroup"}
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {"name": VOLCANO_GROUP.version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
-    name = f"{VOLCANO_GROUP.plural}.{VOLCANO_GROUP.group}"
-    spec = {"group": VOLCANO_GROUP.group, "scope": "Namespaced", "names": names, "versions": [version]}
-    await admin.apply(kinds.CRD, {"metadata": {"name": name}, "spec": spec})
-    await wait_for(admin, kinds.CRD, name, "", has("Established", "True"))
 
 
 def _build_targets() -> list[tuple[Kind, Object]]:
@@ -129,10 +117,9 @@ async def test_a_condition_of_a_pod_and_the_syncers_part_of_the_status_are_writt
     await thief.patch(kinds.NESTED_CLUSTER, "hello", HOME, patch, subresource="status")
 
 
-async def test_the_group_of_a_gang_is_written_changed_and_deleted(thief: Api) -> None:
-    await thief.create(VOLCANO_GROUP, body_of(VOLCANO_GROUP, "fine", HOME, AS_GROUP, GANG))
-    await thief.patch(VOLCANO_GROUP, "fine", HOME, {"spec": {"minMember": 2, "queue": "batch"}})
-    assert await thief.delete(VOLCANO_GROUP, "fine", HOME)
+async def test_the_group_of_a_gang_is_written_and_deleted(thief: Api) -> None:
+    await thief.create(POD_GROUP, body_of(POD_GROUP, "fine", HOME, AS_GROUP, GANG))
+    assert await thief.delete(POD_GROUP, "fine", HOME)
 
 
 BUDGET = {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from nestor.api import labels
 from nestor.cluster.shape import Host
@@ -21,6 +22,8 @@ from nestor.operator.gangs.keeper import GangKeeper
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from nestor.syncer.pods.gang_groups import POD_GROUPS
+from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.world import CLUSTER, NODE, World
 
@@ -248,8 +251,49 @@ async def test_without_backends_there_is_but_one_place(world: World, space: str,
         await staying(world, pod, 300)
 
 
-async def test_a_gang_scheduler_that_the_host_does_not_have_is_named(world: World, space: str, allow: Allow) -> None:
-    await allow({"gang": {"scheduler": "Coscheduling"}})
-    (pod,) = await start(world, space, 1)
-    told = await world.nested_pod(pod, lambda item: condition(item, "PodScheduled").get("reason") == "PodRefused")
-    assert "knows no PodGroups of group scheduling.x-k8s.io" in condition(told, "PodScheduled")["message"]
+@pytest.fixture
+async def scheduler(world: World, control_plane: apiserver.ControlPlane) -> AsyncIterator[str]:
+    """The host's own scheduler, for the pods that name it. The name is that of a node with two CPUs, too."""
+    name = f"gangs-{uuid.uuid4().hex[:6]}"
+    config = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(control_plane.kubeconfig)},
+        "leaderElection": {"leaderElect": False},
+        "profiles": [{"schedulerName": name}],
+    }
+    path = control_plane.folder / "scheduler.yaml"
+    path.write_text(yaml.safe_dump(config))
+    await world.host.create(kinds.NODE, {"metadata": {"name": name, "labels": {"only": name}}})
+    await world.host.patch(kinds.NODE, name, None, {"spec": {"taints": None}})
+    await have_room(world, name, 2)
+    control_plane._spawn("kube-scheduler", [f"--config={path}", "--secure-port=0", apiserver.GATES])
+    process = control_plane.processes.pop()
+    yield name
+    process.terminate()
+    process.wait(30)
+    await world.host.delete(kinds.NODE, name)
+
+
+async def have_room(world: World, node: str, cpus: int) -> None:
+    """The node has so many CPUs."""
+    room = {"cpu": str(cpus), "memory": "8Gi", "pods": "100", "ephemeral-storage": "100Gi"}
+    status = {"capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
+    await world.host.patch(kinds.NODE, node, None, {"status": status}, subresource="status")
+
+
+@pytest.mark.slow
+async def test_the_host_s_own_scheduler_starts_a_gang_as_a_whole(world: World, space: str, allow: Allow, scheduler: str) -> None:
+    rules = {"gang": {"scheduler": "Kubernetes"}, "nodeSelector": {"only": scheduler}, "schedulers": {"default": scheduler}}
+    await allow(rules)
+    pods = await start(world, space, 3, resources={"requests": {"cpu": "1"}})
+    for pod in pods:
+        await world.nested_pod(pod, lambda item: condition(item, "PodScheduled").get("reason") == "Unschedulable")
+    hosts = [await world.host_pod(pod) for pod in pods]
+    assert not [host for host in hosts if host["spec"].get("nodeName")], "there is room for two"
+    await have_room(world, scheduler, 3)
+    for pod in pods:
+        await world.nested_pod(pod, lambda item: bool(item["spec"].get("nodeName")))
+    (name,) = {host["spec"]["schedulingGroup"]["podGroupName"] for host in hosts}
+    group = await world.host.get(POD_GROUPS[-1], name, world.namespace)
+    assert group["spec"]["schedulingPolicy"] == {"gang": {"minCount": 3}}

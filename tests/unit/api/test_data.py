@@ -44,7 +44,7 @@ OVERFLOW = {
     "unreachableSeconds": 301,
     "pendingSeconds": 1,
 }
-GANG = {"scheduler": "KAI", "groups": ["JobSet"], "warningSeconds": 1, "pendingSeconds": 1, "startSeconds": 10, "queue": "q"}
+GANG = {"scheduler": "Kubernetes", "groups": ["JobSet"], "warningSeconds": 1, "pendingSeconds": 1, "startSeconds": 10}
 PLACEMENT = {
     "nodeSelector": {"a": "b"},
     "requiredNodes": [NODES],
@@ -249,7 +249,7 @@ def test_what_is_limited_is_checked_by_pydantic_alone() -> None:
         ),
         (
             {"gpuResources": [], "extendedResources": [{"name": "nvidia.com/gpu", "tolerations": [{"key": "g"}]}], "gang": GANG},
-            "48407b9c105241ec",
+            "b1f2dfe7c7940111",
         ),
         ({"gang": {}}, "b871f0dcaf85d50e"),
     ],

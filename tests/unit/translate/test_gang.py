@@ -1,4 +1,4 @@
-"""How host pods are held for their gang, let go, and taken back; and what a gang is in the words of other schedulers."""
+"""How host pods are held for their gang, let go, and taken back; and the PodGroup of the host's own scheduler."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nestor.api.observed import GangStatus
 from nestor.api.placement import NodeRequirement, Placement
 from nestor.api.placement_gang import Gang
 from nestor.api.policy import Policy
-from nestor.translate import gang, gang_groups
+from nestor.translate import gang
 from nestor.translate.gang_claims import Membership
 from nestor.translate.pod import build_pod as build_host
 from nestor.translate.status import build_disrupted, explain_gate
@@ -148,38 +148,14 @@ def test_entries_that_cannot_be_read_are_decided_anew() -> None:
 BACKENDS = [{"name": "hpc", "weight": 10}, {"name": "cloud", "weight": 90}]
 
 
-@pytest.mark.parametrize(
-    ("scheduler", "labels", "notes", "spec", "group"),
-    [
-        (
-            "Kubernetes",
-            {},
-            {},
-            {"schedulingGroup": {"podGroupName": "shop-train-" + MINE.key}},
-            {"schedulingPolicy": {"gang": {"minCount": 3}}},
-        ),
-        ("Coscheduling", {"scheduling.x-k8s.io/pod-group": "shop-train-" + MINE.key}, {}, {}, {"minMember": 3}),
-        ("Volcano", {}, {"scheduling.k8s.io/group-name": "shop-train-" + MINE.key}, {}, {"minMember": 3, "queue": "q"}),
-        ("KAI", {"kai.scheduler/queue": "q"}, {"pod-group-name": "shop-train-" + MINE.key}, {}, {"minMember": 3, "queue": "q"}),
-    ],
-)
-def test_a_scheduler_of_the_host_is_told_the_group(
-    scheduler: Any, labels: dict[str, str], notes: dict[str, str], spec: Object, group: Object
-) -> None:
-    section: Object = {"scheduler": scheduler} | ({"queue": "q"} if scheduler in ("Volcano", "KAI") else {})
-    rules = read(Gang, section)
-    plain, made = build_host(build_pod(), TARGET, {}, Policy(placement=Placement(gang=rules))), host(**section)
+def test_the_host_s_scheduler_is_told_the_group() -> None:
+    rules = Gang(scheduler="Kubernetes")
+    plain, made = build_host(build_pod(), TARGET, {}, Policy(placement=Placement(gang=rules))), host(scheduler="Kubernetes")
     name = "shop-train-" + MINE.key
-    known = {"nestor.dev/gang-group": f"{scheduler}/{name}"}
-    assert made["metadata"]["labels"] == plain["metadata"]["labels"] | labels
-    before = {key: value for key, value in plain["metadata"]["annotations"].items() if key != "nestor.dev/placement"}
-    after = {key: value for key, value in made["metadata"]["annotations"].items() if key != "nestor.dev/placement"}
-    assert after == before | notes | known
-    assert made["spec"] == plain["spec"] | spec
-    # A grouper that goes by owners would otherwise make a group of its own.
-    assert ("ownerReferences" in made["metadata"]) is (scheduler != "KAI")
-    built = gang_groups.build_group(MINE, rules, TARGET)
-    assert built["spec"] == group
+    assert made == plain | {"spec": plain["spec"] | {"schedulingGroup": {"podGroupName": name}}}
+    assert (gang.find_group(made), gang.find_group(plain)) == (name, "")
+    built = gang.build_group(MINE, TARGET)
+    assert built["spec"] == {"schedulingPolicy": {"gang": {"minCount": 3}}}
     assert (built["metadata"]["name"], built["metadata"]["namespace"]) == (name, TARGET.namespace)
     assert built["metadata"]["ownerReferences"][0]["uid"] == "cluster-uid"
     assert built["metadata"]["labels"].items() >= {"nestor.dev/cluster": "hello", "nestor.dev/gang": MINE.key}.items()
@@ -187,7 +163,7 @@ def test_a_scheduler_of_the_host_is_told_the_group(
 
 @pytest.mark.parametrize("title", ["shop/Train_1", "shop/ü!", "shop/" + "x" * 253, "shop/" + "-" * 50])
 def test_a_group_has_a_name_that_kubernetes_takes(title: str) -> None:
-    name = gang_groups.name_group(Membership(MINE.key, title, 3))
+    name = gang.name_group(Membership(MINE.key, title, 3))
     assert re.fullmatch("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name)
     assert name.endswith(MINE.key)
 

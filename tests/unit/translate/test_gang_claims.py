@@ -1,4 +1,4 @@
-"""Which gang a pod is in, and of what size: by what users write for any gang scheduler."""
+"""Which gang a pod is in, and of what size: by what users write."""
 
 from __future__ import annotations
 
@@ -38,24 +38,20 @@ def pod(
         (pod(owner=JOB), None),
         (pod({"nestor.dev/gang": "a", "nestor.dev/gang-size": "3"}), Claim("Annotation", "shop", "a", 3)),
         (pod(None, {"nestor.dev/gang": "a", "nestor.dev/gang-size": "3"}), Claim("Annotation", "shop", "a", 3)),
-        (pod({"nestor.dev/gang": "a"}, owner=JOB), Claim("Annotation", "shop", "a", None, "batch", "train")),
+        (pod({"nestor.dev/gang": "a"}, owner=JOB), Claim("Annotation", "shop", "a", None, "train")),
         # What users write for Nestor comes before what is there for others.
         (pod({"nestor.dev/gang": "a", "nestor.dev/gang-size": "3"}, JOBSET), Claim("Annotation", "shop", "a", 3)),
-        (pod(schedulingGroup={"podGroupName": "g"}), Claim("PodGroup", "shop", "g", None, "scheduling.k8s.io", "g")),
-        (pod(None, {"scheduling.x-k8s.io/pod-group": "g"}), Claim("PodGroup", "shop", "g", None, "scheduling.x-k8s.io", "g")),
-        (
-            pod(None, {"pod-group.scheduling.sigs.k8s.io": "g", "pod-group.scheduling.sigs.k8s.io/min-available": "4"}),
-            Claim("PodGroup", "shop", "g", 4, "scheduling.x-k8s.io", "g"),
-        ),
-        (pod({"scheduling.k8s.io/group-name": "g"}), Claim("PodGroup", "shop", "g", None, "scheduling.volcano.sh", "g")),
-        (pod(None, JOBSET), Claim("JobSet", "shop", "train-0", None, "jobset.x-k8s.io", "train", "workers")),
+        (pod(schedulingGroup={"podGroupName": "g"}), Claim("PodGroup", "shop", "g", None, "g")),
+        # Those of other schedulers are none of ours.
+        (pod({"scheduling.k8s.io/group-name": "g"}, {"scheduling.x-k8s.io/pod-group": "g"}), None),
+        (pod(None, JOBSET), Claim("JobSet", "shop", "train-0", None, "train", "workers")),
         (
             pod(None, JOBSET | {"jobset.sigs.k8s.io/restart-attempt": "2"}),
-            Claim("JobSet", "shop", "train-2", None, "jobset.x-k8s.io", "train", "workers"),
+            Claim("JobSet", "shop", "train-2", None, "train", "workers"),
         ),
-        (pod(INDEX, owner=JOB), Claim("IndexedJob", "shop", "train", None, "batch", "train")),
+        (pod(INDEX, owner=JOB), Claim("IndexedJob", "shop", "train", None, "train")),
         (pod(INDEX), None),
-        (pod({"nestor.dev/gang": "a"}, owner=JOB | {"controller": False}), Claim("Annotation", "shop", "a", None, "batch", "")),
+        (pod({"nestor.dev/gang": "a"}, owner=JOB | {"controller": False}), Claim("Annotation", "shop", "a")),
     ],
 )
 def test_a_pod_is_in_the_gang_that_it_names(found: Object, expected: Claim | None) -> None:
@@ -83,10 +79,10 @@ def jobset(*jobs: tuple[str, int, Object], **spec: Any) -> Object:
     return {"spec": {"replicatedJobs": parts, **spec}}
 
 
-MINE = Claim("Annotation", "shop", "a", None, "batch", "train")
-INDEXED = Claim("IndexedJob", "shop", "train", None, "batch", "train")
-GROUP = Claim("PodGroup", "shop", "g", None, "scheduling.k8s.io", "g")
-SET = Claim("JobSet", "shop", "train-0", None, "jobset.x-k8s.io", "train", "workers")
+MINE = Claim("Annotation", "shop", "a", None, "train")
+INDEXED = Claim("IndexedJob", "shop", "train", None, "train")
+GROUP = Claim("PodGroup", "shop", "g", None, "g")
+SET = Claim("JobSet", "shop", "train-0", None, "train", "workers")
 TWO: tuple[tuple[str, int, Object], ...] = (("driver", 1, {}), ("workers", 2, {"parallelism": 4, "completions": 3}))
 
 
@@ -108,8 +104,7 @@ TWO: tuple[tuple[str, int, Object], ...] = (("driver", 1, {}), ("workers", 2, {"
         (INDEXED, job(parallelism=3), None),
         (GROUP, {"spec": {"schedulingPolicy": {"gang": {"minCount": 4}}}}, 4),
         (GROUP, {"spec": {"schedulingPolicy": {"basic": {}}}}, None),
-        (GROUP, {"spec": {"minMember": 2}}, 2),
-        (GROUP, {"spec": {"minMember": 0}}, None),
+        (GROUP, {"spec": {"schedulingPolicy": {"gang": {"minCount": 0}}}}, None),
         (GROUP, {}, None),
         (SET, jobset(*TWO), 7),
         # Those that start one after another cannot wait for each other.
@@ -125,10 +120,7 @@ def test_what_it_names_says_how_many_pods_the_gang_has(claim: Claim, said: Objec
 def test_the_jobs_of_a_jobset_that_depend_on_each_other_are_gangs_of_their_own() -> None:
     whole = jobset(*TWO)
     whole["spec"]["replicatedJobs"][1]["dependsOn"] = [{"name": "driver", "status": "Ready"}]
-    workers, driver = (
-        join(SET, whole),
-        join(Claim("JobSet", "shop", "train-0", None, "jobset.x-k8s.io", "train", "driver"), whole),
-    )
+    workers, driver = (join(SET, whole), join(Claim("JobSet", "shop", "train-0", None, "train", "driver"), whole))
     assert workers is not None
     assert driver is not None
     assert (workers.size, workers.title) == (6, "shop/train-0-workers")
@@ -140,8 +132,7 @@ def test_gangs_of_one_name_are_told_apart() -> None:
     claims = [
         Claim("Annotation", "shop", "a", 2),
         Claim("Annotation", "other", "a", 2),
-        Claim("PodGroup", "shop", "a", 2, "scheduling.x-k8s.io"),
-        Claim("PodGroup", "shop", "a", 2, "scheduling.volcano.sh"),
+        Claim("PodGroup", "shop", "a", 2),
         Claim("Annotation", "shop", "b", 2),
     ]
     keys = [found.key for claim in claims if (found := join(claim, None))]

@@ -17,8 +17,7 @@ from nestor.api.observed import GangStatus
 from nestor.api.placement import NodeRequirement
 from nestor.api.placement_gang import GANG_LIMIT, Gang
 from nestor.objects import Object
-from nestor.operator.gangs.observe import TOO_LARGE, Cluster, Seen, age
-from nestor.operator.gangs.places import PlaceNodes, describe, list_places
+from nestor.operator.gangs.observe import TOO_LARGE, Cluster, PlaceNodes, Seen, age, describe, list_places
 from nestor.translate.gang_room import Fit, Room, find_effort, fit
 from nestor.values import dataclass
 

@@ -12,7 +12,7 @@ import time
 from nestor import times
 from nestor.api import data, labels
 from nestor.api.observed import GangStatus
-from nestor.kube import ApiError, Change, kinds
+from nestor.kube import ApiError, Change, WorkQueue, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object, labels_of
 from nestor.operator.gangs.decide import Rooms, decide, is_waiting_for_room
@@ -39,41 +39,25 @@ class GangKeeper:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._news = asyncio.Event()
-        self.is_busy = False
-        """Whether there are news, or they are looked at."""
+        self._took = 0.0
+        """Seconds for the last look."""
+        self.queue: WorkQueue[None] = WorkQueue(self._work, workers=1, name="gangs", first_delay=1, max_delay=POLL_SECONDS)
         context.cache.informers[kinds.POD].on_change(self._on_pod)
 
     def _on_pod(self, change: Change) -> None:
         if labels.GANG in labels_of(change.latest):
-            self._news.set()
-            self.is_busy = True
+            self.queue.add(None, max(SETTLE_SECONDS, _SHARE * self._took))
 
-    async def keep(self) -> None:
-        """Run until cancelled. Failures of the API server are tried again."""
-        self._news.set()
-        delay: float | None = None
-        took = 0.0
-        while True:
-            try:
-                async with asyncio.timeout(delay):
-                    await self._news.wait()
-            except TimeoutError:
-                pass
-            await asyncio.sleep(max(SETTLE_SECONDS, _SHARE * took))
-            self._news.clear()
-            begin = time.monotonic()
-            try:
-                delay = await self.look()
-            except ApiError as error:
-                log.warning("gangs cannot be looked at, retrying in %.0f s: %s", POLL_SECONDS, error)
-                delay = POLL_SECONDS
-            except Exception:
-                # What users write on pods must not end the operator for all.
-                log.exception("gangs cannot be looked at, retrying in %.0f s", POLL_SECONDS)
-                delay = POLL_SECONDS
-            took = time.monotonic() - begin
-            self.is_busy = self._news.is_set()
+    async def run(self) -> None:
+        """Look whenever there are news, until cancelled."""
+        self.queue.add(None)
+        await self.queue.run()
+
+    async def _work(self, _: None) -> float | None:
+        begin = time.monotonic()
+        delay = await self.look()
+        self._took = time.monotonic() - begin
+        return max(delay, _SHARE * self._took) if delay is not None else None
 
     async def look(self) -> float | None:
         """Decide about all gangs and write that. Returns when to look again, in seconds; None: when a pod of a gang changes."""

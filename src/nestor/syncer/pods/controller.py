@@ -54,7 +54,6 @@ class PodController:
         self._own_nodes = creator.own_nodes
         self._own_nodes.on_turn(self._look_at_unbound)
         self._gangs = creator.gangs
-        self._gangs.on_turn(self.creations.add)
         self._gangs.on_decision(self.queue.add)
         creator.isolation.on_change(self.queue.add)
         self._caches.host_quotas.on_change(self._on_quota)

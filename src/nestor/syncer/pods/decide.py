@@ -38,7 +38,7 @@ def decide(
 
     `is_ending`: the cluster itself is being deleted, so that no pod of it needs a replacement. `is_outdated`: the host pod has no
     node yet, and the rules about where it may run have changed. `is_taken_back`: it may not go on, because of its
-    gang or an older one.
+    gang or another one.
     """
     if nested is None:
         return "Remove" if host is not None else "Nothing"

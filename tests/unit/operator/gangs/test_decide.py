@@ -13,8 +13,7 @@ from nestor.api.observed import GangStatus
 from nestor.api.placement import Placement
 from nestor.operator.gangs import decide as decisions
 from nestor.operator.gangs.decide import Rooms, advance, decide, is_waiting_for_room
-from nestor.operator.gangs.observe import Seen, find_gangs
-from nestor.operator.gangs.places import list_places
+from nestor.operator.gangs.observe import Seen, find_gangs, list_places
 from nestor.translate.gang_room import find_effort
 from tests.unit.operator.gangs.builders import HOME, NOW, RULES, Object, ago, held, member, node, rooms, seen
 

@@ -53,7 +53,7 @@ class Host(Scene):
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """While the operator runs."""
-        task = asyncio.create_task(self.keeper.keep())
+        task = asyncio.create_task(self.keeper.run())
         try:
             yield
         finally:

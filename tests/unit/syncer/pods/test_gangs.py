@@ -1,4 +1,4 @@
-"""Gangs as a syncer has them: held, let go, taken back; and one that gives way to an older one."""
+"""Gangs as a syncer has them: held, let go, taken back; and one that gives way to another."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 
 from nestor import names, times
 from nestor.api import labels
-from nestor.kube import Kind, kinds
+from nestor.kube import NotFound, kinds
 from nestor.objects import Object, annotations_of, conditions_of, labels_of, status_of
-from nestor.syncer.pods import gang_groups
+from nestor.syncer.pods import gang_groups, gangs
+from nestor.syncer.pods.gangs import TURN_SECONDS
+from tests.unit.syncer import fakes
 from tests.unit.syncer.pods.scene import HOST, Scene
 from tests.unit.translate.builders import TARGET, build_pod
-
-GROUPS = Kind("scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup")
 
 
 class Cluster(Scene):
@@ -42,13 +42,13 @@ class Cluster(Scene):
             kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": status}
         )
 
-    def start(self, gang: str, count: int, size: int = 3, age: int = 0) -> None:
+    def start(self, gang: str, count: int, size: int = 3, first: int = 0) -> None:
         """Pods of a gang."""
-        for number in range(count):
+        for number in range(first, first + count):
             pod = build_pod()
             notes = {"nestor.dev/gang": gang, "nestor.dev/gang-size": str(size)}
             meta = {"name": f"{gang}-{number}", "uid": f"uid-{gang}-{number}", "annotations": notes}
-            pod["metadata"] |= meta | {"creationTimestamp": f"20{20 - age:02}-01-01T00:00:00Z"}
+            pod["metadata"] |= meta | {"creationTimestamp": "2020-01-01T00:00:00Z"}
             self.nested.put(kinds.POD, pod)
 
     def host_pods(self) -> list[Object]:
@@ -205,33 +205,63 @@ async def test_a_gang_that_is_younger_than_the_limit_waits() -> None:
         assert not scene.events("GangNotPlaced") + scene.events("GangWaiting")
 
 
-async def test_two_gangs_that_share_a_quota_do_not_hold_each_other() -> None:
+async def test_of_two_gangs_that_fill_a_quota_the_one_that_was_refused_first_gets_all_it_needs() -> None:
     scene = Cluster()
     scene.allow()
     scene.host.limit = 4
     async with scene.running():
-        # The younger one comes first and takes all of a quota that is too small for it.
-        scene.start("young", 5, size=5)
+        for gang in ("a", "b"):
+            scene.start(gang, 2)
+        await scene.until(lambda: len(scene.host_pods()) == 4)
+        scene.start("a", 1, first=2)
+        await scene.until(lambda: scene.host.refused > 0)
+        # This one does not even ask: the other gang's asks for all of its size.
+        scene.start("b", 1, first=2)
+        await scene.until(lambda: scene.names() >= {"a-0", "a-1", "a-2"})
+        await scene.calm()
+        assert scene.names() >= {"a-0", "a-1", "a-2"}
+        scene.host.limit = 6
+        scene.creator.room.reopen()
+        await scene.until(lambda: len(scene.names()) == 6)
+
+
+async def test_a_gang_that_is_too_large_for_a_quota_lets_the_next_one_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(gangs, "time", fakes.context(monotonic=lambda: now[0]))
+    scene = Cluster()
+    scene.allow()
+    scene.host.limit = 4
+    async with scene.running():
+        scene.start("huge", 5, size=5)
         await scene.until(lambda: len(scene.host_pods()) == 4 and scene.host.refused > 0)
+        now[0] += 10 * TURN_SECONDS  # alone, it has no turn that could end
+        scene.start("small", 3)
+        await scene.until(lambda: len(scene.events("PodRefused")) == 4)
+        now[0] += TURN_SECONDS - 1
+        scene.controller.creations.add("uid-small-0")
         await scene.calm()
-        before = scene.host.refused
-        scene.creator.room.reopen()
-        await scene.until(lambda: scene.host.refused > before)
-        # Pods of the older one do not even ask: one of the younger one's asks for all of this size.
-        scene.start("old", 3, age=5)
-        await scene.until(lambda: scene.names() >= {"old-0", "old-1", "old-2"})
+        assert scene.names() == {f"huge-{number}" for number in range(4)}
+        now[0] += 1
+        scene.controller.creations.add("uid-small-0")
+        await scene.until(lambda: scene.names() >= {"small-0", "small-1", "small-2"})
+        # Once it is gone, it has no turn.
+        for number in range(5):
+            scene.nested.drop(kinds.POD, f"huge-{number}", "shop")
+        scene.start("late", 3)
+        await scene.until(lambda: len(scene.events("PodRefused")) >= 6)
         await scene.calm()
-        assert scene.names() >= {"old-0", "old-1", "old-2"}
-        scene.host.limit = 8
+        scene.host.limit = 6
+        for number in range(3):
+            scene.controller.creations.add(f"uid-late-{number}")
         scene.creator.room.reopen()
-        await scene.until(lambda: len(scene.names()) == 8)
+        await scene.until(lambda: scene.names() >= {"late-0", "late-1", "late-2"})
 
 
 async def test_what_says_its_size_must_be_there() -> None:
     scene = Cluster()
     scene.allow()
     async with scene.running():
-        pod = build_pod(labels={"scheduling.x-k8s.io/pod-group": "train"})
+        pod = build_pod(schedulingGroup={"podGroupName": "train"})
         pod["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
         scene.nested.put(kinds.POD, pod)
         await scene.until(lambda: scene.why("web")[0] == "PodRefused")
@@ -240,27 +270,39 @@ async def test_what_says_its_size_must_be_there() -> None:
         )
 
 
-@pytest.mark.parametrize("scheduler", ["Coscheduling", "Kubernetes"])
-async def test_the_group_of_another_scheduler_is_there_before_its_pods_and_goes_after_them(
-    scheduler: str, monkeypatch: pytest.MonkeyPatch
+async def test_the_group_of_the_host_s_scheduler_is_there_before_its_pods_and_goes_after_them(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(gang_groups, "COMING_SECONDS", 0.0)
     scene = Cluster()
-    scene.allow(scheduler=scheduler)
+    scene.allow(scheduler="Kubernetes")
+
+    def groups() -> list[Object]:
+        return [item for key, item in scene.api.objects.items() if key[0] == "podgroups"]
+
     async with scene.running():
         scene.start("train", 3)
         await scene.until(lambda: len(scene.host_pods()) == 3)
         assert scene.held() == 0
-        asked = [item for item in scene.api.asked if "podgroups" in item]
-        assert len(asked) == 1, "one request for a gang"
-        (group,) = [item for key, item in scene.api.objects.items() if key[0] == "podgroups"]
-        assert group["apiVersion"] == (
-            "scheduling.k8s.io/v1beta1" if scheduler == "Kubernetes" else "scheduling.x-k8s.io/v1alpha1"
-        )
-        for pod in scene.host_pods():
-            assert annotations_of(pod)[labels.GANG_GROUP] == f"{scheduler}/{group['metadata']['name']}"
+        assert len([item for item in scene.api.asked if "podgroups" in item]) == 1, "one request for a gang"
+        (group,) = groups()
+        assert group["apiVersion"] == "scheduling.k8s.io/v1beta1"
+        assert {pod["spec"]["schedulingGroup"]["podGroupName"] for pod in scene.host_pods()} == {group["metadata"]["name"]}
         for number in range(3):
-            assert any(key[0] == "podgroups" for key in scene.api.objects)
+            assert groups()
             scene.nested.drop(kinds.POD, f"train-{number}", "shop")
             await scene.until(lambda left=2 - number: len(scene.host_pods()) == left)  # type: ignore[misc]
-        await scene.until(lambda: not any(key[0] == "podgroups" for key in scene.api.objects))
+        await scene.until(lambda: not groups())
+
+
+async def test_a_host_that_knows_no_groups_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(*_: object) -> Object:
+        raise NotFound(404, "NotFound", "the server could not find the requested resource")
+
+    scene = Cluster()
+    scene.allow(scheduler="Kubernetes")
+    monkeypatch.setattr(scene.api, "create", refuse)
+    async with scene.running():
+        scene.start("train", 1)
+        await scene.until(lambda: "the host cluster knows no PodGroups" in scene.why("train-0")[1])
+        assert not scene.host_pods()
