@@ -17,14 +17,6 @@ BY_KIND = {resource.kind: resource for resource in RESOURCES}
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
-class _Envelope(BaseModel):
-    """What each resource has around its `spec`."""
-
-    apiVersion: str  # noqa: N815 - as it is written
-    kind: str
-    metadata: dict[str, Any]
-
-
 def check(content: dict[str, Any]) -> list[str]:
     """Sentences that name their fields."""
     kind = content["kind"]
@@ -38,7 +30,8 @@ def check(content: dict[str, Any]) -> list[str]:
 
 @cache
 def _build_model(kind: str) -> type[BaseModel]:
-    return create_model(kind, __base__=_Envelope, spec=(BY_KIND[kind].spec, ...))
+    fields: dict[str, Any] = {"apiVersion": str, "kind": str, "metadata": dict[str, Any], "spec": BY_KIND[kind].spec}
+    return create_model(kind, **fields)
 
 
 @cache
