@@ -102,6 +102,7 @@ TABLE: list[tuple[str, Object, str]] = [
     ("a name that begins with a digit", job(name="1shop"), "`metadata.name` must be at most 52"),
     ("a name with dots", job(name="my.shop"), "`metadata.name`"),
     ("a name in capitals", job(name="Shop"), "`metadata.name`"),
+    ("a name that is a number", job() | {"metadata": {"name": 12}}, "`metadata.name`"),
     ("no name", resource("NestedAppJob", {"app": APP}, ""), "`metadata.name`"),
     ("no spec", {key: value for key, value in job().items() if key != "spec"}, "`spec`"),
     ("a spec that is a list", job([]), "`spec`"),

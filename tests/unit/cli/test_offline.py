@@ -273,6 +273,7 @@ def test_documents_know_their_lines_and_empty_ones_are_left_out() -> None:
     [
         ("a: 2020-01-01", "2020-01-01"),
         ("a: 1:30", "1:30"),
+        ("a: =", "="),
         ("a: 017", 15),
         ("a: 1e3", 1000.0),
         ("a: yes", True),

@@ -18,14 +18,14 @@ BYTES_LIMIT = 8 * 2**20
 VALUE_BYTES = 40
 """What a value counts besides its text."""
 DEPTH_LIMIT = 100
-_TEXT, _INT, _FLOAT, _DATE = (f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "timestamp"))
+_TEXT, _INT, _FLOAT, _DATE, _EQUAL = (f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "timestamp", "value"))
 
 
 class Loader(yaml.CSafeLoader):
-    """PyYAML's safe loader, which reads plain values as kubectl does: `12:30` and dates are strings. Keys are strings, too."""
+    """PyYAML's safe loader, which reads plain values as kubectl does: `12:30`, `=` and dates are strings, as are all keys."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own name
-        first: [item for item in found if item[0] not in (_INT, _FLOAT, _DATE)]
+        first: [item for item in found if item[0] not in (_INT, _FLOAT, _DATE, _EQUAL)]
         for first, found in yaml.CSafeLoader.yaml_implicit_resolvers.items()
     }
 

@@ -81,7 +81,7 @@ def _holds(rule: str, value: Any) -> bool:
 
     try:
         return bool(_compile(rule).execute(cel.Context(variables={"self": value}, functions=FUNCTIONS)))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, RuntimeError, TypeError, ValueError):
         return False
 
 
