@@ -142,15 +142,17 @@ Cidr = Annotated[
 """An address range, such as `10.0.0.0/8` or `fd00::/8`."""
 
 
-def check_quantity(value: str | float) -> str | float:
+def check_quantity(value: object) -> object:
     """The same check as the schema's, for objects that an older CRD admitted."""
+    if not isinstance(value, str | int) or isinstance(value, bool):
+        raise ValueError("must be an integer or a string, such as 2, '500m' or '1.5'")
     if parse_quantity(str(value)) < 0:
         raise ValueError(f"'{value}' is negative")
     return value
 
 
 Quantity = Annotated[
-    str | int | float,
+    str | int,
     Limits(
         check=check_quantity,
         schema={

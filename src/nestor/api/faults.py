@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 DEPTH_LIMIT = 64
 """Maximum nesting of lists and dictionaries: far more than anybody writes, and far less than Python can handle."""
@@ -55,18 +56,19 @@ def join(sentences: Sequence[str]) -> str:
 
 def list_sentences(error: ValidationError, root: str) -> list[str]:
     """One sentence per fault."""
-    sentences = []
-    for fault in error.errors(include_url=False):
-        field, kind, said = name_field(root, fault["loc"]), fault["type"], fault["msg"]
-        if kind == "string_type" and isinstance(fault["input"], int | float):
-            sentences.append(f"`{field}` must be a string, not {show(fault['input'])}: put it in quotes")
-        elif kind in _WORDS:
-            sentences.append(f"`{field}` {_WORDS[kind]}")
-        elif kind == "value_error":
-            sentences.append(f"`{field}` {said.removeprefix('Value error, ')}")
-        else:
-            sentences.append(f"`{field}`: {said[:1].lower()}{said[1:]}")
-    return list(dict.fromkeys(sentences))
+    return list(dict.fromkeys(tell(fault, root) for fault in error.errors(include_url=False)))
+
+
+def tell(fault: ErrorDetails, root: str) -> str:
+    """One of Pydantic's faults as a sentence."""
+    field, kind, said = name_field(root, fault["loc"]), fault["type"], fault["msg"]
+    if kind == "string_type" and isinstance(fault["input"], int | float):
+        return f"`{field}` must be a string, not {show(fault['input'])}: put it in quotes"
+    if kind in _WORDS:
+        return f"`{field}` {_WORDS[kind]}"
+    if kind == "value_error":
+        return f"`{field}` {said.removeprefix('Value error, ')}"
+    return f"`{field}`: {said[:1].lower()}{said[1:]}"
 
 
 def name_field(root: str, path: Sequence[str | int]) -> str:

@@ -34,7 +34,7 @@ class Limits:
         self._check, self._schema, self._limits = check, schema, limits
 
     def __iter__(self) -> Iterator[Any]:
-        from pydantic import AfterValidator, Field, WithJsonSchema  # noqa: PLC0415 - the syncer has none
+        from pydantic import BeforeValidator, Field, WithJsonSchema  # noqa: PLC0415 - the syncer has none
 
         if self._limits:
             found = Field(**self._limits)
@@ -42,7 +42,7 @@ class Limits:
             found.metadata = []
             yield found
         if self._check is not None:
-            yield AfterValidator(self._check)
+            yield BeforeValidator(self._check)
         if self._schema is not None:
             yield WithJsonSchema(self._schema)
 

@@ -30,6 +30,10 @@ def _build_from_file(file: Path, wishes: Wishes, ending: str, *, is_app: bool) -
     if found.get("kind") == "NestedAppJob":
         if is_app or wishes.image or wishes.config_map:
             raise Failure(f"{file} is a complete job: omit the application, image and --templates", Code.USAGE)
+        if not _has_form(found):
+            raise Failure(
+                f"{file}: its `metadata` or `spec` is malformed", Code.USAGE, hint=f"`nestor validate {file}` tells more"
+            )
         return manifests.with_wishes(found, wishes)
     if found.get("kind") or not isinstance(found.get("commands"), dict):
         raise Failure(f"{file}: neither an AppDef (no `commands`) nor a NestedAppJob", Code.USAGE)
@@ -37,6 +41,13 @@ def _build_from_file(file: Path, wishes: Wishes, ending: str, *, is_app: bool) -
         raise Failure("an AppDef is run with either an image or --templates", Code.USAGE)
     name = manifests.base_name(str(found.get("name") or "app")) + ending
     return manifests.build_job(wishes, appdef=found, name=name)
+
+
+def _has_form(job: Object) -> bool:
+    """Whether options can be added to it."""
+    spec = job.get("spec")
+    parts = [job.get("metadata"), spec, *(spec.get(key) or {} for key in ("parameters", "expose") if isinstance(spec, dict))]
+    return all(isinstance(part, dict) for part in parts)
 
 
 def read_one(file: Path) -> Object:

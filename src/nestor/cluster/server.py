@@ -283,5 +283,5 @@ def _limit_storage(resources: Object) -> Object:
     return {"requests": requests, "limits": {"ephemeral-storage": limit} | resources["limits"]}
 
 
-def _strings(quantities: dict[str, str | int | float] | None) -> dict[str, str]:
+def _strings(quantities: dict[str, str | int] | None) -> dict[str, str]:
     return {name: str(quantity) for name, quantity in (quantities or {}).items()}

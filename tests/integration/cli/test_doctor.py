@@ -54,10 +54,10 @@ async def test_an_installation_is_repaired_by_what_it_says(cli: CommandLine, hos
 async def test_a_job_is_explained(cli: CommandLine, host: Api, namespace: str) -> None:
     job = await create(host, namespace)
     refused = [condition(kind, "False", "CommandNotFound", "the AppDef has no command 'Stop'") for kind in ("Admitted", "Ready")]
-    await report(host, job, *refused)
+    await report(host, job, *refused, nextStep="delete the job and create it again with one of the listed commands")
     call = await cli("doctor", "shop")
     assert call.code == Code.FAILED
-    assert "Admitted is False, CommandNotFound: the AppDef has no command 'Stop'" in call.stdout
+    assert "✗ job 'shop': CommandNotFound: the AppDef has no command 'Stop'" in call.stdout
     assert "→ delete the job and create it again with one of the listed commands" in call.stdout
 
 

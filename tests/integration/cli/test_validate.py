@@ -1,4 +1,4 @@
-"""`nestor validate` and a real API server give every object of the table the same verdict."""
+"""`nestor validate` and a real API server give every object of the table the same verdict; an API server refuses some more."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from nestor.cli.offline.check import check_one
 from nestor.kube import Api, Invalid, kinds
-from tests.unit.cli.objects import GOOD, TABLE, Object
+from tests.unit.cli.objects import BAD_TO_SERVERS, GOOD, TABLE, Object
 
 OURS = (kinds.NESTED_APP_JOB, kinds.NESTED_APP, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS, kinds.OVERFLOW_BACKEND)
 KINDS = {kind.name: kind for kind in OURS}
@@ -26,6 +26,12 @@ async def ask(host: Api, body: Object) -> str | None:
 @pytest.mark.parametrize(("body", "part"), [pytest.param(body, part, id=name) for name, body, part in TABLE])
 async def test_the_same_verdict_as_the_api_server(host: Api, body: Object, part: str) -> None:
     refusal = await ask(host, body)
-    offline = [str(fault) for fault in check_one(body).faults]
+    offline = check_one(body).faults
     assert (refusal is None) == (part == GOOD), refusal
     assert (refusal is None) == (not offline), (refusal, offline)
+
+
+@pytest.mark.parametrize("body", [pytest.param(body, id=name) for name, body in BAD_TO_SERVERS])
+async def test_what_only_the_api_server_refuses(host: Api, body: Object) -> None:
+    assert await ask(host, body) is not None
+    assert not check_one(body).faults

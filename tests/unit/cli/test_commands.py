@@ -108,7 +108,7 @@ def test_validate_names_file_line_and_field(tmp_path: Path) -> None:
     lines = result.stdout.splitlines()
     assert lines[0] == f"✓ {file}:1: NestedAppJob 'shop'"
     assert lines[1].endswith("NestedAppJob 'Shop'")
-    assert lines[2].startswith("    `metadata.name` must be at most 253 lower-case letters")
+    assert lines[2].startswith("    `metadata.name` must be at most 52 lower-case letters")
     assert lines[-1].endswith("ConfigMap 'x'  not checked: not a Nestor resource")
 
 
@@ -252,7 +252,7 @@ def test_validate_compares_versions_with_a_class_in_another_file(tmp_path: Path)
     (tmp_path / "b-class.yaml").write_text(yaml.safe_dump(nested_class(cluster={"versions": versions})))
     result = call("validate", str(tmp_path))
     assert result.exit_code == Code.FAILED
-    said = "`spec.kubernetesVersion`: Kubernetes version 'v1.30' is not offered by class 'default'; available: v1.36"
+    said = "Kubernetes version 'v1.30' is not offered by class 'default'; available: v1.36"
     assert said in result.stdout
     assert call("validate", str(tmp_path / "a-job.yaml")).exit_code == Code.OK
 

@@ -158,7 +158,18 @@ def test_a_job_of_a_file_with_a_job_keeps_what_is_not_overridden(tmp_path: Path)
     }
 
 
-@pytest.mark.parametrize("text", ["a: 1", "a: 1\n---\nb: 2", "kind: ConfigMap", "[]", ""])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: 1",
+        "a: 1\n---\nb: 2",
+        "kind: ConfigMap",
+        "[]",
+        "",
+        "kind: NestedAppJob",
+        "{kind: NestedAppJob, metadata: {}, spec: {expose: x}}",
+    ],
+)
 def test_files_that_are_neither(text: str, tmp_path: Path) -> None:
     file = tmp_path / "file.yaml"
     file.write_text(text)

@@ -17,7 +17,7 @@ import yaml
 
 from nestor.cli import console, kubeconfigs, nested, options, output, session
 from nestor.cli.exits import Code, Failure
-from nestor.cli.offline.yamlreader import Loader
+from nestor.cli.offline.documents import Loader
 from nestor.cli.session import Place
 from nestor.cli.yamltext import dump_yaml
 from nestor.objects import Object

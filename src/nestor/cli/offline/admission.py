@@ -9,11 +9,12 @@ from pydantic import ValidationError
 from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.cli.offline.appdefs import relocate
-from nestor.cli.offline.faults import Fault
 from nestor.cli.offline.known import Known
 from nestor.operator.admission.admit import Resolved, admit, check_wishes
 from nestor.operator.admission.app_source import AppSource, find_source
+from nestor.operator.admission.cluster_spec import complete_spec
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.images import check_image
 from nestor.operator.queueing.entry import find_misfit
@@ -24,14 +25,15 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 """A UID, which an object gets only in a cluster."""
 
 
-def check_admission(content: dict[str, Any], known: Known) -> tuple[list[Fault], list[str]]:
+def check_admission(content: dict[str, Any], known: Known) -> tuple[list[str], list[str]]:
     """Faults and warnings of a NestedAppJob that is well-formed. Nothing if its class is not known."""
     name, policy = known.find_class(content)
     if policy is None:
         return [], []
     if policy.access == "Permitted" and not content["spec"].get("className"):
-        said = f"must be set: class '{name}' takes jobs only from those who may use it (`access: Permitted`)"
-        return [Fault("spec.className", said)], []
+        return [
+            f"`spec.className` must be set: class '{name}' takes jobs only from those who may use it (`access: Permitted`)"
+        ], []
     job = _identify(content, name, policy)
     if job is None:
         return [], []
@@ -42,8 +44,8 @@ def check_admission(content: dict[str, Any], known: Known) -> tuple[list[Fault],
         resolved.build_plan("", 0)
     except Refused as refused:
         is_unknown = refused.reason == conditions.PARAMETERS_INVALID and job.spec.parameters_from is not None
-        return [] if is_unknown else [Fault("", relocate(refused.message, PATH))], []
-    faults = [Fault("", route.refusal[1]) for route in resolved.routes if route.refusal and route.is_requested]
+        return [] if is_unknown else [relocate(refused.message, PATH)], []
+    faults = [route.refusal[1] for route in resolved.routes if route.refusal and route.is_requested]
     return faults, [relocate(item, PATH) for item in resolved.warnings]
 
 
@@ -70,4 +72,6 @@ def _admit(job: JobIdentity) -> Resolved | None:
         return admit(job, source)
     check_wishes(job)
     check_image(job, source)
+    wanted = NestedClusterSpec(class_name=job.class_name).model_copy(update={"kubernetes_version": job.spec.kubernetes_version})
+    complete_spec(wanted, job.policy.cluster, None)
     return None

@@ -8,7 +8,6 @@ from typing import Any
 
 from nestor.api import faults
 from nestor.api.appdef import AppDef, AppDefError, Chosen, choose_command, list_commands, read_appdef
-from nestor.cli.offline.faults import Fault
 from nestor.steps import PlanError, build_plan, check_parameters, list_warnings
 from nestor.values import dataclass
 
@@ -20,14 +19,12 @@ GIVEN = "spec.parameters"
 class Findings:
     """What is wrong, and what is accepted but worth knowing."""
 
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    version: str | None = None
-    """The Kubernetes version that the job's command names."""
 
     def add(self, messages: Iterable[str], path: str) -> None:
         """Sentences that name their fields below `appDef`; `path` is where that is in the document."""
-        self.faults += [Fault("", relocate(message, path)) for message in messages]
+        self.faults += [relocate(message, path) for message in messages]
 
     def warn(self, messages: Iterable[str], path: str) -> None:
         """The same for warnings, each once."""
@@ -72,7 +69,6 @@ def _check_command(app: AppDef, command: str | None, path: str, findings: Findin
     except AppDefError as error:
         findings.add(error.messages, path)
         return
-    findings.version = chosen.nested.kubernetes_version
     findings.warn([*chosen.warnings, *list_warnings(chosen.nested.model_dump(), chosen.where)], path)
     _check_parameters(chosen, path, findings, spec)
     try:

@@ -12,8 +12,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from nestor.api import labels
 from nestor.cli.exits import Code, Failure
 from nestor.cli.offline import documents
@@ -104,10 +102,10 @@ def list_patches(folder: Path) -> set[Path]:
     if file is None:
         return set()
     try:
-        content = yaml.safe_load(documents.load(file))
-    except (Failure, yaml.YAMLError, RecursionError, ValueError, IndexError):  # of dates and numbers that are none
+        found = list(documents.read(documents.load(file), str(file)))
+    except Failure:
         return set()
-    return {Path(os.path.normpath(folder / name)) for name in _name_patches(content)}
+    return {Path(os.path.normpath(folder / name)) for document in found for name in _name_patches(document.content)}
 
 
 def _name_patches(content: Any) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any
 
@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from nestor.api.class_choice import FALLBACK, find_class_name, find_default
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.cli.offline.documents import list_items
 from nestor.values import dataclass
 
 
@@ -33,7 +34,7 @@ NOTHING = Known()
 
 def read_known(contents: Iterable[Any], default: str | None = None) -> Known:
     """What the documents tell. `default`: the default class, where it is not for their annotations to say."""
-    items = list(_list_classes(contents))
+    items = _list_classes(contents)
     found: dict[str, NestedClassSpec] = {}
     for item in items:
         try:
@@ -43,14 +44,9 @@ def read_known(contents: Iterable[Any], default: str | None = None) -> Known:
     return Known(found, default or find_default(items))
 
 
-def _list_classes(contents: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    for content in contents:
-        if not isinstance(content, dict):
-            continue
-        if content.get("kind") == "List" and isinstance(content.get("items"), list):
-            yield from _list_classes(content["items"])
-        elif content.get("kind") == "NestedClass" and _is_named(content.get("metadata")):
-            yield content
+def _list_classes(contents: Iterable[Any]) -> list[dict[str, Any]]:
+    items = [item for content in contents for item in list_items(content) if isinstance(item, dict)]
+    return [item for item in items if item.get("kind") == "NestedClass" and _is_named(item.get("metadata"))]
 
 
 def _is_named(meta: Any) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import ipaddress
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from nestor.cli.offline.faults import Fault, child
-from nestor.cli.offline.structure import Schema
+from nestor.api.faults import name_field
+from nestor.api.schema import Schema
 
 if TYPE_CHECKING:
     import cel
@@ -38,20 +39,40 @@ FUNCTIONS = {"isCIDR": _is_cidr, "isIP": _is_ip}
 """What Kubernetes adds to CEL, as far as our rules use it."""
 
 
-def check(value: Any, schema: Schema, path: str) -> Iterator[Fault]:
-    """The rules that an object (with its defaults, structurally good) breaks when it is created."""
+def with_defaults(value: Any, schema: Schema) -> Any:
+    """What the rules are about: fields that are null count as left out, left-out ones get their default."""
+    if isinstance(value, dict) and "properties" in schema:
+        given = {key: item for key, item in value.items() if item is not None or key not in schema["properties"]}
+        for key, inner in schema["properties"].items():
+            if key in given or "default" in inner:
+                given[key] = with_defaults(given.get(key, copy.deepcopy(inner.get("default"))), inner)
+        return given
+    if isinstance(value, dict) and (inner := schema.get("additionalProperties")):
+        return {key: with_defaults(item, inner) for key, item in value.items() if item is not None}
+    if isinstance(value, list) and "items" in schema:
+        return [with_defaults(item, schema["items"]) for item in value]
+    return value
+
+
+def check(value: Any, schema: Schema, path: str) -> Iterator[str]:
+    """The rules that an object (with its defaults, and of its model's form) breaks when it is created, as sentences."""
     for rule in schema.get(VALIDATIONS) or ():
         if "oldSelf" not in rule["rule"] and not _holds(rule["rule"], value):
-            yield Fault(path, rule["message"])
+            yield _tell(path, rule["message"])
     if isinstance(value, dict):
         properties, extra = schema.get("properties") or {}, schema.get("additionalProperties")
         for key, item in value.items():
-            inner = properties.get(key) or (extra if isinstance(extra, dict) else None)
-            if inner:
-                yield from check(item, inner, child(path, key))
+            if inner := properties.get(key) or extra:
+                yield from check(item, inner, name_field(path, [key]))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from check(item, schema.get("items") or {}, child(path, index))
+            yield from check(item, schema.get("items") or {}, name_field(path, [index]))
+
+
+def _tell(path: str, message: str) -> str:
+    if not path:
+        return message
+    return f"`{path}` {message}" if message.startswith("must ") else f"`{path}`: {message}"
 
 
 def _holds(rule: str, value: Any) -> bool:
@@ -60,7 +81,7 @@ def _holds(rule: str, value: Any) -> bool:
 
     try:
         return bool(_compile(rule).execute(cel.Context(variables={"self": value}, functions=FUNCTIONS)))
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, RuntimeError, TypeError, ValueError):
         return False
 
 
