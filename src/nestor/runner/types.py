@@ -96,7 +96,7 @@ async def _prepare_kustomize(tools: Tools, attempt: Attempt, desk: Desk) -> Prep
     if step.render:
         # All of it, since a kustomization includes folders beside it; only its own files are rendered.
         rendered = desk.folder / "rendered"
-        await tools.workspace.copy(folder, rendered, attempt.show)
+        await tools.workspace.copy(folder, rendered, attempt.show, follows=True)
         folder = rendered
         files = [rendering.File(str(folder / name), str(folder / name), name, "any") for name in _list(folder, path)]
         await tools.render(attempt, desk, files)
@@ -109,7 +109,7 @@ async def _prepare_kustomize(tools: Tools, attempt: Attempt, desk: Desk) -> Prep
 
 
 def _list(root: Path, path: str) -> list[str]:
-    """The files below `path`, links left out: they lead to files that are rendered where they are."""
+    """The files below `path`, without links that lead out of the templates."""
     names = templates.list_files(root / path, limit=templates.ENTRIES_LIMIT)
     return [str(Path(path, name)) for name in names if not (root / path / name).is_symlink()]
 

@@ -14,7 +14,7 @@ import pytest
 from aiohttp.abc import ResolveResult
 
 from nestor.kube import Api, Unreachable
-from nestor.runner import copying, kubectl, processes, undo
+from nestor.runner import copying, kubectl, processes
 from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome
 from nestor.runner.download import Downloader, Fetched
@@ -208,33 +208,17 @@ async def test_a_retry_begins_with_what_earlier_steps_left(stage: Stage) -> None
     assert sorted(entry.name for entry in stage.place.work.iterdir()) == ["home", "templates"]
 
 
-async def test_a_retry_does_not_meet_what_the_failed_attempt_wrote_elsewhere(folder: Path) -> None:
-    (folder / "tmp").mkdir()
-    stage = Stage(folder, temporary=folder / "tmp")
-    assert (await stage.script("#!/bin/sh\ntouch $HOME/kept ../../tmp/kept")).is_success
-    clone = "#!/bin/sh\nset -e\nmkdir $HOME/server ../../tmp/server\nln -s server ../../tmp/link\nexit $((2 - NESTOR_ATTEMPT))"
-    assert await stage.script(clone, 1, retry=1) == Outcome(1, "")
-    assert await stage.script(clone, 2, retry=1) == Outcome(0, "")
-    assert (await stage.script("#!/bin/sh\nls $HOME ../../tmp | sort | uniq -c | xargs")).message.endswith(
-        "2 kept 1 link 2 server"
-    )
+async def test_a_script_that_removes_its_folder_leaves_the_images_templates(stage: Stage) -> None:
+    stage.write(a_txt="from the image")
+    assert (await stage.script("#!/bin/sh\ntouch b; rm -r $NESTOR_TEMPLATES")).is_success
+    assert await stage.script("#!/bin/sh\nls") == Outcome(0, "a.txt")
 
 
-async def test_what_is_too_much_to_be_kept_is_told_and_stays(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (await stage.script("#!/bin/sh\nhead -c 3000000 /dev/zero > big")).is_success
-    monkeypatch.setattr(undo, "KEPT_BYTES", 2**20)
-    assert await stage.script("#!/bin/sh\nls; touch left; exit 1", 1, retry=1) == Outcome(1, "big")
-    said = "earlier steps left too much to be kept (1 MiB): retries begin with what a failed attempt left"
-    assert stage.lines[0] == said
-    assert await stage.script("#!/bin/sh\nls", 2, retry=1) == Outcome(0, "big\nleft")
-    assert stage.lines == ["big", "left"]
-    assert sorted(entry.name for entry in stage.place.work.iterdir()) == ["home", "templates"]
-
-
-async def test_the_last_attempt_keeps_no_copy(stage: Stage) -> None:
-    assert (await stage.script("#!/bin/sh\ntouch a")).is_success
-    assert (await stage.script("#!/bin/sh\nls ..")).message == "attempt-" + stage.lines[0][8:] + "\nhome\ntemplates"
-    assert (await stage.script("#!/bin/sh\nls ..", retry=1)).message.endswith("\nhome\nkept\ntemplates")
+async def test_what_is_too_much_to_be_copied_fails_the_step(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (await stage.script("#!/bin/sh\ntruncate -s 3M big")).is_success
+    monkeypatch.setattr(copying, "BYTES_LIMIT", 2**20)
+    with pytest.raises(StepError, match="/templates is too large for a step that needs a copy of it: at most 1 MiB and 50000"):
+        await stage.script("#!/bin/sh\nls")
 
 
 async def test_a_copy_that_takes_too_long_spoils_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,9 +241,9 @@ async def test_an_attempts_own_files_go_with_it(stage: Stage) -> None:
 
 
 async def test_what_cannot_be_copied_is_told(stage: Stage) -> None:
-    (stage.place.templates / "leaves").symlink_to("/etc")
+    os.mkfifo(stage.place.templates / "pipe")
     assert (await stage.script("#!/bin/sh\nls")).is_success
-    assert stage.lines == ["left out of the copy of /templates: 'leaves': a link to outside the folder"]
+    assert stage.lines == [f"left out of the copy of /templates: '{stage.place.templates}/pipe': neither a file nor a folder"]
 
 
 async def test_a_script_that_fails_tells_its_code_and_last_lines(stage: Stage) -> None:
