@@ -12,7 +12,7 @@ from nestor.runner.attempt import Again, Attempt
 from nestor.runner.command import Outcome
 from nestor.runner.download import Downloader
 from nestor.runner.workspace import Desk, Workspace
-from nestor.steps import Helm, Plan, Step
+from nestor.steps import Helm, Plan, Step, scripts
 from nestor.values import dataclass
 
 
@@ -115,7 +115,7 @@ def _list(root: Path, path: str) -> list[str]:
 
 
 async def _prepare_custom(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
-    content, file = script.decode(attempt.step), desk.folder / "script"
+    content, file = scripts.decode(attempt.step.cmd or ""), desk.folder / "script"
     if attempt.step.render:
         file.write_bytes(content)
         await tools.render(attempt, desk, [rendering.File(str(file), str(file), "the script")])

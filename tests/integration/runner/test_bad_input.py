@@ -49,13 +49,6 @@ async def test_windows_line_ends_in_a_manifest_are_fine(stage: Stage) -> None:
     assert await stage.api.find(kinds.CONFIG_MAP, "crlf", "default") is not None
 
 
-async def test_windows_line_ends_in_a_script_are_told_at_once(stage: Stage) -> None:
-    runner = await stage.run(stage.plan(stage.script("crlf", "#!/bin/bash\r\necho\r\n", retry=5)))
-    assert await runner.wait() == Exit.STEP_FAILED
-    assert await stage.states() == [("Failed", 1)]
-    assert "CR LF" in runner.log
-
-
 async def test_hundreds_of_megabytes_of_output_leave_the_runner_and_its_log_small(stage: Stage) -> None:
     noise = "head -c 400000000 /dev/zero | tr '\\0' x | fold -w 100; echo; echo the end; while [ ! -e go ]; do sleep 0.1; done"
     runner = await stage.with_whole_starts().start(stage.plan(stage.script("noise", noise), stage.script("next", "echo next")))
