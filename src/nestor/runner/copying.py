@@ -1,9 +1,11 @@
-"""A writable copy of a folder, limited in size: of the templates, with nothing from outside; or of what scripts made of them."""
+"""A writable copy of a folder of templates, limited in size; and removing it again."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import stat
 import threading
 from dataclasses import field
 from pathlib import Path
@@ -11,7 +13,8 @@ from pathlib import Path
 from nestor.runner.errors import StepError
 from nestor.values import dataclass
 
-BYTES_LIMIT = 512 * 2**20
+BYTES_LIMIT = 400 * 2**20
+"""So that what steps left and a copy of it fit into the pod's volume (`guard.WORK_LIMIT`)."""
 FILES_LIMIT = 50_000
 
 
@@ -21,10 +24,8 @@ class Copier:
 
     source: Path
     target: Path
-    is_verbatim: bool = False
-    """Whether links stay what they are, wherever they lead, as in a copy of our own to go back to."""
-    bytes_limit: int = BYTES_LIMIT
-    files_limit: int = FILES_LIMIT
+    follows: bool = False
+    """Whether links to files within the folder become files, of which each can be changed."""
     stop: threading.Event = field(default_factory=threading.Event)
     left_out: list[str] = field(default_factory=list)
     _bytes: int = 0
@@ -33,74 +34,69 @@ class Copier:
     def run(self) -> None:
         """Copy all. Raises `StepError` beyond the limits, `OSError` when the target cannot be written.
 
-        Unless `is_verbatim`, links to files become files, links to folders stay links, and what leads out of the folder is left
-        out. So is what is neither file nor folder. All of the copy is its owner's to write. What begins with `..` is a ConfigMap
-        volume's own.
+        Other links stay what they are. All of the copy is its owner's to write.
         """
-        root = self.source.resolve()
-        self.target.mkdir(parents=True, exist_ok=True)
-        ahead = [Path()]
-        while ahead:
-            folder = ahead.pop()
-            try:
-                entries = sorted(os.scandir(self.source / folder), key=lambda entry: entry.name)
-            except OSError as error:
-                self.left_out.append(f"'{folder}': {error.strerror}")
-                continue
-            for entry in entries:
+        # The files of a ConfigMap's volume are links into a folder that kubelet exchanges.
+        data = self.source / "..data"
+        root = data.resolve() if data.is_symlink() else self.source
+        self.target.mkdir()
+        for folder, folders, files in os.walk(root, onerror=self._leave_out):
+            target = self.target / Path(folder).relative_to(root)
+            target.mkdir(exist_ok=True)
+            for name in [*folders, *files]:
                 if self.stop.is_set():
                     return
-                name = folder / entry.name
-                if (self.is_verbatim or not entry.name.startswith("..")) and self._copy(root, entry, name):
-                    ahead.append(name)
+                self._copy(self._find_file(root, Path(folder, name)), target / name)
 
-    def _copy(self, root: Path, entry: os.DirEntry[str], name: Path) -> bool:
-        """Copy one entry; whether it is a folder, to be copied as well."""
+    def _find_file(self, root: Path, path: Path) -> Path:
+        """The file within `root` that a link leads to, if that is to be copied; otherwise `path` itself."""
+        try:
+            found = path.resolve() if self.follows and path.is_symlink() else path
+        except RuntimeError:  # a loop of links
+            return path
+        return found if found.is_file() and found.is_relative_to(root.resolve()) else path
+
+    def _copy(self, source: Path, target: Path) -> None:
+        status = source.lstat()
         self._files += 1
-        self._check()
-        target = self.target / name
-        if entry.is_dir(follow_symlinks=False):
-            target.mkdir(exist_ok=True)
-            return True
-        if entry.is_symlink() and self.is_verbatim:
-            target.symlink_to(os.readlink(entry.path))
-        elif entry.is_symlink():
-            self._copy_link(root, Path(entry.path), name)
-        elif entry.is_file(follow_symlinks=False):
-            self._copy_file(Path(entry.path), name)
-        else:
-            self.left_out.append(f"'{name}': neither a file nor a folder")
-        return False
+        self._bytes += status.st_size if stat.S_ISREG(status.st_mode) else 0
+        if self._bytes > BYTES_LIMIT or self._files > FILES_LIMIT:
+            limits = f"{BYTES_LIMIT // 2**20} MiB and {FILES_LIMIT} files"
+            raise StepError(f"/templates is too large for a step that needs a copy of it: at most {limits}")
+        if stat.S_ISLNK(status.st_mode):
+            target.symlink_to(os.readlink(source))
+        elif stat.S_ISREG(status.st_mode):
+            try:
+                shutil.copy2(source, target)
+            except PermissionError as error:
+                self._leave_out(error)
+            else:
+                target.chmod(status.st_mode & 0o777 | 0o600)
+        elif not stat.S_ISDIR(status.st_mode):
+            self.left_out.append(f"'{source}': neither a file nor a folder")
 
-    def _copy_link(self, root: Path, link: Path, name: Path) -> None:
-        try:
-            found = link.resolve(strict=True)
-        except (OSError, RuntimeError):
-            self.left_out.append(f"'{name}': a broken link")
+    def _leave_out(self, error: OSError) -> None:
+        if not isinstance(error, FileNotFoundError):  # an app may have no templates
+            self.left_out.append(f"'{error.filename}': {error.strerror}")
+
+
+def remove(path: Path) -> None:
+    """With everything in it; what is nested too deeply to be removed stays, and counts for the limits."""
+    with contextlib.suppress(OSError, RecursionError):
+        if path.is_symlink() or not path.is_dir():
+            path.unlink()
             return
-        if not found.is_relative_to(root):
-            self.left_out.append(f"'{name}': a link to outside the folder")
-        elif found.is_dir():
-            (self.target / name).symlink_to(os.path.relpath(found, (root / name).parent))
-        elif found.is_file():
-            self._copy_file(found, name)
+        shutil.rmtree(path, ignore_errors=True)
+        if path.exists():
+            _open_up(path)
+            shutil.rmtree(path, ignore_errors=True)
 
-    def _copy_file(self, file: Path, name: Path) -> None:
-        try:
-            with file.open("rb") as reader:
-                status = os.fstat(reader.fileno())
-                self._bytes += status.st_size
-                self._check()
-                with (self.target / name).open("wb") as writer:
-                    shutil.copyfileobj(reader, writer, 2**20)
-            (self.target / name).chmod(status.st_mode & 0o777 | 0o600)
-            os.utime(self.target / name, ns=(status.st_atime_ns, status.st_mtime_ns))
-        except PermissionError as error:
-            self.left_out.append(f"'{name}': {error.strerror}")
 
-    def _check(self) -> None:
-        if self._bytes > self.bytes_limit or self._files > self.files_limit:
-            raise StepError(
-                "/templates is too large for a step that needs a copy of it: at most "
-                f"{self.bytes_limit // 2**20} MiB and {self.files_limit} files"
-            )
+def _open_up(folder: Path) -> None:
+    """Scripts leave folders that nobody may write to, as caches of modules are: they are ours all the same."""
+    folder.chmod(0o700)
+    for name, folders, _ in os.walk(folder):
+        for inner in folders:
+            path = os.path.join(name, inner)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)

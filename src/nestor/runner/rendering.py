@@ -18,6 +18,8 @@ from nestor.steps import Plan
 from nestor.values import dataclass
 
 MEMORY_LIMIT = 256 * 2**20
+SECONDS_LIMIT = 120
+"""For all files of a step together, since a script's own limit is an hour."""
 EXIT_REFUSED = 3
 
 
@@ -45,6 +47,7 @@ async def render(plan: Plan, files: list[File], folder: Path, limit: float, limi
     said: list[str] = []
     environment = {"PYTHONPATH": str(Path(nestor.__file__).parents[1])}
     command = [sys.executable, "-P", "-m", "nestor.runner.rendering", str(job)]
+    limit = min(limit, SECONDS_LIMIT)
     outcome = await run_command(command, folder=folder, environment=environment, limit=limit, show=said.append, limits=limits)
     if outcome.exit_code == EXIT_REFUSED:
         raise StepError("\n".join(said))

@@ -5,29 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from nestor.runner.errors import StepError
-from nestor.steps import Step, scripts
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 RUN_BY_THEMSELVES = (b"#!", b"\x7fELF")
 DEFAULT_SHELL = "/bin/sh"
 KNOWN_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin")
-
-
-def decode(step: Step) -> bytes:
-    """The script. Raises `StepError` for what no system would run."""
-    try:
-        script = scripts.decode(step.cmd or "")
-    except scripts.ScriptError as error:
-        raise StepError(f"`cmd` {error}") from error
-    if script.startswith(BYTE_ORDER_MARK):
-        raise StepError("the script starts with a byte order mark, which hides its `#!` line: save it as UTF-8 without one")
-    first = script.partition(b"\n")[0]
-    if first.endswith(b"\r"):
-        raise StepError(
-            "the script's first line ends with CR LF, as on Windows, which makes the CR part of the program's name: "
-            "save it with LF line endings"
-        )
-    return script
 
 
 def write(script: bytes, file: Path) -> list[str]:

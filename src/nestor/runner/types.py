@@ -12,7 +12,7 @@ from nestor.runner.attempt import Again, Attempt
 from nestor.runner.command import Outcome
 from nestor.runner.download import Downloader
 from nestor.runner.workspace import Desk, Workspace
-from nestor.steps import Helm, Plan, Step
+from nestor.steps import Helm, Plan, Step, scripts
 from nestor.values import dataclass
 
 
@@ -96,7 +96,7 @@ async def _prepare_kustomize(tools: Tools, attempt: Attempt, desk: Desk) -> Prep
     if step.render:
         # All of it, since a kustomization includes folders beside it; only its own files are rendered.
         rendered = desk.folder / "rendered"
-        await tools.workspace.copy(folder, rendered, attempt.show)
+        await tools.workspace.copy(folder, rendered, attempt.show, follows=True)
         folder = rendered
         files = [rendering.File(str(folder / name), str(folder / name), name, "any") for name in _list(folder, path)]
         await tools.render(attempt, desk, files)
@@ -109,13 +109,13 @@ async def _prepare_kustomize(tools: Tools, attempt: Attempt, desk: Desk) -> Prep
 
 
 def _list(root: Path, path: str) -> list[str]:
-    """The files below `path`, links left out: they lead to files that are rendered where they are."""
+    """The files below `path`, without links that lead out of the templates."""
     names = templates.list_files(root / path, limit=templates.ENTRIES_LIMIT)
     return [str(Path(path, name)) for name in names if not (root / path / name).is_symlink()]
 
 
 async def _prepare_custom(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
-    content, file = script.decode(attempt.step), desk.folder / "script"
+    content, file = scripts.decode(attempt.step.cmd or ""), desk.folder / "script"
     if attempt.step.render:
         file.write_bytes(content)
         await tools.render(attempt, desk, [rendering.File(str(file), str(file), "the script")])

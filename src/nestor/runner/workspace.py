@@ -1,7 +1,4 @@
-"""Where steps work: the templates, a copy of them that scripts may write to, and a fresh folder for each attempt.
-
-An attempt of a script begins with what the steps before it left: what a failed attempt wrote is dropped.
-"""
+"""Where steps work: the templates, a copy of them for each attempt of a script, and a fresh folder for each attempt."""
 
 from __future__ import annotations
 
@@ -14,11 +11,11 @@ from functools import partial
 from pathlib import Path
 
 from nestor.api import labels
-from nestor.runner import copying, guard
+from nestor.runner import guard
 from nestor.runner.attempt import Attempt, Show
+from nestor.runner.copying import Copier, remove
 from nestor.runner.errors import AttemptError
 from nestor.runner.threads import run_to_its_end
-from nestor.runner.undo import Undo, remove
 from nestor.steps import Plan, Step
 from nestor.steps.types import TYPES
 from nestor.values import dataclass
@@ -54,19 +51,23 @@ class Desk:
 
 class Workspace:
     """One runner's. Until a script needs it there is no copy of the templates; from then on all steps work in it, since what a
-    script leaves there may be what the next step applies."""
+    script leaves there may be what the next step applies. Each attempt of a script has a new copy, at the same path, of what
+    the last script that succeeded left.
+    """
 
     def __init__(self, place: Place, plan: Plan) -> None:
         self.place = place
         self._plan = plan
         self._writable = place.work / "templates"
-        self._copy: Path | None = None
-        self._undo = Undo(self._writable, [place.work / HOME, *([place.temporary] if place.temporary else [])])
+        self._left = place.work / "left"
+        """What the last script that succeeded left, while another one is tried."""
+        self._source = place.templates
+        self._has_copy = self._is_accepted = False
 
     @property
     def root(self) -> Path:
         """The templates in their current state."""
-        return self._copy or self.place.templates
+        return self._writable if self._has_copy else self.place.templates
 
     def explain_missing(self, step: Step) -> str:
         """What to add when a file is not there that an earlier step of this plan may have written; empty when none can have."""
@@ -80,35 +81,32 @@ class Workspace:
     def _has_lost(self, step: Step) -> bool:
         """Whether scripts before this step ran in another pod."""
         earlier = self._plan.steps[: next((index for index, other in enumerate(self._plan.steps) if other == step), 0)]
-        return self._copy is None and any(TYPES[other.type].is_script for other in earlier)
+        return not self._has_copy and any(TYPES[other.type].is_script for other in earlier)
 
     async def make_writable(self, attempt: Attempt) -> Path:
-        """The copy of the templates for an attempt of a script, as the last step that succeeded left it.
+        """A new copy of the templates for an attempt of a script.
 
         Raises `StepError` when the templates are too many or too large, `AttemptError` when copying fails.
         """
-        target, is_last = self._writable, attempt.number >= attempt.step.max_attempts
-        await self._undo.go_back()
-        if not target.is_dir():
-            self._copy = None
-        await self._undo.begin(is_new=self._copy is None, is_last=is_last, show=attempt.show)
-        if self._copy is None:
-            if self._has_lost(attempt.step):
-                attempt.show("another pod ran scripts of earlier steps: what they wrote is not there")
-            if self.place.templates.is_dir():
-                await self.copy(self.place.templates, target, attempt.show)
-            else:
-                target.mkdir(exist_ok=True)
-            self._copy = target
-        return target
+        if self._has_lost(attempt.step):
+            attempt.show("another pod ran scripts of earlier steps: what they wrote is not there")
+        if self._is_accepted and self._writable.is_dir():
+            self._writable.rename(self._left)
+            self._source = self._left
+        self._is_accepted = False
+        await self.copy(self._source, self._writable, attempt.show)
+        self._has_copy = True
+        return self._writable
 
     async def accept(self) -> None:
-        """The attempt succeeded: what it wrote stays."""
-        await self._undo.accept()
+        """The attempt succeeded: what it wrote is for the next steps."""
+        if self._has_copy:
+            self._is_accepted, self._source = True, self.place.templates
+            await run_to_its_end(partial(remove, self._left))
 
-    async def copy(self, source: Path, target: Path, show: Show) -> None:
-        """Copy a folder of templates to a new place, in a thread. Raises what `make_writable` does."""
-        copier = copying.Copier(source, target)
+    async def copy(self, source: Path, target: Path, show: Show, *, follows: bool = False) -> None:
+        """Copy a folder of templates to a new place, in a thread. `follows`: see `Copier`. Raises what `make_writable` does."""
+        copier = Copier(source, target, follows)
         try:
             await run_to_its_end(partial(remove, target))
             await run_to_its_end(copier.run, copier.stop.set)

@@ -12,14 +12,13 @@ from typing import Any
 
 from jinja2.exceptions import TemplateSyntaxError, UndefinedError
 
-from nestor.steps.sandbox import FILTERS, SIZE_LIMIT, Named, Sandbox
+from nestor.steps.sandbox import Named, make_environment
 
-OUTPUT_LIMIT = SIZE_LIMIT
-"""Characters that a template may have, and that it may become."""
-MARK_LIMIT = 10_000
-"""`{{` and `{%` in one template."""
+OUTPUT_LIMIT = 2**20
+"""Characters that a template may become."""
 SHOWN_NAMES = 40
-_FILENAME = "<template of an app>"
+_FILENAME = "<template>"
+"""What Jinja2 calls a template that is no file."""
 
 
 class RenderError(Exception):
@@ -32,20 +31,21 @@ def has_markup(text: str) -> bool:
 
 
 def render(text: str, *, name: str, parameters: Mapping[str, Any], facts: Mapping[str, str]) -> str:
-    """The rendered text. `name` is how messages call it. Raises `RenderError`, and nothing else."""
+    """The rendered text. `name` is how messages call it. Raises `RenderError`, and `MemoryError` if the process has a limit.
+
+    A template may take any time and memory: strangers' are rendered by `nestor.runner.rendering`.
+    """
     if not has_markup(text):
         return text
-    if len(text) > OUTPUT_LIMIT:
-        raise RenderError(f"template '{name}' must not be longer than {OUTPUT_LIMIT} characters to be rendered")
-    if text.count("{{") + text.count("{%") > MARK_LIMIT:
-        raise RenderError(f"template '{name}' must not contain more than {MARK_LIMIT} template tags")
     known = dict(parameters) | {"parameters": Named("parameters", dict(parameters)), "job": Named("job", dict(facts))}
     try:
         return _render(text, known)
     except TemplateSyntaxError as error:
-        raise RenderError(f"template '{name}', line {error.lineno}: {_explain_syntax(error)}") from error
+        raise RenderError(f"template '{name}', line {error.lineno}: {error.message}") from error
     except UndefinedError as error:
         raise RenderError(f"template '{name}'{_find_line(error)}: {error.message}; available: {_list_names(known)}") from error
+    except MemoryError:
+        raise
     except RecursionError as error:
         raise RenderError(f"template '{name}' is nested too deeply") from error
     # A template can provoke any exception; none of them is the caller's fault.
@@ -68,12 +68,8 @@ def render_values(values: Any, *, name: str, parameters: Mapping[str, Any], fact
 
 
 def _render(text: str, known: dict[str, Any]) -> str:
-    environment = Sandbox("\r\n" if "\r\n" in text else "\n")
-    tree = environment.guard(environment.parse(text))
-    code = environment.compile(tree, filename=_FILENAME)
-    template = environment.template_class.from_code(environment, code, environment.make_globals(None))
     pieces, size = [], 0
-    for piece in template.generate(known):
+    for piece in make_environment("\r\n" if "\r\n" in text else "\n").from_string(text).generate(known):
         pieces.append(piece)
         size += len(piece)
         if size > OUTPUT_LIMIT:
@@ -85,11 +81,6 @@ def _find_line(error: BaseException) -> str:
     """`, line 3`, from the traceback, where Jinja2 puts the template's own lines; nothing when it is not known."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _FILENAME]
     return f", line {lines[-1]}" if lines else ""
-
-
-def _explain_syntax(error: TemplateSyntaxError) -> str:
-    said = error.message or "is not a template"
-    return f"{said} Available: {', '.join(FILTERS)}" if said.startswith("No filter named") else said
 
 
 def _list_names(known: dict[str, Any]) -> str:

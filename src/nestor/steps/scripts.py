@@ -40,7 +40,9 @@ def _check(script: bytes) -> None:
         raise ScriptError("must not be an empty script")
     if len(script) > SCRIPT_LIMIT:
         raise ScriptError(f"must be a script of at most {SCRIPT_LIMIT // 1024} KiB: put larger ones into /templates of the image")
+    if script.startswith(b"\xef\xbb\xbf"):
+        raise ScriptError("must not be a script with a byte order mark, which hides its `#!` line: save it as UTF-8 without one")
     first, _, rest = script.partition(b"\n")
-    if first.startswith(b"#!") and first.endswith(b"\r") and rest:
-        # The kernel would look for a program named `bash\r`, and say that the script does not exist.
-        raise ScriptError("must not be a script with Windows line endings (CRLF), which no interpreter starts: use `dos2unix`")
+    if first.endswith(b"\r") and rest:
+        # The kernel would look for a program named `bash\r`, and say that the script does not exist; sh, for one named `ls\r`.
+        raise ScriptError("must not be a script with Windows line endings (CRLF), which become part of names: use `dos2unix`")

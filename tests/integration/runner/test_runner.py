@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 
 import yaml
 
-from nestor.contracts import runner as contract
 from nestor.contracts.runner import Exit
 from nestor.kube import kinds
 from nestor.runner import processes
@@ -105,22 +104,6 @@ async def test_a_template_that_is_a_link_out_of_the_folder_is_not_read(stage: St
     assert await stage.api.find(kinds.CONFIG_MAP, "leaked", "default") is None
 
 
-async def test_a_path_that_leaves_is_refused_even_when_the_plan_has_it(stage: Stage) -> None:
-    (stage.folder / "secret.yml").write_text(config_map("leaked"))
-    plan = stage.plan({"name": "x"})
-    step = plan.steps[0].model_copy(update={"path": "../secret.yml"})
-    runner = await stage.run(plan.model_copy(update={"steps": (step,)}))
-    assert await runner.wait() == Exit.STEP_FAILED
-    assert "must not contain '..'" in (await stage.record())["steps"][0]["message"]
-
-
-async def test_a_folder_is_applied_as_kubectl_does(stage: Stage) -> None:
-    stage.write(one=config_map("folder-one"), two=config_map("folder-two"))
-    await stage.run(stage.plan({"name": "all", "path": "."}))
-    assert await stage.states() == [("Succeeded", 1)]
-    assert await stage.api.find(kinds.CONFIG_MAP, "folder-two", "default") is not None
-
-
 async def test_a_killed_runner_is_followed_by_one_that_repeats_only_the_interrupted_step(stage: Stage) -> None:
     stage.write(first=config_map("first"), second=config_map("second"))
     plan = stage.plan({"name": "first"}, {"name": "second"})
@@ -190,21 +173,6 @@ async def test_a_runner_told_to_stop_records_it_and_leaves_no_kubectl(stage: Sta
     assert "stopped during attempt 1" in step["message"]
 
 
-async def test_a_finished_plan_is_not_run_again_and_a_changed_one_is(stage: Stage) -> None:
-    stage.write(a=config_map("again"))
-    plan = stage.plan({"name": "a"})
-    await stage.run(plan)
-    await stage.api.delete(kinds.CONFIG_MAP, "again", "default")
-    runner = await stage.run(plan)
-    assert await runner.wait() == Exit.SUCCEEDED
-    assert await stage.api.find(kinds.CONFIG_MAP, "again", "default") is None
-    runner = await stage.run(stage.plan({"name": "a", "retry": 1}))
-    assert await stage.api.find(kinds.CONFIG_MAP, "again", "default") is None
-    runner = await stage.run(stage.plan({"name": "a", "namespace": "default"}))
-    assert "the steps or templates changed, starting over" in runner.lines
-    assert await stage.api.find(kinds.CONFIG_MAP, "again", "default") is not None
-
-
 async def test_a_step_that_hangs_is_ended_at_its_limit(stage: Stage) -> None:
     stage.write(a=config_map("a"))
     stage.slow_down("a")
@@ -238,15 +206,6 @@ async def test_a_cluster_that_never_comes_up_is_no_result(stage: Stage) -> None:
     assert await runner.wait() == Exit.NO_API
     assert f"the nested API at https://127.0.0.1:{port} was not ready within 1 s: " in runner.log
     assert "Connect call failed" in runner.log
-
-
-async def test_a_record_that_nobody_can_read_starts_a_new_run(stage: Stage) -> None:
-    stage.write(a=config_map("a"))
-    meta = {"name": contract.RECORD_NAME, "namespace": contract.RECORD_NAMESPACE}
-    await stage.api.create(kinds.CONFIG_MAP, {"metadata": meta, "data": {contract.RECORD_KEY: "{"}})
-    runner = await stage.run(stage.plan({"name": "a"}))
-    assert await runner.wait() == Exit.SUCCEEDED
-    assert await stage.states() == [("Succeeded", 1)]
 
 
 @contextlib.asynccontextmanager

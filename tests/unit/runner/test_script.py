@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import base64
 import subprocess
 from pathlib import Path
 
@@ -8,15 +7,10 @@ import pytest
 
 from nestor.runner import script
 from nestor.runner.errors import StepError
-from nestor.steps import Step
-
-
-def step(content: bytes) -> Step:
-    return Step(name="a", type="custom", cmd=base64.b64encode(content).decode())
 
 
 def run(content: bytes, folder: Path) -> str:
-    command = script.write(script.decode(step(content)), folder / "script")
+    command = script.write(content, folder / "script")
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -35,16 +29,9 @@ def test_a_script_is_run_by_its_own_first_line_else_by_sh(tmp_path: Path, conten
     assert run(content, tmp_path) == output
 
 
-@pytest.mark.parametrize("content", [b"#!/bin/bash\r\necho a\r\n", b"set -x\r\nls\r\n"])
-def test_windows_line_ends_are_told_in_words(content: bytes) -> None:
-    with pytest.raises(StepError, match="CR"):
-        script.decode(step(content))
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"\xef\xbb\xbf#!/bin/sh\n", "byte order mark"),
         (b"#!/usr/local/bin/bash5\n", "names /usr/local/bin/bash5, which the runner's image does not have"),
         (b"#!/opt/bin/sh\n", r"names /opt/bin/sh, which the runner's image does not have; there is (/usr)?/bin/sh"),
         (b"#!\n", "names no program"),
@@ -53,11 +40,6 @@ def test_windows_line_ends_are_told_in_words(content: bytes) -> None:
 def test_what_would_not_be_started_is_told_before(tmp_path: Path, content: bytes, said: str) -> None:
     with pytest.raises(StepError, match=said):
         run(content, tmp_path)
-
-
-def test_what_is_no_base64_is_told() -> None:
-    with pytest.raises(StepError, match="`cmd` must be the script in base64"):
-        script.decode(Step(name="a", type="custom", cmd="!!!"))
 
 
 def test_others_cannot_read_it(tmp_path: Path) -> None:

@@ -71,24 +71,8 @@ def test_unknown_keys_are_left_alone() -> None:
 @pytest.mark.parametrize("blank", [None, "", " "])
 @pytest.mark.parametrize("step", [template(), script(), chart(), template(type="kustomize")])
 def test_what_is_blank_is_left_out(step: Object, blank: str | None) -> None:
-    optional = [
-        "format",
-        "retry",
-        "retry_sleep",
-        "timeout_seconds",
-        "sha256",
-        "namespace",
-        "server_side",
-        "render",
-        "chart",
-        "repo",
-        "version",
-        "release",
-        "values",
-        "values_files",
-        "wait",
-        "create_namespace",
-    ]
+    words = "format retry retry_sleep timeout_seconds sha256 namespace server_side render chart repo version release values"
+    optional = [*words.split(), "values_files", "wait", "create_namespace"]
     assert read(step | dict.fromkeys(optional, blank)) == read(step)
     settings = dict.fromkeys(["global_retry", "global_retry_sleep", "render"], blank)
     assert steps.build_plan(nested(step, **settings), "base") == build(step)

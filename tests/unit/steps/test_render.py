@@ -84,11 +84,10 @@ KNOWN = "size, ratio, name, hosts, debug, quiet, empty, -c, job.name, job.namesp
         ("{% if %}", "template 'web.yml', line 1: Expected an expression, got 'end of statement block'"),
         ("a\n{{ size", "template 'web.yml', line 2: unexpected end of template, expected 'end of print statement'."),
         ("{% for x in hosts %}", "line 1: Unexpected end of template."),
-        ("\n{{ name | center(9) }}", "template 'web.yml', line 2: No filter named 'center'. Available: abs, b64encode,"),
+        ("\n{{ name | centre(9) }}", "template 'web.yml', line 2: No filter named 'centre'."),
         ("{{ hosts }}", "line 1: list cannot be converted to text: use `join` or `tojson`"),
         ("{{ 1 / 0 }}", "line 1: division by zero"),
         ("{{ name + 1 }}", "line 1: can only concatenate str"),
-        ("{{ '%d' % 3 }}", "line 1: use `~` to join texts; `%` is for numbers"),
     ],
 )
 def test_errors_name_file_line_and_variable(text: str, message: str) -> None:
@@ -96,87 +95,40 @@ def test_errors_name_file_line_and_variable(text: str, message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "{% include '/etc/passwd' %}",
-        "{% import 'x' as y %}",
-        "{% from 'x' import y %}",
-        "{% extends 'x' %}",
-        "{% macro a() %}{{ a() }}{% endmacro %}",
-        "{% block a %}{% endblock %}",
-        "{% set a %}x{% endset %}",
-        "{% filter upper %}x{% endfilter %}",
-        "{% call a() %}{% endcall %}",
-        "{% if 1 %}{% set a.b = 1 %}{% endif %}",
-    ],
-)
-def test_statements_are_few(text: str) -> None:
-    assert "only if, for, set, with, raw are allowed as statements" in fault(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{{ ''.__class__.__mro__ }}",
-        "{{ name.__init__.__globals__ }}",
-        "{{ job.__class__ }}",
-        "{{ self._TemplateReference__context }}",
-        "{{ hosts.append('x') }}",
-        "{{ parameters.update({}) }}",
-        "{{ name.format(1) }}",
-        "{{ '{:9}'.format(1) }}",
-        "{{ name.center(9) }}",
-        "{{ name.zfill(9) }}",
-        "{{ ''.join(hosts) }}",
-        "{{ hosts | map(attribute='__class__') | list }}",
-        "{{ cycler }}",
-        "{{ lipsum() }}",
-        "{{ namespace() }}",
-        "{{ dict() }}",
-        "{{ (1).real }}",
-        "{{ range.__class__ }}",
-        "{{ loop.index }}",
-        "{% for x in hosts %}{{ loop._iterator }}{% endfor %}",
-        "{{ 'x' | attr('__class__') }}",
-    ],
-)
-def test_there_is_no_way_out_of_the_sandbox(text: str) -> None:
-    assert "template 'web.yml'" in fault(text)
-
-
-DOUBLING = "{% set a = a ~ a %}" * 60
-
-
-@pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{{ 'x' * 10**9 }}", "a product has more than 1048576"),
-        ("{{ 10**9 * hosts }}", "a product has more than 1048576"),
-        ("{{ 2 ** (10 ** 9) }}", "an integer has more than 4096 bits"),
-        ("{% set a = 2 ** 4000 %}{{ a * a }}", "an integer has more than 4096 bits"),
-        ("{% set a = 'x' %}" + DOUBLING + "{{ a }}", "a text has more than 1048576"),
-        ("{% set a = 'x' %}" + DOUBLING.replace("~", "+") + "{{ a }}", "a sum has more than 1048576"),
-        ("{% set a = 'xx' %}" + "{% set a = a | replace('x', a) %}" * 9, "a text has more than 1048576"),
-        ("{% set a = [1] %}" + "{% set a = [a, a] %}" * 60 + "{{ a | tojson }}", "must not contain more than 100000 values"),
-        ("{% set a = [1] %}" + "{% set a = [a, a] %}" * 60 + "{{ a | string }}", "list cannot be converted to text"),
-        ("{{ range(10**30) }}", "a range has more than 10000 numbers"),
-        ("{{ range(10001) }}", "a range has more than 10000 numbers"),
-        ("{% for a in range(101) %}{% for b in range(101) %}{% endfor %}{% endfor %}", "more than 10000 rounds in total"),
-        ("{% for a in range(3) recursive %}{% endfor %}", "recursive loops are not allowed"),
-        ("{% for a in range(9999) %}" + "x" * 1000 + "{% endfor %}", "it becomes longer than 1048576 characters"),
-        ("{{ size }}" * 10_001, "must not contain more than 10000 template tags"),
-        ("{{ size }}" + "x" * 2**20, "must not be longer than 1048576 characters to be rendered"),
-        ("{{ " + "(" * 3000 + "1" + ")" * 3000 + " }}", "template 'web.yml' is nested too deeply"),
-        ("{{ " + "1 + " * 9000 + "1 }}", "template 'web.yml' is nested too deeply"),
+        ("{{ ''.__class__.__mro__ }}", "access to attribute '__class__' of 'str' object is unsafe"),
+        ("{{ ().__class__.__bases__[0].__subclasses__() }}", "access to attribute '__class__' of 'tuple' object is unsafe"),
+        ("{{ name.__init__.__globals__ }}", "access to attribute '__init__' of 'str' object is unsafe"),
+        ("{{ job.__class__ }}", "access to attribute '__class__' of 'Named' object is unsafe"),
+        ("{{ job['__class__'] }}", "access to attribute '__class__' of 'Named' object is unsafe"),
+        ("{{ self._TemplateReference__context }}", "access to attribute '_TemplateReference__context'"),
+        ("{% for x in hosts %}{{ loop._iterator }}{% endfor %}", "access to attribute '_iterator' of 'LoopContext'"),
+        ("{{ range.__class__ }}", "access to attribute '__class__' of 'function' object is unsafe"),
+        ("{{ range | attr('__globals__') }}", "access to attribute '__globals__' of 'function' object is unsafe"),
+        ("{{ 'x' | attr('__class__') }}", "access to attribute '__class__' of 'str' object is unsafe"),
+        ("{{ hosts | map(attribute='__class__') | tojson }}", "access to attribute '__class__' of 'str' object is unsafe"),
+        ("{{ hosts | groupby('__class__') }}", "access to attribute '__class__' of 'str' object is unsafe"),
+        ("{{ '{0.__class__}'.format(1) }}", "access to attribute '__class__' of 'int' object is unsafe"),
+        ("{{ (['{0.__class__}'.format] | first)(1) }}", "access to attribute '__class__' of 'int' object is unsafe"),
+        ("{{ ('{0.__class__}' | attr('format'))(1) }}", "access to attribute '__class__' of 'int' object is unsafe"),
+        ("{{ '{x.__class__}'.format_map({'x': 1}) }}", "access to attribute '__class__' of 'int' object is unsafe"),
+        ("{% macro a() %}{% endmacro %}{{ a.__class__ }}", "access to attribute '__class__' of 'Macro' object is unsafe"),
+        ("{{ hosts.append('x') }}", "access to attribute 'append' of 'list' object is unsafe"),
+        ("{{ parameters.update({}) }}", "access to attribute 'update' of 'Named' object is unsafe"),
+        ("{{ cycler }}", "'cycler' is undefined"),
+        ("{{ lipsum() }}", "'lipsum' is undefined"),
+        ("{{ namespace() }}", "'namespace' is undefined"),
+        ("{{ dict() }}", "'dict' is undefined"),
+        ("{{ loop.index }}", "'loop' is undefined"),
+        ("{% include '/etc/passwd' %}", "no loader for this environment specified"),
+        ("{% import 'x' as y %}", "no loader for this environment specified"),
+        ("{% from 'x' import y %}", "no loader for this environment specified"),
+        ("{% extends 'x' %}", "no loader for this environment specified"),
     ],
 )
-def test_what_grows_has_an_end(text: str, message: str) -> None:
-    assert message in fault(text)
-
-
-def test_each_rendering_has_its_own_rounds() -> None:
-    text = "{% for a in range(9000) %}{% endfor %}ok"
-    assert [run(text), run(text)] == ["ok", "ok"]
+def test_there_is_no_way_out_of_the_sandbox(text: str, message: str) -> None:
+    assert f"template 'web.yml', line 1: {message}" in fault(text)
 
 
 def test_templates_do_not_change_what_they_see() -> None:

@@ -58,11 +58,17 @@ def test_the_size_of_a_script_is_limited() -> None:
         ]
 
 
-def test_windows_line_ends_after_the_interpreter_are_refused_because_nothing_would_start() -> None:
-    assert faults_of(script("#!/bin/bash\r\necho hi\r\n")) == [
-        "`templates[0].cmd` must not be a script with Windows line endings (CRLF), which no interpreter starts: use `dos2unix`"
+@pytest.mark.parametrize("text", ["#!/bin/bash\r\necho hi\r\n", "echo hi\r\nls\r\n"])
+def test_windows_line_ends_are_refused_because_nothing_would_start(text: str) -> None:
+    assert faults_of(script(text)) == [
+        "`templates[0].cmd` must not be a script with Windows line endings (CRLF), which become part of names: use `dos2unix`"
     ]
-    assert read(script("echo hi\r\n"))
+
+
+def test_a_byte_order_mark_is_refused_because_it_hides_the_interpreter() -> None:
+    assert faults_of(script("\ufeff#!/bin/sh\n")) == [
+        "`templates[0].cmd` must not be a script with a byte order mark, which hides its `#!` line: save it as UTF-8 without one"
+    ]
 
 
 def test_bytes_that_are_no_text_are_a_script_all_the_same() -> None:

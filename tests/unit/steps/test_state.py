@@ -63,18 +63,6 @@ def test_a_retried_step_that_succeeds_keeps_its_attempts_and_drops_the_old_error
     assert (states(run), run.steps[0].message, run.state) == ([("Succeeded", 2)], "", "Succeeded")
 
 
-def test_a_final_failure_is_not_retried() -> None:
-    run = state.start_attempt(state.begin(plan(5)), 0, "t1")
-    run = state.fail_attempt(run, 0, "t2", exit_code=None, message="no such file", is_final=True)
-    assert (run.state, states(run)) == ("Failed", [("Failed", 1)])
-
-
-def test_what_a_step_downloaded_is_recorded_with_its_checksum() -> None:
-    run = state.start_attempt(state.begin(plan(0)), 0, "t1")
-    assert state.succeed(run, 0, "t2", sha256="f" * 64).steps[0].sha256 == "f" * 64
-    assert state.fail_attempt(run, 0, "t2", exit_code=1, message="", sha256="e" * 64).steps[0].sha256 == "e" * 64
-
-
 def test_an_interrupted_attempt_is_repeated_and_not_counted_twice() -> None:
     run = state.succeed(state.start_attempt(state.begin(plan(0, 1)), 0, "t1"), 0, "t2")
     run = state.interrupt(state.start_attempt(run, 1, "t3"), 1)
@@ -89,14 +77,6 @@ def test_a_step_interrupted_while_it_waits_goes_on_with_the_next_attempt() -> No
     run = state.fail_attempt(run, 0, "t2", exit_code=1, message="not yet")
     assert state.interrupt(run, 0) == run
     assert states(state.start_attempt(state.resume(plan(1), run, "t3"), 0, "t3")) == [("Running", 2)]
-
-
-@pytest.mark.parametrize("finished", ["Succeeded", "Failed"])
-def test_a_finished_run_of_the_same_plan_stays_finished(finished: str) -> None:
-    run = state.start_attempt(state.begin(plan(0)), 0, "t1")
-    run = state.succeed(run, 0, "t") if finished == "Succeeded" else state.fail_attempt(run, 0, "t", exit_code=1, message="")
-    again = state.resume(plan(0), run, "t9")
-    assert (again.state, again.current()) == (finished, None)
 
 
 @pytest.mark.parametrize(

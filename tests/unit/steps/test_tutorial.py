@@ -12,6 +12,7 @@ from nestor.runner.attempt import Attempt
 from nestor.runner.command import Outcome
 from nestor.runner.run import Runner
 from nestor.steps import Plan, Run, scripts
+from tests.unit.runner.test_run import FakeClock
 from tests.unit.steps.builders import encode
 
 Object = dict[str, Any]
@@ -113,22 +114,6 @@ def test_the_older_tutorials_spelling_and_settings_make_the_same_plan() -> None:
     assert plan_of(older) == plan_of(newer)
 
 
-class FakeClock:
-    """Time passes only by sleeping."""
-
-    def __init__(self) -> None:
-        self.slept: list[float] = []
-
-    def now(self) -> str:
-        return f"t{sum(self.slept):g}"
-
-    def seconds(self) -> float:
-        return sum(self.slept)
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-
-
 class Stage:
     """The runner's own loop, with steps that fail as often as they are told to."""
 
@@ -178,10 +163,3 @@ async def test_the_tutorials_retries_are_so_many_and_so_far_apart(
     assert (await last.run(plan)).state == "Succeeded"
     assert last.executed == ["google-sample"] * attempts + ["next"]
     assert last.clock.slept == [sleep] * (attempts - 1)
-
-
-async def test_both_of_the_tutorials_budgets_are_five_minutes() -> None:
-    for own in ({}, OWN):
-        stage = Stage(failures=1000)
-        await stage.run(plan_of(appdef([HELLO[0] | own], templates_settings=GLOBAL)))
-        assert stage.clock.seconds() == 300
