@@ -1,12 +1,11 @@
-"""What each release left behind: its chart with its CustomResourceDefinitions, and a job of it that is ready, as its objects are.
+"""What each release left behind: the objects of a job of it that is ready, in `<version>.yaml`.
 
-`python -m tests.releases` records those of the checkout, before a release, into a folder of its version.
+`python -m tests.releases` records those of the checkout, before a release.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import yaml
 
 from nestor import names
 from nestor.kube import Api, Kind, kinds
+from nestor.objects import owners_of
 from tests.waiting import wait_for
 
 FOLDER = Path(__file__).parent
@@ -43,27 +43,25 @@ KINDS = {
     )
 }
 """What is recorded, in the order in which it can be made again."""
-_MADE_BY_HOST = "endpointslice.kubernetes.io/managed-by"
-_SERVERS_OWN = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "deletionTimestamp")
+WITH_STATUS = ("NestedAppJob", "NestedCluster", "Pod")
+"""Kinds whose status is not the host's own."""
 
 
 def list_releases() -> list[str]:
     """All versions, the oldest one first."""
-    found = [path.name for path in FOLDER.iterdir() if re.fullmatch(r"\d+\.\d+\.\d+", path.name)]
-    return sorted(found, key=lambda text: [int(part) for part in text.split(".")])
+    return sorted((path.stem for path in FOLDER.glob("*.yaml")), key=lambda text: [int(part) for part in text.split(".")])
 
 
 async def restore(api: Api, version: str) -> Object:
     """Make the job of that release, and all that belongs to it, as if that release ran. Returns the job.
 
-    UIDs are new, and so is the name of the job's own namespace, which has a hash of them: both are replaced wherever they occur.
+    Raises `Invalid` if a definition of today lacks a field that the release wrote. UIDs are new, and so is the name of the job's
+    own namespace, which has a hash of them: both are replaced wherever they occur.
     """
-    documents: list[Object] = list(yaml.safe_load_all((FOLDER / version / "job.yaml").read_text()))
+    documents: list[Object] = list(yaml.safe_load_all((FOLDER / f"{version}.yaml").read_text()))
     found: dict[str, str] = {}
     fill = _filler(found)
     for document in documents:
-        if _MADE_BY_HOST in (document["metadata"].get("labels") or {}):
-            continue
         kind, meta = KINDS[document["kind"]], document["metadata"]
         live = await _make(api, kind, fill(document))
         found[meta["uid"]] = live["metadata"]["uid"]
@@ -71,7 +69,7 @@ async def restore(api: Api, version: str) -> Object:
             home = names.job_namespace(JOB, SPACE, meta["uid"])
             found[home] = names.job_namespace(JOB, SPACE, live["metadata"]["uid"])
     for document in documents:
-        if document["kind"] in ("NestedAppJob", "NestedCluster", "Pod"):
+        if document["kind"] in WITH_STATUS:
             await _complete(api, KINDS[document["kind"]], fill(document))
     return await api.get(kinds.NESTED_APP_JOB, JOB, SPACE)
 
@@ -89,13 +87,18 @@ def _filler(found: dict[str, str]) -> Callable[[Object], Object]:
 
 async def _make(api: Api, kind: Kind, document: Object) -> Object:
     meta = document["metadata"]
-    if any(owner["kind"] == "StatefulSet" for owner in meta.get("ownerReferences") or ()):
+    if is_of_stateful_set(document):
         made = await wait_for(api, kind, meta["name"], meta["namespace"], bool)
         assert made is not None
         return made
     body = {key: value for key, value in document.items() if key != "status"}
-    body["metadata"] = {key: value for key, value in meta.items() if key not in _SERVERS_OWN}
-    return await api.create(kind, body)
+    body["metadata"] = {key: value for key, value in meta.items() if key != "uid"}
+    return await api.create(kind, body, strict=True)
+
+
+def is_of_stateful_set(document: Object) -> bool:
+    """Whether the host makes it as soon as there is its StatefulSet."""
+    return any(owner["kind"] == "StatefulSet" for owner in owners_of(document))
 
 
 async def _complete(api: Api, kind: Kind, document: Object) -> None:
@@ -104,4 +107,5 @@ async def _complete(api: Api, kind: Kind, document: Object) -> None:
     notes = {"metadata": {"annotations": meta.get("annotations") or {}}}
     await api.patch(kind, meta["name"], meta["namespace"], notes)
     if document.get("status"):
-        await api.patch(kind, meta["name"], meta["namespace"], {"status": document["status"]}, subresource="status")
+        status = {"status": document["status"]}
+        await api.patch(kind, meta["name"], meta["namespace"], status, subresource="status", strict=True)

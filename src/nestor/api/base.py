@@ -21,12 +21,15 @@ def rules(*items: dict[str, str]) -> dict[str, Any]:
 
 def immutable(field: str) -> dict[str, Any]:
     """The rule for a field that can only be set at creation."""
-    return rules(rule("self == oldSelf", immutable_message(field)))
+    return rules(rule("self == oldSelf", f"`{field}` may not be changed: delete the object and create it again"))
 
 
-def immutable_message(field: str) -> str:
-    """What to say of a change of such a field."""
-    return f"`{field}` may not be changed: delete the object and create it again"
+def same(field: str) -> dict[str, str]:
+    """The rule of an object for such a field, if it may be left out."""
+    return rule(
+        f"has(self.{field}) == has(oldSelf.{field})",
+        f"`{field}` may not be added or removed: delete the object and create it again",
+    )
 
 
 def list_map(*keys: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, StringConstraints
 
 from nestor.api.app import App, AppRef, ParametersFrom
-from nestor.api.base import KubernetesVersion, ObjectName, immutable, immutable_message, rule, rules
+from nestor.api.base import KubernetesVersion, ObjectName, immutable, rule, rules, same
 from nestor.api.expose import JobExpose
 from nestor.api.model import Model
 from nestor.api.placement_rules import JobPlacement
@@ -16,13 +16,6 @@ from nestor.api.storage import JobStorage
 
 MANAGER_PATTERN = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$"
 """A name of the form that batch/v1 demands: a domain, a slash, a path."""
-
-
-def _same(field: str) -> dict[str, str]:
-    return rule(
-        f"has(self.{field}) == has(oldSelf.{field})",
-        f"`{field}` may not be added or removed: delete the object and create it again",
-    )
 
 
 class NestedAppJobSpec(Model):
@@ -38,12 +31,11 @@ class NestedAppJobSpec(Model):
                 "has(self.app) == has(oldSelf.app)",
                 "`app` may not be replaced by `appRef`, nor `appRef` by `app`: delete the object and create it again",
             ),
-            # It may be removed: CRDs of earlier versions had a default, so manifests need not have what the object has.
-            rule("!has(self.className) || has(oldSelf.className)", immutable_message("className")),
-            _same("command"),
-            _same("parametersFrom"),
-            _same("kubernetesVersion"),
-            _same("managedBy"),
+            same("className"),
+            same("command"),
+            same("parametersFrom"),
+            same("kubernetesVersion"),
+            same("managedBy"),
         )
     )
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from nestor.api.base import Image, KubernetesVersion, ObjectName, Resources, immutable, immutable_message, list_map, rule, rules
+from nestor.api.base import Image, KubernetesVersion, ObjectName, Resources, immutable, list_map, rules, same
 from nestor.api.model import Conditions, Model, PodCounts
 from nestor.api.observed import GangStatus, Outcome, RunStatus
 from nestor.api.policies import FailurePolicy, Persistence, SuccessPolicy
@@ -19,16 +19,7 @@ GANGS_LIMIT = 64
 class NestedClusterSpec(Model):
     """The desired cluster. Fields that are not set come from the class."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "has(self.kubernetesVersion) == has(oldSelf.kubernetesVersion)",
-                "`kubernetesVersion` may not be added or removed: delete the object and create it again",
-            ),
-            # It may be removed: CRDs of earlier versions had a default, so manifests need not have what the object has.
-            rule("!has(self.className) || has(oldSelf.className)", immutable_message("className")),
-        )
-    )
+    model_config = ConfigDict(json_schema_extra=rules(same("kubernetesVersion"), same("className")))
 
     class_name: ObjectName | None = Field(
         None,

@@ -72,7 +72,7 @@ class Registration:
 
     def build_secret(self, authorities: Authorities, now: datetime.datetime, lifetimes: Lifetimes) -> Object:
         """The Secret with a fresh certificate, which is as short-lived as those in users' kubeconfigs."""
-        client = certificates.new_leaf(authorities.access or authorities.client, ARGOCD_USER, now, lifetimes.admin)
+        client = certificates.new_leaf(authorities.access, ARGOCD_USER, now, lifetimes.admin)
         tls = {
             "caData": _base64(authorities.server.certificate),
             "certData": _base64(client.certificate),

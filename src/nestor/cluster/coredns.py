@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nestor.cluster.shape import DNS_PORT, Shape
-from nestor.contracts.cluster import COREDNS_KUBECONFIG, DNS_CERTIFICATE, DNS_KEY, DNS_KUBECONFIG, DOMAIN
+from nestor.contracts.cluster import COREDNS_KUBECONFIG, DNS_CERTIFICATE, DNS_KEY, DOMAIN
 from nestor.names import Part
 from nestor.objects import Object
 
@@ -110,11 +110,7 @@ def build_volumes(shape: Shape) -> list[Object]:
             "name": "coredns-access",
             "secret": {
                 "secretName": shape.child(Part.ACCESS),
-                # Pods of earlier versions mount another key at this path; both read the same Corefile.
-                "items": [
-                    {"key": DNS_KUBECONFIG, "path": COREDNS_KUBECONFIG},
-                    *({"key": key, "path": key} for key in (DNS_CERTIFICATE, DNS_KEY)),
-                ],
+                "items": [{"key": key, "path": key} for key in (COREDNS_KUBECONFIG, DNS_CERTIFICATE, DNS_KEY)],
             },
         },
     ]

@@ -34,14 +34,13 @@ AUTHORITIES = {
 """Key in the Secret → path below K3s's `server/tls`; each with `.crt` and `.key`."""
 
 ACCESS_AUTHORITY = "access-ca"
-"""Key in the Secret, with `.crt` and `.key`. The keys of clusters that earlier versions made lack it."""
+"""Key in the Secret, with `.crt` and `.key`."""
 TRUSTED_CLIENTS = "trusted-clients.crt"
 """Key in the Secret: the certificates of all authorities whose clients the API server accepts."""
 
 KUBECONFIG_LIMIT = 16 * 1024
 """Characters, as base64, of a user's kubeconfig that is looked at; ours have less than a third of that."""
 
-_ADMIN = "nestor:admin"
 _MASTERS = "system:masters"
 
 TLS_SERVER_NAME = "kubernetes"
@@ -52,10 +51,6 @@ ADMIN = "nestor:admin"
 
 SERVICE_KEY = "service.key"
 TOKEN = "token"  # noqa: S105 - a key in a Secret
-
-
-EARLY_DNS_LIFETIME = datetime.timedelta(days=365)
-"""Of the kubeconfig of CoreDNS in pods that earlier versions started: it reads that once, when it starts, and never again."""
 
 
 @dataclass(frozen=True)
@@ -85,8 +80,8 @@ class Authorities:
     server: Pair
     client: Pair
     """K3s's own: of the API server as a client of kubelets."""
-    access: Pair | None = None
-    """Of all other clients; None: `client`, as in clusters of earlier versions."""
+    access: Pair
+    """Of all other clients."""
 
     @classmethod
     def from_secret(cls, secret: Object) -> Authorities:
@@ -98,8 +93,7 @@ class Authorities:
             pair.check()
             return pair
 
-        access = read(ACCESS_AUTHORITY) if f"{ACCESS_AUTHORITY}.key" in data else None
-        return cls(server=read("server-ca"), client=read("client-ca"), access=access)
+        return cls(server=read("server-ca"), client=read("client-ca"), access=read(ACCESS_AUTHORITY))
 
 
 def mint_authorities(cluster: str, now: datetime.datetime) -> dict[str, bytes]:
@@ -132,20 +126,18 @@ def mint_access(authorities: Authorities, address: str, now: datetime.datetime, 
     """
     local, remote = f"https://127.0.0.1:{contract.API_PORT}", f"https://{format_address(address)}"
 
-    def issue(user: str, organization: str | None = None, lifetime: datetime.timedelta = lifetime) -> Pair:
-        return certificates.new_leaf(_signer(authorities), user, now, lifetime, organization=organization)
+    def issue(user: str, organization: str | None = None) -> Pair:
+        return certificates.new_leaf(authorities.access, user, now, lifetime, organization=organization)
 
-    def build(server: str, user: str, client: Pair) -> bytes:
-        return build_kubeconfig(server, authorities.server.certificate, client, user).encode()
+    def build(server: str, user: str) -> bytes:
+        return build_kubeconfig(server, authorities.server.certificate, issue(user, _MASTERS), user).encode()
 
     kubelet = certificates.new_leaf(authorities.server, "nestor:kubelet", now, lifetime, hosts=contract.KUBELET_HOSTS)
     coredns = issue(contract.COREDNS_USER)
-    early = coredns if authorities.access else issue(contract.COREDNS_USER, lifetime=EARLY_DNS_LIFETIME)
     return {
-        contract.RUNNER_KUBECONFIG: build(remote, "nestor:runner", issue("nestor:runner", _MASTERS)),
-        contract.SYNCER_KUBECONFIG: build(local, "nestor:syncer", issue("nestor:syncer", _MASTERS)),
-        contract.COREDNS_KUBECONFIG: build(local, contract.COREDNS_USER, early),
-        contract.DNS_KUBECONFIG: _build_dns_kubeconfig(authorities),
+        contract.RUNNER_KUBECONFIG: build(remote, "nestor:runner"),
+        contract.SYNCER_KUBECONFIG: build(local, "nestor:syncer"),
+        contract.COREDNS_KUBECONFIG: _build_dns_kubeconfig(authorities),
         contract.DNS_CERTIFICATE: coredns.certificate,
         contract.DNS_KEY: coredns.key,
         contract.KUBELET_CERTIFICATE: kubelet.certificate,
@@ -158,11 +150,9 @@ def mint_admin_kubeconfig(
     authorities: Authorities, address: str, now: datetime.datetime, lifetime: datetime.timedelta
 ) -> dict[str, bytes]:
     """The content of the user's kubeconfig Secret."""
-    # The syncers that earlier versions started do not know the group.
-    group = contract.ADMIN_GROUP if authorities.access else _MASTERS
-    client = certificates.new_leaf(_signer(authorities), _ADMIN, now, lifetime, organization=group)
+    client = certificates.new_leaf(authorities.access, ADMIN, now, lifetime, organization=contract.ADMIN_GROUP)
     server = f"https://{format_address(address)}"
-    return {"kubeconfig": build_kubeconfig(server, authorities.server.certificate, client, _ADMIN).encode()}
+    return {"kubeconfig": build_kubeconfig(server, authorities.server.certificate, client, ADMIN).encode()}
 
 
 def is_issued(secret: Object, authorities: Authorities, address: str, now: datetime.datetime) -> bool:
@@ -175,17 +165,17 @@ def is_issued(secret: Object, authorities: Authorities, address: str, now: datet
         text = base64.b64decode(secret["data"]["kubeconfig"])
         user = json.loads(text)["users"][0]["user"]
         client = Pair(*(base64.b64decode(user[f"client-{part}-data"]) for part in ("certificate", "key")))
-        is_valid = certificates.is_issued_by(client, _signer(authorities), now)
+        is_valid = certificates.is_issued_by(client, authorities.access, now)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, RecursionError):
         return False
     server = f"https://{format_address(address)}"
-    return is_valid and text == build_kubeconfig(server, authorities.server.certificate, client, _ADMIN).encode()
+    return is_valid and text == build_kubeconfig(server, authorities.server.certificate, client, ADMIN).encode()
 
 
 def content_key(authorities: Authorities, address: str) -> str:
     """A hash that changes if certificates must be reissued before they expire."""
-    signers = (certificates.fingerprint(pair.certificate) for pair in (authorities.server, _signer(authorities)))
-    return names.digest("v2", *signers, address, length=16)
+    signers = (certificates.fingerprint(pair.certificate) for pair in (authorities.server, authorities.access))
+    return names.digest(*signers, address, length=16)
 
 
 def renewal_annotations(key: str, renew: datetime.datetime) -> dict[str, str]:
@@ -246,10 +236,6 @@ def format_address(address: str) -> str:
 
 def _name_authority(cluster: str, name: str) -> str:
     return f"nestor-{cluster[:40]}-{name}"
-
-
-def _signer(authorities: Authorities) -> Pair:
-    return authorities.access or authorities.client
 
 
 def _base64(content: bytes) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import logging
-from dataclasses import replace
 
 from nestor import times
 from nestor.api import labels
@@ -19,8 +17,6 @@ from nestor.kube.tasks import together
 from nestor.names import Part
 from nestor.objects import Object, annotations_of, labels_of, owners_of
 from nestor.values import dataclass
-
-log = logging.getLogger(__name__)
 
 
 class ForeignObject(Exception):
@@ -65,25 +61,23 @@ class Provisioner:
         self._api = applier.api
         self._lifetimes = lifetimes or Lifetimes()
         self._keys: dict[tuple[str, str], _Keys] = {}
-        self._rotations: dict[tuple[str, str], bool] = {}
-        """Of which users have not been told: whether they could be done."""
+        self._rotated: set[tuple[str, str]] = set()
+        """Clusters with new keys of which users have not been told."""
 
     def forget(self, namespace: str, name: str) -> None:
         """Drop what is remembered about a cluster that is being deleted."""
         self._keys.pop((namespace, name), None)
-        self._rotations.pop((namespace, name), None)
-
-    def can_rotate(self, home: Home) -> bool:
-        """Whether the keys of a cluster with surroundings can be rotated: those that earlier versions made cannot."""
-        return self._keys[home.namespace, home.name].authorities.access is not None
+        self._rotated.discard((namespace, name))
 
     def get_authorities(self, home: Home) -> Authorities:
         """The authorities of a cluster with surroundings."""
         return self._keys[home.namespace, home.name].authorities
 
-    def take_rotation(self, home: Home) -> bool | None:
-        """Whether the rotation that was asked for last could be done; None if there was none since the last call."""
-        return self._rotations.pop((home.namespace, home.name), None)
+    def take_rotation(self, home: Home) -> bool:
+        """Whether the cluster's keys were rotated since the last call."""
+        was_rotated = (home.namespace, home.name) in self._rotated
+        self._rotated.discard((home.namespace, home.name))
+        return was_rotated
 
     async def ensure_surroundings(self, shape: Shape) -> Addresses:
         """Ensure everything that the cluster's pods need before they start, except what depends on the Services' addresses."""
@@ -104,8 +98,6 @@ class Provisioner:
 
     async def ensure_server(self, shape: Shape, addresses: Addresses) -> None:
         """Ensure the cluster's own pod."""
-        authorities = self._keys[shape.namespace, shape.name].authorities
-        shape = replace(shape, has_access_authority=authorities.access is not None)
         await self._applier.ensure(*shared.build_server(shape, addresses.api))
 
     async def keep_keys(self, home: Home) -> None:
@@ -172,16 +164,12 @@ class Provisioner:
         """Replace the authority for access, if the user asked for that. In one write with the mark that it was done."""
         if home.rotation in ("", annotations_of(secret).get(labels.ROTATE, "")):
             return secret
-        old = _read_authorities(secret)
-        if old.access is None:
-            log.warning("%s/%s: an earlier version made its keys, which cannot be rotated", home.namespace, home.name)
-            self._rotations[home.namespace, home.name] = False
-            return secret
-        content = await asyncio.to_thread(pki.mint_access_authority, home.name, old.client.certificate, _now())
+        client = _read_authorities(secret).client.certificate
+        content = await asyncio.to_thread(pki.mint_access_authority, home.name, client, _now())
         meta = {"uid": secret["metadata"].get("uid"), "annotations": {labels.ROTATE: home.rotation}}
         patch = {"metadata": meta, "data": access.encode(content)}
         rotated = await self._api.patch(kinds.SECRET, secret["metadata"]["name"], home.namespace, patch)
-        self._rotations[home.namespace, home.name] = True
+        self._rotated.add((home.namespace, home.name))
         return rotated
 
     async def _ensure_access_secret(self, home: Home, address: str) -> None:

@@ -109,7 +109,14 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
         "volumes": [
             *([] if shape.persistence else [{"name": DATA_VOLUME, "emptyDir": {"sizeLimit": DATA_LIMIT}}]),
             {"name": "pki", "secret": {"secretName": shape.child(Part.AUTHORITIES), "defaultMode": 0o400}},
-            *_build_trusted_clients(shape),
+            # A volume of its own: kubelet writes changes into it, unlike into files that are mounted one by one.
+            {
+                "name": "trusted-clients",
+                "secret": {
+                    "secretName": shape.child(Part.AUTHORITIES),
+                    "items": [{"key": pki.TRUSTED_CLIENTS, "path": pki.TRUSTED_CLIENTS}],
+                },
+            },
             *coredns.build_volumes(shape),
             {
                 "name": "syncer-access",
@@ -133,19 +140,10 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
     }
 
 
-def _build_trusted_clients(shape: Shape) -> list[Object]:
-    """A volume of its own: kubelet writes changes into it, unlike into files that are mounted one by one."""
-    if not shape.has_access_authority:
-        return []
-    items = [{"key": pki.TRUSTED_CLIENTS, "path": pki.TRUSTED_CLIENTS}]
-    return [{"name": "trusted-clients", "secret": {"secretName": shape.child(Part.AUTHORITIES), "items": items}}]
-
-
 def _build_k3s(shape: Shape, api_address: str) -> Object:
     """The K3s container. It runs as root, because K3s requires it, but without capabilities or a way to gain any."""
     files = [(f"{name}{end}", f"{path}{end}") for name, path in pki.AUTHORITIES.items() for end in (".crt", ".key")]
     files.append((pki.SERVICE_KEY, pki.SERVICE_KEY))
-    trusted = {"name": "trusted-clients", "mountPath": CLIENTS_FOLDER, "readOnly": True}
     return {
         "name": SERVER_CONTAINER,
         "image": shape.image,
@@ -173,7 +171,7 @@ def _build_k3s(shape: Shape, api_address: str) -> Object:
             # Mounted one by one, because K3s writes its own certificates into the same folder.
             *({"name": "pki", "subPath": key, "mountPath": f"{TLS_FOLDER}/{path}", "readOnly": True} for key, path in files),
             {"name": "pki", "subPath": pki.TOKEN, "mountPath": TOKEN_FILE, "readOnly": True},
-            *([trusted] if shape.has_access_authority else []),
+            {"name": "trusted-clients", "mountPath": CLIENTS_FOLDER, "readOnly": True},
         ],
     }
 
@@ -204,19 +202,13 @@ def build_arguments(shape: Shape, api_address: str) -> list[str]:
         # Webhooks and aggregated APIs are called at their endpoints. For servers without an agent, K3s leaves that off and calls
         # the Service's ClusterIP, which headless Services lack and which is another one until the host has confirmed it.
         "--kube-apiserver-arg=enable-aggregator-routing=true",
-        *_build_client_arguments(shape),
+        f"--kube-apiserver-arg=client-ca-file={CLIENTS_FOLDER}/{pki.TRUSTED_CLIENTS}",
         f"--kube-controller-manager-arg=controllers={CONTROLLERS}",
         # By default, the controllers' clients are throttled to 20 requests a second, most of which their own start uses up. The
         # `default` ServiceAccount, without which no pod can be created, would then exist after 5 s instead of 0.7 s.
         "--kube-controller-manager-arg=kube-api-qps=300",
         "--kube-controller-manager-arg=kube-api-burst=400",
     ]
-
-
-def _build_client_arguments(shape: Shape) -> list[str]:
-    if not shape.has_access_authority:
-        return []
-    return [f"--kube-apiserver-arg=client-ca-file={CLIENTS_FOLDER}/{pki.TRUSTED_CLIENTS}"]
 
 
 def _build_syncer(shape: Shape) -> Object:

@@ -83,8 +83,6 @@ class Shape(Home):
     """The volume of its data; None: the data lives in the server's pod."""
     server_seconds: int = SERVER_SECONDS
     """How long K3s may run before its container is restarted."""
-    has_access_authority: bool = True
-    """Whether its keys contain an authority for access alone; those that earlier versions made do not."""
     nodes: AssignedNodes = field(default_factory=AssignedNodes)
     """Where its own pod may run; it says nothing unless Kueue has assigned nodes. A running pod stays."""
     replicas: int = 1

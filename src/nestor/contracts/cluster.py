@@ -9,8 +9,6 @@ API_PORT = 6443
 RUNNER_KUBECONFIG = "runner.kubeconfig"
 SYNCER_KUBECONFIG = "syncer.kubeconfig"
 COREDNS_KUBECONFIG = "coredns.kubeconfig"
-"""For CoreDNS in pods that earlier versions started: in one piece, and straight to the API server."""
-DNS_KUBECONFIG = "dns.kubeconfig"
 """For CoreDNS: through the gate, with the keys in the two files below."""
 DNS_CERTIFICATE = "dns.crt"
 DNS_KEY = "dns.key"

@@ -97,11 +97,10 @@ def _may_share_class(ingress: Object, class_name: str | None) -> bool:
 def find_exposed_job(ingress: Object, homes: Homes) -> str | None:
     """UID of the job that the operator exposes with this Ingress. None: it is a user's, or a tenant's, copied by a syncer.
 
-    It must be in the job's own namespace: anybody can set labels. Ingresses of older operators have no component label; then
-    only the operator's carried a job UID, so they count too.
+    It must be in the job's own namespace: anybody can set labels.
     """
     own = labels_of(ingress)
-    if labels.NESTED_UID in own or own.get(labels.COMPONENT, labels.COMPONENT_EXPOSURE) != labels.COMPONENT_EXPOSURE:
+    if labels.NESTED_UID in own or own.get(labels.COMPONENT) != labels.COMPONENT_EXPOSURE:
         return None
     uid = own.get(labels.JOB_UID)
     return uid if uid and homes.get(ingress["metadata"].get("namespace", "")) == uid else None

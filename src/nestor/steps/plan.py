@@ -103,7 +103,7 @@ class Remote(Model):
 class Plan(Model):
     """All steps in their order. `hash` changes with anything that the runner does; its pod is then replaced."""
 
-    version: Literal[2] = 2
+    version: Literal[1] = 1
     hash: str
     base: str = ""
     """Changes when earlier progress no longer counts: other templates, a cluster that lost its data, a rerun."""

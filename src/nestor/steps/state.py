@@ -15,7 +15,7 @@ from nestor.steps.plan import Model, Plan, Step
 RunState = Literal["Running", "Succeeded", "Failed"]
 StepState = Literal["Pending", "Running", "Retrying", "Succeeded", "Failed"]
 
-VERSION = 2
+VERSION = 1
 START_LIMIT = 3
 """How often one attempt is started. If the runner died in it that often, the step is to blame."""
 
@@ -26,7 +26,7 @@ class StepRun(Model):
     name: str
     type: str
     hash: str = ""
-    """Of the plan's step when this was recorded; empty in records of older runners."""
+    """Of the plan's step when this was recorded."""
     state: StepState = "Pending"
     attempt: int = 0
     max_attempts: int = 1
@@ -44,7 +44,6 @@ class Run(Model):
     """Progress of the plan with this `hash`."""
 
     version: int = Field(default=VERSION, ge=1)
-    """1: a record without `base` and the steps' hashes; it can be read, and no other plan goes on from it."""
     hash: str
     base: str = ""
     state: RunState = "Running"
@@ -76,7 +75,7 @@ def resume(plan: Plan, earlier: Run | None, time: str) -> Run:
         return begin(plan)
     if earlier.hash == plan.hash and len(earlier.steps) == len(plan.steps):
         return _fail_deadly_attempt(earlier, time)
-    if earlier.version < VERSION or earlier.base != plan.base:
+    if earlier.base != plan.base:
         return begin(plan)
     kept = count_unchanged(plan, earlier)
     steps = [
@@ -91,7 +90,7 @@ def resume(plan: Plan, earlier: Run | None, time: str) -> Run:
 def count_unchanged(plan: Plan, earlier: Run) -> int:
     """How many steps at the beginning Succeeded and are the same in `plan`."""
     for index, (step, done) in enumerate(zip(plan.steps, earlier.steps, strict=False)):
-        if done.state != "Succeeded" or not done.hash or done.hash != step.hash:
+        if done.state != "Succeeded" or done.hash != step.hash:
             return index
     return min(len(plan.steps), len(earlier.steps))
 

@@ -107,10 +107,8 @@ def _resize(wanted: Object | None, there: Object | None) -> Object | None:
 
 def _spec(nested: Object, host: Object, policy: Policy) -> Object:
     own, result = nested["spec"], {}
-    applied = pod.applied(host)
-    before = applied.get("images") or {}
-    # Pods of earlier versions do not say which images they were given: those that they have may be the host's.
-    for group in ("containers", "initContainers") if "images" in applied else ():
+    before = pod.applied(host).get("images") or {}
+    for group in ("containers", "initContainers"):
         changed = [item for item in own.get(group) or [] if item.get("image") != before.get(item["name"])]
         if changed:
             named = {item["name"]: name_on_host(item["image"], policy.allowed_images) for item in changed}

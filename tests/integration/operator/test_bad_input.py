@@ -255,7 +255,7 @@ async def test_names_that_make_no_service_are_refused(plane: Any, api: Api, name
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"className": "other"}, "`className` may not be changed: delete the object and create it again"),
+        ({"className": "other"}, "`className` may not be added or removed: delete the object and create it again"),
         ({"command": "Hello"}, "`command` may not be added or removed"),
         ({"kubernetesVersion": "v1.35"}, "`kubernetesVersion` may not be added or removed"),
         ({"app": {"image": "other"}}, "`app.image` may not be changed"),

@@ -401,15 +401,12 @@ async def test_an_ingress_that_the_host_cluster_refuses_closes_that_target_alone
     await job_whose(api, job, lambda status: ready_targets(status) == ["web"])
 
 
-async def test_ingresses_of_an_earlier_version_are_adopted_and_those_that_a_syncer_carries_are_left_alone(
+async def test_an_ingress_that_no_route_needs_is_deleted_and_one_that_a_syncer_carries_is_left_alone(
     operator: Operator, api: Api, namespace: str
 ) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("older", namespace))
-    host = f"older-{namespace}.jobs.test"
-    made = await ingress_for(api, job, host)
-    where, meta = await host_namespace(api, job), made["metadata"]
-    own = {key: value for key, value in meta["labels"].items() if key != labels.COMPONENT}
-    assert meta["labels"].keys() - own.keys() == {labels.COMPONENT}
+    job = await api.create(kinds.NESTED_APP_JOB, build_job("shop", namespace))
+    made = await ingress_for(api, job, f"shop-{namespace}.jobs.test")
+    where, own = await host_namespace(api, job), made["metadata"]["labels"]
 
     async def make(name: str, **more: str) -> None:
         spec = {"rules": [{"host": f"{name}.test", "http": made["spec"]["rules"][0]["http"]}]}
@@ -417,13 +414,6 @@ async def test_ingresses_of_an_earlier_version_are_adopted_and_those_that_a_sync
 
     await make("synced", **{labels.NESTED_UID: "n1"})
     await make("stale")
-    await api.patch(kinds.INGRESS, meta["name"], where, {"metadata": {"labels": {labels.COMPONENT: None}}})
     await wait_for(api, kinds.INGRESS, "stale", where, lambda found: found is None)
-
-    def is_marked(found: Object | None) -> bool:
-        return bool(found and found["metadata"]["labels"].get(labels.COMPONENT) == labels.COMPONENT_EXPOSURE)
-
-    adopted = await wait_for(api, kinds.INGRESS, meta["name"], where, is_marked)
-    assert adopted is not None
-    assert adopted["metadata"]["uid"] == meta["uid"]
+    assert (await api.get(kinds.INGRESS, made["metadata"]["name"], where))["metadata"]["uid"] == made["metadata"]["uid"]
     assert await api.find(kinds.INGRESS, "synced", where) is not None

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import yaml
 
 from nestor.api import conditions
 from nestor.kube import Api, kinds
@@ -17,7 +16,7 @@ from tests.integration import apiserver
 from tests.integration.chart import CHART
 from tests.integration.operator.conftest import await_rights, operator_running
 from tests.integration.operator.world import build_class
-from tests.releases import FOLDER, JOB, SPACE, list_releases, restore
+from tests.releases import JOB, SPACE, list_releases, restore
 from tests.waiting import job_with, wait_for
 
 Object = dict[str, Any]
@@ -26,7 +25,7 @@ VALUES = ("--set", "image.repository=nestor.test/nestor", "--set", "defaultClass
 
 @pytest.fixture
 async def upgrade_plane() -> AsyncIterator[apiserver.ControlPlane]:
-    """A control plane without Nestor."""
+    """A control plane without Nestor, except for its definitions."""
     async with apiserver.running() as plane:
         yield plane
 
@@ -40,28 +39,10 @@ async def run(plane: apiserver.ControlPlane, program: str, *arguments: str) -> N
     assert process.returncode == 0, output.decode()
 
 
-async def be_of_release(plane: apiserver.ControlPlane, api: Api, version: str) -> None:
-    """The definitions and the chart of an earlier release are installed."""
-    chart = FOLDER / version / "chart"
-    old = {
-        item["metadata"]["name"]: item for item in (yaml.safe_load(file.read_text()) for file in (chart / "crds").glob("*.yaml"))
-    }
-    for crd in await api.list(kinds.CRD):
-        name = crd["metadata"]["name"]
-        if name in old:
-            await api.replace(
-                kinds.CRD, old[name] | {"metadata": {"name": name, "resourceVersion": crd["metadata"]["resourceVersion"]}}
-            )
-        else:
-            await api.delete(kinds.CRD, name)
-            await wait_for(api, kinds.CRD, name, "", lambda found: found is None)
-    await run(plane, "helm", "install", "nestor", str(chart), "-n", "nestor-system", "--create-namespace", *VALUES)
-
-
 @pytest.mark.parametrize("version", list_releases())
 async def test_running_jobs_are_left_alone(upgrade_plane: apiserver.ControlPlane, version: str) -> None:
     async with await Api.connect(str(upgrade_plane.kubeconfig), manager="nestor") as api:
-        await be_of_release(upgrade_plane, api, version)
+        await run(upgrade_plane, "helm", "install", "nestor", str(CHART), "-n", "nestor-system", "--create-namespace", *VALUES)
         await api.apply(kinds.NESTED_CLASS, build_class())
         await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}})
         before = await restore(api, version)

@@ -21,7 +21,7 @@ from nestor.api.labels import JOB_UID
 from nestor.cluster import certificates, pki
 from nestor.cluster.certificates import Pair
 from nestor.cluster.server import CONTROLLERS
-from nestor.contracts.cluster import COREDNS_USER, DNS_CERTIFICATE, DNS_KEY, DNS_KUBECONFIG, KUBELET_HOSTS
+from nestor.contracts.cluster import COREDNS_KUBECONFIG, COREDNS_USER, DNS_CERTIFICATE, DNS_KEY, KUBELET_HOSTS
 from nestor.kube import Api, Forbidden, Kind, NotFound, kinds
 from nestor.syncer import main
 from nestor.syncer.settings import Settings
@@ -73,8 +73,10 @@ class NestedPlane(apiserver.ControlPlane):
     def dns_kubeconfig(self) -> str:
         """CoreDNS's, as the operator writes it. Keys that it held itself would end in some seconds."""
         authority, now = self._read_authority(), datetime.datetime.now(datetime.UTC)
-        content = pki.mint_access(pki.Authorities(authority, authority), "10.43.0.5", now, datetime.timedelta(seconds=6))
-        return content[DNS_KUBECONFIG].decode()
+        content = pki.mint_access(
+            pki.Authorities(authority, authority, authority), "10.43.0.5", now, datetime.timedelta(seconds=6)
+        )
+        return content[COREDNS_KUBECONFIG].decode()
 
     def _read_authority(self) -> Pair:
         return Pair((self.folder / "ca.crt").read_bytes(), (self.folder / "ca.key").read_bytes())

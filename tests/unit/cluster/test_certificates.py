@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import json
+from dataclasses import replace
 
 import pytest
 from cryptography import x509
@@ -78,25 +79,21 @@ def client_of(kubeconfig: bytes) -> x509.Certificate:
 
 
 @pytest.mark.parametrize(
-    ("key", "user", "organization", "server"),
+    ("key", "user", "server"),
     [
-        ("runner.kubeconfig", "nestor:runner", "system:masters", "https://10.43.0.5"),
-        ("syncer.kubeconfig", "nestor:syncer", "system:masters", "https://127.0.0.1:6443"),
-        ("coredns.kubeconfig", "nestor:coredns", None, "https://127.0.0.1:6443"),
+        ("runner.kubeconfig", "nestor:runner", "https://10.43.0.5"),
+        ("syncer.kubeconfig", "nestor:syncer", "https://127.0.0.1:6443"),
     ],
 )
-def test_each_process_has_its_own_identity(secret: Object, key: str, user: str, organization: str | None, server: str) -> None:
+def test_each_process_has_its_own_identity(secret: Object, key: str, user: str, server: str) -> None:
     authorities = Authorities.from_secret(secret)
     kubeconfig = pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)[key]
     certificate = client_of(kubeconfig)
-    assert authorities.access is not None
     certificate.verify_directly_issued_by(authorities.access.x509)
     assert certificate.not_valid_after_utc == NOW + WEEK
     subject = certificate.subject
     assert subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == user
-    assert [item.value for item in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)] == (
-        [organization] if organization else []
-    )
+    assert [item.value for item in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)] == ["system:masters"]
     usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
     cluster = json.loads(kubeconfig)["clusters"][0]["cluster"]
@@ -123,35 +120,9 @@ def test_the_admins_kubeconfig_works_with_ipv6(secret: Object) -> None:
 def test_the_admin_is_in_a_group_that_can_lose_its_rights(secret: Object) -> None:
     authorities = Authorities.from_secret(secret)
     certificate = client_of(pki.mint_admin_kubeconfig(authorities, "10.43.0.5", NOW, WEEK)["kubeconfig"])
-    assert authorities.access is not None
     certificate.verify_directly_issued_by(authorities.access.x509)
     assert certificate.subject.rfc4514_string() == "CN=nestor:admin,O=nestor:admins"
     assert certificate.not_valid_after_utc == NOW + WEEK
-
-
-def test_keys_of_earlier_versions_go_on_as_they_are(content: dict[str, bytes]) -> None:
-    """Their API servers trust no other authority, and their syncers do not know the group."""
-    old = {key: value for key, value in content.items() if "access" not in key and "trusted" not in key}
-    authorities = Authorities.from_secret(build_secret({"name": "hello-pki"}, old))
-    for kubeconfig in (
-        pki.mint_admin_kubeconfig(authorities, "10.43.0.5", NOW, WEEK)["kubeconfig"],
-        pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)["syncer.kubeconfig"],
-    ):
-        certificate = client_of(kubeconfig)
-        certificate.verify_directly_issued_by(authorities.client.x509)
-        assert certificate.subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)[0].value == "system:masters"
-
-
-def test_the_dns_servers_of_earlier_versions_get_a_year_as_before(content: dict[str, bytes]) -> None:
-    """They read their kubeconfig once, when they start, so that no renewal reaches them."""
-    old = {key: value for key, value in content.items() if "access" not in key and "trusted" not in key}
-    authorities = Authorities.from_secret(build_secret({"name": "hello-pki"}, old))
-    access = pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)
-    year = NOW + datetime.timedelta(days=365)
-    assert client_of(access["coredns.kubeconfig"]).not_valid_after_utc == year
-    for key in ("runner.kubeconfig", "syncer.kubeconfig"):
-        assert client_of(access[key]).not_valid_after_utc == NOW + WEEK
-    assert Pair(access["dns.crt"], access["dns.key"]).x509.not_valid_after_utc == NOW + WEEK
 
 
 def test_the_api_server_trusts_k3ss_own_clients_and_ours(content: dict[str, bytes]) -> None:
@@ -173,7 +144,7 @@ def test_a_new_authority_for_access_replaces_the_old_one_in_what_is_trusted(cont
 def test_the_dns_servers_keys_are_files_so_that_it_reads_renewed_ones(secret: Object) -> None:
     authorities = Authorities.from_secret(secret)
     access = pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)
-    kubeconfig = json.loads(access["dns.kubeconfig"])
+    kubeconfig = json.loads(access["coredns.kubeconfig"])
     assert kubeconfig["users"][0]["user"] == {"client-certificate": "dns.crt", "client-key": "dns.key"}
     assert kubeconfig["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:8084"
     keys = Pair(access["dns.crt"], access["dns.key"])
@@ -204,7 +175,7 @@ def test_certificates_are_renewed_long_before_they_expire(secret: Object) -> Non
 
 def test_another_address_or_authority_needs_other_certificates(secret: Object) -> None:
     authorities = Authorities.from_secret(secret)
-    other = Authorities(certificates.new_authority("x", NOW), authorities.client)
+    other = replace(authorities, server=certificates.new_authority("x", NOW))
     pairs = [(authorities, "10.43.0.5"), (authorities, "10.43.0.6"), (other, "10.43.0.5")]
     assert len({pki.content_key(*pair) for pair in pairs}) == 3
 

@@ -220,16 +220,6 @@ async def test_keys_that_are_made_for_a_rotation_are_made_once() -> None:
     assert sorted(store.writes) == ["hello-access", "hello-kubeconfig", "hello-pki"]
 
 
-async def test_keys_of_an_earlier_version_are_not_rotated_since_their_server_would_not_notice() -> None:
-    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
-    content = pki.mint_authorities("hello", START)
-    old = {key: value for key, value in content.items() if "access" not in key and "trusted" not in key}
-    await store.apply(kinds.SECRET, build_secret({"name": "hello-pki"}, old))
-    store.writes.clear()
-    await ensure(provision_in(store), replace(shape, rotation="leaked"))
-    assert sorted(store.writes) == ["hello-access", "hello-kubeconfig"]
-
-
 async def test_a_kubeconfig_that_somebody_changed_is_written_anew() -> None:
     store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
     await ensure(provision_in(store), shape)
@@ -262,16 +252,3 @@ async def test_nothing_is_made_for_a_refused_cluster_whose_names_others_have(for
     store.writes.clear()
     await provision_in(store).keep_keys(shape)
     assert store.writes == []
-
-
-@pytest.mark.parametrize("is_old", [False, True])
-async def test_a_server_trusts_what_its_keys_have(is_old: bool) -> None:
-    """One of an earlier version would not start again with a list of trusted authorities that is not in its Secret."""
-    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
-    content = pki.mint_authorities("hello", START)
-    old = {key: value for key, value in content.items() if not is_old or ("access" not in key and "trusted" not in key)}
-    await store.apply(kinds.SECRET, build_secret({"name": "hello-pki"}, old))
-    provisioner = provision_in(store)
-    addresses = await provisioner.ensure_surroundings(shape)
-    await provisioner.ensure_server(shape, addresses)
-    assert ("trusted-clients" in str(store.latest[kinds.STATEFUL_SET])) is not is_old

@@ -68,11 +68,6 @@ def test_k3s_may_run_as_long_as_the_operator_says_and_is_probed_by_the_syncer() 
     assert probe["periodSeconds"] * probe["failureThreshold"] > 300
 
 
-def test_servers_of_earlier_versions_are_not_told_to_trust_what_their_keys_lack() -> None:
-    pod = server.build_stateful_set(build_shape(has_access_authority=False), "10.43.0.5")["spec"]["template"]["spec"]
-    assert "trusted" not in str(pod)
-
-
 def test_half_a_choice_of_resources_keeps_the_other_half() -> None:
     chosen = read(Resources, {"requests": {"cpu": 1}})
     assert server.build_resources(chosen, server.DEFAULT_RESOURCES) == {

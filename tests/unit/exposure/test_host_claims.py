@@ -141,13 +141,13 @@ OURS = {labels.JOB_UID: "9"}
     ("own", "job"),
     [
         (OURS | {labels.COMPONENT: labels.COMPONENT_EXPOSURE}, "9"),
-        (OURS, "9"),
+        (OURS, None),
         (OURS | {labels.NESTED_UID: "n1"}, None),
         (OURS | {labels.NESTED_UID: "n1", labels.COMPONENT: labels.COMPONENT_EXPOSURE}, None),
         (OURS | {labels.COMPONENT: labels.COMPONENT_APP}, None),
         ({}, None),
     ],
-    ids=["ours", "an earlier version's", "synced", "synced, with our mark", "of another part", "a user's"],
+    ids=["ours", "without a component", "synced", "synced, with our mark", "of another part", "a user's"],
 )
 def test_only_the_operators_own_ingresses_expose_a_job(own: dict[str, str], job: str | None) -> None:
     found = ingress("shop.test", where="nestor-other", **own)

@@ -201,7 +201,7 @@ async def test_a_finished_run_is_not_run_again(outcome: Outcome) -> None:
 
 async def test_another_plan_starts_over() -> None:
     first = await Stage(step("a"), outcomes=[OK]).run()
-    other = Stage(step("a"), outcomes=[OK], plan_hash="other")
+    other = Stage(step("a").model_copy(update={"hash": "other"}), outcomes=[OK], plan_hash="other")
     assert (await other.run(first)).hash == "other"
     assert (other.executed, other.log[0]) == (["a"], "the steps or templates changed, starting over")
 

@@ -130,14 +130,6 @@ def test_another_base_starts_over() -> None:
     assert state.resume(plan(0), None, "t9") == state.begin(plan(0))
 
 
-def test_a_record_without_hashes_is_read_and_another_plan_starts_over() -> None:
-    old = Run.model_validate_json(
-        '{"version":1,"hash":"old","state":"Succeeded","steps":[{"name":"s0","type":"kubectl","state":"Succeeded","attempt":1}]}'
-    )
-    assert states(state.resume(plan(0), old, "t9")) == [("Pending", 0)]
-    assert states(state.resume(plan(0, base=""), old, "t9")) == [("Pending", 0)]
-
-
 def test_a_record_of_a_newer_runner_is_not_trusted() -> None:
     newer = done(plan(0), 1).model_copy(update={"version": 3})
     assert states(state.resume(plan(0), newer, "t9")) == [("Pending", 0)]

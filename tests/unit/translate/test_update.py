@@ -1,7 +1,6 @@
 """Changes of a nested pod become a patch of its host pod, once."""
 
 import dataclasses
-import json
 from typing import Any
 
 import pytest
@@ -40,24 +39,6 @@ def test_what_the_host_changed_itself_is_left_alone() -> None:
     assert patch["metadata"]["labels"][host_key("tier", ())] == "front"
 
 
-def test_a_pod_of_an_earlier_syncer_keeps_the_image_that_the_host_gave_it() -> None:
-    """Earlier versions did not note images. The first contact notes them, so that later changes are carried over."""
-    nested = build_pod(labels={"app": "web"}, initContainers=[{"name": "i", "image": "i:1"}])
-    host = carried(nested)
-    host["metadata"]["annotations"][pod.APPLIED] = json.dumps({"digest": "old", "labels": list(host["metadata"]["labels"])})
-    for group in ("containers", "initContainers"):
-        host["spec"][group][0]["image"] = "mirror.example/web:1"
-    patch = update.build_update(nested, host, TARGET, BASELINE)
-    assert patch is not None
-    assert patch["spec"] == {}
-    host = apply(host, patch)
-    assert update.build_update(nested, host, TARGET, BASELINE) is None
-    nested["spec"]["containers"][0]["image"] = "example/web:2"
-    patch = update.build_update(nested, host, TARGET, BASELINE)
-    assert patch is not None
-    assert patch["spec"] == {"containers": [{"name": "app", "image": "example/web:2"}]}
-
-
 def allowing(*keys: str) -> Target:
     """The target while the class allows these labels."""
     return dataclasses.replace(TARGET, allowed_labels=keys)
@@ -75,7 +56,7 @@ def apply(host: Object, patch: Object | None) -> Object:
 
 @pytest.mark.parametrize(("before", "after"), [(("app",), ()), ((), ("app",))])
 def test_when_other_labels_are_allowed_a_running_pod_has_both_spellings(before: tuple[str, ...], after: tuple[str, ...]) -> None:
-    """As after an upgrade from a version that renamed reserved keys only. Its Services find it all the time."""
+    """Its Services find it all the time."""
     nested = build_pod(labels={"app": "web"})
     old, new = (labels.host_labels({"app": "web"}, allowed) for allowed in (before, after))
     host = pod.build_pod(nested, allowing(*before), {}, BASELINE)

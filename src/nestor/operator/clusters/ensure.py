@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any
 
+from nestor.api import labels
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.cluster import policies, shared
@@ -15,7 +16,7 @@ from nestor.cluster.provision import Addresses, ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, RetryLater, kinds
 from nestor.kube.tasks import together
-from nestor.operator.clusters.rotation import find_rotation_problem, tell_rotation
+from nestor.objects import Object
 from nestor.operator.world.context import Context
 from nestor.values import dataclass
 
@@ -43,8 +44,6 @@ class Ensured:
     addresses: Addresses
     problem: str | None = None
     """Why there is no kubeconfig for its user."""
-    note: str | None = None
-    """What else its user should know."""
 
 
 def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy: NestedClassSpec, *, replicas: int = 1) -> Shape:
@@ -67,8 +66,8 @@ async def ensure_cluster(context: Context, shape: Shape, along: Alongside | None
         *(start() for start in along.last),
     )
     # Last: whoever reads of a rotation finds the new kubeconfig.
-    await tell_rotation(context, shape)
-    return Ensured(addresses, problem, find_rotation_problem(context, shape))
+    await _tell_rotation(context, shape)
+    return Ensured(addresses, problem)
 
 
 async def _ensure_kubeconfig(context: Context, shape: Shape, addresses: Addresses) -> str | None:
@@ -104,7 +103,25 @@ async def keep_refused(home: Home, purpose: str, work: Coroutine[Any, Any, Any])
 async def renew_keys(context: Context, home: Home) -> None:
     """Renew the keys of a cluster that was made before, and tell its user of a rotation."""
     await context.provisioner.keep_keys(home)
-    await tell_rotation(context, home)
+    await _tell_rotation(context, home)
+
+
+async def _tell_rotation(context: Context, home: Home) -> None:
+    """One event for each rotation of keys that the user asked for, about the job or the user's cluster, once it is done."""
+    if context.provisioner.take_rotation(home):
+        message = "earlier kubeconfigs and certificates end within about a minute; the Secret with the kubeconfig has a new one"
+        await context.events.post(_find_subject(home), "Normal", "KeysRotated", message)
+
+
+def _find_subject(home: Home) -> Object:
+    """What the user annotated."""
+    if home.owner:
+        kind, meta = kinds.NESTED_CLUSTER, {"name": home.name, "namespace": home.namespace, "uid": home.owner["uid"]}
+    else:
+        own = home.labels
+        kind = kinds.NESTED_APP_JOB
+        meta = {"name": own[labels.JOB], "namespace": own[labels.JOB_NAMESPACE], "uid": own[labels.JOB_UID]}
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta}
 
 
 async def ensure_policies(context: Context, shape: Shape) -> None:

@@ -83,7 +83,7 @@ class ClusterReconciler:
         class_name = spec.class_name or ""
         unenforced = self._explain_open(class_name)
         suspended = f"suspended: {suspend.message}" if suspend else ""
-        texts = ["class and version accepted", unenforced, made.problem, made.note, suspended]
+        texts = ["class and version accepted", unenforced, made.problem, suspended]
         reason = conditions.NETWORK_NOT_ENFORCED if unenforced else conditions.ADMITTED_REASON
         admitted = Condition(conditions.ADMITTED, "True", reason, "; ".join(text for text in texts if text))
         kubeconfig = None if made.problem else names.kubeconfig_secret(name)

@@ -114,7 +114,7 @@ class ChildrenKeeper:
         along = Alongside(first=first, then=(ensure_policy,), last=(expose, quota, register))
         made = await ensure_cluster(context, replace(shape, nodes_binding_owner=home.nodes_binding_owner), along)
         found.addresses, found.problem = made.addresses, made.problem
-        found.note = "; ".join(text for text in (made.note, missing, found.registered.problem) if text) or None
+        found.note = "; ".join(text for text in (missing, found.registered.problem) if text) or None
         return found
 
     async def _expose(self, resolved: Resolved, routes: Routes) -> Routes:

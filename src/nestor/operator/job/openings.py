@@ -10,7 +10,7 @@ from nestor.exposure.routes import Route
 from nestor.kube import kinds
 from nestor.kube.tasks import together
 from nestor.names import Part
-from nestor.objects import Object, labels_of, spec_of
+from nestor.objects import Object, spec_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.world.context import Context
 
@@ -55,12 +55,8 @@ class Openings:
         return build_exposed(home, policy, selector, opened, resolved.policy.expose.from_)
 
     async def _list(self, resolved: Resolved) -> set[str]:
-        """What another process made, also in an earlier version, whose only policy opened all pods."""
+        """What another process made."""
         home = resolved.home
-        found = await self._context.api.list(kinds.NETWORK_POLICY, home.namespace, labels=f"{labels.CLUSTER}={home.name}")
-        return {
-            item["metadata"]["name"]
-            for item in found
-            if labels_of(item).get(labels.COMPONENT) == labels.COMPONENT_EXPOSURE
-            or item["metadata"]["name"] == home.child(Part.EXPOSED_POLICY)
-        }
+        ours = f"{labels.CLUSTER}={home.name},{labels.COMPONENT}={labels.COMPONENT_EXPOSURE}"
+        found = await self._context.api.list(kinds.NETWORK_POLICY, home.namespace, labels=ours)
+        return {item["metadata"]["name"] for item in found}

@@ -30,7 +30,7 @@ async def write_policy(context: Context, cluster: Object, policy: Policy) -> Non
 
 def _resolve(context: Context, job: Object, before: Policy) -> Policy:
     """The strictest where the class is gone, or the job cannot be read; its images are those that were allowed before. A job that
-    is only too large has its class nevertheless: earlier versions admitted such jobs, and they still run.
+    is only too large has its class nevertheless: a change has made it so, and it still runs.
     """
     taints = read_taints(context.cache.backends)
     if OVERSIZED in job:

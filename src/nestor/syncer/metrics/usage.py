@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from nestor.kube import Api, ApiError, Forbidden, Kind, NotFound
+from nestor.kube import Api, ApiError, Kind, NotFound
 from nestor.kube.rights import right
 from nestor.objects import Object
 from nestor.syncer.translate.metrics import GROUP, VERSION
@@ -48,8 +48,6 @@ class HostUsage:
             found = await self._host.list(POD_METRICS, self._namespace, labels=self._selector)
         except NotFound:
             return NoMetrics("the host cluster has no metrics API (metrics.k8s.io): ask its administrator for metrics-server")
-        except Forbidden:
-            return NoMetrics("Nestor may not read metrics in the host cluster: its chart there is older than this cluster")
         except ApiError as error:
             return NoMetrics(f"the host cluster's metrics API does not answer: {error.message}")
         return {item["metadata"]["name"]: item for item in found}

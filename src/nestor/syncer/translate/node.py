@@ -93,7 +93,7 @@ def find_own(there: Object | None, node: Object | None = None) -> Own:
     """What the tenant has added to the nested Node `there`. `node`: what the host says now, if that is known."""
     note = _read_note(there)
     if not note:
-        return Own()  # new, or made by an earlier version, which removed what others added
+        return Own()
     mirrored, known = {*note["labels"], *labels_of(node)}, [*note["taints"], *map(_identify, spec_of(node).get("taints") or [])]
     taints = [item for item in spec_of(there).get("taints") or [] if not item["key"].startswith(_OF_KUBERNETES)]
     is_unschedulable = bool(spec_of(there).get("unschedulable"))

@@ -130,7 +130,7 @@ def choose_selector(
 ) -> Mapping[str, str]:
     """The host Service's selector: `wanted`, or for a while still the one that it has (`there`).
 
-    Both may spell the tenant's selector differently, because the class allows other labels since, or after an upgrade. Until the
+    Both may spell the tenant's selector differently, because the class allows other labels since. Until the
     running pods have their labels in the new spelling too, the old one must stay, or the Service would lose them.
     """
     scope = {key: there.get(key) for key in wanted if key in (CLUSTER, NESTED_NAMESPACE)}

@@ -241,10 +241,8 @@ class Caches:
 
     @property
     def needed(self) -> list[Informer]:
-        """All but those of kinds that a cluster may not have, and quotas, which charts of earlier versions do not let us read.
-        Without quotas, pods are only tried again later.
-        """
-        return [item for item in self if item.kind != kinds.RESOURCE_QUOTA and not isinstance(item, OptionalInformer)]
+        """All but those of kinds that a cluster may not have."""
+        return [item for item in self if not isinstance(item, OptionalInformer)]
 
     async def wait_for_sync(self) -> None:
         """Wait until every informer that is needed has its first list: before that, an object that seems gone may just not be

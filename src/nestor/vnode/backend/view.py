@@ -175,7 +175,7 @@ def build_status(body: Object, found: list[Shape], unconfirmed: list[Unconfirmed
         "conditions": conditions.merge(there, said, generation, timestamp()),
         "shapes": [item.model_dump(by_alias=True, exclude_none=True) for item in found],
     }
-    if unconfirmed:  # a definition of before does not know the field
+    if unconfirmed:
         status["unconfirmedPods"] = [item.model_dump(by_alias=True) for item in unconfirmed]
     return status
 

@@ -65,9 +65,9 @@ def put_ingress(context: Context, owner: Object, *hosts: str, name: str = "x", *
     """An Ingress of a job, as a watch tells of it."""
     meta = owner["metadata"]
     home = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
+    marks = {labels.JOB_UID: meta["uid"], labels.COMPONENT: labels.COMPONENT_EXPOSURE} | own
     item = {
-        "metadata": {"name": name, "namespace": home, "labels": {labels.JOB_UID: meta["uid"]} | own}
-        | {"creationTimestamp": HELD},
+        "metadata": {"name": name, "namespace": home, "labels": marks, "creationTimestamp": HELD},
         "spec": {"rules": [{"host": host} for host in hosts]},
     }
     informer = context.cache.informers[kinds.INGRESS]
@@ -174,7 +174,7 @@ async def test_another_tenants_ingress_takes_nothing_from_a_job_that_has_its_hos
     context.cache.jobs.put(job())
     for number, host in enumerate(HOSTS):
         name = build_resolved(job()).routes[number].ingress
-        put_ingress(context, job(), host, name=name, **{labels.COMPONENT: labels.COMPONENT_EXPOSURE})
+        put_ingress(context, job(), host, name=name)
     put_foreign(context, rule, "2025-01-01T00:00:00Z" if is_older else "2026-06-01T00:00:00Z")
     first, second = routes = admit(context, hosts, job())
     assert all(route.is_open for route in routes)
@@ -340,24 +340,11 @@ async def test_an_ingress_that_a_syncer_carries_is_neither_deleted_nor_counted(c
     api, context = serve(context)
     context.cache.jobs.put(job())
     put_ingress(context, job(), "tenant.test", name="theirs", **SYNCED)
-    put_ingress(context, job(), "old.test", name="old", **{labels.COMPONENT: labels.COMPONENT_EXPOSURE})
+    put_ingress(context, job(), "old.test", name="old")
     resolved = build_resolved(job())
     assert hosts.held(job()) == {"old.test": HELD}
     await ensure_ingresses(context, resolved, resolved.routes)
     assert list_deleted(api) == ["old"]
-
-
-async def test_ingresses_of_an_earlier_version_are_adopted_and_what_is_left_of_them_goes(context: Context, hosts: Hosts) -> None:
-    api, context = serve(context)
-    context.cache.jobs.put(job())
-    put_ingress(context, job(), HOSTS[0], name="hello")
-    put_ingress(context, job(), "old.test", name="old")
-    resolved = build_resolved(job())
-    assert hosts.held(job()).keys() == {HOSTS[0], "old.test"}
-    await ensure_ingresses(context, resolved, resolved.routes)
-    assert list_deleted(api) == ["old"]
-    made = {name: item["metadata"]["labels"][labels.COMPONENT] for (_, _, name), item in api.objects.items()}
-    assert made == {route.ingress: labels.COMPONENT_EXPOSURE for route in resolved.routes}
 
 
 @pytest.mark.parametrize("is_terminating", [False, True])

@@ -21,7 +21,7 @@ from nestor.operator.admission.identity import Refused
 from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.homes import find_home
-from tests.unit.operator.builders import READY, Object, build_cluster, build_pod
+from tests.unit.operator.builders import Object
 from tests.unit.operator.scene import Scene
 
 HOME = names.job_namespace("hello", "team-a", "1234")
@@ -167,15 +167,6 @@ def ask_for_rotation(scene: Scene, kind: Kind, name: str) -> None:
     scene.change(kind, live)
 
 
-def age_keys(scene: Scene, cluster: str, home: str) -> None:
-    """Have keys as earlier versions made them, and an operator that has just started."""
-    secret = scene.api.look(kinds.SECRET, f"{cluster}-pki", home) or {}
-    scene.api.drop(kinds.SECRET, f"{cluster}-pki", home)
-    young = (pki.TRUSTED_CLIENTS, *(f"{pki.ACCESS_AUTHORITY}.{end}" for end in ("crt", "key")))
-    scene.api.put(kinds.SECRET, secret | {"data": {key: value for key, value in secret["data"].items() if key not in young}})
-    scene.context.provisioner = Provisioner(scene.context.applier)
-
-
 def told(scene: Scene) -> list[tuple[str, str, str, str]]:
     """All events about keys."""
     found = [item for key, item in scene.api.objects.items() if key[0] == "events" and "Rotated" in item["reason"]]
@@ -190,7 +181,7 @@ def find_kubeconfig(scene: Scene) -> str:
 def authority(scene: Scene, cluster: str, home: str) -> bytes:
     """What signs a cluster's certificates."""
     secret = scene.api.look(kinds.SECRET, f"{cluster}-pki", home) or {}
-    return base64.b64decode(secret["data"].get("access-ca.crt", ""))
+    return base64.b64decode(secret["data"]["access-ca.crt"])
 
 
 async def test_a_rotation_is_told_once_and_by_the_job_that_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,40 +226,3 @@ async def test_a_users_cluster_tells_of_its_own_rotation() -> None:
     ask_for_rotation(scene, kinds.NESTED_CLUSTER, "own")
     await reconciler.reconcile("team-a", "own")
     assert [item[:3] for item in told(scene)] == [("NestedCluster", "own", "KeysRotated")]
-
-
-async def test_a_job_of_an_earlier_version_says_that_its_keys_cannot_be_rotated() -> None:
-    scene = Scene()
-    scene.add_job()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
-    age_keys(scene, "hello", HOME)
-    cluster = scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {}
-    scene.change(kinds.NESTED_CLUSTER, cluster | {"status": cluster.get("status", {}) | build_cluster()["status"]})
-    scene.show(kinds.POD, build_pod("hello-k3s-0", status=READY, namespace=HOME))
-    ask_for_rotation(scene, kinds.NESTED_APP_JOB, "hello")
-    reconciler = JobReconciler(scene.context)
-    for _ in range(2):
-        await reconciler.reconcile("team-a", "hello")
-    said = (
-        "`nestor.dev/rotate` has no effect, because an earlier version of Nestor made this cluster: "
-        "delete the job and create it again"
-    )
-    assert told(scene) == [("NestedAppJob", "1234", "KeysNotRotated", said)]
-    status = (scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {})["status"]
-    ready: Object = conditions.find(status["conditions"], conditions.CLUSTER_READY) or {}
-    assert (ready["status"], ready["message"]) == ("True", f"v1.36.2+k3s1 is up; {said}")
-    assert status["kubeconfigSecretName"] == "hello-kubeconfig"
-
-
-async def test_a_users_cluster_of_an_earlier_version_says_that_its_keys_cannot_be_rotated() -> None:
-    scene = Scene()
-    scene.add_cluster()
-    await ClusterReconciler(scene.context).reconcile("team-a", "own")
-    age_keys(scene, "own", "team-a")
-    ask_for_rotation(scene, kinds.NESTED_CLUSTER, "own")
-    await ClusterReconciler(scene.context).reconcile("team-a", "own")
-    status = (scene.api.look(kinds.NESTED_CLUSTER, "own", "team-a") or {})["status"]
-    admitted: Object = conditions.find(status["conditions"], conditions.ADMITTED) or {}
-    assert admitted["status"] == "True"
-    assert admitted["message"].endswith("made this cluster: delete the cluster and create it again")
-    assert status["kubeconfigSecretName"] == "own-kubeconfig"

@@ -90,10 +90,9 @@ async def test_what_is_exposed_no_longer_is_closed() -> None:
 
 
 async def test_a_new_operator_closes_what_an_earlier_one_opened() -> None:
-    """Also the only one of earlier versions, which opened all pods; other policies stay."""
     api = MemoryApi()
     exposure = {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
-    for name, own in (("hello-exposed", {}), ("x-exposed", exposure), ("hello-app", {})):
+    for name, own in (("x-exposed", exposure), ("hello-app", {})):
         meta = {"name": name, "namespace": RESOLVED.home.namespace, "labels": {labels.CLUSTER: "hello"} | own}
         api.put(kinds.NETWORK_POLICY, {"metadata": meta})
     openings = Openings(build_context(api))

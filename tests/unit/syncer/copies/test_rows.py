@@ -258,8 +258,8 @@ def host_selector(clusters: Clusters) -> Object:
     return {key: value for key, value in selector.items() if not key.startswith("nestor.dev/")}
 
 
-async def test_after_an_upgrade_a_service_selects_its_running_pods_until_they_have_their_new_labels() -> None:
-    """An earlier version gave the host pod and the host Service the tenant's own keys."""
+async def test_a_service_selects_its_running_pods_until_they_have_their_new_labels() -> None:
+    """The class has allowed the host pod and the host Service the tenant's own keys until now."""
     clusters, old = Clusters.build(), {"app": "web"}
     new = host_labels(old, ())
     clusters.host.put(kinds.SERVICE, build_host_service(clusters.nested.put(kinds.SERVICE, service()), allowed=("app",)))

@@ -75,12 +75,6 @@ async def test_one_silent_watch_is_enough_to_be_unhealthy(health: Health, url: s
     assert await ask(f"{url}/healthz") == 200
 
 
-async def test_a_watch_of_quotas_that_the_host_never_allowed_is_no_reason_to_restart(health: Health, url: str) -> None:
-    assert health.caches is not None
-    health.caches.host_quotas.last_contact -= STALE_SECONDS + 1
-    assert await ask(f"{url}/healthz") == 200
-
-
 async def test_the_page_of_caches_has_those_of_both_clusters_that_are_in_use(health: Health, url: str) -> None:
     assert health.caches is not None
     for kind in (kinds.NODE, kinds.VOLUME_SNAPSHOT):

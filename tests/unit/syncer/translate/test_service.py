@@ -270,7 +270,7 @@ def host_pod(labels: Object, *, status: Object | None = None, **meta: Any) -> Ob
     [
         (NEW, [], NEW),
         (OLD, [], NEW),
-        # Pods of an earlier version, in the middle of an upgrade: some have their new labels, beside the old ones.
+        # The class has changed: some running pods have their new labels, beside the old ones.
         (OLD, [host_pod(OLD)], OLD),
         (OLD, [host_pod(OLD | NEW), host_pod(OLD)], OLD),
         (OLD, [host_pod(OLD | NEW), host_pod(OLD | NEW)], NEW),

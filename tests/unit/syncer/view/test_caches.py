@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any, cast
 
 import pytest
 
-from nestor.kube import Api, Forbidden, kinds
+from nestor.kube import Api, kinds
 from nestor.kube.informer import Key
 from nestor.syncer.view.caches import Caches
-from tests.fakes.api import MemoryApi
 from tests.unit.translate.builders import TARGET
 
 API = cast(Api, None)
@@ -43,40 +41,6 @@ def test_a_cluster_that_goes_keeps_what_it_was_allowed(caches: Caches) -> None:
     tell(caches, "1", policy={"podSecurity": "Privileged"})
     caches.host_cluster._set(KEY, None)
     assert caches.policy.pod_security == "Privileged"
-
-
-class NoQuotas(MemoryApi):
-    """A host that does not let us read its quotas."""
-
-    host = "https://10.43.0.1"
-
-    async def request(
-        self, method: str, path: str, query: dict[str, str] | None = None, *_: Any, **options: Any
-    ) -> dict[str, Any]:
-        """A list of anything else."""
-        if path.endswith("/resourcequotas"):
-            raise Forbidden(403, "Forbidden", "resourcequotas is forbidden")
-        return await super().request(method, path, query)
-
-
-async def test_without_the_right_to_quotas_all_goes_on() -> None:
-    """As after a rollback to a chart whose role does not name them; pods that a quota refused are then tried again in time."""
-    api = NoQuotas()
-    own = {
-        "metadata": {"name": TARGET.cluster, "namespace": TARGET.namespace},
-        "status": {"policy": {"podSecurity": "Privileged"}},
-    }
-    api.put(kinds.NESTED_CLUSTER, own)
-    caches = Caches(cast(Api, api), API, TARGET)
-    quotas = caches.host_quotas
-    running = [asyncio.create_task(informer.run()) for informer in caches]
-    async with asyncio.timeout(60):
-        await caches.wait_for_sync()
-    for task in running:
-        task.cancel()
-    await asyncio.gather(*running, return_exceptions=True)
-    assert caches.policy.pod_security == "Privileged"
-    assert not quotas.synced.is_set()
 
 
 def test_a_cluster_that_is_deleted_or_gone_is_ending(caches: Caches) -> None:
