@@ -138,7 +138,6 @@ NEAREST = "the AppDef's Kubernetes version 'v1.30' is not offered; v1.33, the ne
         ),
         ({}, job(className="own", kubernetesVersion="v1.30"), "`spec.kubernetesVersion`: Kubernetes version 'v1.30'", []),
         ({}, job(className="own", kubernetesVersion="v1.36", app=with_version("v1.30")), "", []),
-        ({}, resource("NestedCluster", {"className": "own", "kubernetesVersion": "v1.30"}), "available: v1.33, v1.36", []),
     ],
 )
 @pytest.mark.parametrize("wrap", [lambda item: item, lambda item: {"kind": "List", "items": [None, item]}])

@@ -81,7 +81,7 @@ def _check_resource(content: dict[str, Any], resource: Resource, title: str, kno
     if not spec_faults:
         found = _check_appdef(whole["spec"], resource.kind)
         faults, warnings = faults + found.faults, found.warnings
-        if resource.kind in ("NestedAppJob", "NestedCluster"):
+        if resource.kind == "NestedAppJob":
             refused, told = check_version(whole, found.version, known)
             faults, warnings = faults + refused, warnings + told
         if resource.kind == "NestedAppJob" and not faults:

@@ -10,7 +10,7 @@ from nestor.cli.offline.known import Known
 
 
 def check_version(content: dict[str, Any], appdefs: str | None, known: Known) -> tuple[list[Fault], list[str]]:
-    """Faults and warnings about the version of a NestedAppJob or NestedCluster; `appdefs`: the version that its AppDef names."""
+    """Faults and warnings about the version of a NestedAppJob; `appdefs`: the version that its AppDef names."""
     name, policy = known.find_class(content)
     if policy is None:
         return [], []

@@ -1,4 +1,4 @@
-"""The single path that creates and maintains every nested cluster: a job's, a user's, later one of a pool."""
+"""The single path that creates and maintains every nested cluster."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class ChildrenKeeper:
 
         async def ensure_policy() -> None:
             taints = read_taints(context.cache.backends)
-            allowed = resolve_policy(resolved.policy, is_job=True, job=resolved.spec, taints=taints, host=context.host)
+            allowed = resolve_policy(resolved.policy, job=resolved.spec, taints=taints, host=context.host)
             await write_policy(context, cluster, allowed)
 
         async def expose() -> None:
