@@ -107,13 +107,8 @@ def data_claim(cluster: str) -> str:
 
 
 def kubeconfig_secret(owner: str) -> str:
-    """The Secret with the admin kubeconfig, in the namespace of its job (or of the user's cluster)."""
+    """The Secret with the admin kubeconfig, in the namespace of its job."""
     return f"{owner}-kubeconfig"
-
-
-def nodes_binding(namespace: str, cluster: str, uid: str) -> str:
-    """The ClusterRoleBinding of the syncer of a user's cluster; that of a job has the name of the job's namespace."""
-    return join_limited(["nestor", namespace, cluster], digest(namespace, cluster, uid))
 
 
 def vnode(backend: str) -> str:

@@ -35,15 +35,17 @@ def build_page() -> str:
     shown = [command for command in group.commands.values() if not command.hidden]
     parts = [_HEAD, *_write_options("## Options of all commands\n\nThey stand before the command's name.", group)]
     for command in shown:
-        parts += _write_command(command)
+        parts += _write_command(command, command.name)
+        for inner in getattr(command, "commands", {}).values():
+            parts += _write_command(inner, f"{command.name} {inner.name}")
     parts.append(f"## Exit codes and colours\n\n{' '.join(EPILOG.split())}\n")
     return "\n".join(parts)
 
 
-def _write_command(command: Any) -> Iterator[str]:
+def _write_command(command: Any, name: str) -> Iterator[str]:
     arguments = " ".join(_write_argument(item) for item in command.params if item.param_type_name == "argument")
-    yield f"## {command.name}\n"
-    yield f"`nestor {command.name} [OPTIONS]{' ' + arguments if arguments else ''}`\n"
+    yield f"## {name}\n"
+    yield f"`nestor {name} [OPTIONS]{' ' + arguments if arguments else ''}`\n"
     yield "\n\n".join(" ".join(part.split()) for part in command.help.split("\n\n")) + "\n"
     rows = [
         f"| `{escape(_write_argument(item))}` | {escape(item.help or '')} |"

@@ -67,7 +67,7 @@ PROOFS = (
         "devcluster/demo/install.py::install_nestor",
     ),
     Proof(_ANY, r"helm upgrade nestor .*", "LIKE", _UPGRADE),
-    Proof(_ANY, r"helm uninstall nestor .*|kubectl delete naj,ncl,ofb -A --all", "LIKE", _HOOK),
+    Proof(_ANY, r"helm uninstall nestor .*|kubectl delete naj,ofb -A --all", "LIKE", _HOOK),
     Proof(_ANY, r"kubectl delete crd .*", "NOT", "would take every job of the tests' cluster with it; its names are checked"),
     Proof("docs/admins.md", r"kubectl create (namespace|rolebinding|quota) .*", "RUNS", ADMINS),
     Proof(

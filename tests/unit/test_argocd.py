@@ -150,46 +150,6 @@ def test_no_health_check_lists_a_reason_that_there_is_not() -> None:
         assert set(re.findall(r"^\s+(\w+) = true,$", text, re.MULTILINE)) <= known
 
 
-def build_user_cluster(*, suspend: bool = False, **status: Any) -> Object:
-    return {"kind": "NestedCluster", "metadata": {"name": "c", "generation": 2}, "spec": {"suspend": suspend}, "status": status}
-
-
-def said(kind: str, status: str, reason: str = "x", generation: int = 2) -> Object:
-    return {"type": kind, "status": status, "reason": reason, "message": f"{kind} {status}", "observedGeneration": generation}
-
-
-ADMITTED = said("Admitted", "True")
-CLUSTERS: list[tuple[str, Object, str]] = [
-    ("new", build_user_cluster(), "Progressing"),
-    ("admitted", build_user_cluster(conditions=[ADMITTED]), "Progressing"),
-    ("starting", build_user_cluster(conditions=[ADMITTED, said("Ready", "False")]), "Progressing"),
-    ("ready", build_user_cluster(conditions=[ADMITTED, said("Ready", "True")]), "Healthy"),
-    (
-        "changed since",
-        build_user_cluster(conditions=[said("Admitted", "True", generation=1), said("Ready", "True")]),
-        "Progressing",
-    ),
-    ("refused", build_user_cluster(conditions=[said("Admitted", "False"), said("Ready", "True")]), "Degraded"),
-    ("being suspended", build_user_cluster(suspend=True, conditions=[ADMITTED, said("Ready", "True")]), "Progressing"),
-    (
-        "suspended, without a volume",
-        build_user_cluster(suspend=True, suspended=True, conditions=[ADMITTED, said("Ready", "True")]),
-        "Suspended",
-    ),
-    ("suspended", build_user_cluster(suspend=True, conditions=[ADMITTED, said("Ready", "False", "Suspended")]), "Suspended"),
-    ("resuming", build_user_cluster(conditions=[ADMITTED, said("Ready", "False", "Resuming")]), "Progressing"),
-]
-
-
-@pytest.mark.parametrize(
-    ("cluster", "status"), [(cluster, status) for _, cluster, status in CLUSTERS], ids=[name for name, *_ in CLUSTERS]
-)
-def test_a_cluster_is_as_healthy_as_its_conditions_say(cluster: Object, status: str) -> None:
-    found, message = argocd_lua.health(cluster)
-    assert found == status
-    assert message
-
-
 @pytest.mark.parametrize(
     ("spec", "is_seen", "status"),
     [
@@ -240,16 +200,14 @@ def test_a_backend_is_as_healthy_as_its_nodes(
         (observe(seen=FAILED), {"suspend", "rerun"}),
         (observe(SUCCEEDS, outcome={"state": "Succeeded"}), {"rerun"}),
         ({**build_job(), "kind": "NestedAppJob"}, {"suspend", "rerun"}),
-        (build_user_cluster(), {"suspend"}),
-        (build_user_cluster(suspend=True), {"resume"}),
     ],
 )
 def test_an_action_is_offered_where_it_does_something(job: Object, possible: set[str]) -> None:
     assert {name for name, is_possible in argocd_lua.list_actions(job).items() if is_possible} == possible
 
 
-@pytest.mark.parametrize("obj", [observe(), build_user_cluster()], ids=["job", "cluster"])
-def test_suspend_and_resume_change_one_field(obj: Object) -> None:
+def test_suspend_and_resume_change_one_field() -> None:
+    obj = observe()
     suspended = argocd_lua.run_action(obj, "suspend")
     assert suspended["spec"] == obj["spec"] | {"suspend": True}
     assert suspended["metadata"] == obj["metadata"]
@@ -268,7 +226,6 @@ def test_rerun_sets_the_annotation_anew_and_leaves_the_others(annotations: dict[
 
 
 def test_the_file_has_a_check_for_every_kind_that_users_write() -> None:
-    kinds = ("NestedAppJob", "NestedCluster", "NestedApp", "OverflowBackend")
+    kinds = ("NestedAppJob", "NestedApp", "OverflowBackend")
     checks = {f"resource.customizations.health.nestor.dev_{kind}" for kind in kinds}
-    actions = {f"resource.customizations.actions.nestor.dev_{kind}" for kind in kinds[:2]}
-    assert set(argocd_lua.read_customizations()) == checks | actions
+    assert set(argocd_lua.read_customizations()) == checks | {"resource.customizations.actions.nestor.dev_NestedAppJob"}

@@ -117,7 +117,6 @@ SELDOM: Rights = {
     "volumesnapshots.snapshot.storage.k8s.io": {"list", "delete"},
     # Once at the start, before anything is recorded.
     "servicecidrs.networking.k8s.io": {"get"},
-    "clusterrolebindings.rbac.authorization.k8s.io": {"list"},
     # The opening of a target that is exposed no more.
     "networkpolicies.networking.k8s.io": {"delete"},
     # Where a class names a Gateway.
@@ -200,6 +199,16 @@ def test_the_process_of_a_backend_writes_nothing_but_its_status_and_requests() -
     (named,) = [rule for rule in read_rules("nestor-vnode") if "resourceNames" in rule]
     assert (named["resources"], named["resourceNames"]) == (["configmaps"], [vnode.AUTHENTICATION_CONFIG_MAP])
     assert "secrets" not in read_verbs("nestor-vnode")
+
+
+def test_users_may_look_at_clusters_and_write_none() -> None:
+    template = TEMPLATE.with_name("user-roles.yaml")
+    text = "\n".join(line for line in template.read_text().splitlines() if "{{" not in line)
+    for role in (item for item in yaml.safe_load_all(text) if item["kind"] == "ClusterRole"):
+        for rule in role["rules"]:
+            assert "nestedclusters" not in rule["resources"] or rule["verbs"] == ["get", "list", "watch"], role["metadata"][
+                "name"
+            ]
 
 
 def test_no_role_has_a_wildcard_or_rights_beside_resources() -> None:

@@ -51,7 +51,7 @@ def test_a_row_says_what_the_schema_says() -> None:
     assert "| **Required.** Name of the NestedApp." in rows["spec.appRef.name"]
     assert "a Kubernetes name (RFC 1123)" in rows["spec.appRef.name"]
     assert "One of `Never`, `WhenFull` or `Always`." in rows["spec.placement.overflow.mode"]
-    assert "- Exactly one of `app` and `appRef` must be set" in page
+    assert "- `app` and `appRef` are mutually exclusive" in page
 
 
 @pytest.mark.parametrize(

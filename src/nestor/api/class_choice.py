@@ -12,7 +12,7 @@ FALLBACK = "default"
 
 
 def find_class_name(job: Object, default: str = "") -> str:
-    """The class of a job, or of a user's cluster: the one that it names, the one that it has been given, or else `default`."""
+    """The class of a job: the one that it names, the one that it has been given, or else `default`."""
     return str(spec_of(job).get("className") or status_of(job).get("className") or default)
 
 

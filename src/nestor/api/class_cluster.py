@@ -57,11 +57,6 @@ class ClusterPolicy(Model):
         description="Resources of the K3s server's container. Defaults to requests of 200m CPU and 512Mi, and limits "
         "of 2 CPUs and 2Gi.",
     )
-    allow_images: bool = Field(
-        False,
-        description="Whether NestedClusters that users create may name a K3s image of their own. Its containers run beside the "
-        "syncer, which has rights in their namespace. A cluster that already runs keeps its image. Defaults to false.",
-    )
     core_dns_image: Image = Field(
         DEFAULT_CORE_DNS_IMAGE,
         alias="coreDNSImage",
@@ -85,8 +80,7 @@ class ClusterPolicy(Model):
         "there is none before the first pod, and no DaemonSet starts any. `All`: from the beginning, all on which `placement` "
         "lets pods run, without the virtual nodes of backends. `Selected`: of these, those with the labels of `nodeSelector`. "
         "Users see names, labels, taints, addresses and sizes of these nodes. With many nodes, each nested cluster costs more: "
-        "it follows all that it shows. NestedClusters that users create always show those in use. A change applies at once. "
-        "Defaults to `InUse`.",
+        "it follows all that it shows. A change applies at once. Defaults to `InUse`.",
     )
     node_selector: LabelSelector | None = Field(
         None, description="Labels of the nodes to show, if `nodes` is `Selected`. Those in use are always shown."

@@ -18,15 +18,15 @@ class ImagesPolicy(Model):
         description="Registries, or registries with a path, of the images that jobs may use, such as "
         "`registry.example.com/team-a`: that image, and all whose path continues after it. Images without a registry are those "
         "of `docker.io`, and those without an owner of `docker.io/library`. This applies to app images, including those of "
-        "NestedApps, and to all images of pods, including volumes and debug containers, also in NestedClusters that users "
-        "create. It does not apply to images that this class or Nestor names. Pods on the host have the full names of their "
+        "NestedApps, and to all images of pods, including volumes and debug containers. "
+        "It does not apply to images that this class or Nestor names. Pods on the host have the full names of their "
         "images. A job whose app image is not allowed is refused before it starts; a pod waits, with an event. A change "
         "applies to new pods and images; running pods go on. An empty list allows none. If not set, all are allowed.",
     )
 
     always_pull: bool = Field(
         False,
-        description="Whether every image that a job or a user's NestedCluster names, app images included, is pulled with "
+        description="Whether every image that a job names, app images included, is pulled with "
         "`imagePullPolicy: Always`, whatever its pods say. Otherwise a pod may start from a copy on its node that somebody else "
         "pulled with credentials of their own. Set it where tenants have private images and nodes run a kubelet older than 1.35, "
         "or one without `KubeletEnsureSecretPulledImages`: since 1.35, kubelets make sure of it by themselves. Images that are "
@@ -40,7 +40,7 @@ class ImagesPolicy(Model):
         "registries of the house. They are copied into each job's namespace, where users cannot read them, but their pods can "
         "use every image that these Secrets give access to: `allowed` says which of them. Pods that may run at a backend do not "
         "get them, because a backend could read them: the class names Secrets for these in `imagePullSecrets` of the backend. "
-        "Nor do NestedClusters that users create. A change applies to new pods. If not set, there are none.",
+        "A change applies to new pods. If not set, there are none.",
     )
 
     @property

@@ -41,7 +41,7 @@ class NamespacePolicy(Model):
         "container runtime. `Privileged` allows all of these; whoever may "
         "use the class is then root on the nodes: give it only to people whom you trust with the nodes, and run the operator on "
         "other nodes. What no nested cluster supports is still refused. A change applies at once to "
-        "new pods of running jobs. NestedClusters that users create always have `Baseline`. Defaults to `Baseline`.",
+        "new pods of running jobs. Defaults to `Baseline`.",
     )
     allowed_labels: list[LabelPattern] | None = Field(
         None,

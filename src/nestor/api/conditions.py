@@ -101,8 +101,7 @@ CLASS_NOT_PERMITTED = Reason(
 IMAGE_NOT_ALLOWED = Reason(
     "ImageNotAllowed",
     "user",
-    "delete the object and create it again with an allowed image, or a NestedCluster without `image`; or ask an admin to allow "
-    "this image in the class",
+    "delete the object and create it again with an allowed image, or ask an admin to allow this image in the class",
 )
 DEADLINE_NOT_ALLOWED = Reason(
     "DeadlineNotAllowed",

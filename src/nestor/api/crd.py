@@ -107,7 +107,7 @@ RESOURCES = [
         "NestedCluster",
         "nestedclusters",
         "ncl",
-        "One nested K3s cluster.",
+        "The nested K3s cluster of a job. Only Nestor writes it.",
         NestedClusterSpec,
         NestedClusterStatus,
         name_limit=NAME_LIMIT,

@@ -136,7 +136,7 @@ CREATED_BY = f"{GROUP}/created-by"
 """Annotation of a NestedAppJob: the user who created it, as the API server knows them. The chart's policy takes no other name."""
 
 ROTATE = f"{GROUP}/rotate"
-"""Annotation that users set on a NestedAppJob or NestedCluster: a new value makes all certificates issued so far useless. On the
+"""Annotation that users set on a NestedAppJob: a new value makes all certificates issued so far useless. On the
 Secret with the authorities: the value that they were made for."""
 
 SUSPENDED_BY = f"{GROUP}/suspended-by"
@@ -206,7 +206,7 @@ PENDING_SECONDS = f"{GROUP}/pending-seconds"
 """Annotation of a host pod: how long a virtual node's backend may leave it Pending before it is taken back."""
 
 FINALIZER = f"{GROUP}/cleanup"
-"""Keeps a NestedAppJob, NestedCluster or OverflowBackend until its last host object is gone."""
+"""Keeps a NestedAppJob or OverflowBackend until its last host object is gone."""
 
 COMPONENT_SERVER = "server"
 COMPONENT_RUNNER = "runner"

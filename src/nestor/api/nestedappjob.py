@@ -1,4 +1,4 @@
-"""`NestedAppJob`: run this app, once, in a nested cluster of its own."""
+"""`NestedAppJob`: run this app, once, in a nested cluster of its own; without an app, just the cluster."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ class NestedAppJobSpec(Model):
     model_config = ConfigDict(
         json_schema_extra=rules(
             rule(
-                "has(self.app) != has(self.appRef)",
-                "exactly one of `app` and `appRef` must be set: the application itself, or its name in the catalogue",
+                "!has(self.app) || !has(self.appRef)",
+                "`app` and `appRef` are mutually exclusive: the application itself, or its name in the catalogue",
             ),
             rule(
-                "has(self.app) == has(oldSelf.app)",
-                "`app` may not be replaced by `appRef`, nor `appRef` by `app`: delete the object and create it again",
+                "has(self.app) || has(self.appRef) || "
+                "!(has(self.command) || has(self.parameters) || has(self.parametersFrom) || has(self.expose))",
+                "`command`, `parameters`, `parametersFrom` and `expose` may be set only together with `app` or `appRef`",
             ),
+            same("app"),
+            same("appRef"),
             same("className"),
             same("command"),
             same("parametersFrom"),
@@ -39,7 +42,11 @@ class NestedAppJobSpec(Model):
         )
     )
 
-    app: App | None = Field(None, description="The application to run. Mutually exclusive with `appRef`.")
+    app: App | None = Field(
+        None,
+        description="The application to run. Mutually exclusive with `appRef`. With neither, the job is a cluster in which "
+        "nothing is installed: it has no steps and no URL, and its kubeconfig leads to it.",
+    )
     app_ref: AppRef | None = Field(
         None,
         description="Application from the catalogue (`kubectl get nestedapps`). It is read when the job starts, so "
@@ -131,3 +138,8 @@ class NestedAppJobSpec(Model):
     failure_policy: FailurePolicy | None = Field(
         None, description="What to do when the application fails. Defaults to `action: Fail`."
     )
+
+    @property
+    def has_app(self) -> bool:
+        """Whether it runs an application; without one, the job is just a cluster."""
+        return self.app is not None or self.app_ref is not None

@@ -47,8 +47,8 @@ class NestedClassSpec(Model):
     )
     access: Access = Field(
         "Everyone",
-        description="Who may create and change jobs and NestedClusters of this class. `Everyone`: all users who may write such "
-        "objects. `Permitted`: only those of them who also have the verb `use` on this NestedClass, in the cluster or in the "
+        description="Who may create and change jobs of this class. `Everyone`: all users who may write jobs."
+        " `Permitted`: only those of them who also have the verb `use` on this NestedClass, in the cluster or in the "
         "object's namespace. The chart's ValidatingAdmissionPolicy checks this when the object is created or changed, and not "
         "later: users who lose the right keep what runs, and objects from before the class required it go on. A job must "
         "then name the class: it is not given to jobs that leave out `className`. Defaults to `Everyone`.",
@@ -68,9 +68,7 @@ class NestedClassSpec(Model):
         None,
         description="Where the pods of jobs may run. If not set: on all nodes without taints that suit them, and on no backend.",
     )
-    storage: ClassStorage | None = Field(
-        None, description="The persistent volumes of jobs, and of NestedClusters that users create. If not set, there are none."
-    )
+    storage: ClassStorage | None = Field(None, description="The persistent volumes of jobs. If not set, there are none.")
     devices: Devices | None = Field(
         None,
         description="The devices that jobs may have by dynamic resource allocation (ResourceClaims). Hosts of Kubernetes 1.34 "

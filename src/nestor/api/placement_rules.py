@@ -75,9 +75,7 @@ class Machine(Model):
     )
 )
 class ClassPlacement(Placement):
-    """Where the pods of jobs may run. It reaches running jobs at once, but pods that have a node stay there. NestedClusters that
-    users create have none of it.
-    """
+    """Where the pods of jobs may run. It reaches running jobs at once, but pods that have a node stay there."""
 
     machines: Annotated[list[Machine], Limits(max_length=64, json_schema_extra=list_map("name"))] = field(
         default_factory=list, description="Machines that jobs may ask for with `machine`. If not set, there are none."

@@ -38,8 +38,7 @@ class Policy:
     """The policy. What it does not mention is forbidden: the default of each field must be its strictest value, but for
     `allowed_images`, without which no pod would start.
 
-    It is in the status of the NestedCluster, not in its spec: users write the spec of their own NestedClusters, and could
-    grant themselves there what their class denies.
+    It is in the status of the NestedCluster, which the chart's policies guard against the cluster's syncer.
     """
 
     pod_security: PodSecurity = field(

@@ -63,8 +63,8 @@ class ClassStorage(Storage):
         "Restart`, or by `nestor rerun` after it has ended. `Delete`: the claims are deleted, and their StorageClass's reclaim "
         "policy applies. `Retain`: the volumes of existing claims are kept as PersistentVolumes with the job's labels until an "
         "admin deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`; so are snapshots, as "
-        "VolumeSnapshotContents. What somebody deletes in the nested cluster is never kept. NestedClusters that users create "
-        "always have `Delete`. Defaults to `Delete`.",
+        "VolumeSnapshotContents. What somebody deletes in the nested cluster is never kept. "
+        "Defaults to `Delete`.",
     )
     retained_limit: Quantity | None = field(
         default=None,

@@ -12,7 +12,7 @@ import typer
 
 from nestor import __version__
 from nestor.cli import options
-from nestor.cli.commands import access, apps, convert, doctor, life, listing, logs, run, status, validate
+from nestor.cli.commands import access, apps, cluster, convert, doctor, life, listing, logs, run, status, validate
 from nestor.cli.session import OUTER
 
 EPILOG = """Exit codes: 0 success · 1 the job or a step failed, or a problem was found · 2 usage error · 3 not found ·
@@ -65,6 +65,11 @@ app.command("suspend", rich_help_panel=JOBS)(life.suspend)
 app.command("resume", rich_help_panel=JOBS)(life.resume)
 app.command("rerun", rich_help_panel=JOBS)(life.rerun)
 app.command("delete", rich_help_panel=JOBS)(life.delete)
+clusters = typer.Typer(no_args_is_help=True, help="Clusters without an application: create one, connect to it, delete it.")
+clusters.command("create")(cluster.create)
+clusters.command("connect")(access.kubeconfig)
+clusters.command("delete")(life.delete)
+app.add_typer(clusters, name="cluster", rich_help_panel=JOBS)
 app.command("kubeconfig", rich_help_panel=INSIDE)(access.kubeconfig)
 app.command("exec", rich_help_panel=INSIDE)(access.execute)
 app.command("shell", rich_help_panel=INSIDE)(access.shell)

@@ -43,6 +43,11 @@ def build_job(wishes: Wishes, *, app: str | None = None, appdef: Object | None =
     return with_wishes({"apiVersion": API_VERSION, "kind": "NestedAppJob", "metadata": meta, "spec": spec}, wishes)
 
 
+def build_cluster(name: str, wishes: Wishes) -> Object:
+    """A job without an application."""
+    return with_wishes({"apiVersion": API_VERSION, "kind": "NestedAppJob", "metadata": {"name": name}, "spec": {}}, wishes)
+
+
 def build_catalogue_entry(wishes: Wishes, appdef: Object, name: str) -> Object:
     """A NestedApp."""
     spec = build_app(wishes, appdef)

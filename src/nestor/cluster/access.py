@@ -32,7 +32,7 @@ def build_role_binding(home: Home) -> Object:
 
 def build_nodes_binding(home: Home) -> Object:
     """Permission to read nodes, the only one outside the namespace."""
-    metadata: Object = {"name": home.nodes_binding, "labels": home.labels | {labels.CLUSTER: home.name}}
+    metadata: Object = {"name": home.namespace, "labels": home.labels | {labels.CLUSTER: home.name}}
     if home.nodes_binding_owner:
         metadata["ownerReferences"] = [home.nodes_binding_owner]
     return {

@@ -16,15 +16,13 @@ class Home:
     name: str
     """Name of the NestedCluster."""
     namespace: str
-    """Namespace in the host cluster: the cluster's own, or, for a user's cluster, the user's."""
+    """The cluster's own namespace in the host cluster: its objects are deleted with it. The binding that lets its syncer read
+    nodes, the only object outside, has the same name.
+    """
     labels: dict[str, str]
-    """The job's labels (only `managed-by` for a cluster without a job)."""
-    owner: Object | None = None
-    """Owner reference for the cluster's objects; None if they are deleted with their namespace."""
-    nodes_binding: str = ""
-    """Name of the binding that lets its syncer read nodes, the only object outside the namespace."""
+    """The job's labels."""
     nodes_binding_owner: Object | None = None
-    """The Namespace, if it is the cluster's own: the binding is deleted with it."""
+    """The Namespace, once it is made: that binding is deleted with it."""
     rotation: str = ""
     """Which set of access keys the user wants, by the annotation's value; empty: any."""
     kubeconfig: Object | None = None
@@ -43,8 +41,6 @@ class Home:
         }
         if annotations:
             found["annotations"] = annotations
-        if self.owner:
-            found["ownerReferences"] = [self.owner]
         return found
 
     def pod_labels(self, component: str) -> dict[str, str]:

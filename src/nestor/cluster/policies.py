@@ -3,8 +3,7 @@
 They are walls: what a nested cluster's own policies allow (the syncer copies them) never goes beyond them. Where one of those
 isolates a pod, the walls allow nothing first that it should decide: policies only ever add to each other.
 
-Those that allow something select pods by the cluster's labels. Nothing is allowed besides in a job's namespace; a user's cluster
-shares its namespace with foreign pods, which are none of our business.
+Those that allow something select pods by the cluster's labels. Nothing is allowed besides in its namespace.
 """
 
 from __future__ import annotations
@@ -43,7 +42,8 @@ def build_policies(shape: Shape) -> list[Object]:
     to_server = {"to": [_pods(server)], "ports": [_API, *_DNS]}
     to_internet = [{"to": blocks} for blocks in [build_internet(shape.network, shape.host)] if blocks]
     return [
-        _policy(shape, Part.DENY_POLICY, {"podSelector": _find_denied(shape), "policyTypes": ["Ingress", "Egress"]}),
+        # For everybody there: also a pod that lost its labels, or that somebody else put there.
+        _policy(shape, Part.DENY_POLICY, {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}),
         _policy(
             shape,
             Part.APP_POLICY,
@@ -56,7 +56,7 @@ def build_policies(shape: Shape) -> list[Object]:
             },
         ),
         *_build_open(shape, app, to_internet),
-        *_build_neighbours(shape),
+        *_build_solver(shape),
         _policy(
             shape,
             Part.RUNNER_POLICY,
@@ -126,14 +126,8 @@ def list_peers(peers: Sequence[Peer]) -> list[Object]:
     return [_dump(peer) for peer in peers] or [_NO_JOBS]
 
 
-def _build_neighbours(shape: Shape) -> list[Object]:
-    """Others than the cluster's own pods that have a reason to be there, or to connect to them."""
-    app = {"matchLabels": shape.pod_labels(labels.COMPONENT_APP)}
-    if shape.owner is not None:
-        # The namespace is its user's, and so are all pods in it. Its own pods are the matter of other policies.
-        others = {"matchExpressions": [{"key": labels.CLUSTER, "operator": "DoesNotExist"}]}
-        ingress: list[Object] = [{"from": [{"podSelector": others}]}]
-        return [_policy(shape, Part.EXPOSED_POLICY, {"podSelector": app, "policyTypes": ["Ingress"], "ingress": ingress})]
+def _build_solver(shape: Shape) -> list[Object]:
+    """Pods that are not the cluster's own and have a reason to be there."""
     if not shape.has_issuer:
         return []
     solver = {"podSelector": {"matchLabels": {SOLVER_LABEL: "true"}}, "policyTypes": ["Ingress"]}
@@ -175,21 +169,6 @@ def list_closed(network: NetworkPolicyModel, host: Host) -> list[str]:
     """What no pod may connect to, and no Service stand for, whatever else the class allows."""
     closed = [*METADATA, *list_closed_ranges(network, host), *(_single(address) for address in host.api_addresses)]
     return collapse([ipaddress.ip_network(cidr) for cidr in closed])
-
-
-def _find_denied(shape: Shape) -> Object:
-    """Selects whom everything is forbidden that no other policy allows.
-
-    In a job's namespace, everybody: also a pod that lost its labels, or that somebody else put there. In a user's namespace, the
-    pods that run code of the cluster's users.
-    """
-    if shape.owner is None:
-        return {}
-    values = [labels.COMPONENT_APP, labels.COMPONENT_RUNNER]
-    return {
-        "matchLabels": {labels.CLUSTER: shape.name},
-        "matchExpressions": [{"key": labels.COMPONENT, "operator": "In", "values": values}],
-    }
 
 
 def _single(address: str) -> str:

@@ -11,11 +11,11 @@ from nestor.cluster import access, pki, shared
 from nestor.cluster.home import Home
 from nestor.cluster.pki import Authorities, Lifetimes
 from nestor.cluster.shape import Shape
-from nestor.kube import Conflict, RetryLater, kinds
+from nestor.kube import Conflict, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
 from nestor.kube.tasks import together
 from nestor.names import Part
-from nestor.objects import Object, annotations_of, labels_of, owners_of
+from nestor.objects import Object, annotations_of, labels_of
 from nestor.values import dataclass
 
 
@@ -123,7 +123,6 @@ class Provisioner:
         """
         if (metadata := home.kubeconfig) is None:
             return
-        mark = labels.JOB_UID if labels.JOB_UID in metadata["labels"] else labels.CLUSTER
         now, keys, lifetime = _now(), self._keys[home.namespace, home.name], self._lifetimes.admin
         authorities = keys.authorities
         key = pki.content_key(authorities, address)
@@ -131,14 +130,14 @@ class Provisioner:
             return
         found = await self._api.find(kinds.SECRET, metadata["name"], metadata["namespace"])
         if found is not None:
-            _check_ours(found, metadata, mark)
+            _check_ours(found, metadata)
         if not (pki.is_current(found, key, now) and found and pki.is_issued(found, authorities, address, now)):
             content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, address, now, lifetime)
             annotations = pki.renewal_annotations(key, now + self._lifetimes.admin_renewal)
             secret = access.build_secret(metadata, content, annotations=annotations)
             if found is None:
                 # Somebody's Secret may have come in between.
-                _check_ours(await self._create_secret(secret), metadata, mark)
+                _check_ours(await self._create_secret(secret), metadata)
             else:
                 await self._api.apply(kinds.SECRET, secret)
             found = secret
@@ -155,8 +154,6 @@ class Provisioner:
             content = await asyncio.to_thread(pki.mint_authorities, home.name, _now())
             marks = {labels.ROTATE: home.rotation} if home.rotation else None
             secret = await self._create_secret(access.build_secret(home.metadata(name), content, annotations=marks))
-        if _is_left_over(secret, home.owner):
-            raise RetryLater(1, f"Secret '{name}' of an earlier cluster with this name is being deleted")
         secret = await self._rotate(home, secret)
         self._keys[home.namespace, home.name] = _Keys(_read_authorities(secret), home.rotation)
 
@@ -194,9 +191,9 @@ class Provisioner:
             return await self._api.get(kinds.SECRET, meta["name"], meta["namespace"])
 
 
-def _check_ours(secret: Object, metadata: Object, mark: str) -> None:
-    """Raises `ForeignObject` where the label `mark` says that the Secret is not the one that `metadata` describes."""
-    if labels_of(secret).get(mark) != metadata["labels"][mark]:
+def _check_ours(secret: Object, metadata: Object) -> None:
+    """Raises `ForeignObject` where the Secret is not of the job that `metadata` names."""
+    if labels_of(secret).get(labels.JOB_UID) != metadata["labels"][labels.JOB_UID]:
         raise ForeignObject(
             f"Secret '{metadata['name']}' in namespace '{metadata['namespace']}' already exists and is not Nestor's: "
             "delete or rename it"
@@ -215,16 +212,8 @@ def _read_authorities(secret: Object) -> Authorities:
         ) from error
 
 
-def _is_left_over(secret: Object, owner: Object | None) -> bool:
-    """Whether it will be garbage-collected because its owner is a deleted cluster of the same name."""
-    owners = [item["uid"] for item in owners_of(secret)]
-    return owner is not None and bool(owners) and owner["uid"] not in owners
-
-
 def _is_of(obj: Object, home: Home) -> bool:
     """Whether an object in the cluster's namespace is the cluster's."""
-    if home.owner is not None:
-        return any(item["uid"] == home.owner["uid"] for item in owners_of(obj))
     return labels_of(obj).get(labels.JOB_UID) == home.labels.get(labels.JOB_UID)
 
 

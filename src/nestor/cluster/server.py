@@ -147,7 +147,7 @@ def _build_k3s(shape: Shape, api_address: str) -> Object:
     return {
         "name": SERVER_CONTAINER,
         "image": shape.image,
-        "imagePullPolicy": shape.image_pull_policy,
+        "imagePullPolicy": "IfNotPresent",
         "args": build_arguments(shape, api_address),
         "ports": [{"name": "https", "containerPort": API_PORT, "protocol": "TCP"}],
         # The syncer answers for K3s: it has the certificate for a health check, and knows when K3s must renew its own. The probe

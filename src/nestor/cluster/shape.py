@@ -65,8 +65,6 @@ class Shape(Home):
     core_dns_image: str
     nestor_image: str
     host: Host
-    image_pull_policy: str = "IfNotPresent"
-    """Of `image`."""
     resources: Resources | None = None
     network: NetworkPolicyModel = field(default_factory=NetworkPolicyModel)
     services: ServicesPolicy = field(default_factory=ServicesPolicy)

@@ -5,7 +5,6 @@ A mode decides here which objects a `Shape` becomes; `provision` applies them, i
 
 from __future__ import annotations
 
-from nestor import names
 from nestor.api.class_network import NetworkPolicyModel, Peer
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
@@ -14,7 +13,6 @@ from nestor.cluster import access, coredns, policies, server
 from nestor.cluster.home import Home
 from nestor.cluster.shape import Host, Shape
 from nestor.kube import Kind, kinds
-from nestor.names import Part
 from nestor.objects import Object
 
 Body = tuple[Kind, Object]
@@ -27,12 +25,11 @@ def build_shape(
     return Shape(
         **vars(home),
         image=spec.image or "",
-        image_pull_policy=_find_pull_policy(spec, home, policy),
         core_dns_image=policy.cluster.core_dns_image,
         nestor_image=nestor_image,
         host=host,
-        resources=spec.resources or policy.cluster.resources,
-        network=_open_api(policy, home),
+        resources=policy.cluster.resources,
+        network=_open_api(policy),
         services=policy.services,
         exposed_from=tuple(policy.expose.from_),
         has_snapshots=policy.storage is not None and bool(policy.storage.snapshot_classes),
@@ -44,19 +41,13 @@ def build_shape(
     )
 
 
-def _open_api(policy: NestedClassSpec, home: Home) -> NetworkPolicyModel:
-    """The class's network, where Argo CD reaches the API server even if only some others do. It does not know users' clusters."""
-    if policy.argo_cd is None or home.owner is not None or not policy.network.api_from:
+def _open_api(policy: NestedClassSpec) -> NetworkPolicyModel:
+    """The class's network, where Argo CD reaches the API server even if only some others do."""
+    if policy.argo_cd is None or not policy.network.api_from:
         return policy.network
     selected = LabelSelector(match_labels={"kubernetes.io/metadata.name": policy.argo_cd.namespace})
     peers = [*policy.network.api_from, Peer(namespace_selector=selected)]
     return policy.network.model_copy(update={"api_from": peers})
-
-
-def _find_pull_policy(spec: NestedClusterSpec, home: Home, policy: NestedClassSpec) -> str:
-    """As the class says for images that users name: only on clusters of their own, and none of the class's own."""
-    is_users = home.owner is not None and spec.image not in {entry.image for entry in policy.cluster.versions}
-    return policy.images.pull_policy if is_users else "IfNotPresent"
 
 
 def build_services(shape: Shape) -> tuple[Object, Object]:
@@ -88,15 +79,3 @@ def list_containers(shape: Shape) -> list[Object]:
     """The containers of its own pod."""
     found: list[Object] = build_server(shape, "")[1]["spec"]["template"]["spec"]["containers"]
     return found
-
-
-def list_names(shape: Shape) -> list[tuple[Kind, str]]:
-    """All objects in its namespace that are applied with force or created."""
-    bodies: list[Body] = [
-        *((kinds.SERVICE, service) for service in build_services(shape)),
-        build_server(shape, ""),
-        *build_surroundings(shape),
-        build_configuration(shape, ""),
-    ]
-    secrets = [(kinds.SECRET, names.child(shape.name, part)) for part in (Part.AUTHORITIES, Part.ACCESS)]
-    return [*((kind, body["metadata"]["name"]) for kind, body in bodies if kind.namespaced), *secrets]

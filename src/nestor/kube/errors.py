@@ -25,11 +25,6 @@ class ApiError(Exception):
         return self.status == 429 or self.status >= 500
 
     @property
-    def lacks_parameters(self) -> bool:
-        """True when an admission policy has found no parameters: API servers learn of them by watches, as everybody does."""
-        return "no params found for policy binding" in self.message
-
-    @property
     def is_replaced(self) -> bool:
         """True when the request named a UID, and the name is another object's by now."""
         fields = [cause.get("field") for cause in self.details.get("causes") or ()]

@@ -1,4 +1,4 @@
-"""The operator: turns NestedAppJobs and users' NestedClusters into objects in the host cluster, and their state into status.
+"""The operator: turns NestedAppJobs into objects in the host cluster, and their state into status.
 
 kopf delivers events of our own kinds, informers those of all others. `wiring` turns them into keys of one queue; for each key, a
 reconciler recomputes everything from spec and observed children, whatever the event was. Its parts, each of which imports

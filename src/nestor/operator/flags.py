@@ -215,7 +215,7 @@ FLAGS = (
 
 def read_settings(arguments: list[str]) -> Settings:
     """Flags win over the environment. What is wrong ends the process, with a message."""
-    parser = argparse.ArgumentParser(prog="nestor operator", description="Reconcile NestedAppJobs and NestedClusters.")
+    parser = argparse.ArgumentParser(prog="nestor operator", description="Reconcile NestedAppJobs.")
     for flag in FLAGS:
         default = flag.default if isinstance(flag.default, str) else flag.default()
         parser.add_argument(

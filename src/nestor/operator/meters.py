@@ -13,7 +13,7 @@ from nestor.steps.types import TYPES
 
 STAGE_SECONDS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800)
 PASS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-KINDS = ("NestedAppJob", "NestedCluster", "NestedClass", "NestedApp", "OverflowBackend", "CertificateSigningRequest")
+KINDS = ("NestedAppJob", "NestedClass", "NestedApp", "OverflowBackend", "CertificateSigningRequest")
 
 
 class _Families:

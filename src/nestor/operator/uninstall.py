@@ -1,6 +1,6 @@
 """`nestor operator uninstall`: what helm runs before it uninstalls the chart, while the operator is still there.
 
-Without an operator, nobody removes the finalizers of jobs, clusters and backends, nor the namespaces of jobs.
+Without an operator, nobody removes the finalizers of jobs and backends, nor the namespaces of jobs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 
-OWN = (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.OVERFLOW_BACKEND)
-"""What has a finalizer. NestedClusters of jobs go with these."""
+OWN = (kinds.NESTED_APP_JOB, kinds.OVERFLOW_BACKEND)
+"""What has a finalizer."""
 SHOWN = 20
 _PAUSE_SECONDS = 2.0
 
@@ -57,7 +57,7 @@ async def uninstall(api: Api, *, deletes: bool, limit: float) -> str | None:
             return _explain_namespaces(left)
         return (
             f"there are {left.describe()}. Only the operator can clean up after them: delete them with "
-            "`kubectl delete naj,ncl,ofb -A --all`, wait until they are gone, and uninstall again"
+            "`kubectl delete naj,ofb -A --all`, wait until they are gone, and uninstall again"
         )
     log.info("deleting %s", left.describe() or "nothing: there is nothing left")
     while left:
@@ -121,8 +121,6 @@ async def _find(api: Api) -> Left:
     wishes = [(kind, item) for kind, items in zip(OWN, found, strict=True) for item in items]
     homes = await api.with_metadata_only().list(kinds.NAMESPACE, labels=labels.JOB_UID)
     names = {item["metadata"]["name"] for item in homes if item["metadata"]["name"].startswith("nestor-")}
-    # A job's own cluster is none of its user's, and goes with the job.
-    wishes = [(kind, item) for kind, item in wishes if item["metadata"].get("namespace") not in names]
     return Left(wishes, sorted(names))
 
 

@@ -19,8 +19,6 @@ from nestor.operator import gauges, health, logs
 from nestor.operator.admission.catalogue import AppReconciler
 from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
-from nestor.operator.clusters.bindings import keep_bindings
-from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.enforcement.keeper import Enforcement
 from nestor.operator.gangs.keeper import GangKeeper
 from nestor.operator.job.first_status import is_new, write_first
@@ -31,8 +29,7 @@ from nestor.operator.result import Result
 from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
 from nestor.operator.world.definitions import Definitions
-from nestor.operator.world.finalizers import has_finalizer
-from nestor.operator.world.homes import find_job, is_of_job
+from nestor.operator.world.homes import find_job
 from nestor.operator.world.host_watch import keep_host
 from nestor.operator.world.relist import Lists
 from nestor.operator.world.taints import Taints, read_backend
@@ -43,14 +40,14 @@ log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Key:
-    """An item of the work queue: a job, a user's cluster, a class, a catalogue entry, a backend, or a request of a backend's."""
+    """An item of the work queue: a job, a class, a catalogue entry, a backend, or a request of a backend's."""
 
     kind: str
     namespace: str
     name: str
 
 
-JOB, CLUSTER, APP = kinds.NESTED_APP_JOB.name, kinds.NESTED_CLUSTER.name, kinds.NESTED_APP.name
+JOB, APP = kinds.NESTED_APP_JOB.name, kinds.NESTED_APP.name
 BACKEND, REQUEST = kinds.OVERFLOW_BACKEND.name, kinds.CERTIFICATE_REQUEST.name
 CLASS = kinds.NESTED_CLASS.name
 FIRST_SECONDS = 2
@@ -73,7 +70,6 @@ class Operator:
         self._jobs = JobReconciler(context, self._queues)
         self._jobs.hosts.on_routes(self._add_claimants)
         self._jobs.outbox.on_settled = lambda namespace, name: self.queue.add(Key(JOB, namespace, name))
-        self._clusters = ClusterReconciler(context)
         self._apps = AppReconciler(context)
         self._backends = BackendReconciler(context)
         self._requests = RequestReconciler(context)
@@ -96,7 +92,7 @@ class Operator:
         """The stores and handlers for kopf's events."""
         return {
             kinds.NESTED_APP_JOB: (self.cache.jobs, self._on_job),
-            kinds.NESTED_CLUSTER: (self.cache.clusters, self._on_cluster),
+            kinds.NESTED_CLUSTER: (self.cache.clusters, self._add_owner),
             kinds.NESTED_CLASS: (self.cache.classes, self._on_class),
             kinds.NESTED_APP: (self.cache.apps, self._on_app),
             kinds.OVERFLOW_BACKEND: (self.cache.backends, self._on_backend),
@@ -130,7 +126,6 @@ class Operator:
             self._enforcement.keep(),
             self._jobs.kueue.keep(),
             keep_host(self.context, self._add_all),
-            keep_bindings(self.context),
         )
 
     async def _reconcile(self, key: Key) -> float | None:
@@ -172,15 +167,12 @@ class Operator:
             return await self._enforcement.reconcile(key.name)
         if key.kind == BACKEND:
             return await self._backends.reconcile(key.name)
-        if key.kind == REQUEST:
-            return await self._requests.reconcile(key.name)
-        return await self._clusters.reconcile(key.namespace, key.name)
+        return await self._requests.reconcile(key.name)
 
     def _add_all(self) -> None:
-        """Queue all jobs and clusters: what all of them are built from has changed."""
-        for kind, store in ((JOB, self.cache.jobs), (CLUSTER, self.cache.clusters)):
-            for obj in store:
-                self.queue.add(Key(kind, obj["metadata"]["namespace"], obj["metadata"]["name"]))
+        """Queue all jobs: what all of them are built from has changed."""
+        for job in self.cache.jobs:
+            self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
     def _add_classes(self) -> None:
         """Queue all classes: what is known of the host has changed."""
@@ -202,22 +194,14 @@ class Operator:
             self._jobs.hosts.forget(meta["uid"])
             self._jobs.outbox.forget(meta["uid"])
 
-    def _on_cluster(self, cluster: Object) -> None:
-        self._add_owner(cluster)
-        meta = cluster["metadata"]
-        if has_finalizer(cluster) or not is_of_job(cluster):
-            # A user's cluster, whatever its labels say now: its policy must be kept, its finalizer removed.
-            self.queue.add(Key(CLUSTER, meta["namespace"], meta["name"]))
-
     def _on_class(self, item: Object) -> None:
         """A changed class may admit refused jobs, and change the objects of others."""
         self._queues.note_class(item["metadata"]["name"])
         self.queue.add(Key(CLASS, "", item["metadata"]["name"]))
-        for kind, store in ((JOB, self.cache.jobs), (CLUSTER, self.cache.clusters)):
-            for obj in store:
-                # Who names none may be given it.
-                if find_class_name(obj) in ("", item["metadata"]["name"]):
-                    self.queue.add(Key(kind, obj["metadata"]["namespace"], obj["metadata"]["name"]))
+        for job in self.cache.jobs:
+            # Who names none may be given it.
+            if find_class_name(job) in ("", item["metadata"]["name"]):
+                self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
     def _on_app(self, item: Object) -> None:
         """Jobs that wait for the entry can start now; running jobs have their own copy and are not affected."""
@@ -269,9 +253,9 @@ class Operator:
             self.queue.add(Key(JOB, claim.namespace, claim.job))
 
     def _add_owner(self, obj: Object) -> None:
-        """Queue the job (or the user's cluster) that an object belongs to, by its labels or its namespace's.
+        """Queue the job that an object belongs to, by its labels or its namespace's.
 
-        A job only if it is the job's own namespace: users can put any labels on objects in theirs.
+        Only if it is the job's own namespace: users can put any labels on objects in theirs.
         """
         meta, own = obj["metadata"], labels_of(obj)
         if obj.get("kind") == REQUEST:
@@ -284,10 +268,6 @@ class Operator:
         where = meta["name"] if obj.get("kind") == kinds.NAMESPACE.name else meta.get("namespace", "")
         if job := find_job(where, own) or find_job(where, labels_of(self.cache.find(kinds.NAMESPACE, where))):
             self.queue.add(Key(JOB, *job))
-        elif obj.get("kind") == kinds.NESTED_CLUSTER.name:
-            self.queue.add(Key(CLUSTER, meta["namespace"], meta["name"]))
-        elif labels.CLUSTER in own and meta.get("namespace"):
-            self.queue.add(Key(CLUSTER, meta["namespace"], own[labels.CLUSTER]))
 
     def _build_health(self) -> web.Application:
         def find_stale() -> str | None:

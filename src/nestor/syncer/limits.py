@@ -40,7 +40,7 @@ SYNCED_BUDGETS = 100
 """PodDisruptionBudgets in the host. An application has one for each of its workloads at most."""
 
 SNAPSHOTS = 100
-"""VolumeSnapshots in the host. A quota may allow fewer; in a user's own namespace there need not be one."""
+"""VolumeSnapshots in the host. A quota may allow fewer."""
 
 RESOURCE_CLAIMS = 500
 """ResourceClaims in the host, for the same reason. A pod has one or two."""

@@ -28,7 +28,7 @@ class Target:
     dns_ip: str
     """ClusterIP of the nested DNS server's Service."""
     quota_class: str = ""
-    """The NestedClass whose quota limits the namespace. Empty for a user's own cluster, whose namespace is its user's."""
+    """The NestedClass whose quota limits the namespace."""
     allowed_labels: tuple[str, ...] = ()
     """Keys of the tenant's labels that its host objects keep, or `<domain>/*`; all others are renamed."""
     has_hostname_override: bool = False

@@ -54,6 +54,20 @@ async def test_run_follows_the_job_to_its_url(cli: CommandLine, host: Api, names
     assert (call.code, call.stdout) == (Code.OK, f"{URL}\n")
 
 
+async def test_a_cluster_is_made_and_followed_until_it_is_ready(cli: CommandLine, host: Api, namespace: str) -> None:
+    call = await cli.start("cluster", "create", "lab", "--class", "default", "--version", "v1.36")
+    job = await the_job(host, namespace)
+    assert (job["metadata"]["name"], job["spec"]) == (
+        "lab",
+        {"className": "default", "kubernetesVersion": "v1.36", "suspend": False},
+    )
+    absent = [condition(kind, "False", "NotRequested") for kind in ("StepsApplied", "Exposed")]
+    await report(host, job, ADMITTED, CLUSTER, *absent, READY, RUNNING, kubernetesVersion="v1.36.2+k3s1", namespace="nestor-x")
+    await call.read_line("cluster ready: Kubernetes v1.36.2+k3s1")
+    await call.wait()
+    assert (call.code, call.stdout) == (Code.OK, "")
+
+
 async def test_run_ends_with_1_when_a_step_fails(cli: CommandLine, host: Api, namespace: str) -> None:
     call = await cli.start("run", "registry.test/shop:1", "--name", "mine")
     job = await the_job(host, namespace)

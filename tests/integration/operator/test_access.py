@@ -10,13 +10,11 @@ import pytest
 
 from nestor.kube import Api, Forbidden, kinds
 from tests.integration import apiserver
-from tests.integration.operator.conftest import ACCOUNT
-from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.world import Object, build_class, build_job
 from tests.waiting import eventually
 
 RBAC = "rbac.authorization.k8s.io"
-WRITE = {"apiGroups": ["nestor.dev"], "resources": ["nestedappjobs", "nestedclusters"], "verbs": ["*"]}
+WRITE = {"apiGroups": ["nestor.dev"], "resources": ["nestedappjobs"], "verbs": ["*"]}
 
 
 def use(plural: str, name: str) -> Object:
@@ -86,11 +84,9 @@ def entry(name: str) -> Object:
     return {"app": None, "appRef": {"name": name}}
 
 
-async def test_only_who_may_use_a_class_writes_jobs_and_clusters_of_it(lonely: Api, user: Api, space: str) -> None:
+async def test_only_who_may_use_a_class_writes_jobs_of_it(lonely: Api, user: Api, space: str) -> None:
     with refused("nestedclass", space):
         await user.create(kinds.NESTED_APP_JOB, build_job("mine", space, className=space))
-    with refused("nestedclass", space):
-        await user.create(kinds.NESTED_CLUSTER, build_cluster("mine", space, className=space))
     await allow(lonely, f"user-of-{space}", space, "user", use("nestedclasses", space))
 
     async def create() -> Object | None:
@@ -99,14 +95,12 @@ async def test_only_who_may_use_a_class_writes_jobs_and_clusters_of_it(lonely: A
         return None
 
     await eventually(create)
-    await user.create(kinds.NESTED_CLUSTER, build_cluster("mine", space, className=space))
 
 
 async def test_other_classes_are_for_everybody(user: Api, space: str) -> None:
     await user.create(kinds.NESTED_APP_JOB, build_job("plain", space, className="default"))
     await user.create(kinds.NESTED_APP_JOB, build_job("unnamed", space))
     await user.create(kinds.NESTED_APP_JOB, build_job("unknown", space, className="not-yet"))
-    await user.create(kinds.NESTED_CLUSTER, build_cluster("plain", space))
 
 
 async def test_only_who_may_use_an_entry_writes_jobs_that_name_it(lonely: Api, user: Api, space: str) -> None:
@@ -143,14 +137,3 @@ async def test_what_counts_is_the_class_that_a_job_was_given(lonely: Api, user: 
     with refused("nestedclass", space):
         await user.patch(kinds.NESTED_APP_JOB, "given", space, {"spec": {"parameters": {"a": "b"}}})
     await user.patch(kinds.NESTED_APP_JOB, "given", space, {"spec": {"suspend": True}})
-
-
-async def test_the_operators_own_clusters_are_not_asked_about(
-    lonely: Api, user: Api, second_plane: apiserver.ControlPlane, space: str
-) -> None:
-    """It makes them for jobs whose writer was asked, in their own namespaces."""
-    meta: Object = {"name": f"nestor-{space}", "labels": {"nestor.dev/job-uid": "1"}}
-    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
-    async with await Api.connect(str(second_plane.kubeconfig_of(ACCOUNT)), manager="nestor") as operator:
-        await operator.create(kinds.NESTED_CLUSTER, build_cluster("hers", meta["name"], className=space))
-    await lonely.delete(kinds.NESTED_CLUSTER, "hers", meta["name"])

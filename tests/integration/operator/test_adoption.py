@@ -7,8 +7,7 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
-from tests.integration.operator.test_cluster import build_cluster
-from tests.integration.operator.world import Object, build_class, build_job
+from tests.integration.operator.world import Object, build_job
 from tests.refusals import until_refused
 from tests.waiting import job_with, wait_for
 
@@ -85,32 +84,13 @@ async def test_what_a_dead_operator_left_without_a_record_is_made_again(
     uid = job["metadata"]["uid"]
     where, own = names.job_namespace("lost", "default", uid), labels.of_job("lost", "default", uid)
     left = await make_namespace(lonely, where, own)
-    body = build_cluster("lost", where)
-    await lonely.create(kinds.NESTED_CLUSTER, body | {"metadata": body["metadata"] | {"labels": own}})
+    await lonely.apply(kinds.NESTED_CLUSTER, {"metadata": {"name": "lost", "namespace": where, "labels": own}, "spec": {}})
     async with operator_running(second_plane):
         made = await recorded(lonely, "lost", "default", where, other_than=left)
         await wait_for(lonely, kinds.POD, "lost-k3s-0", where, bool)
         assert (await lonely.get(kinds.NAMESPACE, where))["metadata"]["uid"] == made["metadata"]["uid"]
         await lonely.delete(kinds.NESTED_APP_JOB, "lost", "default")
         await wait_for(lonely, kinds.NESTED_APP_JOB, "lost", "default", lambda found: found is None)
-
-
-async def test_a_users_cluster_proves_nothing_about_the_namespace_it_is_in(operator: Operator, api: Api, namespace: str) -> None:
-    """It has the binding of its syncer, whose name is that of the job's, from the operator itself."""
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("forged", namespace, className=namespace))
-    await job_with(api, "forged", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND)
-    uid = job["metadata"]["uid"]
-    where = names.job_namespace("forged", namespace, uid)
-    trap = await make_namespace(api, where, labels.of_job("forged", namespace, uid))
-    cluster = await api.create(kinds.NESTED_CLUSTER, build_cluster("forged", where))
-    await wait_for(api, kinds.ROLE_BINDING, "forged-syncer", where, bool)
-    await api.apply(kinds.NESTED_CLASS, build_class(namespace))
-    await recorded(api, "forged", namespace, where, other_than=trap)
-    await wait_for(api, kinds.SECRET, "forged-pki", where, bool)
-    made = await wait_for(api, kinds.NESTED_CLUSTER, "forged", where, bool)
-    await api.delete(kinds.NESTED_CLASS, namespace)
-    assert made is not None
-    assert made["metadata"]["uid"] != cluster["metadata"]["uid"]
 
 
 async def test_nobody_keeps_a_namespace_of_a_jobs_name_occupied(second_plane: apiserver.ControlPlane, lonely: Api) -> None:

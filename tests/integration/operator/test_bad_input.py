@@ -216,7 +216,7 @@ async def test_a_secret_of_the_users_is_never_overwritten(operator: Operator, ap
     [
         ({"app": {"image": "a", "templatesFrom": {"configMapRef": {"name": "b"}}, "appDef": {}}}, "are mutually exclusive"),
         ({"app": {"templatesFrom": {"configMapRef": {"name": "b"}}}}, "`appDef` must be set when there is no `image`"),
-        ({"app": {"image": "a"}, "appRef": {"name": "b"}}, "exactly one of `app` and `appRef` must be set"),
+        ({"app": {"image": "a"}, "appRef": {"name": "b"}}, "`app` and `appRef` are mutually exclusive"),
         ({"app": {"image": "a"}, "successPolicy": {"targets": [{"kind": "Job"}]}}, "exactly one of `name` and `matchLabels`"),
         (
             {"app": {"image": "a"}, "successPolicy": {"targets": [{"kind": "Train", "name": "a"}]}},
@@ -259,6 +259,7 @@ async def test_names_that_make_no_service_are_refused(plane: Any, api: Api, name
         ({"command": "Hello"}, "`command` may not be added or removed"),
         ({"kubernetesVersion": "v1.35"}, "`kubernetesVersion` may not be added or removed"),
         ({"app": {"image": "other"}}, "`app.image` may not be changed"),
+        ({"app": None}, "`app` may not be added or removed"),
     ],
 )
 async def test_what_is_immutable_says_so(operator: Operator, api: Api, namespace: str, change: Object, message: str) -> None:

@@ -311,32 +311,6 @@ async def test_the_pull_policy_is_passed_on() -> None:
     assert container["imagePullPolicy"] == passed_on == "Always"
 
 
-async def test_clusters_without_a_job_take_a_role_of_their_own(plane: apiserver.ControlPlane, api: Api) -> None:
-    """Their syncers' permissions are more than those of `edit`, and whoever edits the namespace can use them."""
-    roles = {item["metadata"]["name"]: item for item in await render() if item["kind"] == "ClusterRole"}
-    for name, user in (("nestor-edit", "editor"), ("nestor-cluster-edit", "owner")):
-        await api.apply(kinds.CLUSTER_ROLE, roles[name])
-        binding = {
-            "metadata": {"name": user, "namespace": "default"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
-        }
-        await api.apply(kinds.ROLE_BINDING, binding)
-    assert not [key for key in roles["nestor-cluster-edit"]["metadata"]["labels"] if "aggregate" in key]
-    body = {
-        "apiVersion": "nestor.dev/v1alpha1",
-        "kind": "NestedCluster",
-        "metadata": {"name": "own", "namespace": "default"},
-        "spec": {},
-    }
-    async with await Api.connect(str(plane.kubeconfig_of("owner"))) as owner:
-        assert await eventually(lambda: _may(owner.create(kinds.NESTED_CLUSTER, body)))
-        await owner.delete(kinds.NESTED_CLUSTER, "own", "default")
-    async with await Api.connect(str(plane.kubeconfig_of("editor"))) as editor:
-        assert await eventually(lambda: _may(editor.list(kinds.NESTED_CLUSTER, "default")))
-        assert not await _may(editor.create(kinds.NESTED_CLUSTER, body))
-
-
 async def _may(request: Coroutine[Any, Any, Any]) -> bool:
     """Whether it is allowed; a binding takes a moment to be in force."""
     try:

@@ -12,7 +12,6 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, Invalid, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import rerun, start
-from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of
 from tests.waiting import eventually, job_with, wait_for
 
@@ -83,7 +82,6 @@ async def test_a_class_that_not_everybody_may_use_is_given_to_nobody(
     name = f"class-{namespace}"
     early = await api.create(kinds.NESTED_APP_JOB, build_job("early", namespace, className=name))
     await job_with(api, "early", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND)
-    await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace, className=name))
     await make(MARK, access="Permitted")
     try:
         refused = await job_with(api, "early", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_PERMITTED)
@@ -91,12 +89,6 @@ async def test_a_class_that_not_everybody_may_use_is_given_to_nobody(
         await api.create(kinds.NESTED_APP_JOB, build_job("unnamed", namespace))
         refused = await job_with(api, "unnamed", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_PERMITTED)
         assert f"create it again with `className: {name}`" in message_of(refused, conditions.ADMITTED)
-
-        def is_refused(found: Object | None) -> bool:
-            admitted = conditions.find(((found or {}).get("status") or {}).get("conditions"), conditions.ADMITTED)
-            return admitted is not None and admitted["reason"] == conditions.CLASS_NOT_PERMITTED
-
-        await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, is_refused)
     finally:
         await make(access="Everyone")
     await job_with(api, "early", namespace, conditions.ADMITTED, "True")
@@ -238,29 +230,6 @@ async def test_a_class_gives_no_container_an_extended_resource_by_default(api: A
         await make(namespace=defaults)
     with pytest.raises(Invalid, match=f"defaultResources.{part}.*must be {part} of cpu, memory, ephemeral-storage"):
         await make(placement={"machines": [{"name": "gpu"} | defaults]})
-
-
-async def test_a_users_own_cluster_that_names_no_class_keeps_the_one_that_it_was_given(
-    operator: Operator, api: Api, namespace: str, make: Any
-) -> None:
-    name = await make(MARK)
-
-    def is_of_class(found: Object | None) -> bool:
-        return bool((found or {}).get("status", {}).get("className") == name)
-
-    try:
-        await operator.heard(api)
-        await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace))
-        await wait_for(api, kinds.NESTED_CLUSTER, "own", namespace, is_of_class)
-    finally:
-        await unmark(operator, api, make)
-    await operator.heard(api)
-    found = await api.get(kinds.NESTED_CLUSTER, "own", namespace)
-    assert is_of_class(found)
-    assert conditions.is_true(found["status"]["conditions"], conditions.ADMITTED)
-    assert "className" not in found["spec"]
-    with pytest.raises(Invalid, match="`className` may not be added or removed"):
-        await api.patch(kinds.NESTED_CLUSTER, "own", namespace, {"spec": {"className": "default"}})
 
 
 async def test_the_classs_secrets_for_images_are_for_all_pods_of_its_jobs(

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from nestor.api import conditions, labels
+from nestor.api import conditions
 from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.kube import Api, Forbidden, Invalid, kinds
-from nestor.objects import labels_of, status_of
+from nestor.objects import status_of
 from tests.integration.operator.conftest import Operator
-from tests.integration.operator.test_cluster import build_cluster
 from tests.integration.operator.world import (
     OWN_DEFAULTS,
     STEP,
@@ -258,16 +257,11 @@ async def test_the_classs_tls_secret_is_copied_and_used(operator: Operator, api:
     assert (await api.get(kinds.SECRET, "tls", where))["data"] == data
 
 
-async def test_jobs_and_clusters_keep_their_version_when_the_class_changes(
-    operator: Operator, api: Api, namespace: str, policy: Any
-) -> None:
+async def test_jobs_keep_their_version_when_the_class_changes(operator: Operator, api: Api, namespace: str, policy: Any) -> None:
     name = await policy()
     job = await api.create(kinds.NESTED_APP_JOB, build_job("steady", namespace, className=name))
     where = await host_namespace(api, job)
-    mine = {"metadata": {"name": "mine", "namespace": namespace}, "spec": {"className": name}}
-    await api.apply(kinds.NESTED_CLUSTER, mine)
-    places = (("steady-k3s", where), ("mine-k3s", namespace))
-    before = [await wait_for(api, kinds.STATEFUL_SET, item, place, lambda found: found is not None) for item, place in places]
+    before = await wait_for(api, kinds.STATEFUL_SET, "steady-k3s", where, lambda found: found is not None)
     await job_with(api, "steady", namespace, conditions.ADMITTED, "True")
     higher = [*VERSIONS, {"version": "v1.37", "image": "rancher/k3s:v1.37.0-k3s1"}]
     others = [{"version": "v1.35", "image": "rancher/k3s:v1.35.9-k3s1"}]
@@ -282,10 +276,7 @@ async def test_jobs_and_clusters_keep_their_version_when_the_class_changes(
         found = await api.get(kinds.NESTED_APP_JOB, "steady", namespace)
         for condition in found["status"]["conditions"]:
             assert condition["reason"] not in (conditions.VERSION_UNSUPPORTED, conditions.PROVISIONING_FAILED)
-        cluster = await api.get(kinds.NESTED_CLUSTER, "mine", namespace)
-        assert conditions.is_true(cluster["status"]["conditions"], conditions.ADMITTED)
-        after = [await api.get(kinds.STATEFUL_SET, item, place) for item, place in places]
-        assert [item["spec"] for item in after] == [(item or {})["spec"] for item in before]
+        assert (await api.get(kinds.STATEFUL_SET, "steady-k3s", where))["spec"] == (before or {})["spec"]
 
 
 @pytest.mark.slow
@@ -333,32 +324,30 @@ async def test_a_changed_host_moves_the_url(operator: Operator, api: Api, namesp
 
 
 def allows(level: str) -> Callable[[Object | None], bool]:
-    """A predicate: the cluster's pods are allowed what that Pod Security level allows. A job's have the default limit, too."""
+    """A predicate: the cluster's pods are allowed what that Pod Security level allows, and have the default limit."""
 
     def is_met(found: Object | None) -> bool:
-        of_job = {"ephemeralStorageLimit": "10Gi"} if labels.JOB in labels_of(found) else {}
         rest = dict(status_of(found).get("policy") or {})
         opened = [block["cidr"] for block in rest.pop("internet", [])]
-        return opened == ["0.0.0.0/0", "::/0"] and rest == {"podSecurity": level, "alwaysPullImages": False} | of_job
+        return opened == ["0.0.0.0/0", "::/0"] and rest == {
+            "podSecurity": level,
+            "alwaysPullImages": False,
+            "ephemeralStorageLimit": "10Gi",
+        }
 
     return is_met
 
 
-async def test_what_the_class_allows_pods_is_told_to_the_syncers_of_jobs_and_of_users(
+async def test_what_the_class_allows_pods_is_told_to_the_syncers_of_jobs(
     operator: Operator, api: Api, namespace: str, policy: Any
 ) -> None:
     name = await policy()
     job = await api.create(kinds.NESTED_APP_JOB, build_job("told", namespace, className=name))
-    await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace, className=name))
-    places = (("told", await host_namespace(api, job)), ("own", namespace))
-    for place in places:
-        await wait_for(api, kinds.NESTED_CLUSTER, *place, allows("Baseline"))
-    await policy(namespace={"podSecurity": "Privileged"})
-    await wait_for(api, kinds.NESTED_CLUSTER, *places[0], allows("Privileged"))
-    assert allows("Baseline")(await api.get(kinds.NESTED_CLUSTER, *places[1]))
-    await policy(namespace={"podSecurity": "Baseline"})
-    for place in places:
-        await wait_for(api, kinds.NESTED_CLUSTER, *place, allows("Baseline"))
+    where = await host_namespace(api, job)
+    await wait_for(api, kinds.NESTED_CLUSTER, "told", where, allows("Baseline"))
+    for level in ("Privileged", "Baseline"):
+        await policy(namespace={"podSecurity": level})
+        await wait_for(api, kinds.NESTED_CLUSTER, "told", where, allows(level))
 
 
 async def test_a_policy_that_somebody_else_writes_is_written_over(
@@ -366,15 +355,11 @@ async def test_a_policy_that_somebody_else_writes_is_written_over(
 ) -> None:
     name = await policy()
     job = await api.create(kinds.NESTED_APP_JOB, build_job("mine", namespace, className=name))
-    await api.create(kinds.NESTED_CLUSTER, build_cluster("own", namespace, className=name))
-    for cluster, where in (("mine", await host_namespace(api, job)), ("own", namespace)):
-        await wait_for(api, kinds.NESTED_CLUSTER, cluster, where, allows("Baseline"))
-        wished = {"status": {"policy": {"podSecurity": "Privileged"}}}
-        written = await api.patch(kinds.NESTED_CLUSTER, cluster, where, wished, subresource="status")
-        assert allows("Privileged")(written)
-        await wait_for(api, kinds.NESTED_CLUSTER, cluster, where, allows("Baseline"))
-        found = await api.get(kinds.NESTED_CLUSTER, cluster, where)
-        assert (cluster == "mine") is not conditions.is_true(found["status"].get("conditions"), conditions.ADMITTED)
+    where = await host_namespace(api, job)
+    await wait_for(api, kinds.NESTED_CLUSTER, "mine", where, allows("Baseline"))
+    wished = {"status": {"policy": {"podSecurity": "Privileged"}}}
+    assert allows("Privileged")(await api.patch(kinds.NESTED_CLUSTER, "mine", where, wished, subresource="status"))
+    await wait_for(api, kinds.NESTED_CLUSTER, "mine", where, allows("Baseline"))
 
 
 async def test_a_refused_jobs_pods_are_held_to_the_class_too(operator: Operator, api: Api, namespace: str, policy: Any) -> None:

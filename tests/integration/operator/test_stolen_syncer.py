@@ -67,12 +67,12 @@ async def thief(guarded: apiserver.ControlPlane, targets: Api) -> AsyncIterator[
         async def is_held() -> bool:
             """Each policy is in force a moment after it is there."""
             found = [await _is_refused(client, targets, kind, body) for kind, body in _PROBES]
-            policy = {"status": {"className": "other"}}
+            policy = {"status": {"policy": {"podSecurity": "Privileged"}}}
             try:
                 await client.patch(kinds.NESTED_CLUSTER, "hello", HOME, policy, subresource="status")
             except Forbidden:
                 return all(found)
-            await targets.patch(kinds.NESTED_CLUSTER, "hello", HOME, {"status": {"className": None}}, subresource="status")
+            await targets.patch(kinds.NESTED_CLUSTER, "hello", HOME, {"status": {"policy": None}}, subresource="status")
             return False
 
         await eventually(is_held)

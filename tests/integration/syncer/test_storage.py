@@ -415,7 +415,7 @@ async def test_a_quota_s_refusal_is_told(world: World, space: str) -> None:
 
 @pytest.mark.usefixtures("classes")
 async def test_somebody_else_s_claim_of_that_name_is_left_alone(world: World, space: str) -> None:
-    """Where a NestedCluster is in its user's own namespace, there are claims of his own."""
+    """What is not the cluster's is never taken, whoever put it there."""
     name = names.host_name("data", space)
     own = claim(space, size="5Gi")
     own["metadata"] = {"name": name, "namespace": world.namespace}

@@ -33,6 +33,8 @@ def check(words: list[str], place: Place) -> Iterator[str]:
             yield f"there is no command '{name}'"
         return
     command = group.commands[name]
+    if hasattr(command, "commands") and arguments and arguments[0] in command.commands:
+        command, arguments = command.commands[arguments[0]], arguments[1:]
     try:
         found, left = _parse(command, arguments)
     except ValueError as error:

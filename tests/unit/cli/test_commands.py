@@ -28,6 +28,7 @@ def call(*arguments: str, text: str | None = None) -> Result:
 
 COMMANDS = (
     "run",
+    "cluster",
     "list",
     "status",
     "logs",
@@ -143,7 +144,7 @@ def write(folder: Path, contents: dict[str, str]) -> None:
 
 
 TEMPLATE = "apiVersion: nestor.dev/v1alpha1\nkind: NestedAppJob\nmetadata: {name: {{ .Values.name }}}\n"
-PATCH = "apiVersion: nestor.dev/v1alpha1\nkind: NestedAppJob\nmetadata: {name: shop}\nspec: {suspend: true}\n"
+PATCH = "apiVersion: nestor.dev/v1alpha1\nkind: NestedAppJob\nmetadata: {name: shop}\nspec: {parameters: {SIZE: 3}}\n"
 
 
 def test_validate_leaves_templates_and_patches_of_a_folder_out_and_says_why(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from nestor.cluster import pki, provision
 from nestor.cluster.access import build_secret
 from nestor.cluster.provision import ForeignObject, Provisioner
 from nestor.cluster.shape import Shape
-from nestor.kube import Api, Conflict, Kind, RetryLater, kinds
+from nestor.kube import Api, Conflict, Kind, kinds
 from nestor.kube.applier import Applier, Cache
 from tests.unit.operator.builders import build_shape
 
@@ -35,25 +35,12 @@ class FakeApi(Api):
         return {**body, "spec": {"clusterIP": "10.43.0.9"}}
 
 
-@pytest.mark.parametrize(("owner", "is_taken"), [("now", True), ("before", False), (None, True)])
-async def test_keys_of_a_deleted_cluster_of_the_same_name_are_not_taken_over(owner: str | None, is_taken: bool) -> None:
-    content = pki.mint_authorities("hello", datetime.datetime.now(datetime.UTC))
-    owners = [{"uid": owner}] if owner else []
-    provisioner = Provisioner(Applier(FakeApi(build_secret({"name": "hello-pki", "ownerReferences": owners}, content))))
-    work = provisioner.ensure_surroundings(build_shape(owner={"uid": "now"}))
-    if is_taken:
-        assert (await work).api == "10.43.0.9"
-        return
-    with pytest.raises(RetryLater, match="of an earlier cluster with this name is being deleted"):
-        await work
-
-
 async def test_keys_that_somebody_put_in_place_of_ours_are_told_and_not_used() -> None:
     content = pki.mint_authorities("hello", datetime.datetime.now(datetime.UTC)) | {"access-ca.key": b"x"}
-    meta = {"name": "hello-pki", "namespace": "n", "ownerReferences": [{"uid": "now"}]}
+    meta = {"name": "hello-pki", "namespace": "n"}
     provisioner = Provisioner(Applier(FakeApi(build_secret(meta, content))))
     with pytest.raises(ForeignObject, match="'hello-pki' in namespace 'n' does not hold Nestor's keys any more: restore it"):
-        await provisioner.ensure_surroundings(build_shape(owner={"uid": "now"}))
+        await provisioner.ensure_surroundings(build_shape())
 
 
 class LateApi(FakeApi):
@@ -69,13 +56,13 @@ class LateApi(FakeApi):
 
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
         """The Secret of somebody else."""
-        return {"metadata": {"name": name, "labels": {labels.CLUSTER: "another"}}}
+        return {"metadata": {"name": name, "labels": {labels.JOB_UID: "another"}}}
 
 
 async def test_a_kubeconfigs_name_that_is_taken_meanwhile_is_refused() -> None:
     content = pki.mint_authorities("hello", datetime.datetime.now(datetime.UTC))
     provisioner = Provisioner(Applier(LateApi(build_secret({"name": "hello-pki"}, content))))
-    shape = build_shape(kubeconfig={"name": "hello-kubeconfig", "namespace": "team-a", "labels": {labels.CLUSTER: "hello"}})
+    shape = build_shape(kubeconfig={"name": "hello-kubeconfig", "namespace": "team-a", "labels": {labels.JOB_UID: "1234"}})
     await provisioner.ensure_surroundings(shape)
     for _ in range(2):
         with pytest.raises(ForeignObject, match="'hello-kubeconfig' in namespace 'team-a' already exists and is not Nestor's"):

@@ -12,17 +12,15 @@ from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.class_network import NetworkPolicyModel, Peer
 from nestor.api.class_templates import RemotePolicy
 from nestor.api.data import read
-from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
 from nestor.api.services import ServicesPolicy
-from nestor.cluster import coredns, namespace, policies, server, shared
-from nestor.cluster.home import Home
+from nestor.cluster import coredns, namespace, policies, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
 from nestor.contracts import addresses
 from nestor.kube.applier import contains
 from nestor.operator.job import runner_pod as runner
 from nestor.operator.world.host_facts import build_remote, read_resolver
-from tests.unit.operator.builders import Object, build_policy, build_resolved, build_shape
+from tests.unit.operator.builders import Object, build_resolved, build_shape
 
 
 def own_pods() -> list[Object]:
@@ -151,14 +149,6 @@ def list_policies(**changes: Any) -> dict[str, Object]:
 def test_in_a_jobs_namespace_everything_is_forbidden_to_every_pod_that_no_policy_names() -> None:
     denied = list_policies()["deny"]
     assert denied == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-
-
-def test_a_users_other_pods_are_left_alone_and_reach_the_cluster_in_their_namespace() -> None:
-    """Nobody else does: such a cluster has no targets."""
-    found = list_policies(owner={"uid": "u"})
-    assert found["deny"]["podSelector"]["matchLabels"] == {"nestor.dev/cluster": "hello"}
-    others = {"matchExpressions": [{"key": "nestor.dev/cluster", "operator": "DoesNotExist"}]}
-    assert found["exposed"]["ingress"] == [{"from": [{"podSelector": others}]}]
 
 
 def test_nothing_of_a_job_is_exposed_before_a_route_is_open() -> None:
@@ -311,27 +301,6 @@ def test_a_server_for_which_a_class_only_requests_storage_gets_no_limit_below_it
     found = pod["containers"][0]["resources"]
     assert found["requests"]["ephemeral-storage"] == request_
     assert found["limits"]["ephemeral-storage"] == limit
-
-
-@pytest.mark.parametrize(
-    ("image", "is_users", "always", "expected"),
-    [
-        ("own.test/k3s:1", True, True, "Always"),
-        ("own.test/k3s:1", True, False, "IfNotPresent"),
-        # The class names it, whoever else does.
-        ("k3s:36", True, True, "IfNotPresent"),
-        # A job's is the class's, also if the class has another one by now.
-        ("k3s:35", False, True, "IfNotPresent"),
-    ],
-)
-def test_a_users_own_k3s_image_is_pulled_as_the_class_says(image: str, is_users: bool, always: bool, expected: str) -> None:
-    policy = build_policy(images={"alwaysPull": always})
-    home = Home(name="own", namespace="team-a", labels={}, owner={"uid": "u"} if is_users else None)
-    shape = shared.build_shape(
-        NestedClusterSpec(image=image), home, policy, host=Host(("10.43.0.0/16",)), nestor_image="nestor:1"
-    )
-    found = {item["name"]: item["imagePullPolicy"] for item in shared.list_containers(shape)}
-    assert found == {"k3s": expected, "syncer": "IfNotPresent", "coredns": "IfNotPresent"}
 
 
 @pytest.mark.parametrize(

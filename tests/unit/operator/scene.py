@@ -51,14 +51,6 @@ class Scene:
         job["spec"] |= spec
         return self.change(kinds.NESTED_APP_JOB, job)
 
-    def add_cluster(
-        self, name: str = "own", *, created: str = "2026-01-01T00:00:00Z", own: Object | None = None, **spec: Any
-    ) -> Object:
-        """A user's cluster with our finalizer."""
-        meta = {"name": name, "namespace": "team-a", "uid": name, "generation": 1, "creationTimestamp": created}
-        meta |= {"finalizers": [labels.FINALIZER], "labels": own or {}}
-        return self.change(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {"className": "default"} | spec})
-
     def change(self, kind: Kind, body: Object) -> Object:
         """Have one of our resources like this, and known to be so."""
         made = self.api.put(kind, body)

@@ -16,12 +16,11 @@ Object = dict[str, Any]
 
 
 def build(*, has_operator: bool = True) -> MemoryApi:
-    """A job with its namespace and cluster, a user's cluster, and a backend."""
+    """A job with its namespace and cluster, and a backend."""
     api = MemoryApi()
     put(api, kinds.NESTED_APP_JOB, "mine", "team")
     put(api, kinds.NAMESPACE, "nestor-team-mine-1", own={labels.JOB_UID: "1"})
     put(api, kinds.NESTED_CLUSTER, "mine", "nestor-team-mine-1")
-    put(api, kinds.NESTED_CLUSTER, "own", "team")
     put(api, kinds.OVERFLOW_BACKEND, "hpc")
     real = api.delete
 
@@ -57,8 +56,8 @@ async def test_it_refuses_and_deletes_nothing_while_there_is_anything() -> None:
     said = await uninstall(cast(Api, api), deletes=False, limit=1)
     assert said is not None
     assert said.startswith(
-        "there are NestedAppJob team/mine, NestedCluster team/own, OverflowBackend hpc, Namespace nestor-team-mine-1. Only the "
-        "operator can clean up after them: delete them with `kubectl delete naj,ncl,ofb -A --all`"
+        "there are NestedAppJob team/mine, OverflowBackend hpc, Namespace nestor-team-mine-1. Only the "
+        "operator can clean up after them: delete them with `kubectl delete naj,ofb -A --all`"
     )
     assert not [item for item in api.asked if item.startswith("DELETE")]
 
@@ -68,7 +67,6 @@ async def test_it_deletes_what_users_made_and_waits_until_all_of_it_is_gone() ->
     assert await uninstall(cast(Api, api), deletes=True, limit=60) is None
     assert sorted(item for item in api.asked if item.startswith("DELETE")) == [
         "DELETE nestedappjobs team/mine",
-        "DELETE nestedclusters team/own",
         "DELETE overflowbackends hpc",
     ], "the cluster and the namespace of a job are the operator's to delete"
 

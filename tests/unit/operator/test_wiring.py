@@ -14,14 +14,14 @@ from nestor.kube import Kind, kinds
 from nestor.objects import conditions_of
 from nestor.operator import wiring
 from nestor.operator.result import Result
-from nestor.operator.wiring import APP, BACKEND, CLUSTER, JOB, REQUEST, Key, Operator
+from nestor.operator.wiring import APP, BACKEND, CLASS, JOB, REQUEST, Key, Operator
 from tests.unit.operator.builders import build_job
 from tests.unit.operator.scene import Scene
 
 Object = dict[str, Any]
 
 
-@pytest.mark.parametrize("kind", [JOB, CLUSTER, APP, BACKEND, REQUEST])
+@pytest.mark.parametrize("kind", [JOB, APP, BACKEND, REQUEST])
 async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kind: str) -> None:
     error = ValueError("refused")
     results = [Result(), Result(7), Result(7, "a problem"), Result(7, error=error)]
@@ -34,7 +34,7 @@ async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kin
 
     operator = Operator.__new__(Operator)
     operator.context = Scene().context
-    rooms = {"_jobs": JOB, "_clusters": CLUSTER, "_apps": APP, "_backends": BACKEND, "_requests": REQUEST}
+    rooms = {"_jobs": JOB, "_apps": APP, "_backends": BACKEND, "_requests": REQUEST}
     vars(operator).update({room: SimpleNamespace(reconcile=reconcile if kind == its else other) for room, its in rooms.items()})
     key = Key(kind, "team-a", "x")
     assert [await operator._reconcile(key) for _ in range(3)] == [None, 7, 7]
@@ -56,6 +56,18 @@ async def test_notices_have_passes_made_and_follow_deletions(monkeypatch: pytest
     scene.context.cache.jobs.drop(job)
     feeds[kinds.NESTED_APP_JOB][1](job)
     assert done == [job["metadata"]["uid"]]
+
+
+async def test_a_cluster_that_is_no_jobs_is_left_alone() -> None:
+    """Whatever its labels say, where no job has its namespace."""
+    scene = Scene()
+    operator = Operator(scene.context)
+    meta = {"name": "own", "namespace": "team-a", "uid": "u", "labels": labels.of_job("hello", "team-a", "1234")}
+    scene.change(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}})
+    operator.feeds()[kinds.NESTED_CLUSTER][1]({"metadata": meta, "spec": {}})
+    operator.feeds()[kinds.NESTED_CLASS][1]({"metadata": {"name": "default"}})
+    assert len(operator.queue) == 1
+    assert Key(CLASS, "", "default") in operator.queue
 
 
 async def test_whoever_makes_many_jobs_delays_no_other_namespace() -> None:

@@ -17,7 +17,7 @@ from nestor.cli.loglines import Wanted, pick_lines, stream
 from nestor.cli.session import Place, Session
 from nestor.cli.view.facts import address
 from nestor.kube import Api, Forbidden, Informer, Invalid, NotFound, kinds
-from nestor.objects import Object, annotations_of, status_of
+from nestor.objects import Object, annotations_of, spec_of, status_of
 
 Part = Annotated[
     str | None,
@@ -64,6 +64,8 @@ async def _logs(place: Place, name: str, part: str | None, wanted: Wanted) -> in
 
 async def _print_steps(opened: Session, job: Object, step: str | None, wanted: Wanted) -> None:
     where, name = status_of(job).get("namespace"), job["metadata"]["name"]
+    if not spec_of(job).keys() & {"app", "appRef"}:
+        raise Failure(f"job '{name}' has no application, and so no steps")
     if not where:
         raise Failure(f"no step of job '{name}' has run yet: {nested.describe_cluster(job)}")
     pod = names.child(name, names.Part.RUNNER)

@@ -73,13 +73,13 @@ def run(  # noqa: PLR0913, PLR0917 - the command line's options
             parameters_from=parameters_from,
         )
         job = jobs.build(what, file, wishes, secrets.token_hex(8))
-        return await _run(place, job, _Manner(detach, remove, seconds, output_form))
+        return await run_job(place, job, Manner(detach, remove, seconds, output_form))
 
     raise typer.Exit(session.run(start))
 
 
 @dataclass(frozen=True)
-class _Manner:
+class Manner:
     """What to do after the job is created."""
 
     detach: bool
@@ -88,7 +88,8 @@ class _Manner:
     form: Output | None
 
 
-async def _run(place: Place, job: Object, manner: _Manner) -> int:
+async def run_job(place: Place, job: Object, manner: Manner) -> int:
+    """Create the job and follow it; the exit code."""
     async with session.opened(place) as connected:
         asked = place.merged(session.OUTER.get()).namespace
         target = asked or job["metadata"].get("namespace") or connected.namespace
@@ -122,13 +123,13 @@ async def _create(opened: Session, job: Object) -> Object:
     return made
 
 
-async def _follow(opened: Session, made: Object, manner: _Manner) -> int:
+async def _follow(opened: Session, made: Object, manner: Manner) -> int:
     until_finished = manner.remove or waits_for_end(made)
     last, ending = await follow.follow(opened, made, until_finished=until_finished, timeout=manner.timeout)
     return conclude(last, ending, manner.form)
 
 
-def _print_detached(made: Object, manner: _Manner) -> None:
+def _print_detached(made: Object, manner: Manner) -> None:
     if manner.form is None:
         output.write(made["metadata"]["name"] + "\n")
     else:

@@ -24,7 +24,7 @@ class Known:
     """The class of jobs that name none."""
 
     def find_class(self, content: dict[str, Any]) -> tuple[str, NestedClassSpec | None]:
-        """Name and content of the class of a NestedAppJob or NestedCluster; None for one that is not known."""
+        """Name and content of the class of a NestedAppJob; None for one that is not known."""
         name = find_class_name({"spec": content["spec"]}, self.default)
         return name, self.classes.get(name)
 

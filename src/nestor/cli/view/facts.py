@@ -124,7 +124,8 @@ def describe_app(spec: Object) -> str:
     """The job's application in a few words."""
     if spec.get("appRef"):
         return str(spec["appRef"].get("name", ""))
-    app = spec.get("app") or {}
+    if not (app := spec.get("app") or {}):
+        return "just a cluster"
     title = (app.get("appDef") or {}).get("name") or ""
     image = app.get("image") or ""
     return f"{title} ({image})" if title and image else str(title or image or "its own AppDef")

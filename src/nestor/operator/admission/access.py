@@ -13,7 +13,7 @@ from nestor.operator.admission.identity import Refused
 
 
 def check_class(job: Object, item: Object | None, access: Access) -> None:
-    """Raises `Refused` for a new job, or a user's new cluster, whose writer was not asked whether he may use its class."""
+    """Raises `Refused` for a new job whose writer was not asked whether he may use its class."""
     if access == "Everyone" or item is None:
         return
     name = item["metadata"]["name"]

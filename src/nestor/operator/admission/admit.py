@@ -82,6 +82,8 @@ class Resolved(JobIdentity):
         run again. Raises `Refused`.
         """
         base = names.digest(source, str(epoch), length=16)
+        if not self.spec.has_app:
+            return Plan(hash=base, base=base, steps=())
         try:
             return build_plan(
                 self.nested.model_dump(),

@@ -23,6 +23,8 @@ from nestor.operator.world.trim import drop_icon
 from nestor.values import dataclass
 
 KEY = "app.json"
+NO_APP: Object = {"appkind": "kns", "commands": {"none": {"parameters": {}, "nested_kubernetes": {"templates": []}}}}
+"""What a job without an application runs: a command without steps."""
 SHOWN_APPS = 20
 
 
@@ -57,6 +59,8 @@ def find_source(known: JobIdentity, apps: Iterable[Object]) -> AppSource:
     spec = known.spec
     if spec.app_ref is not None:
         return read_catalogue(spec.app_ref.name, apps)
+    if not spec.has_app:
+        return AppSource(app_def=NO_APP)
     app = spec.app or App()
     if app.app_def is None and app.image is None:
         raise Refused(conditions.APPDEF_INVALID, "`app.appDef` must be set when there is no `image` to read it from")

@@ -96,7 +96,7 @@ def find_class(name: str, classes: dict[str, NestedClassSpec]) -> NestedClassSpe
 
 
 def was_admitted(job: Object) -> bool:
-    """Whether a job, or a user's cluster, has ever been admitted: it may have pods, even if it was refused since."""
+    """Whether a job has ever been admitted: it may have pods, even if it was refused since."""
     timings = status_of(job).get("timings") or {}
     return bool(timings.get("admitted")) or conditions.is_true(conditions_of(job), conditions.ADMITTED)
 

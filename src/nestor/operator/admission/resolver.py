@@ -78,7 +78,8 @@ class AppResolver:
             check_app(job, cache.apps.get(known.spec.app_ref.name))
 
     async def _find(self, known: JobIdentity, job: Object) -> AppSource:
-        if known.spec.app and known.spec.app.app_def is not None:
+        own = known.spec.app
+        if not known.spec.has_app or (own and own.app_def is not None):
             return find_source(known, ())
         if kept := await self._snapshots.find(known, status_of(job).get("appDigest")):
             await self._remove_reader(known)

@@ -1,5 +1,5 @@
-"""Nested clusters: `ensure` creates one, for a job or for a user; `reconcile` handles those that users create without a job.
+"""Nested clusters: `ensure` creates the one of a job.
 
-Belongs here: what all nested clusters have in common (home, objects, what the class allows their pods). Does not: what a job
-adds, and the manifests, which are pure and live in `nestor.cluster`.
+Belongs here: home and objects of the cluster, and what the class allows its pods. Does not: what a job adds, and the manifests,
+which are pure and live in `nestor.cluster`.
 """

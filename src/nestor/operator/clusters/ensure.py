@@ -1,4 +1,4 @@
-"""The single path that creates and maintains every nested cluster: a job's, a user's, later one of a pool."""
+"""The single path that creates and maintains every nested cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from nestor.cluster.provision import Addresses, ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, RetryLater, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object
 from nestor.operator.world.context import Context
 from nestor.values import dataclass
 
@@ -107,21 +106,13 @@ async def renew_keys(context: Context, home: Home) -> None:
 
 
 async def _tell_rotation(context: Context, home: Home) -> None:
-    """One event for each rotation of keys that the user asked for, about the job or the user's cluster, once it is done."""
+    """One event for each rotation of keys that the user asked for, about the job, once it is done."""
     if context.provisioner.take_rotation(home):
-        message = "earlier kubeconfigs and certificates end within about a minute; the Secret with the kubeconfig has a new one"
-        await context.events.post(_find_subject(home), "Normal", "KeysRotated", message)
-
-
-def _find_subject(home: Home) -> Object:
-    """What the user annotated."""
-    if home.owner:
-        kind, meta = kinds.NESTED_CLUSTER, {"name": home.name, "namespace": home.namespace, "uid": home.owner["uid"]}
-    else:
-        own = home.labels
-        kind = kinds.NESTED_APP_JOB
+        own, kind = home.labels, kinds.NESTED_APP_JOB
         meta = {"name": own[labels.JOB], "namespace": own[labels.JOB_NAMESPACE], "uid": own[labels.JOB_UID]}
-    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta}
+        message = "earlier kubeconfigs and certificates end within about a minute; the Secret with the kubeconfig has a new one"
+        about = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta}
+        await context.events.post(about, "Normal", "KeysRotated", message)
 
 
 async def ensure_policies(context: Context, shape: Shape) -> None:

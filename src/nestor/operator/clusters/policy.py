@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from nestor.api import data
 from nestor.api.argocd import ArgoCDAccess
 from nestor.api.nestedappjob import NestedAppJobSpec
@@ -22,7 +20,6 @@ from nestor.operator.world.taints import Taints
 def resolve_policy(
     policy: NestedClassSpec | None,
     *,
-    is_job: bool,
     job: NestedAppJobSpec | None = None,
     taints: Taints | None = None,
     host: Host | None = None,
@@ -30,27 +27,20 @@ def resolve_policy(
 ) -> Policy:
     """The policy that the cluster's syncer obeys. Pure.
 
-    `policy` is None when the class is gone: then the strictest policy holds. A cluster that is no job's is in its user's own
-    namespace: for what the class says of the namespaces and pods that jobs get, the strictest value holds there; its volumes are
-    the namespace's own, by the same StorageClasses. `job`: its spec, if it can be read; wishes that the class does not allow are
-    left out. `taints`: those of the backends' nodes. `host`: without it, no address is allowed that would have to be checked
-    against the host's own. `before`: the cluster's policy so far.
+    `policy` is None when the class is gone: then the strictest policy holds. `job`: its spec, if it can be read; wishes that the
+    class does not allow are left out. `taints`: those of the backends' nodes. `host`: without it, no address is allowed that
+    would have to be checked against the host's own. `before`: the cluster's policy so far.
     """
     if policy is None:
         return Policy(allowed_images=before.allowed_images if before else None)
     blocks = [data.read(IpBlock, item["ipBlock"]) for item in build_internet(policy.network, host)] if host else []
-    found = Policy(
+    own = apply_machine(policy, job.machine if job else None).namespace
+    limit = find_default_limits(own)["ephemeral-storage"]
+    return Policy(
         always_pull_images=policy.images.always_pull,
         allowed_images=policy.images.allowed,
         internet=blocks,
         storage=resolve_storage(policy, job),
-    )
-    if not is_job:
-        return found
-    own = apply_machine(policy, job.machine if job else None).namespace
-    limit = find_default_limits(own)["ephemeral-storage"]
-    return replace(
-        found,
         pod_security=own.pod_security,
         allowed_labels=own.allowed_labels,
         image_pull_secrets=policy.images.pull_secret_names or None,

@@ -86,7 +86,7 @@ class Finalizer:
         if live is not None:
             message = f"Namespace '{home.namespace}' could not be deleted and was left behind: {_explain(live)}"
             await self._warn_once(job, live, "NamespaceLeftBehind", message)
-        await self._api.delete(kinds.CLUSTER_ROLE_BINDING, home.nodes_binding)
+        await self._api.delete(kinds.CLUSTER_ROLE_BINDING, home.namespace)
         try:
             if has_finalizer(job):
                 await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)

@@ -81,7 +81,7 @@ def explain_open(item: Object | None, spec: NestedClassSpec, name: str) -> str:
 
 
 def check_enforced(job: Object, items: Store, specs: dict[str, NestedClassSpec], default: str = FALLBACK) -> None:
-    """Raises `Refused` if the class of a job, or of a user's cluster, wants a host that is known to enforce policies.
+    """Raises `Refused` if the class of a job wants a host that is known to enforce policies.
 
     It concerns new ones only: those that were admitted stay.
     """

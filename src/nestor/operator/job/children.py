@@ -86,7 +86,7 @@ class ChildrenKeeper:
 
         async def ensure_policy() -> None:
             taints = read_taints(context.cache.backends)
-            allowed = resolve_policy(resolved.policy, is_job=True, job=resolved.spec, taints=taints, host=context.host)
+            allowed = resolve_policy(resolved.policy, job=resolved.spec, taints=taints, host=context.host)
             await write_policy(context, cluster, allowed)
 
         async def expose() -> None:
@@ -94,11 +94,15 @@ class ChildrenKeeper:
             found.routes, _ = await together(self._expose(resolved, routes), self.openings.ensure(resolved, routes))
             found.is_exposed = True
 
+        async def ensure_plan() -> None:
+            if plan.steps:
+                await context.applier.ensure(kinds.SECRET, runner_pod.build_plan_secret(home, plan))
+
         first = (
             ensure_certificate,
             ensure_pull_secrets,
             ensure_object,
-            lambda: context.applier.ensure(kinds.SECRET, runner_pod.build_plan_secret(home, plan)),
+            ensure_plan,
             lambda: inputs.templates.ensure(resolved),
             lambda: inputs.ensure_pull_secret(resolved, resolved.app),
             lambda: inputs.snapshots.ensure(resolved),

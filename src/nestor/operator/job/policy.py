@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from nestor.api import data
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.policy import Policy
-from nestor.objects import Object
+from nestor.kube import kinds
+from nestor.objects import Object, status_of
 from nestor.operator.admission.identity import Refused, find_machine_name, identify
 from nestor.operator.admission.turn import assign_nodes, read_assigned
 from nestor.operator.clusters.policy import resolve_policy
-from nestor.operator.clusters.status import write_status
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
 from nestor.operator.world.kept import OVERSIZED
@@ -24,8 +25,21 @@ async def keep_policy(context: Context, job: Object) -> None:
 
 
 async def write_policy(context: Context, cluster: Object, policy: Policy) -> None:
-    """Write it, if it differs, to a NestedCluster of a job: nothing else in its status is ours."""
-    context.cache.clusters.put(await write_status(context.api, cluster, policy))
+    """Write it to the job's NestedCluster, if it differs. The rest of the status is written by others."""
+    wanted = _dump(policy)
+    if status_of(cluster).get("policy") != wanted:
+        meta = {key: cluster["metadata"][key] for key in ("name", "namespace", "uid")}
+        body = {"metadata": meta, "status": {"policy": wanted}}
+        context.cache.clusters.put(await context.api.apply(kinds.NESTED_CLUSTER, body, subresource="status"))
+
+
+def _dump(policy: Policy) -> Object:
+    """Without an empty node selector: a map whose last key goes by server-side apply becomes null, which the schema refuses."""
+    found = data.write(policy)
+    placement = found.get("placement") or {}
+    if placement.get("nodeSelector") == {}:
+        found["placement"] = {key: value for key, value in placement.items() if key != "nodeSelector"}
+    return found
 
 
 def _resolve(context: Context, job: Object, before: Policy) -> Policy:
@@ -35,11 +49,11 @@ def _resolve(context: Context, job: Object, before: Policy) -> Policy:
     taints = read_taints(context.cache.backends)
     if OVERSIZED in job:
         rest = NestedAppJobSpec.model_construct(machine=find_machine_name(job))
-        return resolve_policy(context.classes.of(job), is_job=True, job=rest, taints=taints, host=context.host, before=before)
+        return resolve_policy(context.classes.of(job), job=rest, taints=taints, host=context.host, before=before)
     try:
         known = identify(job, context.classes.all(), context.classes.default)
     except Refused:
-        return resolve_policy(None, is_job=True, before=before)
+        return resolve_policy(None, before=before)
     spec = known.spec.model_copy(update={"machine": find_machine_name(job)})
     policy = assign_nodes(known.policy, read_assigned(job))
-    return resolve_policy(policy, is_job=True, job=spec, taints=taints, host=context.host)
+    return resolve_policy(policy, job=spec, taints=taints, host=context.host)

@@ -247,7 +247,7 @@ class JobReconciler:
         runner = Result(RESYNC_SECONDS)
         if it.life.is_stopped:
             await stop(context, it.shape, it.life.suspend, is_applied=error is None, is_overdue=it.life.is_overdue)
-        elif children.addresses is not None:
+        elif children.addresses is not None and it.plan.steps:
             runner = await self._ensure_runner(it, children.addresses.dns)
         await self._report(it, children, refused=refused, runner_problem=runner.problem)
         if error is not None:
@@ -293,6 +293,7 @@ class JobReconciler:
             server=cache.find(kinds.POD, names.server_pod(home.name), home.namespace),
             runner=cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace),
             plan_hash=it.plan.hash,
+            has_app=resolved.spec.has_app,
             problem=refused,
             held=explain_held(cache.pods_by_namespace.all(home.namespace), cache.virtual_nodes),
             note="; ".join(filter(None, (children.problem, children.note))),

@@ -167,7 +167,8 @@ def _go_on(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
     """A job that should run, deadline aside."""
     if record.restart is not None:
         return _restart(facts, record, record.restart, now)
-    if facts.spec.success_policy and _says(facts.outcome, "Succeeded") and _says(facts.run, "Succeeded"):
+    is_applied = _says(facts.run, "Succeeded") or not facts.spec.has_app
+    if facts.spec.success_policy and _says(facts.outcome, "Succeeded") and is_applied:
         message = (facts.outcome or {}).get("message") or "everything that `successPolicy` names is done"
         return _end(facts, record, now, _tell("True", conditions.COMPLETED, message))
     if (failure := _find_failure(facts)) and not facts.is_refused:

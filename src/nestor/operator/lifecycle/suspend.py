@@ -85,7 +85,7 @@ def decide_suspend(progress: SuspendProgress, seconds: float) -> SuspendState:
 
 
 def _find_pods(cache: Cache, home: Home, *components: str) -> list[Object]:
-    """The cluster's unfinished pods of these components. A user's namespace may hold pods of other clusters."""
+    """The cluster's unfinished pods of these components."""
     return [
         pod
         for pod in cache.pods_by_namespace.all(home.namespace)

@@ -1,5 +1,5 @@
 """Turns observations into what users read: conditions, the status of a job, its events.
 
 `observe` collects, `conditions` decides, `build` assembles the status, `report` writes it. Belongs here: everything about a
-job's status. Does not: the status of a NestedCluster or NestedApp, which their reconcilers write.
+job's status. Does not: the status of other kinds, whose own modules write it.
 """

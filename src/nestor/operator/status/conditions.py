@@ -28,6 +28,7 @@ class Observed:
     runner: Object | None = None
     """The runner's pod."""
     plan_hash: str = ""
+    has_app: bool = True
     problem: str | None = None
     """What the host's API server, or a foreign object, prevented."""
     note: str = ""
@@ -59,13 +60,15 @@ class Observed:
 
 def decide_conditions(observed: Observed, life: Lifecycle) -> list[Condition]:
     """All conditions of an admitted job."""
-    texts = ["class, version, command and AppDef accepted", *filter(None, [observed.unenforced])]
+    accepted = "class, version, command and AppDef accepted" if observed.has_app else "class and version accepted"
+    texts = [accepted, *filter(None, [observed.unenforced])]
     said = "; ".join([*texts, *(f"{WARNING}{text}" for text in observed.warnings)])
     reason = conditions.NETWORK_NOT_ENFORCED if observed.unenforced else conditions.ADMITTED_REASON
     admitted = Condition(conditions.ADMITTED, "True", reason, said)
     ready = decide_cluster_ready(observed, life)
     steps = decide_steps_applied(observed, life, is_cluster_ready=ready.status == "True")
-    found = [admitted, ready, steps, decide_exposed(observed.exposure)]
+    exposed = decide_exposed(observed.exposure) if observed.has_app else _leave_out(conditions.EXPOSED)
+    found = [admitted, ready, steps, exposed]
     return [*found, life.succeeded, summarize(found, life)]
 
 
@@ -129,6 +132,8 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
 
 def decide_steps_applied(observed: Observed, life: Lifecycle, *, is_cluster_ready: bool) -> Condition:
     """`StepsApplied`: what the runner recorded, or, until that is a result, what holds the runner up."""
+    if not observed.has_app:
+        return _leave_out(conditions.STEPS_APPLIED)
     has_ended = life.phase == "Finished" and life.succeeded.reason not in KEPT
     run = observed.recorded if has_ended else observed.run
     if run and run.get("state") != "Running":
@@ -144,6 +149,12 @@ def decide_steps_applied(observed: Observed, life: Lifecycle, *, is_cluster_read
     if not is_cluster_ready:
         return _steps("False", conditions.WAITING_FOR_CLUSTER, "the steps are waiting for the nested cluster")
     return _steps("False", conditions.RUNNER_STARTING, "the runner is starting")
+
+
+def _leave_out(stage: conditions.Type) -> Condition:
+    """A stage that a job without an application does not pass."""
+    message = "the job has no application: it is a cluster, to which its kubeconfig leads"
+    return Condition(stage, "False", conditions.NOT_REQUESTED, message)
 
 
 def _find_runner_problem(runner: Object | None) -> Condition | None:

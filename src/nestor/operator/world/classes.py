@@ -28,7 +28,7 @@ class Classes:
         return find_default(self._cache)
 
     def of(self, job: Object) -> NestedClassSpec | None:
-        """The class of a job, or of a user's cluster, if it exists."""
+        """The class of a job, if it exists."""
         return self.all().get(find_class_name(job, self.default))
 
     def all(self) -> dict[str, NestedClassSpec]:

@@ -88,7 +88,7 @@ async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:
         },
         api_ip=api_ip,
         dns_ip=dns_ip,
-        quota_class=spec_of(cluster).get("className", "") if own else "",
+        quota_class=spec_of(cluster).get("className", ""),
         has_hostname_override=read_minor(version) >= _HOSTNAME_OVERRIDE,
         kubelet_port=settings.kubelet_port,
     )

@@ -1,4 +1,4 @@
-"""What a cluster is made of: what it already has wins over its spec, and its spec over its class."""
+"""What a cluster is made of: what it already has wins over its class."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from nestor.api import labels
 from nestor.api.data import write
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
-from nestor.cluster import server
-from nestor.operator.admission.cluster_spec import Running, complete_spec, find_running, read_running
+from nestor.operator.admission.cluster_spec import Running, complete_spec, find_running
 from nestor.operator.admission.identity import Refused
 from nestor.operator.world.trim import trim_cluster
-from tests.unit.operator.builders import Object, build_policy, build_shape
+from tests.unit.operator.builders import Object, build_policy
 
 BIG, SMALL = Persistence(size="8Gi"), Persistence(size="1Gi", storage_class_name="fast")
 
@@ -30,26 +29,15 @@ def complete(spec: Object, running: Running | None = None, persistence: Persiste
     [
         (None, None, {}, ("v1.36", "k3s:36", None)),
         (None, BIG, {}, ("v1.36", "k3s:36", BIG)),
-        (None, BIG, {"persistence": {"size": "1Gi", "storageClassName": "fast"}}, ("v1.36", "k3s:36", SMALL)),
         (None, None, {"kubernetesVersion": "v1.9"}, ("v1.9", "k3s:9", None)),
         (Running("v1.35", "k3s:35", None), BIG, {}, ("v1.35", "k3s:35", None)),
         (Running("v1.35", "k3s:35", SMALL), BIG, {}, ("v1.35", "k3s:35", SMALL)),
-        (Running("", "mine:1", None), None, {"image": "mine:2"}, ("", "mine:1", None)),
     ],
 )
 def test_what_runs_stays_and_what_is_left_out_comes_from_the_class(
     running: Running | None, persistence: Persistence | None, spec: Object, expected: tuple[object, ...]
 ) -> None:
     assert complete(spec, running, persistence) == expected
-
-
-def test_an_image_of_the_users_is_refused_unless_the_class_allows_it() -> None:
-    with pytest.raises(Refused, match=r"`image` may not be set: class 'default' does not set `cluster.allowImages`"):
-        complete({"image": "mine:1", "className": "default"})
-    policy = build_policy(cluster={"allowImages": True}).cluster
-    spec = NestedClusterSpec.model_validate({"image": "mine:1"})
-    assert complete_spec(spec, policy, None).image == "mine:1"
-    assert complete_spec(spec, policy, Running("", "k3s:35", None)).image == "mine:1"
 
 
 def test_an_unknown_version_is_refused_unless_it_runs() -> None:
@@ -72,10 +60,3 @@ def test_a_jobs_cluster_that_cannot_be_read_is_not_taken_for_none() -> None:
     with pytest.raises(Refused, match="NestedCluster 'hello': `spec` has 300012 bytes as JSON; at most 262144 are accepted"):
         find_running(cluster, "1")
     assert find_running(cluster, "2") is None
-
-
-@pytest.mark.parametrize("persistence", [None, SMALL])
-def test_a_users_cluster_is_read_from_its_server(persistence: Persistence | None) -> None:
-    live = server.build_stateful_set(build_shape(persistence=persistence), "10.43.0.5")
-    assert read_running(live, "v1.36") == Running("v1.36", "k3s:36", persistence)
-    assert read_running(None, "v1.36") is None

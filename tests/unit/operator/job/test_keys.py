@@ -18,7 +18,6 @@ from nestor.cluster.provision import ForeignObject, Provisioner
 from nestor.kube import Forbidden, Invalid, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Refused
-from nestor.operator.clusters.reconcile import ClusterReconciler
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.homes import find_home
 from tests.unit.operator.builders import Object
@@ -76,24 +75,6 @@ async def test_a_job_without_its_class_keeps_its_keys() -> None:
     scene.drop_class()
     await JobReconciler(scene.context).reconcile("team-a", "hello")
     assert look() == {"hello-access", "hello-kubeconfig"}
-
-
-async def test_a_users_cluster_without_its_class_keeps_its_keys() -> None:
-    scene = Scene()
-    scene.add_cluster()
-    await ClusterReconciler(scene.context).reconcile("team-a", "own")
-    look = lose_keys(scene, "own", "team-a")
-    scene.drop_class()
-    await ClusterReconciler(scene.context).reconcile("team-a", "own")
-    assert look() == {"own-access", "own-kubeconfig"}
-
-
-async def test_a_refused_cluster_that_was_never_made_gets_none() -> None:
-    scene = Scene()
-    scene.add_cluster()
-    scene.drop_class()
-    await ClusterReconciler(scene.context).reconcile("team-a", "own")
-    assert scene.api.look(kinds.SECRET, "own-access", "team-a") is None
 
 
 def make_beforehand(scene: Scene) -> Object:
@@ -216,13 +197,3 @@ async def test_a_job_that_is_refused_tells_of_its_rotation_too() -> None:
     ask_for_rotation(scene, kinds.NESTED_APP_JOB, "hello")
     await JobReconciler(scene.context).reconcile("team-a", "hello")
     assert [item[2] for item in told(scene)] == ["KeysRotated"]
-
-
-async def test_a_users_cluster_tells_of_its_own_rotation() -> None:
-    scene = Scene()
-    scene.add_cluster()
-    reconciler = ClusterReconciler(scene.context)
-    await reconciler.reconcile("team-a", "own")
-    ask_for_rotation(scene, kinds.NESTED_CLUSTER, "own")
-    await reconciler.reconcile("team-a", "own")
-    assert [item[:3] for item in told(scene)] == [("NestedCluster", "own", "KeysRotated")]

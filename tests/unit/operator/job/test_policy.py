@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 
 from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, data
+from nestor.api.placement import Placement
+from nestor.api.policy import Policy
 from nestor.cluster.provision import ForeignObject
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.errors import Unreachable
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Refused
+from nestor.operator.job.policy import write_policy
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.kept import SPEC_LIMIT
 from tests.unit.operator.builders import Object
@@ -148,6 +151,28 @@ async def test_when_the_class_is_gone_the_strictest_holds(scene: Scene) -> None:
     scene.drop_class()
     await reconcile(scene)
     assert scene.level("hello", HOME) == "Baseline"
+
+
+async def test_it_is_written_alone_and_once_and_over_what_somebody_else_wrote() -> None:
+    scene, wanted = Scene(), Policy(pod_security="Privileged")
+    meta = {"name": "hello", "namespace": HOME, "uid": "u"}
+    scene.change(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"kubernetesVersion": "v1.36"}})
+    for _ in range(2):
+        await write_policy(scene.context, scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {}, wanted)
+    assert scene.api.bodies == [{"metadata": meta, "status": {"policy": data.write(wanted)}}]
+    await write_policy(scene.context, scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {}, Policy())
+    assert scene.level("hello", HOME) == "Baseline"
+
+
+async def test_no_node_selector_is_written_as_none_rather_than_as_an_empty_one(scene: Scene) -> None:
+    """Server-side apply makes null of a map whose last key goes, and the schema refuses that."""
+    for selector in ({"pool": "gold"}, {}):
+        cluster = scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {}
+        await write_policy(scene.context, cluster, Policy(placement=Placement(node_selector=selector)))
+    with_pool, without = (body["status"]["policy"]["placement"] for body in scene.api.bodies[-2:])
+    assert with_pool["nodeSelector"] == {"pool": "gold"}
+    assert "nodeSelector" not in without
+    assert data.read(Placement, without) == Placement()
 
 
 async def test_a_pull_secret_of_another_type_takes_the_place_of_the_earlier_copy() -> None:

@@ -1,10 +1,10 @@
-"""Where a nested cluster lives: a job's in its own namespace, a user's in the user's namespace."""
+"""Where a nested cluster lives: in its own namespace."""
 
 from __future__ import annotations
 
 from nestor import names
 from nestor.api import labels
-from nestor.operator.world.homes import find_home, find_home_of_cluster
+from nestor.operator.world.homes import find_home
 from tests.unit.operator.builders import build_job
 
 OWNED = {"controller": True, "blockOwnerDeletion": False}
@@ -12,8 +12,7 @@ OWNED = {"controller": True, "blockOwnerDeletion": False}
 
 def test_a_job_has_a_namespace_of_its_own_and_its_kubeconfig_beside_it() -> None:
     home = find_home(build_job("hello", "team-a"))
-    assert home.namespace == names.job_namespace("hello", "team-a", "1234") == home.nodes_binding
-    assert home.owner is None
+    assert home.namespace == names.job_namespace("hello", "team-a", "1234")
     assert home.labels == labels.of_job("hello", "team-a", "1234")
     owner = {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "name": "hello", "uid": "1234"} | OWNED
     assert home.kubeconfig == {
@@ -28,17 +27,3 @@ def test_a_job_made_again_moves() -> None:
     again = build_job("hello", "team-a")
     again["metadata"]["uid"] = "5678"
     assert find_home(again).namespace != find_home(build_job("hello", "team-a")).namespace
-
-
-def test_a_users_cluster_owns_what_is_made_beside_it() -> None:
-    home = find_home_of_cluster({"metadata": {"name": "own", "namespace": "team-a", "uid": "u"}})
-    assert home.namespace == "team-a"
-    owner = {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedCluster", "name": "own", "uid": "u"} | OWNED
-    assert home.owner == owner
-    assert home.kubeconfig == home.metadata("own-kubeconfig")
-    assert home.kubeconfig is not None
-    assert home.kubeconfig["ownerReferences"] == [owner]
-    assert home.kubeconfig["labels"][labels.CLUSTER] == "own"
-    assert (
-        home.nodes_binding != find_home_of_cluster({"metadata": {"name": "own", "namespace": "team-a", "uid": "v"}}).nodes_binding
-    )

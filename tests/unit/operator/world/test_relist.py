@@ -17,7 +17,7 @@ from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, WorkQueue, kinds, pages
 from nestor.kube.errors import NotFound
 from nestor.operator.settings import Settings
-from nestor.operator.wiring import APP, BACKEND, CLASS, CLUSTER, JOB, Key, Operator
+from nestor.operator.wiring import APP, BACKEND, CLASS, JOB, Key, Operator
 from nestor.operator.world.cache import Cache, Store
 from nestor.operator.world.context import Context
 from nestor.operator.world.kept import PACKED, find_fault, read_spec
@@ -68,7 +68,7 @@ async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed(
 
     async def work(key: Key) -> None:
         worked[key] = tuple(len(list(store)) for store, _ in operator.feeds().values())
-        if len(worked) == 6:
+        if len(worked) == 5:
             is_done.set()
 
     operator.queue = WorkQueue(work, name="test")
@@ -83,7 +83,7 @@ async def test_no_work_is_done_before_jobs_clusters_classes_and_apps_are_listed(
     await asyncio.gather(task, return_exceptions=True)
     assert before == [0, 0]
     jobs = {Key(JOB, "n", "early"), Key(JOB, "n", "job")}
-    others = {Key(CLUSTER, "n", "mine"), Key(APP, "", "app"), Key(BACKEND, "", "link"), Key(CLASS, "", "default")}
+    others = {Key(APP, "", "app"), Key(BACKEND, "", "link"), Key(CLASS, "", "default")}
     assert set(worked) == jobs | others
     assert set(worked.values()) == {(1, 1, 1, 1, 1)}
 

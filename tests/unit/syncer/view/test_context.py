@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -15,7 +15,6 @@ from nestor.syncer.settings import Settings
 from nestor.syncer.view.context import find_target, read_minor
 from tests.fakes.api import MemoryApi
 
-Object = dict[str, Any]
 JOB = labels.of_job("hello", "team-a", "1234")
 
 
@@ -27,17 +26,13 @@ def test_the_minor_version_of_a_host(version: str | None, minor: int) -> None:
     assert read_minor({"gitVersion": version}) == minor
 
 
-@pytest.mark.parametrize(
-    ("own", "quota_class"), [(JOB, "small"), ({}, ""), ({"app": "x"}, "")], ids=["a job's", "a user's", "labelled"]
-)
-async def test_only_a_jobs_namespace_has_the_quota_of_its_class(own: Object, quota_class: str) -> None:
-    api = MemoryApi()
-    api.put(
-        kinds.NESTED_CLUSTER, {"metadata": {"name": "hello", "namespace": "n", "labels": own}, "spec": {"className": "small"}}
-    )
+async def test_the_target_is_what_the_cluster_and_its_host_say() -> None:
+    api, meta = MemoryApi(), {"name": "hello", "namespace": "n", "labels": JOB | {"app": "x"}}
+    api.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {"className": "small"}})
     for part in (Part.SERVER, Part.DNS):
         meta = {"name": names.child("hello", part), "namespace": "n"}
         api.put(kinds.SERVICE, {"metadata": meta, "spec": {"clusterIP": "10.0.0.1"}})
     target, _ = await find_target(cast(Api, api), Settings("n", "hello", Path()))
-    assert target.quota_class == quota_class
+    assert target.quota_class == "small"
+    assert target.labels.items() <= JOB.items()
     assert target.has_hostname_override

@@ -59,7 +59,7 @@ class ClaimRow(LastingRow):
         return storage.find_ignored(source)
 
     def find_clash(self, key: Key) -> str:
-        """A claim is filled from another one of its own cluster. In a user's namespace, others may have one of such a name."""
+        """A claim is filled from another one of its own cluster."""
         source = self.find_source(key)
         wanted = storage.find_source_claim(source) if source is not None else None
         if wanted is None or self.copies.get(*reversed(self.copy_key((key[0], wanted)))) is not None:
