@@ -48,7 +48,7 @@ async def test_a_stolen_token_of_the_operator_takes_nobody_further(kubeconfig: P
     admin = ("--clusterrole=cluster-admin", f"--serviceaccount={SYSTEM}:nestor")
     for arguments, stdin, said in (
         (("create", "-f", "-"), PRIVILEGED, "may not write this in namespaces"),
-        (("create", "-f", "-"), TOKEN, "no Secret that gets a token|no params found"),
+        (("create", "-f", "-"), TOKEN, "kubeconfigs of jobs only"),
         (("create", "clusterrolebinding", "thief", *admin), None, "attempting to grant RBAC|may bind"),
         (("delete", "namespace", namespace, "--wait=false"), None, "namespaces of jobs only"),
         (("label", "namespace", "kube-system", "nestor.dev/job-uid=1"), None, "namespaces of jobs only"),
