@@ -12,9 +12,9 @@ HELM_3 = "helm.sh/helm/v3"
 LOCAL_PATH = "github.com/rancher/local-path-provisioner"
 KUBERNETES = "k8s.io/kubernetes"
 METRICS_SERVER = "sigs.k8s.io/metrics-server"
-TAGS = "netgo,osusergo,libsqlite3,no_btrfs,no_devmapper,no_zfs,nobadger,nomysql,nopgx"
+TAGS = "netgo,osusergo,libsqlite3,no_btrfs,no_devmapper,no_zfs"
 """The same for all programs, with and without C, so that they share the packages that are compiled: Go's own resolver, Debian's
-sqlite, containerd without three kinds of snapshots, caddy without the databases of a certificate authority, which it could be."""
+sqlite, containerd without three kinds of snapshots."""
 _VERSION_PACKAGES = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
 
 
@@ -62,7 +62,8 @@ COMPONENTS = (
     Component("pause", "kube", {"pause": "./cmd/pause"}, ("cmd/pause/*.go",)),
     Component("policies", "kube", {"policies": "./cmd/policies"}, ("cmd/policies/*.go",), tests=("./cmd/policies",)),
     Component(
-        "caddy", "kube", {"caddy": "./cmd/caddy"}, ("cmd/caddy/*.go",), tests=("./cmd/caddy",), disk_gigabytes=0.6,
+        "ingress-proxy", "kube", {"ingress-proxy": "./cmd/ingress-proxy"}, ("cmd/ingress-proxy/*.go",),
+        tests=("./cmd/ingress-proxy",),
     ),
     Component(
         "k3s", "kube", {"k3s": "./cmd/k3s"}, ("cmd/k3s/*.go", "internal/**/*.go", "internal/**/*.yaml"),

@@ -25,7 +25,7 @@ BINARIES = (
     "ctr",
     "runc",
     "registry",
-    "caddy",
+    "ingress-proxy",
     "cni/bridge",
     "cni/host-local",
     "cni/loopback",
@@ -51,7 +51,7 @@ class Component:
 
 def first(paths: Paths) -> list[Component]:
     """What needs nothing else and is started at once."""
-    return [etcd(paths), registry(paths), api_server(paths), caddy(paths)]
+    return [etcd(paths), registry(paths), api_server(paths), ingress_proxy(paths)]
 
 
 def after_api(paths: Paths) -> list[Component]:
@@ -169,22 +169,24 @@ def registry(paths: Paths) -> Component:
     return Component("registry", (str(paths.bin / "registry"), "serve", str(paths.etc / "registry.yaml")))
 
 
-def caddy(paths: Paths) -> Component:
+def ingress_proxy(paths: Paths) -> Component:
     """The Ingress data path; on the machine's side, so that it can listen on the machine's loopback interface."""
-    argv = (str(paths.bin / "caddy"), "--config", str(paths.etc / "caddy.json"))
-    return Component("caddy", argv, side="machine")
+    ports = settings.ports()
+    addresses = (f"--http={settings.INGRESS_IP}:{ports.http}", f"--https={settings.INGRESS_IP}:{ports.https}")
+    argv = (str(paths.bin / "ingress-proxy"), f"--socket={paths.ingress_socket}", *addresses)
+    return Component("ingress-proxy", argv, side="machine")
 
 
 def ingress(paths: Paths) -> Component:
-    """The Ingress controller: watches the API, configures caddy."""
+    """The Ingress controller: watches the API, tells the proxy."""
     argv = (
         sys.executable,
         "-m",
         "devcluster.cluster.ingress",
         "--kubeconfig",
         str(paths.pki / "ingress.kubeconfig"),
-        "--caddy-socket",
-        str(paths.caddy_socket),
+        "--socket",
+        str(paths.ingress_socket),
     )
     return Component("ingress", argv, side="machine")
 

@@ -20,7 +20,6 @@ def files(paths: Paths) -> dict[str, str]:
     """Every configuration file by its name below `etc/`."""
     return {
         "registry.yaml": yaml.safe_dump(registry(paths), sort_keys=False),
-        "caddy.json": json.dumps(caddy(paths), indent=1),
         "volumes.json": json.dumps(volumes(paths), indent=1),
         "volumes-pod.yaml": yaml.safe_dump(volumes_pod(), sort_keys=False),
     }
@@ -45,14 +44,6 @@ def registry(paths: Paths) -> dict[str, Any]:
             "maintenance": {"uploadpurging": {"enabled": False}},
         },
         "http": {"addr": settings.REGISTRY, "secret": "one process, no secret to share"},
-    }
-
-
-def caddy(paths: Paths) -> dict[str, Any]:
-    """caddy before the Ingress controller has told it anything: only its admin API, on a socket."""
-    return {
-        "admin": {"listen": f"unix/{paths.caddy_socket}", "origins": ["localhost"], "config": {"persist": False}},
-        "logging": {"logs": {"default": {"level": "WARN"}}},
     }
 
 

@@ -86,7 +86,7 @@ def service_checks() -> list[Check]:
     return [
         # The limit covers the first pull of the image.
         Check("Cluster DNS answers", dns_answers, 120, (f"{node}/kubelet", f"{node}/kube-proxy")),
-        Check("Ingress controller serves", ingress_serves, 60, ("ingress", "caddy")),
+        Check("Ingress controller serves", ingress_serves, 60, ("ingress", "ingress-proxy")),
     ]
 
 

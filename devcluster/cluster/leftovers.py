@@ -26,7 +26,7 @@ CLUSTER_FILES = (
     "etcd",
     "nodes",
     "netns",
-    "caddy.sock",
+    "ingress.sock",
     "control.sock",
     *(f"{PLUGIN}{kind}" for kind in (".sock", "-containerd.sock", "-containerd.sock.ttrpc")),
     *SOCKETS,

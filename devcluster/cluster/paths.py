@@ -96,9 +96,9 @@ class Paths:
         return self.cluster / "netns"
 
     @cached_property
-    def caddy_socket(self) -> Path:
-        """caddy's admin API."""
-        return self.cluster / "caddy.sock"
+    def ingress_socket(self) -> Path:
+        """Takes the Ingress proxy's table."""
+        return self.cluster / "ingress.sock"
 
     @cached_property
     def control_socket(self) -> Path:

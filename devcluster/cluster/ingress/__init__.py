@@ -1,5 +1,5 @@
-"""The Ingress controller of the embedded cluster: Ingress objects in, caddy configuration out.
+"""The Ingress controller of the embedded cluster: Ingress objects in, the proxy's table out.
 
-`routes`, `tls` and `caddyfile` decide (pure), `controller` watches the API server and tells caddy. It is a development tool: it
+`routes` and `tls` decide (pure), `controller` watches the API server, `proxy` tells the proxy. It is a development tool: it
 knows what the Ingress specification says, and no annotation of any other controller.
 """

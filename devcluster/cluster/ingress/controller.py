@@ -1,9 +1,8 @@
-"""Watches Ingresses and what they refer to, keeps caddy's configuration and the Ingresses' status right."""
+"""Watches Ingresses and what they refer to, keeps the proxy's table and the Ingresses' status right."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from pathlib import Path
 from typing import Any
@@ -11,30 +10,24 @@ from typing import Any
 import aiohttp
 
 from devcluster.cluster import settings
-from devcluster.cluster.ingress import caddyfile, routes, tls
+from devcluster.cluster.ingress import proxy, routes, tls
 from nestor.kube import Api, ApiError, Informer, NotFound, kinds
 from nestor.kube.events import EventRecorder
 
 log = logging.getLogger(__name__)
 
 DEBOUNCE_SECONDS = 0.05
-"""A rollout changes several objects at once; one configuration for all of them."""
+"""A rollout changes several objects at once; one table for all of them."""
 RETRY_SECONDS = 1.0
-CADDY_SECONDS = 15.0
 STATUS = {"loadBalancer": {"ingress": [{"ip": settings.INGRESS_IP}]}}
-
-
-class Refused(Exception):
-    """caddy did not take a configuration."""
 
 
 class Controller:
     """One for the whole cluster."""
 
-    def __init__(self, api: Api, caddy_socket: Path, ports: settings.Ports) -> None:
+    def __init__(self, api: Api, socket: Path) -> None:
         self._api = api
-        self._socket = caddy_socket
-        self._ports = ports
+        self._socket = socket
         self._events = EventRecorder(api, settings.INGRESS_CONTROLLER)
         self._loaded: dict[str, Any] | None = None
         self._reported: frozenset[tls.Problem] = frozenset()
@@ -62,7 +55,7 @@ class Controller:
             try:
                 await self._configure()
                 await self._write_status()
-            except (ApiError, Refused, aiohttp.ClientError, OSError) as error:
+            except (ApiError, proxy.Refused, aiohttp.ClientError, OSError) as error:
                 log.warning("will try again in %.0f s: %s", RETRY_SECONDS, error)
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
@@ -74,20 +67,17 @@ class Controller:
         hosts = routes.build(world)
         found = tls.build(routes.by_age(self._ingresses), self._secrets)
         await self._report(found.problems)
-        wanted = self._build(hosts, found.certificates)
+        wanted = proxy.table(hosts, found.certificates)
         if wanted == self._loaded:
             return
         try:
-            await load(self._socket, wanted)
-        except Refused:
-            if found.certificates:  # whatever caddy has against one of them, HTTP must go on
-                await load(self._socket, self._build(hosts, {}))
+            await proxy.load(self._socket, wanted)
+        except proxy.Refused:
+            if found.certificates:  # whatever the proxy has against one of them, HTTP must go on
+                await proxy.load(self._socket, proxy.table(hosts, {}))
             raise
         self._loaded = wanted
         log.info("configured %d hosts, %d of them with TLS", len(hosts), len(found.certificates))
-
-    def _build(self, hosts: dict[str, list[routes.Path]], certificates: dict[str, tls.Certificate]) -> dict[str, Any]:
-        return caddyfile.build(hosts, certificates, self._ports, str(self._socket))
 
     async def _report(self, problems: tuple[tls.Problem, ...]) -> None:
         """Tell the owners of Ingresses, once, what is wrong with their TLS."""
@@ -109,13 +99,3 @@ class Controller:
                     )
                 except NotFound:
                     continue  # deleted meanwhile
-
-
-async def load(socket: Path, config: dict[str, Any]) -> None:
-    """Give caddy a whole new configuration. Raises `Refused` with caddy's reason."""
-    timeout = aiohttp.ClientTimeout(total=CADDY_SECONDS)
-    async with aiohttp.ClientSession(connector=aiohttp.UnixConnector(str(socket)), timeout=timeout) as session:
-        headers = {"Content-Type": "application/json"}
-        async with session.post("http://localhost/load", data=json.dumps(config), headers=headers) as answer:
-            if answer.status != 200:
-                raise Refused(f"caddy: {(await answer.text())[:500]}")

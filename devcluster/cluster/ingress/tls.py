@@ -136,7 +136,7 @@ def _dns_names(certificate: x509.Certificate) -> tuple[str, ...]:
 
 
 def _is_usable(key: object) -> bool:
-    """Whether caddy can serve with the key; one that it cannot load makes it refuse all of a configuration."""
+    """Whether the proxy can serve with the key; one that it cannot load makes it refuse the whole table."""
     if isinstance(key, rsa.RSAPrivateKey):
         return key.key_size >= RSA_BITS
     if isinstance(key, ec.EllipticCurvePrivateKey):

@@ -1,4 +1,4 @@
-"""HTTP from the machine to pods, through caddy on loopback."""
+"""HTTP from the machine to pods, through the Ingress proxy on loopback."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def flags(argv: tuple[str, ...]) -> dict[str, str]:
 
 def test_only_the_ingress_lives_on_the_machines_side() -> None:
     everything = components.first(PATHS) + components.after_api(PATHS) + of_nodes()
-    assert [item.name for item in everything if item.side == "machine"] == ["caddy", "ingress"]
+    assert [item.name for item in everything if item.side == "machine"] == ["ingress-proxy", "ingress"]
     assert len({item.name for item in everything}) == len(everything)
 
 
@@ -65,7 +65,7 @@ def test_every_program_is_one_of_the_cache_or_this_python() -> None:
 
 
 def test_json_files_are_json() -> None:
-    assert json.loads(configs.files(PATHS)["caddy.json"])
+    assert json.loads(configs.files(PATHS)["volumes.json"])
     assert json.loads(node_configs.files(FIRST)["cni/10-bridge.conflist"])
 
 

@@ -119,5 +119,5 @@ def test_where_the_cache_is(environment: dict[str, str], root: str, monkeypatch:
 
 def test_sockets_fit_the_kernels_limit_in_an_ordinary_cache() -> None:
     layout = Paths(Path("/home/somebody-with-a-long-name/.cache/nestor"))
-    sockets = [layout.caddy_socket, layout.control_socket, *(Path(f"{node.socket}.ttrpc") for node in layout.all_nodes())]
+    sockets = [layout.ingress_socket, layout.control_socket, *(Path(f"{node.socket}.ttrpc") for node in layout.all_nodes())]
     assert max(len(str(path)) for path in sockets) < 108
