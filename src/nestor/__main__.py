@@ -12,8 +12,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from nestor.process.later import later
-
 PROCESSES = ("operator", "syncer", "vnode", "runner", "reader", "probe", "portal")
 """What Nestor's own pods run; users have no use for these."""
 NEW_OBJECTS = 10_000
@@ -27,13 +25,6 @@ _NO_PLUGINS = "PYDANTIC_DISABLE_PLUGINS"
 _ZONES = "PYTHONTZPATH"
 _ZONE_FOLDERS = "/usr/share/zoneinfo:/usr/lib/zoneinfo:/usr/share/lib/zoneinfo:/etc/zoneinfo"
 """Python's own choice, which it looks up in a description of its whole build; Pydantic asks for it and does not use it here."""
-_LATER = (
-    *("cryptography.exceptions", "cryptography.x509", "cryptography.hazmat.primitives.hashes"),
-    *("cryptography.hazmat.primitives.serialization", "cryptography.hazmat.primitives.asymmetric.ec"),
-    *("h11", "idna", "iso8601", "locale", "prometheus_client", "yaml"),
-    *("difflib", "shutil", "tokenize", "uuid"),
-)
-"""What a process needs when it makes certificates, or serves a kubelet's requests, or never: kopf and yarl import the others."""
 
 
 def main() -> None:
@@ -69,7 +60,6 @@ def starting() -> Iterator[None]:
     """For the imports of a process: without garbage collections, of which none would find anything, and without the 150
     authorities that aiohttp reads for a default which nobody here uses. Every connection says itself whom it trusts; one that
     forgets to trusts nobody. Nor does Pydantic ever look for plugins, for which it would read what each package says of itself.
-    Some libraries are read when they are used.
     """
     os.environ.setdefault(_NO_PLUGINS, "__all__")
     found = {name: os.environ.get(name) for name in (_AUTHORITIES, _ZONES)}
@@ -77,8 +67,7 @@ def starting() -> Iterator[None]:
     os.environ.setdefault(_ZONES, _ZONE_FOLDERS)
     gc.disable()
     try:
-        with later(_LATER):
-            yield
+        yield
     finally:
         gc.enable()
         gc.freeze()

@@ -49,25 +49,6 @@ NOT_FOR = {
     "status": HEAVY | MODELS | {"kopf", "cryptography", "aiohttp.web", "pydantic", "nestor.steps", "nestor.translate"},
 }
 """By process, or command: `status` stands for all of a user's."""
-CRYPTOGRAPHY = {
-    "cryptography.exceptions",
-    "cryptography.x509",
-    "cryptography.hazmat.primitives.hashes",
-    "cryptography.hazmat.primitives.serialization",
-    "cryptography.hazmat.primitives.asymmetric.ec",
-}
-EVERYWHERE = {"idna", "locale", "tokenize"}
-LATER = {
-    "operator": CRYPTOGRAPHY | EVERYWHERE | {"yaml", "iso8601", "prometheus_client", "shutil"},
-    "syncer": EVERYWHERE | {"h11", "shutil", "uuid"},
-    "vnode": CRYPTOGRAPHY | EVERYWHERE | {"h11", "shutil"},
-    "runner": EVERYWHERE | {"yaml", "difflib", "shutil"},
-    "reader": {"tokenize"},
-    "probe": {"locale", "tokenize"},
-    "portal": EVERYWHERE | {"yaml", "difflib", "shutil"},
-    "status": EVERYWHERE,
-}
-"""What they read when they use it."""
 IN_IMAGE = """
 import sys
 # Of these, the image has none, but the environment of the tests does; kopf imports `kubernetes` where it finds it.
@@ -75,19 +56,18 @@ sys.modules.update(dict.fromkeys({missing}))
 """
 IMPORTS = """
 from nestor.__main__ import PROCESSES, _import_process, starting
-from nestor.process.later import is_unread
 with starting():
     if {name!r} in PROCESSES:
         _import_process({name!r})
     else:
         from nestor.__main__ import add_pages
         add_pages()
-print(*(name + "?" * is_unread(module) for name, module in sys.modules.items() if module))
+print(*(name for name, module in sys.modules.items() if module))
 """
 
 
 def list_imports(name: str) -> set[str]:
-    """What a process or command has imported when it begins to work; with a question mark what is not read yet."""
+    """What a process or command has imported when it begins to work."""
     missing = ["kubernetes"] if name in PROCESSES else []
     code = IN_IMAGE.format(missing=missing) + IMPORTS.format(name=name)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
@@ -96,15 +76,14 @@ def list_imports(name: str) -> set[str]:
 
 
 def test_every_process_is_in_the_table() -> None:
-    assert NOT_FOR.keys() == LATER.keys() == {*PROCESSES, "status"}
+    assert NOT_FOR.keys() == {*PROCESSES, "status"}
 
 
 @pytest.mark.parametrize("name", NOT_FOR)
 def test_a_process_imports_nothing_that_is_for_others(name: str) -> None:
     found = list_imports(name)
     assert f"nestor.{name if name in PROCESSES else 'cli'}.main" in found
-    assert not {item.rstrip("?") for item in found} & NOT_FOR[name]
-    assert {item.rstrip("?") for item in found if item.endswith("?")} == LATER[name]
+    assert not found & NOT_FOR[name]
     assert not [item for item in found if item.startswith("_sysconfigdata")]
 
 

@@ -6,9 +6,8 @@ A row here is all that the operator's events and the command line need: a new re
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Self
-
-from nestor.values import dataclass
 
 Status = Literal["True", "False", "Unknown"]
 Needs = Literal["user", "somebody", "nobody"]

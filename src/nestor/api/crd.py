@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from nestor.api.nestedcluster import NestedClusterSpec, NestedClusterStatus
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.api.schema import Schema, build_schema
 from nestor.api.words import NAME_LIMIT, VERSION
-from nestor.values import dataclass
 
 HEADER = "# Written by `make crds` from the models in src/nestor/api. Do not edit.\n"
 CHART_FOLDER = Path("charts/nestor/crds")

@@ -11,8 +11,6 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar, dataclass_transform
 
-from nestor import values
-
 T = TypeVar("T")
 
 
@@ -72,7 +70,7 @@ def part(extra: dict[str, Any] | None = None) -> Callable[[type[T]], type[T]]:
     """
 
     def make(kind: type[T]) -> type[T]:
-        made = values.dataclass(frozen=True, kw_only=True)(kind)
+        made = dataclasses.dataclass(frozen=True, kw_only=True)(kind)
         inherited = getattr(
             kind, "__pydantic_config__", {"alias_generator": to_camel, "populate_by_name": True, "extra": "ignore"}
         )

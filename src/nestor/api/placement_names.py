@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated
 
 from nestor.api.base import ObjectName, list_map
 from nestor.api.parts import Limits, field, part
-from nestor.values import dataclass
 
 
 @part()

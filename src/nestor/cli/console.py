@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
 from rich.text import Text
 from rich.theme import Theme
-
-from nestor.values import dataclass
 
 THEME = Theme(
     {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass
 
 from nestor.kube import Api, kinds
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

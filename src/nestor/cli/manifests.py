@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -12,7 +12,6 @@ from nestor.api import labels
 from nestor.api.words import NAME_LIMIT, VERSION
 from nestor.cli.exits import Code, Failure
 from nestor.objects import Object
-from nestor.values import dataclass
 
 API_VERSION = f"{labels.GROUP}/{VERSION}"
 SUFFIX_LENGTH = 5

@@ -7,13 +7,12 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from nestor.cli import console
 from nestor.cli.exits import Code, Failure, explain
 from nestor.kube import Api, ApiError, Kind, NotFound, UserContext, connect_user, kinds, read_context
 from nestor.objects import Object
-from nestor.values import dataclass
 
 REQUEST_SECONDS = 20
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import datetime
 import json
+from dataclasses import dataclass
 from functools import cached_property
 
 from nestor import names
@@ -19,7 +20,6 @@ from nestor.cluster.pki import Authorities, Lifetimes
 from nestor.contracts.cluster import ARGOCD_USER
 from nestor.names import Part
 from nestor.objects import Object
-from nestor.values import dataclass
 
 SECRET_TYPE = {"argocd.argoproj.io/secret-type": "cluster"}
 """The label by which Argo CD finds it."""

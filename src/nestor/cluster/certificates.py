@@ -9,13 +9,12 @@ from __future__ import annotations
 import datetime
 import ipaddress
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 
 from cryptography import exceptions, x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-
-from nestor.values import dataclass
 
 AUTHORITY_LIFETIME = datetime.timedelta(days=3650)
 _BACKDATE = datetime.timedelta(hours=1)

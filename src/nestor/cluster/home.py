@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nestor import names
 from nestor.api import labels
 from nestor.names import Part
 from nestor.objects import Object
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ import base64
 import datetime
 import json
 import secrets
+from dataclasses import dataclass
 from typing import TypeGuard
 
 from nestor import names, times
@@ -22,7 +23,6 @@ from nestor.cluster import certificates
 from nestor.cluster.certificates import Pair
 from nestor.contracts import cluster as contract
 from nestor.objects import Object, annotations_of
-from nestor.values import dataclass
 
 AUTHORITIES = {
     "server-ca": "server-ca",

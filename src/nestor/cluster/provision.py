@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+from dataclasses import dataclass
 
 from nestor import times
 from nestor.api import labels
@@ -16,7 +17,6 @@ from nestor.kube.applier import RESYNC_SECONDS, Applier
 from nestor.kube.tasks import together
 from nestor.names import Part
 from nestor.objects import Object, annotations_of, labels_of
-from nestor.values import dataclass
 
 
 class ForeignObject(Exception):

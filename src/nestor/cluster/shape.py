@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api.assigned import AssignedNodes
@@ -16,7 +16,6 @@ from nestor.cluster.home import Home
 from nestor.contracts.cluster import API_PORT
 from nestor.contracts.syncer import SERVER_SECONDS
 from nestor.names import Part
-from nestor.values import dataclass
 
 __all__ = ["API_PORT", "DNS_PORT", "Host", "HostDns", "Shape", "choose_cluster_cidr", "collapse", "list_closed_ranges"]
 

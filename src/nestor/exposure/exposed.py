@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from nestor.api import conditions
@@ -11,7 +11,6 @@ from nestor.api.conditions import Condition
 from nestor.exposure.ports import find_port
 from nestor.exposure.routes import Refusal, Route
 from nestor.objects import Object, spec_of
-from nestor.values import dataclass
 
 SHOWN_PORTS = 20
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from nestor.api import labels
 from nestor.objects import Object, annotations_of, labels_of, spec_of
-from nestor.values import dataclass
 
 CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 """How Ingresses named their class before `spec.ingressClassName`; controllers still obey it."""

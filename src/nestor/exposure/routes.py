@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from nestor import names
@@ -13,7 +13,6 @@ from nestor.api.appdef import Target
 from nestor.api.expose import ExposePolicy, JobExpose
 from nestor.exposure import hosts, ingress
 from nestor.exposure.annotations import find_fault
-from nestor.values import dataclass
 
 Refusal = tuple[str, str]
 """A condition's reason, and a message."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nestor import names
@@ -12,7 +13,6 @@ from nestor.kube.client import Api
 from nestor.kube.kinds import Kind
 from nestor.objects import Object, is_terminating
 from nestor.quantities import parse_quantity
-from nestor.values import dataclass
 
 RESYNC_SECONDS = 600
 """What no informer watches is applied anew after this time, so that changes by others do not stay."""

@@ -7,11 +7,10 @@ import ssl
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nestor.kube.errors import Unreachable
-from nestor.values import dataclass
 
 _BUFFER_BYTES = 2**14
 """What asyncio holds for each TLS connection, of which there is one for every watch, and two for each log that is followed. A TLS

@@ -10,14 +10,13 @@ import base64
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from nestor.kube.connection import Connection, Pem
 from nestor.kube.errors import Unreachable
 from nestor.objects import Object
-from nestor.values import dataclass
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PLUGINS = ("exec", "auth-provider")

@@ -13,12 +13,12 @@ import logging
 import secrets
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NoReturn, Self
 
 from nestor.kube import errors, kinds
 from nestor.kube.client import Api
 from nestor.objects import Object, spec_of
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 SEPARATOR = "_"

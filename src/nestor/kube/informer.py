@@ -9,14 +9,13 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
-from dataclasses import field
+from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from nestor.kube import errors, pages
 from nestor.kube.client import Api
 from nestor.kube.kinds import Kind
 from nestor.objects import Object
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

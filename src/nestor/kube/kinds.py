@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from urllib.parse import quote
 
 from nestor.kube import errors
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

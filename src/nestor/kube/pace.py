@@ -6,10 +6,10 @@ import json
 import time
 from collections import OrderedDict
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from nestor.kube.queue import RetryLater
-from nestor.values import dataclass
 
 K = TypeVar("K", bound=Hashable)
 

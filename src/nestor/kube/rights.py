@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nestor.kube.kinds import Kind
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

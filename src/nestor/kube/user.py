@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from nestor.kube import credentials
 from nestor.kube.client import Api
 from nestor.kube.errors import Unreachable
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

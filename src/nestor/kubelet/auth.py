@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,7 +12,6 @@ from nestor.contracts.cluster import CLIENT_AUTHORITY, KUBELET_CERTIFICATE, KUBE
 from nestor.kubelet.http import Request
 from nestor.kubelet.routes import Route
 from nestor.objects import Object
-from nestor.values import dataclass
 
 API_SERVER = "system:apiserver"
 

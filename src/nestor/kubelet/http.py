@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import h11
-
-from nestor.values import dataclass
 
 _CHUNK = 65536
 _HEAD_SECONDS = 10

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
-
-from nestor.values import dataclass
 
 Subresource = Literal["log", "exec", "attach", "portforward"]
 Query = Mapping[str, list[str]]

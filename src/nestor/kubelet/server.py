@@ -8,6 +8,7 @@ import re
 import ssl
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Protocol
 
 import h11
@@ -20,7 +21,6 @@ from nestor.objects import Object
 from nestor.providers.base import Call, Logs, Streams
 from nestor.providers.errors import InvalidInput, ProviderError
 from nestor.providers.pipe import close, pipe_both
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

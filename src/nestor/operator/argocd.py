@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import time
+from dataclasses import dataclass
 
 from nestor import times
 from nestor.api import conditions, labels
@@ -16,7 +17,6 @@ from nestor.kube.applier import RESYNC_SECONDS, contains
 from nestor.objects import Object, conditions_of, labels_of, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.world.context import Context
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Set
+from dataclasses import dataclass
 from typing import Any
 
 from nestor.cluster.pki import Lifetimes
@@ -17,7 +18,6 @@ from nestor.cluster.shape import HostDns
 from nestor.contracts.syncer import SERVER_SECONDS, SERVER_SECONDS_VARIABLE
 from nestor.objects import Object
 from nestor.operator.settings import Settings
-from nestor.values import dataclass
 
 INTEGER = "a whole number"
 SECONDS = "a number of seconds"

@@ -7,6 +7,7 @@ What counts as a result, and how long the pauses are, is decided by the modules 
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import labels
@@ -14,7 +15,6 @@ from nestor.kube import Api, Conflict, Forbidden, Invalid, RetryLater, kinds
 from nestor.objects import Object, annotations_of, is_terminating
 from nestor.operator.result import Result
 from nestor.operator.world import pod_status
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor.cluster.pki import Lifetimes
 from nestor.cluster.shape import HostDns
 from nestor.contracts.syncer import SERVER_SECONDS
 from nestor.objects import Object
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

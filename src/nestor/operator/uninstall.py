@@ -11,13 +11,13 @@ import contextlib
 import logging
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from nestor.api import labels
 from nestor.kube import Api, ApiError, Kind, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object
 from nestor.process import logs
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

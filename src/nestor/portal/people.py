@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from aiohttp import web
 from multidict import CIMultiDictProxy
@@ -13,7 +14,6 @@ from nestor.ui.guard import Refused
 from nestor.ui.hub import Hub
 from nestor.ui.pool import Pool
 from nestor.ui.visitor import Visitor
-from nestor.values import dataclass
 
 RESERVED = "system:"
 """What names of the cluster's own users and groups begin with."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-
-from nestor.values import dataclass
+from dataclasses import dataclass
 
 PORT = 8080
 HEALTH_PORT = 8081

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
-
-from nestor.values import dataclass
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

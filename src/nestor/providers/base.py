@@ -24,12 +24,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from nestor.api import labels
 from nestor.objects import Object, labels_of
-from nestor.values import dataclass
 
 Part = Literal["", "status", "ephemeralcontainers", "resize"]
 """What to patch: the pod itself (empty), or one of its subresources."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from nestor.runner.command import Outcome
 from nestor.steps import Step
-from nestor.values import dataclass
 
 Show = Callable[[str], None]
 

@@ -7,12 +7,12 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.runner import exits, guard
 from nestor.runner.output import Output
 from nestor.runner.processes import Family, Process, end_with_parent
-from nestor.values import dataclass
 
 GRACE_SECONDS = 5.0
 """Between SIGTERM and SIGKILL for a command that took too long."""

@@ -7,11 +7,10 @@ import os
 import shutil
 import stat
 import threading
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from nestor.runner.errors import StepError
-from nestor.values import dataclass
 
 BYTES_LIMIT = 400 * 2**20
 """So that what steps left and a copy of it fit into the pod's volume (`guard.WORK_LIMIT`)."""

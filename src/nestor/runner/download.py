@@ -11,6 +11,7 @@ import hashlib
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -23,7 +24,6 @@ from nestor.contracts import addresses
 from nestor.runner import remote
 from nestor.runner.errors import AttemptError, StepError
 from nestor.steps.plan import Remote
-from nestor.values import dataclass
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 20.0

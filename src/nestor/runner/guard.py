@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.runner import usage
 from nestor.runner.processes import Family
-from nestor.values import dataclass
 
 WORK_LIMIT = 900 * 2**20
 TEMPORARY_LIMIT = 230 * 2**20

@@ -13,8 +13,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
-
-from nestor.values import dataclass
+from dataclasses import dataclass
 
 PR_SET_PDEATHSIG = 1
 PR_SET_DUMPABLE = 4

@@ -6,7 +6,7 @@ import json
 import resource
 import shutil
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,7 +15,6 @@ from nestor.runner import guard
 from nestor.runner.command import run_command
 from nestor.runner.errors import AttemptError, StepError
 from nestor.steps import Plan
-from nestor.values import dataclass
 
 MEMORY_LIMIT = 256 * 2**20
 SECONDS_LIMIT = 120

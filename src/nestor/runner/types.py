@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.kube import Api
@@ -13,7 +14,6 @@ from nestor.runner.command import Outcome
 from nestor.runner.download import Downloader
 from nestor.runner.workspace import Desk, Workspace
 from nestor.steps import Helm, Plan, Step, scripts
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

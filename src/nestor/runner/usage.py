@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-
-from nestor.values import dataclass
 
 CGROUP = Path("/sys/fs/cgroup")
 FILES_LIMIT = 300_000

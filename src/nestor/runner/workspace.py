@@ -7,6 +7,7 @@ import contextlib
 import os
 import tempfile
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from nestor.runner.errors import AttemptError
 from nestor.runner.threads import run_to_its_end
 from nestor.steps import Plan, Step
 from nestor.steps.types import TYPES
-from nestor.values import dataclass
 
 SHOWN_NOTES = 10
 HOME = "home"

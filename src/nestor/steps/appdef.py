@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from nestor import names
@@ -14,7 +14,6 @@ from nestor.steps import helm, one
 from nestor.steps.fields import Fields
 from nestor.steps.plan import DEFAULT_RETRY, DEFAULT_RETRY_SLEEP_SECONDS, Plan, PlanError, Remote, Step
 from nestor.steps.types import TYPES, Entry
-from nestor.values import dataclass
 
 STEP_LIMIT = 100
 NAME_LIMIT = 100

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 
 from nestor.api.appdef_keys import UnknownKey
 from nestor.steps.fields import Fields, list_words
 from nestor.steps.plan import Remote, Step
 from nestor.steps.types import TYPES, Entry, StepType
-from nestor.values import dataclass
 
 COUNT_LIMIT = 10_000
 SECONDS_LIMIT = 86_400

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -18,7 +19,6 @@ from nestor.api.appdef_keys import UnknownKey, warn_of_unknown
 from nestor.steps import values
 from nestor.steps.fields import Fields
 from nestor.steps.plan import PlanError
-from nestor.values import dataclass
 
 COUNT_LIMIT = 256
 NAME_LIMIT = 253

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from nestor.steps import helm, paths, remote, scripts
 from nestor.steps.fields import Fields
 from nestor.steps.plan import DEFAULT_TIMEOUT_SECONDS, LONG_TIMEOUT_SECONDS, Remote, Step
-from nestor.values import dataclass
 
 FORMATS = ("file", "url")
 _NAMESPACE_FORM = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)

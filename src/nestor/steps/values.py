@@ -8,12 +8,12 @@ import fnmatch
 import json
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from nestor.api import faults
 from nestor.steps.fields import Fields
-from nestor.values import dataclass
 
 TYPES = ("CONST", "STR", "INT", "FLOAT", "RANGE", "BOOL", "selection", "FILE", "UPLOAD")
 OTHER = "OTHER"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -50,7 +50,6 @@ from nestor.syncer.suspend.status import SuspendStatus
 from nestor.syncer.view import context as view
 from nestor.syncer.view.context import Context
 from nestor.syncer.view.watches import Watches
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

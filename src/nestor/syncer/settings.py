@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.contracts import syncer
 from nestor.contracts.cluster import API_PORT, GATE_PORT, SYNCER_KUBECONFIG
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nestor import names
 from nestor.api import labels
 from nestor.api.placement_gang import GANG_LIMIT, Gang, GangSource
 from nestor.objects import Object, annotations_of, labels_of, owners_of
-from nestor.values import dataclass
 
 JOBSET = "jobset.sigs.k8s.io/jobset-name"
 _REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from nestor.objects import Object, labels_of, spec_of, status_of
 from nestor.quantities import parse_quantity
-from nestor.values import dataclass
 
 Amounts = dict[str, Decimal]
 

@@ -6,6 +6,7 @@ import fnmatch
 import itertools
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from nestor import names
@@ -14,7 +15,6 @@ from nestor.api.placement import Backend, Overflow, Placement, ResourceRule
 from nestor.objects import Object, annotations_of, is_of_daemon_set
 from nestor.quantities import parse_quantity
 from nestor.translate.claims import find_claims
-from nestor.values import dataclass
 
 Where = Literal["Host", "HostFirst", "Backend", "Wait"]
 """`HostFirst`: on the host cluster's own nodes if one has room, otherwise at a backend."""

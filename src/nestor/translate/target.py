@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from nestor import names
@@ -10,7 +11,6 @@ from nestor.api import labels
 from nestor.contracts.cluster import DOMAIN
 from nestor.contracts.syncer import KUBELET_PORT
 from nestor.objects import Object, annotations_of, labels_of
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 
 from nestor import names
@@ -14,7 +14,6 @@ from nestor.translate.claims import find_claim
 from nestor.translate.env import Rename
 from nestor.translate.fields.rule import POD_SECURITY
 from nestor.translate.fields.volumes import TABLES, VOLUME
-from nestor.values import dataclass
 
 DEFAULT_EXPIRATION = 3600
 """Default `expirationSeconds` of a projected token, as in the Kubernetes API."""

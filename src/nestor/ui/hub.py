@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor.kube import Api, ApiError, Change, Informer, Kind
 from nestor.kube.pages import Trim
 from nestor.objects import Object
 from nestor.ui.pool import Pool
-from nestor.values import dataclass
 
 KEEP_SECONDS = 30.0
 """How long a watch outlives the last page that used it: people click from one page to the next."""

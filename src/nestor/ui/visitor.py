@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from aiohttp import web
 
 from nestor.kube import Api, UserContext
 from nestor.ui.hub import Hub
-from nestor.values import dataclass
 
 STREAMS = 20
 """So many pages and outputs of one identity are kept up to date at a time: each costs the server work at every change."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from nestor.cli.exits import Code, Failure, explain
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
-from nestor.values import dataclass
 
 _FORBIDDEN = re.compile(
     r'User "(?P<user>[^"]*)" cannot (?P<verb>[a-z:-]+) resource "(?P<what>[^"]*)" in API group "[^"]*"'

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from nestor.kube import Informer, WorkQueue
 from nestor.process import caches
 from nestor.process.probes import STALE_SECONDS
-from nestor.values import dataclass
 from nestor.vnode.api import NodeApi
 from nestor.vnode.backend.health import Health
 from nestor.vnode.backend.view import BackendView

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol
 
@@ -20,7 +21,6 @@ from nestor.objects import Object, spec_of, status_of
 from nestor.process import lifetime, logs, probes
 from nestor.process.caches import CACHES
 from nestor.providers.base import Backend
-from nestor.values import dataclass
 from nestor.vnode.api import NodeApi
 from nestor.vnode.backend import factory, health, view
 from nestor.vnode.backend.secrets import MissingSecret, Secrets

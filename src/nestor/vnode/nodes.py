@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from functools import partial
 
 from nestor.kube import Api, Informer, kinds
 from nestor.objects import labels_of
 from nestor.process.lifetime import spawn
-from nestor.values import dataclass
 from nestor.vnode.backend.health import Health
 from nestor.vnode.backend.shapes import find_capacity
 from nestor.vnode.backend.view import BackendView, NodeRef

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.contracts import vnode
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

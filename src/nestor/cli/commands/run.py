@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+from dataclasses import dataclass
 
 import typer
 
@@ -21,7 +22,6 @@ from nestor.cli.session import Place, Session
 from nestor.cli.view.facts import address
 from nestor.kube import Forbidden, kinds
 from nestor.objects import Object
-from nestor.values import dataclass
 
 
 def run(  # noqa: PLR0913, PLR0917 - the command line's options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from nestor.api import labels
@@ -12,7 +12,6 @@ from nestor.api.crd import RESOURCES
 from nestor.cli.session import Session
 from nestor.kube import Api, ApiError, Forbidden, Invalid, Kind, NotFound, kinds
 from nestor.objects import Object, spec_of, status_of
-from nestor.values import dataclass
 
 T = TypeVar("T")
 

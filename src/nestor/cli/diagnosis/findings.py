@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-from nestor.values import dataclass
 
 Level = Literal["good", "warn", "bad"]
 

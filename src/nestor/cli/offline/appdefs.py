@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api import faults
 from nestor.api.appdef import AppDef, AppDefError, Chosen, choose_command, list_commands, read_appdef
 from nestor.steps import PlanError, build_plan, check_parameters, list_warnings
-from nestor.values import dataclass
 
 ROOT = "appDef"
 GIVEN = "spec.parameters"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api import labels
@@ -13,7 +13,6 @@ from nestor.cli.offline.admission import check_admission
 from nestor.cli.offline.documents import Document, list_items
 from nestor.cli.offline.known import NOTHING, Known
 from nestor.cli.offline.model import BY_KIND, root_schema
-from nestor.values import dataclass
 
 API_VERSION = f"{labels.GROUP}/{VERSION}"
 

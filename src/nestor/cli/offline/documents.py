@@ -6,13 +6,13 @@ import json
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from nestor.cli.exits import Code, Failure
-from nestor.values import dataclass
 
 BYTES_LIMIT = 8 * 2**20
 VALUE_BYTES = 40

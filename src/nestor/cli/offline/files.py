@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from nestor.api import labels
 from nestor.cli.exits import Code, Failure
 from nestor.cli.offline import documents
 from nestor.cli.offline.documents import Document
-from nestor.values import dataclass
 
 SUFFIXES = (".yaml", ".yml", ".json")
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from nestor.api.class_choice import FALLBACK, find_class_name, find_default
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.cli.offline.documents import list_items
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import conditions, labels
 from nestor.objects import Object, annotations_of, conditions_of, is_terminating, status_of
-from nestor.values import dataclass
 
 Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
 

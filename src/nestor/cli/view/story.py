@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor.api import conditions
 from nestor.api.class_choice import FALLBACK, find_class_name
@@ -12,7 +12,6 @@ from nestor.api.conditions import Type
 from nestor.cli.view import times
 from nestor.cli.view.facts import condition, pick_line
 from nestor.objects import Object, status_of
-from nestor.values import dataclass
 
 _APPLIED = conditions.TIMED.index(conditions.STEPS_APPLIED)
 _BEFORE_STEPS, _AFTER_STEPS = conditions.TIMED[:_APPLIED], conditions.TIMED[_APPLIED:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from nestor import names
@@ -25,7 +25,6 @@ from nestor.operator.admission.storage import apply_size, check_storage
 from nestor.operator.admission.turn import Turn
 from nestor.operator.world.host_facts import build_remote
 from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
-from nestor.values import dataclass
 
 JOBS_PARAMETERS = "`spec.parameters"
 """Prefix of messages about the job's own parameters, in `spec.parametersFrom` too; all others are about the AppDef's."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from pydantic import ValidationError
 
@@ -20,7 +21,6 @@ from nestor.objects import Object
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.world.kept import find_fault, read_spec
 from nestor.operator.world.trim import drop_icon
-from nestor.values import dataclass
 
 KEY = "app.json"
 NO_APP: Object = {"appkind": "kns", "commands": {"none": {"parameters": {}, "nested_kubernetes": {"templates": []}}}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nestor.api import conditions, data, labels
 from nestor.api.class_cluster import ClusterPolicy
 from nestor.api.nestedcluster import NestedClusterSpec
@@ -9,7 +11,6 @@ from nestor.api.policies import Persistence
 from nestor.objects import Object, labels_of, spec_of
 from nestor.operator.admission.identity import Refused
 from nestor.operator.world.kept import find_fault
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import ValidationError
@@ -15,7 +16,6 @@ from nestor.cluster.home import Home
 from nestor.objects import Object, conditions_of, spec_of, status_of
 from nestor.operator.world.homes import find_home
 from nestor.operator.world.kept import OVERSIZED, find_fault, read_spec
-from nestor.values import dataclass
 
 
 class Refused(Exception):

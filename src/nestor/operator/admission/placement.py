@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -22,7 +22,6 @@ from nestor.operator.admission.overflow import list_allowed
 from nestor.operator.world.taints import Taints
 from nestor.translate.labels import is_listed
 from nestor.translate.tolerations import is_allowed
-from nestor.values import dataclass
 
 _HARD = ("NoSchedule", "NoExecute")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor.api import conditions, labels
 from nestor.kube import kinds
@@ -13,7 +13,6 @@ from nestor.kube.applier import Applier
 from nestor.names import Part
 from nestor.objects import Object, annotations_of
 from nestor.operator.admission.identity import JobIdentity, Refused
-from nestor.values import dataclass
 
 RETRY_SECONDS = 5.0
 """How soon to look again for a missing ConfigMap or Secret: those of users are not watched."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nestor.api.assigned import Assigned, AssignedNodes
@@ -11,7 +11,6 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.placement import MOST
 from nestor.api.placement_rules import ClassPlacement
 from nestor.objects import Object, status_of
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

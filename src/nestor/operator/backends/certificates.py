@@ -10,14 +10,13 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 
 from cryptography import exceptions, x509
 
 from nestor.contracts import vnode
 from nestor.objects import Object, conditions_of, spec_of, status_of
-from nestor.values import dataclass
 
 Answer = Literal["Approve", "Deny", "Wait", "Ignore"]
 """`Wait`: what is missing may be known in a moment."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor import names
 from nestor.api import labels
@@ -17,7 +17,6 @@ from nestor.api.base import DNS_NAME
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.objects import Object, annotations_of, is_owned_by, labels_of, spec_of
 from nestor.operator.backends.process import build_owner
-from nestor.values import dataclass
 
 DISCOVERABLE = frozenset(
     {

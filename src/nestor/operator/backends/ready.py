@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition, Reason
 from nestor.objects import Object, status_of
 from nestor.operator.world import pod_status
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

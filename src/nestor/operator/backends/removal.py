@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import labels
 from nestor.objects import Object, annotations_of, is_of_daemon_set, is_terminating
 from nestor.times import seconds_since
 from nestor.translate.status import is_terminal
-from nestor.values import dataclass
 
 SETTLE_SECONDS = 60.0
 """How long a shape must be gone before pods are sent away: a backend may forget one for a moment."""

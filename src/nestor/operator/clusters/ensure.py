@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nestor.api import labels
@@ -17,7 +17,6 @@ from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, RetryLater, kinds
 from nestor.kube.tasks import together
 from nestor.operator.world.context import Context
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

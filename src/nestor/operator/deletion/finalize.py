@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor import names
 from nestor.api import conditions, labels
@@ -27,7 +27,6 @@ from nestor.operator.world.finalizers import has_finalizer, remove_finalizer
 from nestor.operator.world.homes import find_home
 from nestor.operator.world.http_routes import find_http_routes
 from nestor.times import seconds_since, timestamp
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

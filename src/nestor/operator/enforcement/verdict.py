@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nestor.api import conditions
 from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.conditions import Condition
@@ -10,7 +12,6 @@ from nestor.contracts.probe import Exit
 from nestor.objects import Object, conditions_of, status_of
 from nestor.operator.admission.identity import Refused, was_admitted
 from nestor.operator.world.cache import Store
-from nestor.values import dataclass
 
 REMEDY = "install a network plugin that enforces NetworkPolicies"
 MEANS = "pods of jobs reach, and are reached by, whatever the nodes can: other jobs, the host's API server, the cloud's metadata"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from nestor import times
@@ -19,7 +19,6 @@ from nestor.api.placement_gang import GANG_LIMIT, Gang
 from nestor.objects import Object
 from nestor.operator.gangs.observe import TOO_LARGE, Cluster, PlaceNodes, Seen, age, describe, list_places
 from nestor.translate.gang_room import Fit, Room, find_effort, fit
-from nestor.values import dataclass
 
 GANG_EFFORT, CLUSTER_EFFORT = 2_000_000, 20_000_000
 """How many steps of about a microsecond one gang may take to be placed, and all of one cluster."""

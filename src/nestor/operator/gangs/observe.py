@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from nestor.api import labels
 from nestor.api.nestedcluster import GANGS_LIMIT
@@ -14,7 +15,6 @@ from nestor.objects import Object, annotations_of, is_terminating, labels_of, st
 from nestor.translate.gang import is_held, read_entries
 from nestor.translate.gang_claims import read_size
 from nestor.translate.node_rules import select_nodes
-from nestor.values import dataclass
 
 Cluster = tuple[str, str]
 """Namespace and name of a NestedCluster."""

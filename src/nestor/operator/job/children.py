@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
@@ -32,7 +32,6 @@ from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
 from nestor.operator.world.taints import read_taints
 from nestor.steps import Plan
-from nestor.values import dataclass
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from nestor import names
@@ -17,7 +18,6 @@ from nestor.operator.job.claimants import Claimants
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
 from nestor.operator.world.homes import is_managed_elsewhere
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

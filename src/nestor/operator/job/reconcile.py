@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from nestor import names
 from nestor.api import conditions
@@ -57,7 +57,6 @@ from nestor.operator.world.homes import find_home, is_managed_elsewhere
 from nestor.operator.world.kept import find_fault
 from nestor.steps import Plan
 from nestor.times import now, seconds_since, timestamp
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.assigned import AssignedNodes
 from nestor.objects import Object, annotations_of, conditions_of, is_terminating, labels_of, owner_reference, spec_of, status_of
 from nestor.operator.kueue.trim import find_owner_uid
-from nestor.values import dataclass
 
 GROUP = "kueue.x-k8s.io"
 VERSIONS = ("v1beta2", "v1beta1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 
 from nestor import names
 from nestor.api import labels
@@ -14,7 +15,6 @@ from nestor.objects import Object, annotations_of, is_terminating, labels_of, sp
 from nestor.operator.lifecycle.retain import is_retained, list_snapshots, retain_volumes
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

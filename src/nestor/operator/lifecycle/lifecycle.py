@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from nestor import times
@@ -19,7 +19,6 @@ from nestor.api.policies import FailurePolicy
 from nestor.objects import Object
 from nestor.operator.lifecycle.record import Record, Restart, begin_anew, seconds_since, stop_clock
 from nestor.operator.lifecycle.suspend import SuspendProgress, SuspendState, decide_suspend
-from nestor.values import dataclass
 
 CAUSE_LIMIT = 1000
 """Maximum length of a restart's recorded cause: a step may print many lines."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import cast
 
 from nestor import times
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.objects import Object, annotations_of, status_of
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import dataclass
 
 from nestor import names, times
 from nestor.api import labels
@@ -18,7 +19,6 @@ from nestor.operator.world import pod_status
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from nestor import times
@@ -16,7 +17,6 @@ from nestor.operator.queueing.needs import find_fault, find_needs
 from nestor.operator.queueing.order import Amounts
 from nestor.operator.world.finalizers import has_finalizer
 from nestor.operator.world.homes import is_managed_elsewhere
-from nestor.values import dataclass
 
 State = Literal["Holds", "Waits", "Out"]
 """`Holds`: it runs, or may. `Out`: it does not want to run, or could not."""

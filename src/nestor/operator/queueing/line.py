@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from nestor.operator.queueing.entry import Entry, Order
 from nestor.operator.queueing.order import Amounts, Waiting, decide, round_position
-from nestor.values import dataclass
 
 
 @dataclass

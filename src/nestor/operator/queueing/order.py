@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from decimal import Decimal
-
-from nestor.values import dataclass
 
 JOBS = "jobs"
 """The amount that counts jobs themselves."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from nestor import times
@@ -17,7 +17,6 @@ from nestor.operator.queueing.line import Line
 from nestor.operator.queueing.needs import find_limits
 from nestor.operator.queueing.room import Room
 from nestor.operator.queueing.words import explain_line, explain_own_pods, explain_room
-from nestor.values import dataclass
 
 
 @dataclass

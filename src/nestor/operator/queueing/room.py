@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import bisect
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor.operator.queueing.entry import Entry, Order
 from nestor.operator.queueing.order import EXACT
-from nestor.values import dataclass
 
 
 @dataclass

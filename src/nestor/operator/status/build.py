@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import conditions, labels
@@ -15,7 +16,6 @@ from nestor.operator.lifecycle.lifecycle import Lifecycle, find_deadline
 from nestor.operator.status.conditions import WARNING, Observed
 from nestor.operator.status.held import find_next_step
 from nestor.steps import Plan
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

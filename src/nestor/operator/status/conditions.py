@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
@@ -10,7 +10,6 @@ from nestor.exposure.exposed import Exposure, decide_exposed
 from nestor.objects import Object, conditions_of, is_terminating, status_of
 from nestor.operator.lifecycle.lifecycle import KEPT, Lifecycle
 from nestor.operator.world import pod_status
-from nestor.values import dataclass
 
 STOPPED = ("Suspending", "Suspended", "Restarting")
 WARNING = "warning: "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor.cluster.provision import Provisioner
 from nestor.cluster.shape import Host
@@ -13,7 +13,6 @@ from nestor.operator.meters import Meters
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
-from nestor.values import dataclass
 
 
 @dataclass

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nestor.objects import Object, conditions_of, is_terminating, status_of
-from nestor.values import dataclass
 
 IMAGE_REASONS = frozenset(
     {

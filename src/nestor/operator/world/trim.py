@@ -8,7 +8,6 @@ What is trimmed already stays as it is. None raises: what it cannot handle is ke
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Iterable
 
 from nestor.api import labels
@@ -150,13 +149,13 @@ def trim_pod(pod: Object) -> Object:
             if key in status:
                 kept[key] = [_trim_container(item) for item in status[key] or ()]
     elif held := pod_status.find_held(pod):
-        kept[HELD] = sys.intern(held[:HELD_LIMIT])  # a scheduler says the same of many pods
+        kept[HELD] = held[:HELD_LIMIT]
     volumes = [item for item in spec.get("volumes") or () if "image" in item]
     if own.get(labels.COMPONENT) == labels.COMPONENT_VNODE and "podIPs" in status:
         kept["podIPs"] = status["podIPs"]
     kept_spec = {key: spec[key] for key in ("terminationGracePeriodSeconds",) if key in spec} | {"volumes": volumes}
     if spec.get("nodeName"):
-        kept_spec["nodeName"] = sys.intern(spec["nodeName"])  # many pods have the same
+        kept_spec["nodeName"] = spec["nodeName"]
     return {**_head(pod), "metadata": _trim_metadata(pod), "spec": kept_spec, "status": kept}
 
 

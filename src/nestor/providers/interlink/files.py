@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor.objects import Object
 from nestor.providers.base import Inputs
 from nestor.providers.errors import InvalidInput, NotYet
 from nestor.providers.interlink.env import find_object, read_data
 from nestor.providers.interlink.fields import read_field, read_resource
-from nestor.values import dataclass
 
 _NAME_KEYS = {"Secret": "secretName", "ConfigMap": "name"}
 _KINDS = {"secret": "Secret", "configMap": "ConfigMap"}

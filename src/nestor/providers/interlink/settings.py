@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import urlsplit
-
-from nestor.values import dataclass
 
 Hop = Literal["Server", "Plugin"]
 """What answers: interLink's API server, or a plugin without one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 
 from nestor import names
@@ -20,7 +21,6 @@ from nestor.translate.hostname import find_hostname
 from nestor.translate.placement import list_extended_resources
 from nestor.translate.pod import SECCOMP
 from nestor.translate.tolerations import ALWAYS_ALLOWED
-from nestor.values import dataclass
 
 GROUPS = ("initContainers", "containers")
 WHOLE = ("activeDeadlineSeconds", "resources")

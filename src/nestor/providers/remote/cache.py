@@ -11,12 +11,12 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from nestor import names
 from nestor.api import labels
 from nestor.kube import Api, Change, Informer, kinds
 from nestor.objects import Object, labels_of, status_of
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor.kube import Api
 from nestor.objects import Object
-from nestor.values import dataclass
 
 MANAGER = "nestor-vnode"
 

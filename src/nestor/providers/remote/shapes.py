@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 
 from nestor import names
@@ -18,7 +19,6 @@ from nestor.objects import Object, conditions_of, is_terminating, labels_of, spe
 from nestor.providers.base import Shape
 from nestor.providers.remote.build import Machines, pick_extended
 from nestor.quantities import parse_quantity, write_quantity
-from nestor.values import dataclass
 
 NAME_LIMIT = 40
 _TRANSIENT = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")

@@ -13,6 +13,7 @@ import json
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -24,7 +25,6 @@ from nestor.kube import Api, ApiError, kinds
 from nestor.kubelet.connections import Connections
 from nestor.objects import Object
 from nestor.providers.pipe import close
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ Everything else stays: server defaults, fields set by webhooks, other people's l
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from nestor.objects import Object
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from nestor.kube import kinds
 from nestor.kubelet.http import Request
@@ -12,7 +13,6 @@ from nestor.syncer.translate import metrics
 from nestor.syncer.view.caches import Caches
 from nestor.times import timestamp
 from nestor.translate.target import nested_uid
-from nestor.values import dataclass
 
 Answer = tuple[int, Object]
 """HTTP status and body."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import dataclass
 
 from nestor.api import labels
 from nestor.contracts.cluster import METRICS_HOST
 from nestor.kube import Api, kinds
 from nestor.objects import Object, labels_of
 from nestor.syncer.translate.metrics import GROUP, VERSION
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

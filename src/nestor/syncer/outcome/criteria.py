@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from nestor import names
 from nestor.api import conditions
 from nestor.api.policies import FailurePolicy, OutcomeTarget, SuccessPolicy
 from nestor.objects import Object, is_terminating, status_of
 from nestor.syncer.view.watches import Selection
-from nestor.values import dataclass
 
 _API_VERSIONS = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "Pod": "v1"}
 _DONE = {"Job": "Complete", "JobSet": "Completed"}

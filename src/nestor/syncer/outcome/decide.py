@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import conditions
@@ -10,7 +11,6 @@ from nestor.api.observed import Outcome
 from nestor.objects import Object, status_of
 from nestor.syncer.outcome.criteria import Criterion
 from nestor.syncer.view.watches import Selection
-from nestor.values import dataclass
 
 _NAMED = 5
 _MESSAGE_LIMIT = 4000

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 from nestor.api import conditions
@@ -29,7 +30,6 @@ from nestor.translate import messages, refusals, status
 from nestor.translate import pod as translate
 from nestor.translate.gang_claims import Membership
 from nestor.translate.placement import Place
-from nestor.values import dataclass
 
 REFUSED = "PodRefused"
 _SUSPENDED = "The nested cluster is suspended; the pod will start when the cluster is resumed."

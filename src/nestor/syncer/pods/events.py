@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+from dataclasses import dataclass
 
 from nestor.kube import Change, Conflict, Forbidden, Invalid, NotFound, RetryLater, WorkQueue, kinds
 from nestor.kube.informer import Key
@@ -18,7 +19,6 @@ from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate import messages
 from nestor.translate.target import nested_key, nested_uid
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

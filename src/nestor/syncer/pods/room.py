@@ -8,13 +8,12 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from nestor import names
 from nestor.objects import Object, spec_of, status_of
 from nestor.quantities import parse_quantity
-from nestor.values import dataclass
 
 FIRST_SECONDS = 5
 LONGEST_SECONDS = 60

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from nestor.api import data
@@ -18,7 +19,6 @@ from nestor.objects import Object
 from nestor.translate import fields, labels
 from nestor.translate.fields import TABLES
 from nestor.translate.target import Target
-from nestor.values import dataclass
 
 Direction = Literal["Ingress", "Egress"]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor import names
 from nestor.objects import Object
 from nestor.syncer.translate.node import CORDONED, Own
 from nestor.translate.gang_room import REQUIRED, Room, is_met, tolerates
-from nestor.values import dataclass
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _AVOID_WEIGHT = 50

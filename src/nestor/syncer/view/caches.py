@@ -14,7 +14,7 @@ from nestor.objects import Object, is_terminating, labels_of, spec_of, status_of
 from nestor.syncer.view import optional
 from nestor.syncer.view.nodes import HostNodes
 from nestor.syncer.view.optional import OptionalInformer
-from nestor.syncer.view.trim import Trim, trim_policy
+from nestor.syncer.view.trim import trim, trim_policy
 from nestor.translate import config
 from nestor.translate.target import Target, nested_uid
 
@@ -46,7 +46,6 @@ class Caches:
         self._given = self._policy = Policy()
         self._own_runtimes: Mapping[str, str] = {}
         self._policy_handlers: list[Callable[[], None]] = []
-        self._trim = Trim()
         self._is_sealed = False
         self._by_namespace: dict[Kind, Index[str]] = {}
         self._optional: list[OptionalInformer] = []
@@ -66,12 +65,7 @@ class Caches:
             self._check_open(kind)
             own, fields = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, "")
             self._nested[kind] = Informer(
-                self._apis["nested"],
-                kind,
-                labels=own,
-                fields=fields,
-                trim=_TRIMS.get(kind, self._trim),
-                are_small=kind not in _TRIMS,
+                self._apis["nested"], kind, labels=own, fields=fields, trim=_TRIMS.get(kind, trim), are_small=kind not in _TRIMS
             )
         return self._nested[kind]
 
@@ -113,16 +107,14 @@ class Caches:
         if kind not in self._host:
             self._check_open(kind)
             namespace = self._target.namespace if kind.namespaced else None
-            self._host[kind] = made(
-                self._apis["host"], kind, namespace, labels=labels, fields=fields, trim=self._trim, are_small=True
-            )
+            self._host[kind] = made(self._apis["host"], kind, namespace, labels=labels, fields=fields, trim=trim, are_small=True)
         return cast(Cache, self._host[kind])
 
     def _add_optional(self, api: Api, kind: Kind, *, is_host: bool = False) -> OptionalInformer:
         """A cache that is wanted by the policy, or because the host has copies."""
         if is_host:
             namespace, selector = (self._target.namespace, self._target.selector) if kind.namespaced else (None, "")
-            made = OptionalInformer(api, kind, namespace, labels=selector, trim=self._trim, are_small=True)
+            made = OptionalInformer(api, kind, namespace, labels=selector, trim=trim, are_small=True)
             made.found = partial(self._want, optional.KINDS[kind]) if kind.namespaced else None
         else:
             made = OptionalInformer(api, kind, trim=optional.bound, most=optional.MOST)

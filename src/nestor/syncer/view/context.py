@@ -7,7 +7,7 @@ import dataclasses
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from nestor import names
@@ -21,7 +21,6 @@ from nestor.objects import Object, labels_of, spec_of
 from nestor.syncer.settings import Settings
 from nestor.syncer.view.caches import Caches
 from nestor.translate.target import Target
-from nestor.values import dataclass
 
 T = TypeVar("T")
 

@@ -6,14 +6,10 @@ Of NetworkPolicies, whoever may edit one nested namespace can make many of a meg
 from __future__ import annotations
 
 import json
-from collections import OrderedDict
 
-from nestor.kube.sharing import Sharing
-from nestor.objects import Object, is_terminating
+from nestor.objects import Object
 from nestor.syncer import limits
-from nestor.translate.status import is_terminal
 
-_REMEMBERED = 256
 _NODE = "f:nodeName"
 _CUT = "nestor.dev/cut"
 """Member of an object of which something is left out that its kind may have."""
@@ -22,40 +18,12 @@ _UNUSED = ("annotations", "labels", "managedFields")
 _NODE_CHOSEN: list[Object] = [{"fieldsV1": {"f:spec": {_NODE: {}}}}]
 
 
-class Trim:
-    """Trims objects, and keeps once what pods have in common: the specs of those of one controller, and of pods that have ended,
-    of which controllers may leave thousands, all that is equal.
-    """
-
-    def __init__(self) -> None:
-        self._share = Sharing()
-        self._specs: OrderedDict[str, Object] = OrderedDict()
-        """By UID, of the pods seen last. Most changes leave a pod's spec as it is, and comparing takes hardly any time."""
-
-    def __call__(self, obj: Object) -> Object:
-        """The object as it is kept."""
-        meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-        if names_its_node(obj):
-            meta["managedFields"] = _NODE_CHOSEN
-        kept = {**obj, "metadata": meta}
-        if obj.get("kind") == "Pod":
-            stays = is_terminal(kept) and not is_terminating(kept)
-            return self._end(kept) if stays else kept | {"spec": self._find_spec(kept)}
-        return kept
-
-    def _end(self, pod: Object) -> Object:
-        self._specs.pop(pod["metadata"].get("uid", ""), None)
-        shared: Object = self._share(pod)
-        return shared
-
-    def _find_spec(self, pod: Object) -> Object:
-        uid, spec = pod["metadata"].get("uid", ""), pod["spec"]
-        if self._specs.get(uid) != spec:
-            self._specs[uid] = self._share(spec)
-        self._specs.move_to_end(uid)
-        if len(self._specs) > _REMEMBERED:
-            self._specs.popitem(last=False)
-        return self._specs[uid]
+def trim(obj: Object) -> Object:
+    """The object as it is kept."""
+    meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    if names_its_node(obj):
+        meta["managedFields"] = _NODE_CHOSEN
+    return obj | {"metadata": meta}
 
 
 def is_cut(obj: Object) -> bool:

@@ -6,11 +6,11 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
 from nestor.kube import Api, ApiError, Change, Informer, Kind, NotFound, kinds, pages
 from nestor.objects import Object
 from nestor.syncer.view.context import RETRY_LIMIT
-from nestor.values import dataclass
 
 log = logging.getLogger(__name__)
 

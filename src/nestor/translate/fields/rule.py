@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
-
-from nestor.values import dataclass
 
 How = Literal["Pass", "Translate", "Class", "Refuse", "Ignore", "Own"]
 """`Pass`: the host object has it as it is. `Translate`: the host object has its counterpart. `Class`: the class decides.

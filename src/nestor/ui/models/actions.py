@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nestor.cli.view.facts import is_over
 from nestor.objects import Object, is_terminating, spec_of
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from nestor.api import conditions
 from nestor.api.appdef_models import SPELLINGS
 from nestor.objects import Object, conditions_of, spec_of, status_of
-from nestor.values import dataclass
 
 ICON_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
 ICON_BYTES = 512 * 1024

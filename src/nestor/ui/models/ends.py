@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import dataclass
 
 from nestor.cli.view import times
 from nestor.objects import Object, spec_of, status_of
 from nestor.ui.models.launch import LONGEST
-from nestor.values import dataclass
 
 STOP, KEEP = "stop", "keep"
 FIELDS = {STOP: "activeDeadlineSeconds", KEEP: "ttlSecondsAfterFinished"}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from nestor.api import faults
 from nestor.steps import parameters, values
 from nestor.steps.fields import Fields
 from nestor.steps.plan import PlanError
-from nestor.values import dataclass
 
 PREFIX = "p."
 """What the names of parameters begin with in a posted form."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -13,7 +14,6 @@ from nestor.api.words import NAME_LIMIT
 from nestor.cli import manifests
 from nestor.cli.manifests import Wishes
 from nestor.objects import Object, owner_reference, spec_of
-from nestor.values import dataclass
 
 NAME_FORM = re.compile(r"[a-z]([-a-z0-9]{0,50}[a-z0-9])?")
 SPACE_FORM = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from nestor.api import labels
 from nestor.api.words import HOST
@@ -10,7 +11,6 @@ from nestor.cli.diagnosis.pods import describe_trouble
 from nestor.cli.view.facts import Mood
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
 from nestor.ui.models.states import State
-from nestor.values import dataclass
 
 WAITING = "Waiting for a node"
 _MOODS: dict[str, Mood] = {"Running": "good", "Succeeded": "good", "Failed": "bad", "Pending": "busy"}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from nestor.api import conditions
 from nestor.cli.view.facts import Mood, condition, pick_line
 from nestor.objects import Object, spec_of, status_of
 from nestor.ui.models.states import State, split_words
-from nestor.values import dataclass
 
 STEP_MOODS: dict[str, Mood] = {"Pending": "waiting", "Running": "busy", "Retrying": "retry", "Succeeded": "good", "Failed": "bad"}
 _STAGE_WORDS: dict[str, str] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nestor.api import conditions
 from nestor.cli.view.facts import condition, describe_app, pick_line
 from nestor.objects import Object, spec_of
@@ -9,7 +11,6 @@ from nestor.ui.models.links import job_path, open_url
 from nestor.ui.models.origin import owner_of
 from nestor.ui.models.states import State, state_of
 from nestor.ui.pool import once
-from nestor.values import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from nestor.api import conditions
 from nestor.cli.view.facts import Mood, condition, mood
 from nestor.objects import Object
-from nestor.values import dataclass
 
 MARKS: dict[Mood, str] = {"good": "✓", "bad": "✗", "warn": "!", "busy": "●", "waiting": "○", "retry": "↻"}
 """States have a sign beside their colour: not everybody sees colours."""

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 
 from aiohttp import web
 from multidict import MultiDict
@@ -22,7 +22,6 @@ from nestor.ui.models.launch import ClassOffer, Form
 from nestor.ui.models.links import job_path
 from nestor.ui.visitor import Visitor, find_visitor
 from nestor.ui.words import Told
-from nestor.values import dataclass
 
 NAMESPACES = 500
 """So many are offered."""

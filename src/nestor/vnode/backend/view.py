@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from nestor.api import conditions
 from nestor.api.backend_nodes import Shape
@@ -15,7 +16,6 @@ from nestor.kube.rights import right
 from nestor.objects import Object, conditions_of, spec_of, status_of
 from nestor.providers.base import Backend
 from nestor.times import timestamp
-from nestor.values import dataclass
 from nestor.vnode.backend import shapes
 from nestor.vnode.backend.health import Health, describe
 from nestor.vnode.restart import Restart

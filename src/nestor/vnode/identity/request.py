@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import ipaddress
+from dataclasses import dataclass
 from typing import Literal
 
 from cryptography import x509
@@ -16,7 +17,6 @@ from nestor.contracts import vnode
 from nestor.kube import kinds
 from nestor.names import vnode as name_vnode
 from nestor.objects import Object, conditions_of, spec_of, status_of
-from nestor.values import dataclass
 
 LIFETIME_SECONDS = vnode.CERTIFICATE_SECONDS
 """What is asked for; the cluster's signer may give less."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from nestor import __version__
 from nestor.objects import Object, status_of
 from nestor.quantities import parse_quantity
-from nestor.values import dataclass
 
 READY, NOT_ANSWERING = "BackendAnswers", "BackendDoesNotAnswer"
 FULL = "nestor.dev/Full"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal
 
 from nestor.objects import Object, is_terminating
 from nestor.translate.status import is_terminal
-from nestor.values import dataclass
 
 Mark = Literal["", "Sending", "Accepted"]
 """What the pod's own status says: never sent (or certainly not there any more), sent but not answered, accepted."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from nestor import times
 from nestor.api import labels
 from nestor.kube import Api
 from nestor.objects import Object, annotations_of, is_of_daemon_set, spec_of, status_of
-from nestor.values import dataclass
 from nestor.vnode.pods import decide, status
 from nestor.vnode.pods.decide import Facts, Mark, There
 

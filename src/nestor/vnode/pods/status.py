@@ -8,12 +8,12 @@ reaches them, and a made-up one would get the traffic of Services.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from nestor.contracts.vnode import ACCEPTED, SENDING, SENT
 from nestor.objects import Object, conditions_of, spec_of, status_of
 from nestor.translate.container_status import build_placeholder, end_container, find_phase, has_run, is_sidecar
 from nestor.translate.status import TERMINAL
-from nestor.values import dataclass
 from nestor.vnode.pods.containers import MESSAGE_LIMIT, REASON_LIMIT, cut, is_initialized, items_of, read_container
 from nestor.vnode.pods.decide import Mark
 

@@ -7,7 +7,6 @@ it is sent. A very large one is not sent.
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,7 +29,6 @@ _SIZES_LIMIT = 512
 """Bytes as JSON of a container's requests and limits."""
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_SHARED_LIMIT = 64
 """Characters up to which equal texts of different pods are kept once: names, reasons, images."""
 _CUT = "cut"
 """Key of a pod of which not all is kept: its size, why it cannot be sent, if so, and digests of what can change."""
@@ -53,8 +51,7 @@ def trim_pod(pod: Object) -> Object:
     """The pod without who wrote which field, which is half of it, and without a second copy of itself; a large one cut."""
     whole = clean(pod)
     size = len(json.dumps(whole))
-    shared: Object = _share(whole if size <= WHOLE_LIMIT else _cut(whole, size))
-    return shared
+    return whole if size <= WHOLE_LIMIT else _cut(whole, size)
 
 
 def clean(pod: Object) -> Object:
@@ -140,14 +137,3 @@ def _pick_item(item: Object) -> Object:
 
 def _shorten(value: Any) -> Any:
     return value[:_TEXT_LIMIT] if isinstance(value, str) else value
-
-
-def _share(value: Any) -> Any:
-    """The same, with keys and short texts that all pods have in common."""
-    if isinstance(value, dict):
-        return {sys.intern(key): _share(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_share(item) for item in value]
-    if isinstance(value, str) and len(value) <= _SHARED_LIMIT:
-        return sys.intern(value)
-    return value

@@ -70,11 +70,9 @@ def test_what_holds_up_a_pod_is_told_of_the_first(pods: list[Object], nodes: dic
     assert explain_held(pods, nodes) == said
 
 
-def test_long_words_are_cut_and_said_once() -> None:
-    found = [pod(name, phase="Pending", conditions=[UNSCHEDULABLE | {"message": "x" * 9999}]) for name in ("one", "two")]
-    first, second = (item["status"]["held"] for item in found)
-    assert len(first) == HELD_LIMIT
-    assert first is second
+def test_long_words_are_cut() -> None:
+    found = pod("one", phase="Pending", conditions=[UNSCHEDULABLE | {"message": "x" * 9999}])
+    assert len(found["status"]["held"]) == HELD_LIMIT
 
 
 def merged(*found: tuple[conditions.Type, conditions.Status, conditions.Reason]) -> list[Object]:

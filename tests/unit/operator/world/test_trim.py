@@ -387,12 +387,6 @@ def test_of_the_applications_pods_only_the_phase_is_kept() -> None:
     assert size(kept) < 4000
 
 
-def test_where_a_pod_runs_is_kept_once_for_all_pods() -> None:
-    first, second = (trim_pod(POD | {"spec": {"nodeName": "".join(["h", "pc"])}})["spec"]["nodeName"] for _ in range(2))
-    assert first == "hpc"
-    assert first is second
-
-
 def ingress(*hosts: str, **own: str) -> Object:
     """An Ingress with much else."""
     backend = {"service": {"name": "x", "port": {"number": 80}}}
