@@ -14,7 +14,7 @@ from tests.e2e import overflow
 from tests.e2e.conftest import NOTHING, apply, example, inline_job
 from tests.waiting import job_with, wait_for_none
 
-CLASSES: dict[str, Object] = {"interactive": {}, "batch": {"queue": {"maxRunningJobs": 2}}}
+CLASSES: dict[str, Object] = {"interactive": {}, "batch": {"queue": {"maxJobs": 2}}}
 """By name: what each has besides what the default one has."""
 FAILING = base64.b64encode(b"#!/bin/sh\necho 'no database yet'\nexit 1\n").decode()
 

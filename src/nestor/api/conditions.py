@@ -139,10 +139,7 @@ WORKLOAD_CONFLICT = Reason(
     "WorkloadConflict", "user", "delete the job and create it again without the label `kueue.x-k8s.io/prebuilt-workload-name`"
 )
 PRIORITY_NOT_FOUND = Reason(
-    "PriorityNotFound",
-    "user",
-    "change `priority` to one of the listed priorities, or leave it out; for Kueue, do the same with the label "
-    "`kueue.x-k8s.io/priority-class`",
+    "PriorityNotFound", "user", "change the label `kueue.x-k8s.io/priority-class` to one of the listed priorities, or remove it"
 )
 RETAINED_LIMIT = Reason(
     "RetainedLimitReached",

@@ -101,11 +101,6 @@ class NestedAppJobSpec(Model):
         None, description="The persistent volumes of the job, within what the class allows. If not set, the class decides."
     )
     expose: JobExpose | None = Field(None, description="How the job's targets can be reached. If not set, the class decides.")
-    priority: ObjectName | None = Field(
-        None,
-        description="Priority in the queue of the class, one of its `queue.priorities`. It says who starts first, not who gets "
-        "a node. Defaults to the class's default priority.",
-    )
     managed_by: Annotated[str, StringConstraints(min_length=3, max_length=63, pattern=MANAGER_PATTERN)] | None = Field(
         None,
         description="Which controller runs the job, as in a Job of batch/v1. With any other value than `nestor.dev/operator`, "

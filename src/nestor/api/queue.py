@@ -2,30 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
-from nestor.api.base import ObjectName, Quota, list_map, rule, rules
+from nestor.api.base import Quota, rule, rules
 from nestor.api.model import Model
-
-MOST_SECONDS = 315_360_000
-
-
-class Priority(Model):
-    """A priority that jobs may ask for."""
-
-    name: ObjectName = Field(description="Name, as in a job's `priority`.")
-    description: Annotated[str, StringConstraints(max_length=1024)] = Field(
-        "", description="What it is for, in words for users. Shown where a job asks for an unknown priority."
-    )
-    head_start_seconds: int = Field(
-        description="A job of this priority waits as if it had come that many seconds earlier. So it goes before jobs without a "
-        "head start that have waited for less than that, and no job waits for ever: with 86400, a job is overtaken only by those "
-        "that come within a day after it. With the largest values, priorities are strict.",
-        ge=0,
-        le=MOST_SECONDS,
-    )
 
 
 class ClassQueue(Model):
@@ -34,19 +16,13 @@ class ClassQueue(Model):
     model_config = ConfigDict(
         json_schema_extra=rules(
             rule(
-                "!has(self.defaultPriority) || "
-                "(has(self.priorities) && self.priorities.exists(p, p.name == self.defaultPriority))",
-                "`defaultPriority` must be one of the priorities in `priorities`",
-            ),
-            rule(
-                "!has(self.kueue) || self.kueue == 'Ignore' || !(has(self.maxRunningJobs) || has(self.quota) || "
-                "has(self.priorities))",
-                "`maxRunningJobs`, `quota` and `priorities` may be set only if `kueue` is 'Ignore': one queue decides",
-            ),
+                "!has(self.kueue) || self.kueue == 'Ignore' || !(has(self.maxJobs) || has(self.quota))",
+                "`maxJobs` and `quota` may be set only if `kueue` is 'Ignore': one queue decides",
+            )
         )
     )
 
-    max_running_jobs: int | None = Field(
+    max_jobs: int | None = Field(
         None,
         description="How many jobs of the class run at a time. Those that have ended or are suspended do not count once their "
         "pods are gone; those whose steps failed do as long as they are kept for inspection: until they are deleted or "
@@ -62,12 +38,6 @@ class ClassQueue(Model):
         "nested cluster's own pods need comes on top. A job that gets another machine while it runs counts with, and has at "
         "most, what it started with, until it is suspended. If not set, there is no limit.",
     )
-    priorities: Annotated[list[Priority], Field(max_length=32, json_schema_extra=list_map("name"))] = Field(
-        default_factory=list, description="Priorities that jobs may ask for with `priority`. If not set, there are none."
-    )
-    default_priority: ObjectName | None = Field(
-        None, description="Priority of jobs that ask for none. If not set, they have no head start."
-    )
     kueue: Literal["Ignore", "Allow", "Require"] = Field(
         "Ignore",
         description="Whether Kueue decides when jobs start; it must be installed, and the chart's `kueue.enabled` set. `Ignore`: "
@@ -81,8 +51,8 @@ class QueueStatus(Model):
 
     position: int | None = Field(
         None,
-        description="Its place in the queue of its class; 1 is next. From 11 on, it is rounded up. Absent if Kueue decides, and "
-        "while the job's own pods from before are still ending.",
+        description="Its place in the queue of its class; 1 is next. Absent beyond 100, if Kueue decides, and while the "
+        "job's own pods from before are still ending.",
         ge=1,
     )
-    since: str = Field(description="When it came to the queue (RFC 3339). Its priority's head start is not in it.", max_length=64)
+    since: str = Field(description="When it came to the queue (RFC 3339).", max_length=64)

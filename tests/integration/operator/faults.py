@@ -183,7 +183,7 @@ async def starve(site: Site) -> None:
 
 
 async def fill_queue(site: Site) -> None:
-    await site.say(queue={"maxRunningJobs": 1})
+    await site.say(queue={"maxJobs": 1})
     first = build_job(f"{site.name}-first", site.namespace, className=site.class_name)
     await site.api.create(kinds.NESTED_APP_JOB, first)
     await job_with(site.api, f"{site.name}-first", site.namespace, conditions.ADMITTED, "True")

@@ -66,7 +66,7 @@ async def is_past(second: str) -> bool:
 
 
 async def test_jobs_wait_in_turn_and_what_waits_has_nothing(operator: Operator, api: Api, namespace: str, queue: Make) -> None:
-    name = await queue(maxRunningJobs=1)
+    name = await queue(maxJobs=1)
     await make_jobs(api, namespace, name, "one", "two", "three")
     await admitted(api, "one", namespace)
     two = await waiting(api, "two", namespace, 1)
@@ -86,14 +86,14 @@ async def test_jobs_wait_in_turn_and_what_waits_has_nothing(operator: Operator, 
     assert "queue" not in found["status"]
     await host_namespace(api, found)
     await waiting(api, "three", namespace, 1)
-    await queue(maxRunningJobs=2)
+    await queue(maxJobs=2)
     await admitted(api, "three", namespace)
 
 
 async def test_a_suspended_job_gives_its_place_away_and_waits_when_it_is_resumed(
     operator: Operator, api: Api, namespace: str, queue: Make
 ) -> None:
-    name = await queue(maxRunningJobs=1)
+    name = await queue(maxJobs=1)
     _, where = await start(api, "one", namespace, className=name)
     await make_jobs(api, namespace, name, "two")
     await waiting(api, "two", namespace, 1)
@@ -116,7 +116,7 @@ async def test_a_suspended_job_gives_its_place_away_and_waits_when_it_is_resumed
 async def test_a_job_that_has_ended_gives_its_place_away_and_one_whose_step_failed_does_not(
     operator: Operator, api: Api, namespace: str, queue: Make
 ) -> None:
-    name = await queue(maxRunningJobs=1)
+    name = await queue(maxJobs=1)
     _, where = await start(api, "one", namespace, state="Failed", className=name)
     await job_with(api, "one", namespace, conditions.SUCCEEDED, "False", conditions.STEP_FAILED)
     await make_jobs(api, namespace, name, "two")
@@ -199,29 +199,11 @@ async def test_jobs_share_a_quota_and_another_machine_gets_nobody_around_it(
 
 
 @pytest.mark.slow
-async def test_a_head_start_counts_and_unknown_priorities_are_listed(
-    operator: Operator, api: Api, namespace: str, queue: Make
-) -> None:
-    name = await queue(maxRunningJobs=1, priorities=[{"name": "urgent", "headStartSeconds": 3600}])
-    await make_jobs(api, namespace, name, "one", "two", "three")
-    await waiting(api, "two", namespace, 1)
-    await make_jobs(api, namespace, name, "four", priority="urgent")
-    await waiting(api, "four", namespace, 1)
-    await waiting(api, "three", namespace, 3)
-    await change(api, "two", namespace, priority="none")
-    found = await job_with(api, "two", namespace, conditions.ADMITTED, "False", conditions.PRIORITY_NOT_FOUND)
-    assert message_of(found, conditions.ADMITTED).endswith("available: 'urgent'")
-    await api.delete(kinds.NESTED_APP_JOB, "one", namespace)
-    await admitted(api, "four", namespace)
-    await waiting(api, "three", namespace, 1)
-
-
-@pytest.mark.slow
 async def test_another_operator_goes_on_where_the_last_one_stopped(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
     where = "team-restart"
     await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": where}})
     body = build_class("restart")
-    body["spec"]["queue"] = {"maxRunningJobs": 1}
+    body["spec"]["queue"] = {"maxJobs": 1}
     await lonely.apply(kinds.NESTED_CLASS, body)
     async with operator_running(second_plane) as first:
         await make_jobs(lonely, where, "restart", "one", "two")
@@ -243,7 +225,7 @@ async def test_another_operator_goes_on_where_the_last_one_stopped(second_plane:
 
 
 async def test_a_job_of_another_controller_is_left_alone(operator: Operator, api: Api, namespace: str, queue: Make) -> None:
-    name = await queue(maxRunningJobs=1)
+    name = await queue(maxJobs=1)
     other = await api.create(
         kinds.NESTED_APP_JOB, build_job("other", namespace, className=name, managedBy="kueue.x-k8s.io/multikueue")
     )
@@ -270,7 +252,7 @@ async def test_another_operator_knows_whose_pods_are_still_there_also_while_thei
     team = "team-ending"
     await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}})
     body = build_class("ending")
-    body["spec"]["queue"] = {"maxRunningJobs": 1}
+    body["spec"]["queue"] = {"maxJobs": 1}
     await lonely.apply(kinds.NESTED_CLASS, body)
     async with operator_running(second_plane) as first:
         job, where = await start(lonely, "one", team, className="ending")
@@ -307,10 +289,3 @@ async def test_a_controller_stays(operator: Operator, api: Api, namespace: str, 
     for changed in (value, None):
         with pytest.raises(ApiError, match="managedBy"):
             await change(api, "fixed", namespace, managedBy=changed)
-
-
-async def test_a_default_priority_must_be_there(api: Api) -> None:
-    body = build_class("odd")
-    body["spec"]["queue"] = {"defaultPriority": "low", "priorities": [{"name": "high", "headStartSeconds": 1}]}
-    with pytest.raises(Invalid, match="must be one of the priorities"):
-        await api.apply(kinds.NESTED_CLASS, body)

@@ -174,7 +174,6 @@ EXPOSED = {"appDef": APPDEF | {"commands": {"Start": {"nested_kubernetes": NESTE
         ({"placement": MACHINES}, job(className="own", machine="small", app=TAKES_GPU), "'gpu*' (`spec.app.appDef.machines`)"),
         ({"maxActiveDeadlineSeconds": 60}, job(className="own", activeDeadlineSeconds=61), "`spec.activeDeadlineSeconds`"),
         ({}, job(className="own", storage={"size": "1Gi"}), "the class allows no persistent volumes"),
-        ({}, job(className="own", priority="urgent"), "class 'own' has no priority named 'urgent'; available: none"),
         ({}, job(className="own", app=EXPOSED, expose={"host": "a.test"}), "a.test"),
         ({"images": {"allowed": []}}, job(className="own", app={"image": "shop:1"}), "shop:1"),
         ({"images": {"allowed": []}}, job(className="own", app=None, appRef={"name": "shop"}), ""),

@@ -17,7 +17,7 @@ from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.cluster_spec import complete_spec
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.images import check_image
-from nestor.operator.queueing.entry import find_misfit
+from nestor.operator.queueing.needs import find_fault
 from nestor.operator.world.homes import find_home
 
 PATH = "spec.app.appDef"
@@ -64,9 +64,9 @@ def _identify(content: dict[str, Any], class_name: str, policy: NestedClassSpec)
 
 def _admit(job: JobIdentity) -> Resolved | None:
     """The admitted job; None where its AppDef is elsewhere, but nothing that is known is against it. Raises `Refused`."""
-    misfit = find_misfit(job.policy, job.class_name, job.spec.priority, job.spec.machine)
-    if misfit is not None:
-        raise Refused(*misfit)
+    fault = find_fault(job.policy, job.class_name, job.spec.machine)
+    if fault is not None:
+        raise Refused(*fault)
     source = AppSource() if job.spec.app_ref else find_source(job, ())
     if source.app_def is not None:
         return admit(job, source)

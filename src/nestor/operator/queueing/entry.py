@@ -13,39 +13,20 @@ from nestor.objects import Object, conditions_of, is_terminating, spec_of, statu
 from nestor.operator.admission.identity import find_machine_name
 from nestor.operator.lifecycle.lifecycle import KEPT
 from nestor.operator.lifecycle.record import find_rerun
-from nestor.operator.queueing.needs import find_fault, find_needs
-from nestor.operator.queueing.order import Amounts
+from nestor.operator.queueing.needs import Amounts, find_fault, find_needs
 from nestor.operator.world.finalizers import has_finalizer
 from nestor.operator.world.homes import is_managed_elsewhere
 
 State = Literal["Holds", "Waits", "Out"]
 """`Holds`: it runs, or may. `Out`: it does not want to run, or could not."""
-Order = tuple[float, str]
-"""What sorts a line: time of arrival less the head start, then the UID."""
+Said = Literal["Given", "Asking", "Refused", "Reading"]
+"""What this process last did with a job, which its status may not show yet: gave it a place, is looking at it, refused it for a
+reason of its own, took its place back because reading its AppDef takes too long."""
 Fault = tuple[str, str]
 """Reason and message."""
 WAITS = (conditions.QUEUED, conditions.TOO_MANY_JOBS)
 UNREADABLE = (conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE)
 """Why an AppDef is not being read, though it may be later."""
-
-
-@dataclass(frozen=True)
-class Marks:
-    """What this process knows of a job that its status does not show yet: a pass takes a while."""
-
-    is_given: bool = False
-    """It was given a place in its class."""
-    is_let_in: bool = False
-    """It was given one in its namespace."""
-    is_asking: bool | None = None
-    """True: it is looked at, whatever its status says. False: it was just refused for another reason."""
-    is_reading: bool = False
-    """It has given its place back, since reading its AppDef takes too long."""
-    has_pods: bool = False
-    """It was stopped, and its pods are not gone from the host yet."""
-
-
-NONE = Marks()
 
 
 @dataclass(frozen=True)
@@ -56,15 +37,14 @@ class Entry:
     name: str
     namespace: str
     class_name: str
-    room: State
-    """Its place in its namespace: what was ever admitted holds it until it is deleted."""
-    age: Order
+    seat: State
+    """Its place among the jobs of its namespace: what was ever admitted holds it until it is deleted."""
+    age: tuple[str, str]
     """The order in its namespace: as created."""
     state: State
     """Its place in its class."""
     since: str
     """When it came to the line of the class; empty unless it waits, or is to wait once its pods are gone."""
-    order: Order
     needs: Amounts
     fault: Fault | None = None
     """Why it could never start, if it wants to."""
@@ -76,68 +56,64 @@ class Entry:
         """Whether it is to run again, while its pods from before are still ending."""
         return self.is_ending and bool(self.since)
 
-    def is_at_home_with(self, other: Entry) -> bool:
-        """Whether the other one is at the same place in the same namespace and class."""
-        mine, others = ((item.class_name, item.namespace, item.room, item.age) for item in (self, other))
-        return mine == others
+    @property
+    def order(self) -> tuple[float, str]:
+        """What sorts the line of the class: first come, first served."""
+        return times.read(self.since).timestamp(), self.uid
 
 
-def read_entry(job: Object, policy: NestedClassSpec | None, now: str, marks: Marks = NONE, default: str = FALLBACK) -> Entry:
-    """The job's entry. `now`: when it came, if nothing says so yet. `default`: the class of jobs that name none."""
-    meta, spec = job["metadata"], spec_of(job)
-    name, machine, created = find_class_name(job, default), find_machine_name(job), meta.get("creationTimestamp", "")
-    state = _read_state(job, marks)
-    fault = find_misfit(policy, name, spec.get("priority"), machine) if policy and state == "Waits" else None
-    state, is_ending = "Out" if fault else state, _is_ending(job, marks)
-    since = find_since(job, now) if state == "Waits" or (is_ending and wants_to_run(job)) else ""
-    came = times.read(since).timestamp() - _find_head_start(policy, spec.get("priority")) if since else 0.0
+def read_entry(
+    job: Object,
+    policy: NestedClassSpec | None,
+    now: str,
+    said: Said | None = None,
+    *,
+    has_pods: bool = False,
+    default: str = FALLBACK,
+) -> Entry:
+    """The job's entry. `now`: when it came, if nothing says so yet. `has_pods`: it was stopped, and its pods are not gone from
+    the host yet. `default`: the class of jobs that name none.
+    """
+    meta, machine = job["metadata"], find_machine_name(job)
+    name, state = find_class_name(job, default), _read_state(job, said, has_pods=has_pods)
+    fault = find_fault(policy, name, machine) if policy and state == "Waits" else None
+    state, is_ending = "Out" if fault else state, _is_ending(job, said, has_pods=has_pods)
     reserved = status_of(job).get("reserved") if is_running(job) or is_ending else None
     return Entry(
         uid=meta["uid"],
         name=meta["name"],
         namespace=meta["namespace"],
         class_name=name,
-        room=_read_room(job, marks),
-        age=(times.read(created).timestamp() if created else 0.0, meta["uid"]),
+        seat=_read_seat(job, said),
+        age=(meta.get("creationTimestamp", ""), meta["uid"]),
         state=state,
-        since=since,
-        order=(came, meta["uid"]),
+        since=find_since(job, now) if state == "Waits" or (is_ending and wants_to_run(job)) else "",
         needs=find_needs(policy, machine, reserved) if policy and state != "Out" else {},
         fault=fault,
         is_ending=is_ending,
     )
 
 
-def find_misfit(policy: NestedClassSpec, name: str, wanted: str | None, machine: str | None) -> Fault | None:
-    """Why a job of class `name` could never start: it wants a priority that the class does not have, or more than it has."""
-    known = policy.queue.priorities
-    if wanted and wanted not in {item.name for item in known}:
-        listed = ", ".join(f"'{item.name}'" + (f" ({item.description})" if item.description else "") for item in known) or "none"
-        return conditions.PRIORITY_NOT_FOUND, f"class '{name}' has no priority named '{wanted}'; available: {listed}"
-    return find_fault(policy, name, machine)
-
-
 def _was_admitted(job: Object) -> bool:
     return bool((status_of(job).get("timings") or {}).get("admitted"))
 
 
-def _read_room(job: Object, marks: Marks) -> State:
+def _read_seat(job: Object, said: Said | None) -> State:
     if is_managed_elsewhere(job):
         return "Out"
-    if marks.is_given or marks.is_let_in or _was_admitted(job):
+    if said == "Given" or _was_admitted(job):
         return "Holds"
-    is_in_line = not is_terminating(job) and _is_asking(job, marks)
-    return "Waits" if is_in_line else "Out"
+    return "Waits" if not is_terminating(job) and _is_asking(job, said) else "Out"
 
 
-def _read_state(job: Object, marks: Marks) -> State:
+def _read_state(job: Object, said: Said | None, *, has_pods: bool) -> State:
     if is_managed_elsewhere(job):
         return "Out"
-    if is_running(job) or _is_ending(job, marks):
+    if is_running(job) or _is_ending(job, said, has_pods=has_pods):
         return "Holds"
-    if not wants_to_run(job) or not _is_asking(job, marks) or _is_reading(job, marks):
+    if not wants_to_run(job) or not _is_asking(job, said) or _is_reading(job, said):
         return "Out"
-    return "Holds" if marks.is_given else "Waits"
+    return "Holds" if said == "Given" else "Waits"
 
 
 def _ended_by(job: Object) -> str | None:
@@ -166,27 +142,27 @@ def wants_to_run(job: Object) -> bool:
     return _ended_by(job) in (None, *KEPT) or find_rerun(job) != (status_of(job).get("rerun") or "")
 
 
-def _is_ending(job: Object, marks: Marks) -> bool:
+def _is_ending(job: Object, said: Said | None, *, has_pods: bool) -> bool:
     """Whether it holds its place only until its pods are gone. A job that was just let in again is not: its status does not say
     so yet, but its pods may be there.
     """
     if is_running(job):
         return is_terminating(job)
-    return marks.has_pods and not (marks.is_given and wants_to_run(job))
+    return has_pods and not (said == "Given" and wants_to_run(job))
 
 
-def _is_asking(job: Object, marks: Marks) -> bool:
+def _is_asking(job: Object, said: Said | None) -> bool:
     """Whether it would start if there were room, as far as anybody knows."""
-    if marks.is_asking is not None:
-        return marks.is_asking
+    if said is not None:
+        return said != "Refused"
     admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
     return admitted is None or admitted["status"] != "False" or admitted["reason"] in WAITS or _lacks_class(job)
 
 
-def _is_reading(job: Object, marks: Marks) -> bool:
+def _is_reading(job: Object, said: Said | None) -> bool:
     """Whether it has given its place back until its AppDef is read."""
-    if marks.is_reading or marks.is_asking is not None:
-        return marks.is_reading
+    if said is not None:
+        return said == "Reading"
     admitted = conditions.find(conditions_of(job), conditions.ADMITTED) or {}
     return admitted.get("status") == "Unknown" and admitted["reason"] in UNREADABLE
 
@@ -210,10 +186,3 @@ def find_since(job: Object, now: str) -> str:
     is_first = admitted is None or admitted["reason"] in WAITS or _lacks_class(job)
     created = job["metadata"].get("creationTimestamp")
     return str(created if created and is_first and not _was_admitted(job) else now)
-
-
-def _find_head_start(policy: NestedClassSpec | None, wanted: str | None) -> float:
-    if policy is None:
-        return 0.0
-    name = wanted or policy.queue.default_priority
-    return float(next((item.head_start_seconds for item in policy.queue.priorities if item.name == name), 0))

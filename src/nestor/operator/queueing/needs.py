@@ -10,15 +10,19 @@ from nestor.api.class_namespace import DEFAULT_QUOTA
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object
 from nestor.operator.admission.placement import apply_machine
-from nestor.operator.queueing.order import JOBS, Amounts
 from nestor.quantities import parse_quantity, write_quantity
+
+JOBS = "jobs"
+"""The amount that counts jobs themselves."""
+
+Amounts = Mapping[str, Decimal]
 
 
 def find_limits(policy: NestedClassSpec) -> Amounts:
     """What the jobs of the class may have together."""
     queue = policy.queue
     found = {name: parse_quantity(str(value)) for name, value in (queue.quota or {}).items()}
-    return found if queue.max_running_jobs is None else found | {JOBS: Decimal(queue.max_running_jobs)}
+    return found if queue.max_jobs is None else found | {JOBS: Decimal(queue.max_jobs)}
 
 
 def find_quota(policy: NestedClassSpec, machine: str | None) -> dict[str, str]:

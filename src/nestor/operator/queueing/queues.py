@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Protocol
 
 from nestor import times
@@ -12,23 +11,12 @@ from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object
 from nestor.operator.admission.identity import JobIdentity, Refused
-from nestor.operator.queueing.entry import Entry, Marks, is_running, read_entry, was_stopped
-from nestor.operator.queueing.line import Line
+from nestor.operator.queueing.decide import Wait, decide
+from nestor.operator.queueing.entry import Entry, Said, is_running, read_entry, was_stopped
 from nestor.operator.queueing.needs import find_limits
-from nestor.operator.queueing.room import Room
-from nestor.operator.queueing.words import explain_line, explain_own_pods, explain_room
+from nestor.operator.queueing.words import explain_crowd, explain_line, explain_own_pods
 
-
-@dataclass
-class _Class:
-    """What is known of one class's jobs."""
-
-    policy: NestedClassSpec | None = None
-    line: Line = field(default_factory=Line)
-    rooms: dict[str, Room] = field(default_factory=dict)
-    uids: set[str] = field(default_factory=set)
-    head: object = None
-    """What the job that is next was last told."""
+Policies = dict[str, NestedClassSpec]
 
 
 class Jobs(Protocol):
@@ -51,7 +39,7 @@ class Queues:
     def __init__(
         self,
         jobs: Jobs,
-        find_classes: Callable[[], dict[str, NestedClassSpec]],
+        find_classes: Callable[[], Policies],
         wake: Callable[[str, str], None] = lambda namespace, name: None,
         find_default: Callable[[], str] = lambda: FALLBACK,
         is_quiet: Callable[[Object], bool] = lambda job: True,
@@ -61,24 +49,18 @@ class Queues:
         """
         self._jobs, self._find_classes, self.wake, self._find_default = jobs, find_classes, wake, find_default
         self._is_quiet = is_quiet
-        self._classes: dict[str, _Class] = {}
         self._entries: dict[str, Entry] = {}
+        self._members: dict[str, set[str]] = {}
+        """UIDs by class."""
+        self._waits: dict[str, Wait] = {}
+        self._said: dict[str, Said] = {}
         self._noted: dict[str, tuple[str, str]] = {}
         """UIDs of jobs that have changed, each with name and namespace."""
         self._changed: set[str] = set()
         """Classes that have changed."""
-        self._given: set[str] = set()
-        self._let_in: set[str] = set()
-        self._asking: dict[str, bool] = {}
-        self._reading: set[str] = set()
-        """Who has given back the place in its class, though not the one in its namespace, until its AppDef is read."""
-        self._entered: set[str] = set()
-        """Who has come to the line of its class from that of its namespace."""
         self._asker = ""
         """Who asks at the moment is told by the answer. If it were woken, a job that is refused for another reason, and so gives
         the place back, would be looked at again and again."""
-        self._told: dict[str, int] = {}
-        """What each waiting job was last told: its position, or, as a negative number, how many more its namespace has."""
         for job in jobs:
             self.note(job)
 
@@ -87,10 +69,6 @@ class Queues:
         meta = job["metadata"]
         self._noted[meta["uid"]] = (meta["name"], meta["namespace"])
 
-    def count_waiting(self) -> dict[str, int]:
-        """How many jobs wait in each class's queue."""
-        return {name: len(found.line.waiting) for name, found in self._classes.items()}
-
     def note_class(self, name: str) -> None:
         """The class has appeared, changed or gone."""
         self._changed.add(name)
@@ -98,180 +76,114 @@ class Queues:
             if not find_class_name(job):  # it may be the default class now, or no longer
                 self.note(job)
 
+    def count_waiting(self) -> dict[str, int]:
+        """How many jobs wait in each class's queue."""
+        found = {name: [self._waits.get(uid) for uid in uids] for name, uids in self._members.items()}
+        return {name: sum(wait is not None and not wait.is_crowded for wait in waits) for name, waits in found.items()}
+
     def take(self, known: JobIdentity) -> None:
         """Let the job run, if it wants to. Raises `Refused` if it has to wait, or could never run."""
-        self._asking[known.uid] = True
-        self._reading.discard(known.uid)
-        if (there := self._classes.get(known.class_name)) and there.policy is None:
-            self._changed.add(known.class_name)
+        if self._said.get(known.uid) != "Given":
+            self._said[known.uid] = "Asking"
         self._noted[known.uid] = (known.name, known.namespace)
         self._asker = known.uid
         try:
             self.flush()
         finally:
             self._asker = ""
-        if (entry := self._entries.get(known.uid)) is None:
+        policy = self._find_classes().get(known.class_name)
+        if (entry := self._entries.get(known.uid)) is None or policy is None:
             return
-        found = self._classes[entry.class_name]
         if entry.fault:
             raise Refused(*entry.fault)
-        room = found.rooms[entry.namespace]
-        if not room.has_room(entry):
-            self._told[entry.uid] = -room.count_surplus(entry)
-            raise Refused(conditions.TOO_MANY_JOBS, explain_room(known, room.limit or 0, room.count_ahead(entry)))
-        if entry.is_back and found.line.limits:
-            self._told.pop(entry.uid, None)
+        wait, limits = self._waits.get(entry.uid), find_limits(policy)
+        if wait is not None and wait.is_crowded:
+            raise Refused(conditions.TOO_MANY_JOBS, explain_crowd(known, policy.max_jobs_per_namespace or 0))
+        if entry.is_back and limits:
             raise Refused(conditions.QUEUED, explain_own_pods(known.class_name), queue={"since": entry.since})
-        if entry.uid in found.line.waiting:
-            position = self._told[entry.uid] = found.line.find_position(entry.uid)
-            raise Refused(
-                conditions.QUEUED,
-                explain_line(known.class_name, found.line, entry, position),
-                queue={"position": position, "since": entry.since},
-            )
-        if entry.room == "Waits":
-            self._let_in.add(entry.uid)
-            self._noted[entry.uid] = (entry.name, entry.namespace)
+        if wait is not None:
+            place = {"position": wait.position} if wait.position else {}
+            message = explain_line(known.class_name, limits, entry, wait)
+            raise Refused(conditions.QUEUED, message, queue=place | {"since": entry.since})
 
     def give_back(self, uid: str, *, is_reading: bool = False) -> None:
         """The job is refused for another reason. `is_reading`: its AppDef is being read, which takes too long. It stays one of
         its namespace's jobs, and comes anew to the line of its class.
         """
-        entry = self._entries.get(uid)
-        if entry is None or uid in self._reading or not (is_reading or self._asking.get(uid)):
+        entry, said = self._entries.get(uid), self._said.get(uid)
+        if entry is None or said == "Reading" or not (is_reading or said in ("Given", "Asking")):
             return
-        if is_reading:
-            self._reading.add(uid)
-            self._let_in.add(uid)
-        else:
-            self._asking[uid] = False
-            self._let_in.discard(uid)
-        self._given.discard(uid)
+        self._said[uid] = "Reading" if is_reading else "Refused"
         self._noted[uid] = (entry.name, entry.namespace)
         self.flush()
 
     def has_place(self, uid: str) -> bool:
         """Whether it was given a place in a class that has few, which its status does not show before it is admitted."""
         entry = self._entries.get(uid)
-        return uid in self._given and entry is not None and bool(self._classes[entry.class_name].line.limits)
+        policy = self._find_classes().get(entry.class_name) if entry is not None else None
+        return self._said.get(uid) == "Given" and policy is not None and bool(find_limits(policy))
 
     def flush(self) -> None:
         """Work out what follows from all changes, and wake whom it concerns."""
-        if not self._noted and not self._changed:
-            return
-        policies, touched = self._find_classes(), self._changed
-        self._changed = set()
+        touched, self._changed = self._changed, set()
         for name in touched:
-            self._renew_class(name, policies)
-        while self._noted:
+            for uid in self._members.get(name, ()):
+                self._noted.setdefault(uid, (self._entries[uid].name, self._entries[uid].namespace))
+        if not self._noted and not touched:
+            return
+        policies = self._find_classes()
+        while self._noted or touched:
             noted, self._noted = self._noted, {}
             for uid, (name, namespace) in noted.items():
                 touched |= self._renew(uid, self._jobs.get(name, namespace), policies)
             for name in touched:
-                self._settle(self._classes[name])
+                self._settle(name, policies.get(name))
             touched = set()
 
-    def _renew_class(self, name: str, policies: dict[str, NestedClassSpec]) -> None:
-        found = self._classes.setdefault(name, _Class())
-        found.policy = policies.get(name)
-        found.line.limits = find_limits(found.policy) if found.policy else {}
-        for room in found.rooms.values():
-            self._place(found, room, room.set_limit(_find_room_limit(found.policy)))
-        for uid in found.uids:
-            entry = self._entries[uid]
-            self._noted.setdefault(uid, (entry.name, entry.namespace))
-
-    def _renew(self, uid: str, job: Object | None, policies: dict[str, NestedClassSpec]) -> set[str]:
+    def _renew(self, uid: str, job: Object | None, policies: Policies) -> set[str]:
         """Replace the job's entry. Returns the names of the classes that this concerns."""
-        old = self._entries.get(uid)
+        old = self._entries.pop(uid, None)
         new = self._read(job, old, policies) if job is not None and job["metadata"]["uid"] == uid else None
         if new is None:
-            self._forget(uid)
+            self._said.pop(uid, None)
+            self._waits.pop(uid, None)
+        else:
+            self._entries[uid] = new
         if new == old:
             return set()
-        for name in {item.class_name for item in (old, new) if item is not None} - self._classes.keys():
-            self._renew_class(name, policies)
-        if old is not None and new is not None and old.is_at_home_with(new):
-            self._entries[uid], found = new, self._classes[new.class_name]
-            self._place(found, found.rooms[new.namespace], {uid})
-            return {new.class_name}
-        touched = set()
         if old is not None:
-            found = self._classes[old.class_name]
-            found.uids.discard(uid)
-            found.line.drop(uid)
-            room = found.rooms[old.namespace]
-            self._place(found, room, room.remove(old))
-            touched.add(old.class_name)
+            self._members[old.class_name].discard(uid)
         if new is not None:
-            self._entries[uid], found = new, self._classes[new.class_name]
-            found.uids.add(uid)
-            room = found.rooms.setdefault(new.namespace, Room(_find_room_limit(found.policy)))
-            self._place(found, room, room.add(new) | {uid})
-            touched.add(new.class_name)
-        return touched
+            self._members.setdefault(new.class_name, set()).add(uid)
+        return {entry.class_name for entry in (old, new) if entry is not None}
 
-    def _read(self, job: Object, old: Entry | None, policies: dict[str, NestedClassSpec]) -> Entry:
+    def _read(self, job: Object, old: Entry | None, policies: Policies) -> Entry:
         uid, default = job["metadata"]["uid"], self._find_default()
         name = find_class_name(job, default)
-        policy = policies.get(name)
         if old is not None and old.class_name != name:
-            self._given.discard(uid)
-            self._let_in.discard(uid)
+            self._said.pop(uid, None)
         has_pods = was_stopped(job) and not self._is_quiet(job)
-        marks = Marks(uid in self._given, uid in self._let_in, self._asking.get(uid), uid in self._reading, has_pods)
-        entry = read_entry(job, policy, old.since if old and old.since else times.timestamp(), marks, default)
-        if entry.state == "Out" or entry.is_ending or is_running(job):
-            self._given.discard(uid)
+        since = old.since if old and old.since else times.timestamp()
+        entry = read_entry(job, policies.get(name), since, self._said.get(uid), has_pods=has_pods, default=default)
+        if self._said.get(uid) == "Given" and (entry.state == "Out" or entry.is_ending or is_running(job)):
+            del self._said[uid]  # its status shows it, or it no longer wants its place
         return entry
 
-    def _forget(self, uid: str) -> None:
-        self._entries.pop(uid, None)
-        self._told.pop(uid, None)
-        self._asking.pop(uid, None)
-        for marked in (self._given, self._let_in, self._reading, self._entered):
-            marked.discard(uid)
-
-    def _place(self, found: _Class, room: Room, uids: set[str]) -> None:
-        """Put these jobs where their entries say."""
-        for uid in uids:
-            if (entry := self._entries.get(uid)) is None:
-                continue
-            if entry.state == "Holds":
-                found.line.hold(uid, entry.needs, is_ending=entry.is_ending)
-            elif entry.state == "Waits" and room.has_room(entry):
-                found.line.wait(entry)
-                if self._told.get(uid, 0) < 0:
-                    self._entered.add(uid)
-            else:
-                found.line.drop(uid)
-                if entry.room == "Waits" and self._told.get(uid, -1) >= 0:
-                    self._tell(uid, -room.count_surplus(entry))
-        for uid, surplus in room.list_next():
-            if self._told.get(uid, -surplus) != -surplus:
-                self._tell(uid, -surplus)
-
-    def _settle(self, found: _Class) -> None:
-        if found.policy is None:
+    def _settle(self, name: str, policy: NestedClassSpec | None) -> None:
+        """Let in whose turn has come, and wake those who wait for something else than they were last told."""
+        uids = self._members.get(name, set())
+        if policy is None:
             return  # Nobody knows its limits. Who runs or was let in goes on, who waits waits for the class.
-        line = found.line
-        for uid in line.start():
-            self._given.add(uid)
-            self._tell(uid, 0)
-            self._noted[uid] = (self._entries[uid].name, self._entries[uid].namespace)
-        for uid in {*line.list_moved(self._told), *(self._entered & line.waiting.keys())}:
-            self._tell(uid, line.find_position(uid))
-        self._entered -= found.uids
-        head = (line.order[:1], line.free, len(line.ending))
-        if head != found.head and line.order:
-            found.head = head
-            self._tell(line.order[0][1], 1)
-
-    def _tell(self, uid: str, position: int) -> None:
-        self._told[uid] = position
-        if uid != self._asker:
-            self.wake(self._entries[uid].namespace, self._entries[uid].name)
-
-
-def _find_room_limit(policy: NestedClassSpec | None) -> int | None:
-    return policy.max_jobs_per_namespace if policy else None
+        entries = [self._entries[uid] for uid in uids]
+        started, waits = decide(entries, find_limits(policy), policy.max_jobs_per_namespace)
+        for entry in entries:
+            before, now = self._waits.pop(entry.uid, None), waits.get(entry.uid)
+            if now is not None:
+                self._waits[entry.uid] = now
+            if entry.uid in started:
+                self._said[entry.uid] = "Given"
+                self._noted[entry.uid] = (entry.name, entry.namespace)
+            elif now == before or (now is None and not (before and before.is_crowded and entry.seat == "Waits")):
+                continue
+            if entry.uid != self._asker:
+                self.wake(entry.namespace, entry.name)

@@ -93,7 +93,7 @@ CLASSES: list[Object] = [
             "overflow": {"backends": [{"name": "a"}]},
         },
         "expose": {"allowedAnnotations": ["a"], "allowedHosts": ["*.a.b"]},
-        "queue": {"priorities": [{"name": "a", "headStartSeconds": 1}], "maxRunningJobs": 1},
+        "queue": {"maxJobs": 1},
         "maxActiveDeadlineSeconds": 60,
     },
 ]

@@ -94,9 +94,7 @@ def test_a_job_that_only_somebody_elses_finalizer_holds_has_no_place_once_its_po
 
 
 def test_who_runs_and_who_is_ending_are_told_apart() -> None:
-    town = Town(
-        *(job(uid, is_placed=True) for uid in "ab"), end(job("c", is_placed=True)), job("m", YOUNG), queue={"maxRunningJobs": 3}
-    )
+    town = Town(*(job(uid, is_placed=True) for uid in "ab"), end(job("c", is_placed=True)), job("m", YOUNG), queue={"maxJobs": 3})
     town.busy.update("abc")
     assert say(town.ask("m")).endswith("; 2 jobs run, 1 is ending, and 3 may run")
     town.put(end(town.jobs["team-a", "b"]))
@@ -116,7 +114,7 @@ def test_a_job_that_is_ending_counts_with_what_it_started_with() -> None:
 @pytest.mark.parametrize("seconds", [0, 1])
 def test_a_job_that_is_resumed_meanwhile_waits_for_its_own_pods_and_then_for_its_turn(seconds: int) -> None:
     """It keeps no place by it, and is no second job either: what it started with counts once."""
-    town = Town(suspended(RUNS), job("b", MIDDLE), queue={"maxRunningJobs": 1 + seconds})
+    town = Town(suspended(RUNS), job("b", MIDDLE), queue={"maxJobs": 1 + seconds})
     town.busy.add("a")
     if seconds:
         town.put(job("r", is_placed=True))

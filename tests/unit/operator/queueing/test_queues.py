@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nestor import times
 from nestor.api import conditions, labels
-from nestor.operator.queueing.line import Line
 from tests.unit.operator.queueing.world import MIDDLE, OLD, YOUNG, Object, Town, end, job
 
-ONE: Object = {"maxRunningJobs": 1}
+ONE: Object = {"maxJobs": 1}
 MACHINES = [{"name": "small", "quota": {"requests.cpu": "2"}}, {"name": "big", "quota": {"requests.cpu": 6}}, {"name": "free"}]
 SIZED: Object = {"placement": {"machines": MACHINES}, "queue": {"quota": {"requests.cpu": "8"}}}
-URGENT: Object = ONE | {"priorities": [{"name": "urgent", "headStartSeconds": 86400, "description": "pagers"}]}
 
 
 def say(refused: Any) -> str:
@@ -62,7 +58,7 @@ def test_whoever_runs_or_came_first_has_the_place(other: Object, said: str) -> N
         lambda town: town.drop("a"),
         lambda town: town.put(end(town.jobs["team-a", "a"])),
         lambda town: town.put(job("a", suspend=True) | {"status": {"timings": {"admitted": OLD}, "suspendTime": YOUNG}}),
-        lambda town: town.set_class(queue={"maxRunningJobs": 2}),
+        lambda town: town.set_class(queue={"maxJobs": 2}),
         lambda town: town.set_class(),
     ],
 )
@@ -158,36 +154,6 @@ def test_another_machine_counts_only_from_the_next_start_on() -> None:
     assert town.ask("m") is None
 
 
-def test_a_head_start_goes_first_but_not_for_ever() -> None:
-    """A day's head start: before who came at most a day earlier, behind who has waited for longer."""
-    jobs = [
-        job("r", is_placed=True),
-        job("old", OLD),
-        job("young", YOUNG),
-        job("late", "2026-01-03T12:00:00Z", priority="urgent"),
-    ]
-    town = Town(*jobs, queue=URGENT)
-    found = {uid: town.run(uid) for uid in ("late", "young", "old")}
-    told = {uid: (refused.queue or {})["position"] for uid, refused in found.items() if refused}
-    assert told == {"old": 1, "late": 2, "young": 3}
-
-
-def test_a_changed_priority_counts_at_once() -> None:
-    town = Town(job("r", is_placed=True), job("a", OLD), job("b", "2026-01-01T01:00:00Z"), queue=URGENT)
-    assert [say(town.run(uid)).split()[1] for uid in "ab"] == ["next", "number"]
-    town.put(town.jobs["team-a", "b"] | {"spec": town.jobs["team-a", "b"]["spec"] | {"priority": "urgent"}})
-    town.queues.flush()
-    assert set(town.woken) >= {"a"}
-    assert [say(town.run(uid)).split()[1] for uid in "ba"] == ["next", "number"]
-
-
-def test_an_unknown_priority_is_refused_and_holds_nobody_up() -> None:
-    town = Town(job("a", priority="first"), job("b", MIDDLE), queue=URGENT)
-    assert town.ask("b") is None
-    assert say(town.ask("a")) == ("PriorityNotFound: class 'default' has no priority named 'first'; available: 'urgent' (pagers)")
-    assert say(Town(job("a", priority="first")).ask("a")).endswith("available: none")
-
-
 def test_a_job_that_is_refused_after_all_lets_the_next_one_in() -> None:
     town = Town(job("a"), job("b", MIDDLE), queue=ONE)
     assert town.run("b") is not None
@@ -207,42 +173,10 @@ def test_an_operator_that_starts_lets_nobody_in_before_it_knows_who_runs() -> No
 
 
 def test_a_lowered_limit_stops_nobody() -> None:
-    town = Town(job("a", is_placed=True), job("b", is_placed=True), queue={"maxRunningJobs": 0})
+    town = Town(job("a", is_placed=True), job("b", is_placed=True), queue={"maxJobs": 0})
     assert town.ask("a") is None
     town.put(job("m"))
     assert say(town.ask("m")) == "Queued: next in the queue of class 'default'; 2 jobs run, and 0 may"
-
-
-@pytest.mark.slow
-def test_a_thousand_that_wait_are_told_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All of them run one after another. Each is told a few dozen times, and looked at by few of the decisions."""
-    count = 1000
-    begin = times.read(OLD)
-    town = Town(queue={"maxRunningJobs": 10})
-    for number in range(count):
-        town.put(job(f"j{number:04}", times.write(begin + datetime.timedelta(seconds=number))))
-    for number in range(count):
-        town.run(f"j{number:04}")
-    town.queues.flush()
-    town.pass_all()
-    looks, told = 0, 0
-    real = Line.find_position
-
-    def look(self: Line, uid: str) -> int:
-        nonlocal looks
-        looks += 1
-        return real(self, uid)
-
-    monkeypatch.setattr(Line, "find_position", look)
-    for number in range(count):
-        assert number % 100 or len(town.running()) == min(10, count - number)
-        town.drop(f"j{number:04}")
-        town.queues.flush()
-        told += len(set(town.woken))
-        town.pass_all()
-    assert not town.jobs
-    assert told < 40 * count
-    assert looks < 100 * count
 
 
 steps = st.lists(
@@ -258,7 +192,7 @@ steps = st.lists(
 @given(steps, st.integers(0, 2))
 def test_whatever_happens_no_limit_is_exceeded_and_no_room_is_left_empty(found: list[tuple[str, int, int]], most: int) -> None:
     """Jobs come, go, end, are suspended and resumed, their pods go later, and the operator is replaced, in any order."""
-    town = Town(placement={"machines": MACHINES}, queue={"maxRunningJobs": 1 + most, "quota": {"requests.cpu": 8}})
+    town = Town(placement={"machines": MACHINES}, queue={"maxJobs": 1 + most, "quota": {"requests.cpu": 8}})
     for what, number, size in found:
         uid = f"j{number}"
         known = town.jobs.get(("team-a", uid))
@@ -456,7 +390,7 @@ def test_a_job_that_could_not_start_comes_when_it_can(stale: Object) -> None:
 
 
 def test_a_job_that_comes_into_the_middle_of_the_line_is_told() -> None:
-    """Its namespace has room again; its place is one of those that are told by the same number."""
+    """Its namespace has room again; those behind it are told, too."""
     town = Town(job("r", "2025-01-01T00:00:00Z", is_placed=True, namespace="z"), queue=ONE, maxJobsPerNamespace=1)
     town.put(job("b1", "2025-01-02T00:00:00Z", is_placed=True, namespace="b"))
     for number in range(30):
@@ -471,31 +405,18 @@ def test_a_job_that_comes_into_the_middle_of_the_line_is_told() -> None:
     town.queues.flush()
     assert "m" in town.woken
     town.pass_all()
-    assert town.jobs["b", "m"]["status"]["queue"]["position"] == 20
+    assert town.jobs["b", "m"]["status"]["queue"]["position"] == 16
 
 
-def test_jobs_that_ask_for_no_priority_have_the_classs() -> None:
-    usual = URGENT | {"defaultPriority": "urgent"}
-    low = {"name": "low", "headStartSeconds": 0}
-    town = Town(
-        job("r", is_placed=True),
-        job("a", OLD, priority="low"),
-        job("b", "2026-01-01T12:00:00Z"),
-        queue=usual | {"priorities": [*URGENT["priorities"], low]},
-    )
-    found = {uid: town.run(uid) for uid in "ab"}
-    assert {uid: (refused.queue or {})["position"] for uid, refused in found.items() if refused} == {"b": 1, "a": 2}
-
-
-def test_who_is_not_next_is_told_what_he_needs_and_far_behind_no_exact_place() -> None:
-    jobs = [job(f"j{number:02}", f"2026-01-01T00:00:{number:02}Z", machine="big") for number in range(12)]
-    town = Town(job("r", is_placed=True, machine="big"), *jobs, **SIZED)
-    said = [say(town.run(f"j{number:02}")) for number in range(12)]
+def test_who_is_not_next_is_told_what_he_needs_and_far_behind_no_place() -> None:
+    jobs = [job(f"j{number:03}", f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z", machine="big") for number in range(101)]
+    town = Town(job("r", is_placed=True, machine="big"), *jobs, **SIZED, maxJobsPerNamespace=200)
+    said = [say(town.run(f"j{number:03}")) for number in range(101)]
     where = "in the queue of class 'default'; it needs 6 of `requests.cpu`"
     assert said[0] == f"Queued: next {where}, and 2 is free"
     assert said[1] == f"Queued: number 2 {where}"
-    assert said[9] == f"Queued: number 10 {where}"
-    assert said[10] == said[11] == f"Queued: among the first 20 {where}"
+    assert said[99] == f"Queued: number 100 {where}"
+    assert said[100] == f"Queued: behind more than 99 jobs {where}"
 
 
 def test_what_a_limit_of_jobs_alone_makes_wait_is_told_no_amounts() -> None:
