@@ -96,7 +96,7 @@ async def test_a_class_that_says_nothing_of_it_allows_a_namespace_fifty_jobs(
         await job_with(api, f"job-{number}", namespace, conditions.ADMITTED, "True")
     await api.create(kinds.NESTED_APP_JOB, build_job("more", namespace, suspend=True))
     job = await job_with(api, "more", namespace, conditions.ADMITTED, "False", conditions.TOO_MANY_JOBS)
-    said = f"namespace '{namespace}' has 50 jobs of class 'default', which allows 50"
+    said = f"class 'default' allows 50 jobs per namespace, and namespace '{namespace}' has reached that"
     assert message_of(job, conditions.ADMITTED).startswith(said)
 
 
@@ -112,7 +112,7 @@ async def test_a_namespace_has_as_many_jobs_as_its_class_allows_and_the_next_one
     await api.create(kinds.NESTED_APP_JOB, build_job("three", namespace, className=name))
     waiting = await job_with(api, "three", namespace, conditions.ADMITTED, "False", conditions.TOO_MANY_JOBS)
     assert message_of(waiting, conditions.ADMITTED).startswith(
-        f"namespace '{namespace}' has 2 jobs of class '{name}', which allows 1"
+        f"class '{name}' allows 1 job per namespace, and namespace '{namespace}' has reached that"
     )
     assert "namespace" not in waiting["status"]
     for job in ("one", "two"):

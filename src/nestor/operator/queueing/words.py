@@ -48,6 +48,6 @@ def explain_crowd(known: JobIdentity, most: int) -> str:
         return f"class '{name}' allows no jobs: its `maxJobsPerNamespace` is 0. Create the job with another class"
     jobs = "1 job" if most == 1 else f"{most} jobs"
     return (
-        f"class '{name}' allows {jobs} in a namespace, and namespace '{known.namespace}' has that many already, including those "
-        "that have ended; this one waits until one or more of them are deleted"
+        f"class '{name}' allows {jobs} per namespace, and namespace '{known.namespace}' has reached that (ended jobs count until "
+        "they are deleted); this job waits for room"
     )
