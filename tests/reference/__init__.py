@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nestor.api.crd import RESOURCES
-from tests.reference import appdef, cli, decisions, kinds, reasons
+from tests.reference import appdef, attacks, cli, decisions, kinds, reasons
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs"
@@ -18,5 +18,6 @@ def build_pages() -> dict[str, str]:
         "reference/appdef.md": appdef.build_page(),
         "reference/cli.md": cli.build_page(),
         "reference/reasons.md": reasons.build_page(),
+        "evidence/attacks.md": attacks.build_page(),
         "decisions/README.md": decisions.build_page(),
     }
