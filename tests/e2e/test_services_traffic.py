@@ -26,7 +26,6 @@ async def test_the_first_services_of_a_job_have_addresses_that_are_free_on_both_
     lines = (await kubectl(kubeconfig, "exec", *pod, "--", "python3", "-c", read)).splitlines()
     counters = {name: float(number) for name, _, number in (line.partition(" ") for line in lines) if "_service" in name}
     print(counters)
-    assert counters["nestor_syncer_services_recreated_total"] == 0
     assert counters["nestor_syncer_service_addresses_reserved_total"] > 0
 
 

@@ -72,9 +72,6 @@ NESTED_DATA = f"{GROUP}/nested-data"
 other data.
 """
 
-SUCCESSOR = f"{GROUP}/successor"
-"""Annotation of a host Service: the nested Service to recreate with the cluster IP that the host assigned."""
-
 RESERVED_UNTIL = f"{GROUP}/reserved-until"
 """Annotation of a host Service that was made before its nested one: when it goes if that one never comes."""
 

@@ -98,11 +98,7 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
         | {"not-carried": not_carried.queue, "argocd": argocd.queue},
         watches=pods.watches | control.watches,
         servers=servers,
-        counters={
-            "service_addresses_reserved": lambda: addresses.reserved,
-            "service_addresses_missed": lambda: addresses.missed,
-            "services_recreated": lambda: services.replaced,
-        },
+        counters={"service_addresses_reserved": lambda: addresses.reserved, "service_addresses_missed": lambda: addresses.missed},
         host_rights=(
             *control.host_rights,
             *host.RIGHTS,

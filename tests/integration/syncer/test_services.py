@@ -62,39 +62,6 @@ async def test_changes_and_deletion_follow(world: World, space: str) -> None:
     await world.gone(world.host, kinds.SERVICE, host)
 
 
-async def test_an_address_that_the_host_has_given_away_is_exchanged_on_both_sides(world: World, space: str) -> None:
-    taken = await world.host.create(
-        kinds.SERVICE,
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": f"other-{space}", "namespace": "default"},
-            "spec": {"ports": [{"port": 80}], "selector": {"x": "y"}},
-        },
-    )
-    address = taken["spec"]["clusterIP"]
-    body = build_service(space, clusterIP=address)
-    body["metadata"]["annotations"] = {"note": "kept"}
-    # While the syncer is away, nobody can be asked for an address that is free in both clusters.
-    await world.stop()
-    try:
-        before = await world.nested.create(kinds.SERVICE, body)
-    finally:
-        await world.start()
-
-    async def same() -> Object | None:
-        nested = await world.nested.find(kinds.SERVICE, "web", space)
-        host = await host_service(world, space)
-        good = nested and host and nested["spec"]["clusterIP"] == host["spec"]["clusterIP"] != address
-        marked = host and "nestor.dev/successor" not in host["metadata"]["annotations"]
-        return nested if good and marked else None
-
-    after = await world.eventually(same)
-    assert after["metadata"]["uid"] != before["metadata"]["uid"]
-    assert after["metadata"]["annotations"] == {"note": "kept"}
-    assert after["spec"]["ports"] == before["spec"]["ports"]
-
-
 async def test_a_service_made_again_by_its_owner_moves_the_host_s(world: World, space: str) -> None:
     await world.nested.create(kinds.SERVICE, build_service(space))
     await world.host_object(kinds.SERVICE, "web", space)

@@ -2,7 +2,7 @@
 
 Both clusters allocate from the same range, without knowing of each other. When a Service is created, the nested API server
 therefore asks here, by a webhook: the host Service is made first, and the new Service gets its address. If that fails, the
-Service is created without it, and its row brings both together afterwards (see `copies/rows/services.py`).
+Service is created with the nested cluster's choice, which the host has free in nearly all cases (see `copies/rows/services.py`).
 """
 
 from __future__ import annotations

@@ -43,11 +43,6 @@ class Engine:
         return len(self._copier) + len(self._reporter) + len(self._ahead) + len(self._unused)
 
     @property
-    def replaced(self) -> int:
-        """How many sources had to be deleted and made again."""
-        return self._row.replaced
-
-    @property
     def is_settled(self) -> bool:
         """See `Row.is_settled`."""
         return self._row.is_settled

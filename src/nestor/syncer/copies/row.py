@@ -51,8 +51,6 @@ class Row:
     def __init__(self, context: Context, references: References) -> None:
         self.context = context
         self.references = references
-        self.replaced = 0
-        """Sources that had to be deleted and made again."""
         self._bytes = context.caches.copied_bytes
         if self.direction == "Down":
             self._bytes.follow(self.copies)

@@ -30,7 +30,6 @@ _MESSAGE_LIMIT = 500
 _COUNTERS = {
     "service_addresses_reserved": "Addresses that were found for Services before these were created.",
     "service_addresses_missed": "Services that were created without one.",
-    "services_recreated": "Nested Services that had to be created again, for an address.",
 }
 _ALIVE = (401, 403)
 """Statuses of a server that works but does not take our certificate yet, as after a rotation: no restart would help."""

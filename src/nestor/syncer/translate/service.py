@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from nestor.api.labels import CLUSTER, NESTED_NAMESPACE
@@ -30,7 +30,6 @@ NOTHING = AllowedServices()
 _OWN = (("default", "kubernetes"), ("kube-system", "kube-dns"))
 """Of the API server, and of the syncer for DNS: both have their host Service already, made by the operator."""
 OUTWARD = ("NodePort", "LoadBalancer")
-_KEPT = ("name", "namespace", "labels", "annotations", "ownerReferences", "finalizers")
 _PORT_FIELDS = fields.find(SERVICE_PORT, "Pass")
 
 
@@ -154,15 +153,3 @@ def _selects(selector: Mapping[str, str], pod: Object) -> bool:
 
 def _is_ready(pod: Object) -> bool:
     return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions_of(pod))
-
-
-def build_successor(service: Object, cluster_ip: str, cluster_ips: Sequence[str] = ()) -> Object:
-    """The nested Service with a cluster IP that is free on the host, to be recreated: the IP is immutable. `cluster_ips`: with
-    that of the other address family.
-    """
-    meta, spec = service["metadata"], service["spec"]
-    kept = {key: meta[key] for key in _KEPT if key in meta}
-    dropped = ("clusterIP", "clusterIPs", "healthCheckNodePort")
-    fresh = {key: value for key, value in spec.items() if key not in dropped}
-    addresses: Object = {"clusterIP": cluster_ip} | ({"clusterIPs": [*cluster_ips]} if len(cluster_ips) > 1 else {})
-    return {"apiVersion": "v1", "kind": "Service", "metadata": kept, "spec": fresh | addresses}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.kube import ApiError, Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows import config, find_rows, nodes
 from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, SecretRow
 from nestor.syncer.copies.rows.nodes import NodeRow
@@ -87,71 +87,19 @@ def give_addresses(clusters: Clusters) -> None:
     clusters.host.refusal = refuse
 
 
-async def test_a_taken_address_moves_the_nested_service() -> None:
-    clusters = Clusters.build()
-    give_addresses(clusters)
-    async with running(clusters, ServiceRow) as made:
-        before = clusters.nested.put(kinds.SERVICE, service())
-        await made.settle()
-        after, copy = clusters.nested.look(kinds.SERVICE, "web", SPACE), host_service(clusters)
-        assert after is not None
-        assert copy is not None
-        assert after["spec"]["clusterIP"] == copy["spec"]["clusterIP"] == FREE
-        assert after["metadata"]["uid"] != before["metadata"]["uid"]
-        assert labels.SUCCESSOR not in copy["metadata"]["annotations"]
-        assert copy["metadata"]["labels"][labels.NESTED_UID] == after["metadata"]["uid"]
-
-
-async def test_a_move_is_counted_once_though_the_news_of_its_first_half_are_late() -> None:
+async def test_a_service_whose_address_is_taken_is_told_and_synced_when_it_is_made_again() -> None:
     clusters = Clusters.build()
     give_addresses(clusters)
     async with running(clusters, ServiceRow) as made:
         clusters.nested.put(kinds.SERVICE, service())
-        clusters.nested.hold(kinds.SERVICE)
-        await made.settle()
-        assert clusters.nested.look(kinds.SERVICE, "web", SPACE) is None
-        clusters.nested.release(kinds.SERVICE)
-        await made.settle()
-        assert clusters.nested.look(kinds.SERVICE, "web", SPACE) is not None
-        assert made.engine.replaced == 1
-
-
-async def test_a_move_loses_no_service_though_the_news_of_its_note_are_late() -> None:
-    clusters = Clusters.build()
-    give_addresses(clusters)
-    refuse = clusters.host.refusal
-
-    def hold(verb: str, body: Object) -> ApiError | None:
-        if verb == "PATCH" and labels.SUCCESSOR in body["metadata"].get("annotations", {}):
-            clusters.host.refusal = refuse
-            clusters.host.hold(kinds.SERVICE)
-        return refuse(verb, body)
-
-    clusters.host.refusal = hold
-    async with running(clusters, ServiceRow) as made:
-        before = clusters.nested.put(kinds.SERVICE, service())
-        await made.settle()
-        clusters.host.release(kinds.SERVICE)
-        await made.settle()
-        after = clusters.nested.look(kinds.SERVICE, "web", SPACE)
-        assert after is not None
-        assert after["metadata"]["uid"] != before["metadata"]["uid"]
-
-
-async def test_a_syncer_that_ends_in_the_middle_of_a_move_leaves_a_note_for_the_next_one() -> None:
-    clusters = Clusters.build()
-    give_addresses(clusters)
-    async with running(clusters, ServiceRow) as made:
-        clusters.nested.refusal = lambda verb, _: ConnectionError() if verb == "POST" else None  # type: ignore[assignment,return-value]
-        clusters.nested.put(kinds.SERVICE, service())
-        await made.until(lambda: clusters.nested.look(kinds.SERVICE, "web", SPACE) is None)
-        await made.settle()
-    assert clusters.nested.look(kinds.SERVICE, "web", SPACE) is None
-    clusters.nested.refusal = lambda *_: None
-    async with running(clusters, ServiceRow):
-        after = clusters.nested.look(kinds.SERVICE, "web", SPACE)
-        assert after is not None
-        assert after["spec"]["clusterIP"] == FREE
+        await made.until(lambda: bool(clusters.events))
+        ((reason, message),) = clusters.events
+        assert reason == "ServiceNotSynced"
+        assert message.startswith(f"the host has given its address {TAKEN} to another Service; delete this Service and create it")
+        assert host_service(clusters) is None
+        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
+        clusters.nested.put(kinds.SERVICE, service(clusterIP=FREE))
+        await made.until(lambda: host_service(clusters) is not None)
 
 
 async def test_an_address_that_was_just_released_is_waited_for() -> None:
@@ -286,61 +234,6 @@ async def test_labels_that_the_class_allows_are_selected_by_their_own_keys() -> 
 def build_host_service(nested: Object, *, allowed: tuple[str, ...]) -> Object:
     """The host Service under a class that allows these labels."""
     return translate.build_service(nested, dataclasses.replace(TARGET, allowed_labels=allowed), nested["spec"]["clusterIP"])
-
-
-async def settle_service(made: Running, *, source_uid: str, copy_uid: str) -> bool:
-    """What is done about a Service whose addresses differ, by what the caches say of both."""
-    source = service() | {"metadata": {"name": "web", "namespace": SPACE, "uid": source_uid}}
-    meta = {"name": "web-host", "namespace": HOST, "uid": copy_uid, "labels": {labels.NESTED_UID: "nested"}}
-    copy = {"metadata": meta, "spec": {"clusterIP": FREE}}
-    return await made.engine._row.settle(source, copy)
-
-
-@pytest.mark.parametrize("source_uid", ["made again", "nested"])
-async def test_a_service_that_changed_hands_meanwhile_is_not_deleted(source_uid: str) -> None:
-    """Each is deleted by its UID: here, both names are others' by now, and only the note tells that it was asked."""
-    clusters = Clusters.build()
-    async with running(clusters, ServiceRow) as made:
-        clusters.host.put(kinds.SERVICE, {"metadata": {"name": "web-host", "namespace": HOST, "uid": "now"}, "spec": {}})
-        clusters.nested.hold(kinds.SERVICE)
-        clusters.nested.put(kinds.SERVICE, service())
-        is_settled = await settle_service(made, source_uid=source_uid, copy_uid="now" if source_uid == "nested" else "before")
-        assert is_settled
-        assert clusters.host.look(kinds.SERVICE, "web-host", HOST) is not None
-        assert clusters.nested.look(kinds.SERVICE, "web", SPACE) is not None
-        side = clusters.nested if source_uid == "nested" else clusters.host
-        assert side.asked[-1].startswith("DELETE services")
-
-
-async def end_with_note(made: Running) -> bool:
-    """The nested Service is gone, and the host's has a note about the next one."""
-    note = json.dumps(service(clusterIP=FREE))
-    copy = {"metadata": {"name": "web-host", "namespace": HOST, "uid": "host", "annotations": {labels.SUCCESSOR: note}}}
-    made.clusters.host.put(kinds.SERVICE, copy | {"spec": {"clusterIP": FREE}})
-    return await made.engine._row.after_end(copy)
-
-
-async def test_a_successor_that_is_there_already_is_left_alone() -> None:
-    clusters = Clusters.build()
-    async with running(clusters, ServiceRow) as made:
-        clusters.nested.hold(kinds.SERVICE)
-        there = clusters.nested.put(kinds.SERVICE, service())
-        assert await end_with_note(made)
-        assert clusters.nested.look(kinds.SERVICE, "web", SPACE) == there
-        assert clusters.host.look(kinds.SERVICE, "web-host", HOST) is not None
-
-
-async def test_an_address_that_is_taken_in_the_nested_cluster_lets_both_choose_anew() -> None:
-    clusters = Clusters.build()
-    taken = Invalid(422, "Invalid", "spec.clusterIPs: failed to allocate IP: provided IP is already allocated")
-    async with running(clusters, ServiceRow) as made:
-        clusters.nested.hold(kinds.SERVICE)
-        clusters.nested.refusal = lambda verb, body: taken if "clusterIP" in (body.get("spec") or {}) else None
-        assert await end_with_note(made)
-        assert clusters.host.look(kinds.SERVICE, "web-host", HOST) is None
-        after = clusters.nested.look(kinds.SERVICE, "web", SPACE)
-        assert after is not None
-        assert "clusterIP" not in after["spec"]
 
 
 # Service links

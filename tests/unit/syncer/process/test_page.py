@@ -30,7 +30,6 @@ async def test_the_page_has_lag_queues_requests_and_watches() -> None:
         ("requests_total", "409", "PATCH", "nested"): 3,
         ("service_addresses_reserved_total",): 0,
         ("service_addresses_missed_total",): 0,
-        ("services_recreated_total",): 0,
     }
     assert all(family.documentation for family in families.values())
     assert "apps" not in health.metrics()

@@ -157,8 +157,6 @@ def test_both_addresses_are_carried() -> None:
     free = service.build_service(build_service(**spec), TARGET, None)["spec"]
     assert "clusterIPs" not in free
     assert free["ipFamilyPolicy"] == "PreferDualStack"
-    successor = service.build_successor(build_service(**spec), "10.43.9.9", ["10.43.9.9", "fd00::9"])["spec"]
-    assert successor["clusterIPs"] == ["10.43.9.9", "fd00::9"]
 
 
 @pytest.mark.parametrize(
@@ -235,23 +233,6 @@ def test_what_goes_is_taken_away() -> None:
     assert patch["spec"]["publishNotReadyAddresses"] is None
     assert patch["spec"]["selector"][host_key("tier", ())] is None
     assert "clusterIP" not in patch["spec"]
-
-
-def test_a_successor_is_the_same_service_with_another_address() -> None:
-    nested = build_service(clusterIPs=["10.43.7.7"], ipFamilies=["IPv4"])
-    nested["metadata"] |= {"labels": {"a": "b"}, "resourceVersion": "7", "ownerReferences": [{"uid": "x"}]}
-    assert service.build_successor(nested, "10.43.9.9") == {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": "web", "namespace": "shop", "labels": {"a": "b"}, "ownerReferences": [{"uid": "x"}]},
-        "spec": {
-            "type": "ClusterIP",
-            "clusterIP": "10.43.9.9",
-            "ipFamilies": ["IPv4"],
-            "selector": {"app": "web"},
-            "ports": [{"port": 80, "protocol": "TCP"}],
-        },
-    }
 
 
 SCOPE = {"nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"}

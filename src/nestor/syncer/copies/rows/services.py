@@ -1,8 +1,8 @@
 """Services: each nested Service with a cluster IP has a host Service with the same one.
 
 Both clusters allocate addresses from the same range without knowing of each other. A new Service therefore gets its address from
-the host, before it exists (`syncer/cluster/addresses.py`). If that failed, and the host has already allocated the address, it
-picks a free one, and the nested Service is recreated with that.
+the host, before it exists (`syncer/cluster/addresses.py`). One for which that failed keeps the nested cluster's own choice; if
+the host has given that address away, its owner is told to create the Service again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 from nestor import times
 from nestor.api import labels
 from nestor.api.services import AllowedServices
-from nestor.kube import ApiError, Change, Conflict, Invalid, RetryLater, kinds
+from nestor.kube import ApiError, Change, Conflict, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.informer import Key, key_of
 from nestor.objects import Object, annotations_of, spec_of, status_of
 from nestor.syncer import limits
@@ -25,7 +25,6 @@ from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import service as translate
 from nestor.syncer.view.context import Context
-from nestor.translate.target import nested_uid
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +42,6 @@ class ServiceRow(Row):
     fields = (
         LABELS,
         ANNOTATIONS,
-        annotation(labels.SUCCESSOR),
         annotation(labels.RESERVED_UNTIL),
         annotation(labels.REFUSED_PORTS),
         value("spec.type"),
@@ -102,7 +100,7 @@ class ServiceRow(Row):
 
     def build_ahead(self, source: Object, error: Invalid | None = None) -> Object:
         """With a note when it goes, should the nested Service never come."""
-        desired = super().build_ahead(source, error)
+        desired = self.build(source) if error is None else self._build_freely(source, error)
         desired["metadata"]["annotations"][labels.RESERVED_UNTIL] = times.write(times.now() + _RESERVATION)
         return desired
 
@@ -125,14 +123,21 @@ class ServiceRow(Row):
         self.context.caches.on_policy(on_policy)
         self.context.caches.host(kinds.POD).on_change(on_pod)
 
+    def _build_freely(self, source: Object, error: ApiError) -> Object:
+        """The copy of a Service that does not exist yet: if an address that it asks for is taken, the host chooses."""
+        if not _is_taken(error):
+            return self.build_substitute(source, error)
+        self._await_release(source)
+        return translate.build_service(source, self.context.target, None, self._allowed, own_ports=False)
+
     def build_substitute(self, source: Object, error: ApiError) -> Object:
-        """If the address or a node port is taken, let the host choose."""
+        """If a node port is taken, let the host choose."""
         allowed, target, there = self._allowed, self.context.target, self.copies.get(*reversed(self.copy_key(key_of(source))))
-        if _is_taken(error) and there is None:
+        if _is_taken(error):
+            self._await_release(source)
             address = source["spec"].get("clusterIP")
-            if address and self._is_being_released(address):
-                raise RetryLater(0.1, "the host has not released the address yet")
-            return translate.build_service(source, target, None, allowed, own_ports=False)
+            message = f"the host has given its address {address} to another Service; delete this Service and create it again"
+            raise Forbidden(403, "Forbidden", message) from error
         numbers = _list_ports(source)
         if not _is_port_taken(error) or not numbers or (there is not None and annotations_of(there).get(labels.REFUSED_PORTS)):
             raise error
@@ -167,50 +172,15 @@ class ServiceRow(Row):
         self._forget_released()
         self._released[copy["spec"].get("clusterIP", "")] = time.monotonic()
 
-    def _is_being_released(self, address: str) -> bool:
+    def _await_release(self, source: Object) -> None:
+        """Raises `RetryLater` while the host is releasing the Service's address."""
         self._forget_released()
-        return address in self._released
+        if source["spec"].get("clusterIP") in self._released:
+            raise RetryLater(0.1, "the host has not released the address yet")
 
     def _forget_released(self) -> None:
         due = time.monotonic() - _RELEASE_SECONDS
         self._released = {key: when for key, when in self._released.items() if when > due}
-
-    async def settle(self, source: Object, copy: Object) -> bool:
-        """The addresses differ: recreate the nested Service with the host's choice, unless its owner has recreated it already."""
-        meta = copy["metadata"]
-        if nested_uid(copy) != source["metadata"]["uid"]:
-            await self.context.host.delete(kinds.SERVICE, meta["name"], meta["namespace"], uid=meta["uid"])
-            return True
-        own, address = source["metadata"], copy["spec"]["clusterIP"]
-        log.info("changing the cluster IP of Service %s to %s: the old one is taken in the host cluster", own["name"], address)
-        # The host Service stores the successor meanwhile, because this process may end here.
-        successor = translate.build_successor(source, address, spec_of(copy).get("clusterIPs") or ())
-        note = json.dumps(successor, separators=(",", ":"))
-        patch = {"metadata": {"uid": meta["uid"], "annotations": {labels.SUCCESSOR: note}}}
-        # Once the nested Service is gone, a copy without a note would go, too: its news may be late.
-        self.copies.offer(await self.context.host.patch(kinds.SERVICE, meta["name"], meta["namespace"], patch))
-        await self.context.nested.delete(kinds.SERVICE, own["name"], own["namespace"], uid=own["uid"])
-        return True
-
-    async def after_end(self, copy: Object) -> bool:
-        """The nested Service is gone, for good or because we are recreating it."""
-        note = annotations_of(copy).get(labels.SUCCESSOR)
-        if note is None:
-            return False
-        successor, meta = json.loads(note), copy["metadata"]
-        try:
-            await self.context.nested.create(kinds.SERVICE, successor)
-        except Conflict:
-            return True
-        except Invalid as error:
-            if not _is_taken(error):
-                raise
-            # Free on the host, but taken in the nested cluster: let both choose again, the nested cluster first.
-            del successor["spec"]["clusterIP"]
-            await self.context.host.delete(kinds.SERVICE, meta["name"], meta["namespace"], uid=meta["uid"])
-            await self.context.nested.create(kinds.SERVICE, successor)
-        self.replaced += 1  # here, as the half before this may be repeated while the cache is behind
-        return True
 
 
 def _count_ports(service: Object | None) -> int:
