@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.kubelet import auth, http
+from nestor.kubelet import auth
+from nestor.serving import http
 from nestor.kubelet.routes import find_route
 from nestor.kubelet.server import KubeletServer, Served
 from nestor.providers.base import Call, Connection, Options
