@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from nestor.contracts.cluster import CLIENT_AUTHORITY, KUBELET_CERTIFICATE, KUBELET_KEY
-from nestor.kubelet.http import Request
 from nestor.kubelet.routes import Route
 from nestor.objects import Object
+from nestor.serving.http import Request
 
 API_SERVER = "system:apiserver"
 

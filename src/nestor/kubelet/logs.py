@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from nestor.kubelet import http
 from nestor.objects import Object
 from nestor.providers.base import Logs, Options
+from nestor.serving import http
 
 
 async def stream_logs(

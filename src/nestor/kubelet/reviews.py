@@ -10,9 +10,9 @@ from typing import Any
 
 from nestor.kube import Api, ApiError, kinds
 from nestor.kubelet.auth import Caller, Denied, read_subject
-from nestor.kubelet.http import Request
 from nestor.kubelet.routes import Route
 from nestor.objects import Object, status_of
+from nestor.serving.http import Request
 
 ALLOWED_SECONDS, REFUSED_SECONDS = 300, 30
 """How long an answer is kept, as kubelets do."""

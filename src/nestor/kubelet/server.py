@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import re
 import ssl
 from collections.abc import Callable, Iterable, Iterator
@@ -11,18 +10,15 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
-import h11
-
 from nestor.kube import ApiError
-from nestor.kubelet import auth, http, logs, routes
-from nestor.kubelet.connections import Connections
+from nestor.kubelet import auth, logs, routes
 from nestor.kubelet.limits import Slots
 from nestor.objects import Object
 from nestor.providers.base import Call, Logs, Streams
 from nestor.providers.errors import InvalidInput, ProviderError
-from nestor.providers.pipe import close, pipe_both
-
-log = logging.getLogger(__name__)
+from nestor.providers.pipe import pipe_both
+from nestor.serving import http
+from nestor.serving.connections import Connections
 
 STREAM_LIMIT = 100
 """Streams of exec, attach and port-forward into pods of one nested cluster that may be open. Each is a connection of its own to
@@ -79,23 +75,11 @@ class KubeletServer:
         limit = SHARED_LIMIT if is_shared else STREAM_LIMIT
         self._streams = Slots(limit, "streams into pods of this cluster", is_shared=is_shared)
         self._logs = Slots(SHARED_LIMIT, "logs of pods", is_shared=True) if is_shared else None
-        self._connections = Connections(self._handle)
+        self._connections = Connections(self._answer, "kubelet API")
 
     async def serve(self, port: int, build_tls: Callable[[], ssl.SSLContext], address: str = "127.0.0.1") -> None:
         """Serve until cancelled."""
         await self._connections.serve(port, build_tls(), address)
-
-    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await self._answer(reader, writer)
-        except (OSError, TimeoutError, h11.ProtocolError) as error:
-            log.debug("kubelet API: %s", error)
-        except asyncio.CancelledError:
-            pass  # the process ends
-        except Exception:
-            log.exception("kubelet API: request failed")
-        finally:
-            await close(writer)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = await http.read_request(reader)

@@ -9,8 +9,9 @@ from typing import Any
 
 from nestor.kube import Api
 from nestor.kube.election import Election, Times
-from nestor.operator import gauges, health
+from nestor.operator import gauges
 from nestor.operator.settings import Settings
+from nestor.serving.pages import METRICS, Pages
 
 REQUEST_SECONDS = 5
 """A request about the Lease that takes longer is made again. Its client is its own: it waits for no other request."""
@@ -54,12 +55,13 @@ async def _work(election: Election, work: Work) -> None:
 
 async def _stand_by(election: Election, settings: Settings, stop: asyncio.Event) -> bool:
     """Await the Lease. False: the process is told to end."""
-    page = health.build_app(lambda: None, lambda: None, gauges.write_standby if settings.metrics else None)
+    texts = {METRICS: gauges.write_standby} if settings.metrics else {}
+    pages = Pages({"/healthz": lambda: None, "/readyz": lambda: None}, texts)
     loop, numbers = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
     for number in numbers:
         loop.add_signal_handler(number, stop.set)
     waits = {
-        asyncio.create_task(health.serve(page, settings.port), name="health"),
+        asyncio.create_task(pages.serve(settings.port), name="health"),
         asyncio.create_task(stop.wait(), name="stop"),
         (acquiring := asyncio.create_task(election.acquire(), name="lease")),
     }

@@ -7,15 +7,13 @@ import dataclasses
 import logging
 import time
 
-from aiohttp import web
-
 from nestor.api import conditions, labels
 from nestor.api.class_choice import find_class_name
 from nestor.exposure.host_claims import hosts_of
 from nestor.kube import Change, RetryLater, WorkQueue, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object, conditions_of, labels_of, spec_of
-from nestor.operator import gauges, health, logs
+from nestor.operator import gauges, logs
 from nestor.operator.admission.catalogue import AppReconciler
 from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
@@ -34,6 +32,7 @@ from nestor.operator.world.host_watch import keep_host
 from nestor.operator.world.relist import Lists
 from nestor.operator.world.taints import Taints, read_backend
 from nestor.process import caches
+from nestor.serving.pages import METRICS, Pages
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +49,8 @@ class Key:
 JOB, APP = kinds.NESTED_APP_JOB.name, kinds.NESTED_APP.name
 BACKEND, REQUEST = kinds.OVERFLOW_BACKEND.name, kinds.CERTIFICATE_REQUEST.name
 CLASS = kinds.NESTED_CLASS.name
+STALE_SECONDS = 420
+"""The server ends a watch after 240 s at most, so a healthy one shows activity more often; the rest is time to reconnect."""
 FIRST_SECONDS = 2
 """After so long, a job whose first pass is still under way gets a status."""
 
@@ -105,7 +106,7 @@ class Operator:
                 *(group.create_task(informer.run(), name=informer.kind.plural) for informer in self.cache.informers.values()),
                 group.create_task(self._work(), name="queue"),
                 group.create_task(self._jobs.outbox.queue.run(), name="notices"),
-                group.create_task(health.serve(self._build_health(), self.context.settings.port), name="health"),
+                group.create_task(self.build_pages().serve(self.context.settings.port), name="health"),
             ]
             await kopf_events.run(self.feeds(), stop, self.context.api)
             for task in tasks:
@@ -269,9 +270,11 @@ class Operator:
         if job := find_job(where, own) or find_job(where, labels_of(self.cache.find(kinds.NAMESPACE, where))):
             self.queue.add(Key(JOB, *job))
 
-    def _build_health(self) -> web.Application:
+    def build_pages(self) -> Pages:
+        """What the kubelet and Prometheus hear of this process."""
+
         def find_stale() -> str | None:
-            stale = [item for item in self.cache.informers.values() if item.silence > health.STALE_SECONDS]
+            stale = [item for item in self.cache.informers.values() if item.silence > STALE_SECONDS]
             return (
                 "; ".join(f"the watch of {item.kind.plural} has been silent for {item.silence:.0f} s" for item in stale) or None
             )
@@ -292,4 +295,5 @@ class Operator:
             queues = (self.queue, self._first, self._jobs.outbox.queue, self._gangs.queue)
             return caches.write({"host": informers}, queues, stores)
 
-        return health.build_app(find_stale, find_unready, write_metrics if self.context.settings.metrics else None, write_caches)
+        texts = {caches.CACHES: write_caches} | ({METRICS: write_metrics} if self.context.settings.metrics else {})
+        return Pages({"/healthz": find_stale, "/readyz": find_unready}, texts)

@@ -11,8 +11,9 @@ from aiohttp import web
 from nestor.kube import Api
 from nestor.portal.people import People
 from nestor.portal.settings import Settings, parse
-from nestor.process import logs, probes
+from nestor.process import logs
 from nestor.process.lifetime import run_until_signal
+from nestor.serving.pages import METRICS, Pages
 from nestor.ui import guard
 from nestor.ui.guard import Handler
 from nestor.ui.server import ADDRESS, build_app, build_runner
@@ -43,8 +44,8 @@ async def run(settings: Settings) -> None:
         try:
             await web.TCPSite(runner, ADDRESS, settings.port).start()
             log.info("serving %s://%s on port %d of %s", settings.scheme, settings.host, settings.port, ADDRESS)
-            pages = {"/readyz": lambda: None, "/healthz": lambda: None}
-            await probes.serve(settings.health_port, pages, {probes.METRICS: _write_metrics(people)})
+            probes = {"/readyz": lambda: None, "/healthz": lambda: None}
+            await Pages(probes, {METRICS: _write_metrics(people)}).serve(settings.health_port)
         finally:
             try:
                 await runner.cleanup()

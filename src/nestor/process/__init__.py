@@ -1,4 +1,4 @@
-"""What Nestor's long-running processes have in common: how they end, and how they answer probes.
+"""What Nestor's long-running processes have in common: how they end, what they log, and how they describe themselves.
 
-Belongs here: signals, background parts that must not end, pages for the kubelet. Does not: what any one of them works on.
+Belongs here: signals, background parts that must not end, metrics. Does not: what any one of them works on.
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 from nestor.kube import Informer, WorkQueue
 from nestor.process import caches
-from nestor.process.probes import STALE_SECONDS
+from nestor.serving.pages import STALE_SECONDS
 from nestor.vnode.api import NodeApi
 from nestor.vnode.backend.health import Health
 from nestor.vnode.backend.view import BackendView

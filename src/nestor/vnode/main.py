@@ -18,9 +18,10 @@ from nestor.api.faults import explain
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.kube import Api, ApiError, kinds
 from nestor.objects import Object, spec_of, status_of
-from nestor.process import lifetime, logs, probes
+from nestor.process import lifetime, logs
 from nestor.process.caches import CACHES
 from nestor.providers.base import Backend
+from nestor.serving.pages import METRICS, Pages
 from nestor.vnode.api import NodeApi
 from nestor.vnode.backend import factory, health, view
 from nestor.vnode.backend.secrets import MissingSecret, Secrets
@@ -75,9 +76,9 @@ async def run(settings: Settings, build: Build = factory.build_backend) -> None:
     state = State()
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         spawn = partial(lifetime.spawn, group)
-        pages: dict[str, Callable[[], str | None]] = {"/readyz": state.find_unready, "/healthz": state.find_stale}
-        texts = {probes.METRICS: state.write_metrics, CACHES: state.write_caches}
-        spawn(probes.serve(settings.health_port, pages, texts), "health")
+        probes = {"/readyz": state.find_unready, "/healthz": state.find_stale}
+        texts = {METRICS: state.write_metrics, CACHES: state.write_caches}
+        spawn(Pages(probes, texts).serve(settings.health_port), "health")
         settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         api = await stack.enter_async_context(await Api.connect(settings.kubeconfig, manager=MANAGER))
         body, secrets, backend = await _connect(api, settings, build, state)

@@ -54,7 +54,7 @@ async def test_one_dead_part_ends_all_of_it(plane: apiserver.ControlPlane) -> No
     assert code == 1
     last = json.loads(output.strip().splitlines()[-1])
     assert last["message"] == "nestor operator stopped by an error"
-    assert "address already in use" in last["exception"]
+    assert "Address already in use" in last["exception"]
 
 
 async def test_a_host_that_does_not_tell_its_service_range_is_explained(plane: apiserver.ControlPlane) -> None:

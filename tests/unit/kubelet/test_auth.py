@@ -9,9 +9,9 @@ import pytest
 
 from nestor.kube import Api, ApiError, Kind, kinds
 from nestor.kubelet.auth import ApiServerOnly, Caller, Denied
-from nestor.kubelet.http import Request
 from nestor.kubelet.reviews import ALLOWED_SECONDS, QUEUE_LIMIT, REFUSED_SECONDS, REVIEWS, ReviewedAccess
 from nestor.kubelet.routes import Route, find_route
+from nestor.serving.http import Request
 
 Object = dict[str, Any]
 

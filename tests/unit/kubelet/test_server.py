@@ -9,11 +9,12 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.kubelet import auth, http
+from nestor.kubelet import auth
 from nestor.kubelet.routes import find_route
 from nestor.kubelet.server import KubeletServer, Served
 from nestor.providers.base import Call, Connection, Options
 from nestor.providers.errors import InvalidInput, NotFound, ProviderError
+from nestor.serving import http
 from tests.conformance.providers.memory import MemoryProvider
 from tests.unit.translate.builders import build_host_pod
 from tests.waiting import eventually

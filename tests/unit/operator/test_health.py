@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 import time
-from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestClient, TestServer
 
 from nestor.api import labels
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Change, kinds
-from nestor.operator import health
 from nestor.operator.settings import Settings
-from nestor.operator.wiring import Key, Operator
+from nestor.operator.wiring import STALE_SECONDS, Key, Operator
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
-from tests.integration.apiserver import free_ports
-from tests.waiting import eventually
-
-Client = TestClient[web.Request, web.Application]
 
 
 @pytest.fixture
@@ -39,81 +30,73 @@ def operator() -> Operator:
     return operator
 
 
-@pytest.fixture
-async def client(operator: Operator) -> AsyncIterator[Client]:
-    """Who asks for its pages."""
-    async with TestClient(TestServer(operator._build_health())) as client:
-        yield client
-
-
-async def ask(client: Client, page: str) -> tuple[int, str]:
+def ask(operator: Operator, page: str) -> tuple[int, str]:
     """Status and text of a page."""
-    async with client.get(f"/{page}") as answer:
-        return answer.status, await answer.text()
+    return operator.build_pages().answer("GET", f"/{page}")
 
 
 @pytest.mark.parametrize("page", ["healthz", "readyz"])
-async def test_all_is_well(client: Client, page: str) -> None:
-    assert await ask(client, page) == (200, "ok\n")
+async def test_all_is_well(operator: Operator, page: str) -> None:
+    assert ask(operator, page) == (200, "ok")
 
 
-async def test_one_silent_watch_is_enough_to_be_unhealthy(operator: Operator, client: Client) -> None:
+async def test_one_silent_watch_is_enough_to_be_unhealthy(operator: Operator) -> None:
     for informer in operator.cache.informers.values():
-        informer.last_contact = time.monotonic() - (health.STALE_SECONDS - 60)
-    assert (await ask(client, "healthz"))[0] == 200
+        informer.last_contact = time.monotonic() - (STALE_SECONDS - 60)
+    assert (ask(operator, "healthz"))[0] == 200
     for kind, informer in operator.cache.informers.items():
-        informer.last_contact = time.monotonic() - (health.STALE_SECONDS + 1)
-        code, text = await ask(client, "healthz")
+        informer.last_contact = time.monotonic() - (STALE_SECONDS + 1)
+        code, text = ask(operator, "healthz")
         assert (code, text.startswith(f"the watch of {kind.plural} has been silent for")) == (503, True), text
         # Only a restart helps: it is no question of being ready.
-        assert (await ask(client, "readyz"))[0] == 200
+        assert (ask(operator, "readyz"))[0] == 200
         informer.last_contact = time.monotonic()
 
 
-async def test_what_is_not_listed_yet_is_named_and_no_reason_for_a_restart(operator: Operator, client: Client) -> None:
+async def test_what_is_not_listed_yet_is_named_and_no_reason_for_a_restart(operator: Operator) -> None:
     operator.cache.informers[kinds.POD].synced.clear()
-    assert await ask(client, "readyz") == (503, "waiting for the first list of pods\n")
+    assert ask(operator, "readyz") == (503, "waiting for the first list of pods")
     operator._lists.is_filled.clear()
-    code, text = await ask(client, "readyz")
+    code, text = ask(operator, "readyz")
     assert code == 503
     for word in ("pods", "nestedappjobs", "nestedclusters", "nestedclasses", "nestedapps"):
         assert word in text
-    assert await ask(client, "healthz") == (200, "ok\n")
+    assert ask(operator, "healthz") == (200, "ok")
 
 
-async def read_caches(client: Client) -> tuple[dict[str, dict[str, Any]], int]:
+def read_caches(operator: Operator) -> tuple[dict[str, dict[str, Any]], int]:
     """What it says of each kind, and how much it has to do."""
-    page = json.loads((await ask(client, "debug/caches"))[1])
+    page = json.loads((ask(operator, "debug/caches"))[1])
     return {cache["resource"]: cache for cache in page["caches"]}, page["busy"]
 
 
-async def test_it_says_of_each_kind_what_it_knows(operator: Operator, client: Client) -> None:
+async def test_it_says_of_each_kind_what_it_knows(operator: Operator) -> None:
     for kind in operator.feeds():
         operator.cache.stores[kind].put({"metadata": {"name": "a", "namespace": "n", "uid": kind.name, "resourceVersion": "7"}})
-    found, _ = await read_caches(client)
+    found, _ = read_caches(operator)
     assert found.keys() == {kind.plural for kind in (*operator.feeds(), *operator.cache.informers)}
     assert {(item["isKnown"], item["objects"], item["versions"]) for item in found.values()} == {(True, 1, 7), (False, 0, 0)}
     assert not found["pods"]["isKnown"], "it has not been listed yet"
     assert found["pods"]["labelSelector"] == "app.kubernetes.io/managed-by=nestor"
     operator._lists.is_filled.clear()
-    found, _ = await read_caches(client)
+    found, _ = read_caches(operator)
     assert not any(item["isKnown"] for item in found.values())
 
 
-async def test_it_says_how_much_it_has_to_do(operator: Operator, client: Client) -> None:
-    assert (await read_caches(client))[1] == 0
+async def test_it_says_how_much_it_has_to_do(operator: Operator) -> None:
+    assert (read_caches(operator))[1] == 0
     operator.queue.add(Key("NestedAppJob", "team-a", "a"))
-    assert (await read_caches(client))[1] == 1
+    assert (read_caches(operator))[1] == 1
     pod = {"metadata": {"name": "a", "namespace": "n", "labels": {labels.GANG: "x"}}}
     for handler in operator.cache.informers[kinds.POD].handlers:
         handler(Change(("n", "a"), None, pod))
-    assert (await read_caches(client))[1] == 2, "its gang is to be looked at"
+    assert (read_caches(operator))[1] == 2, "its gang is to be looked at"
 
 
-async def test_definitions_that_are_too_old_are_named_and_no_reason_for_a_restart(operator: Operator, client: Client) -> None:
+async def test_definitions_that_are_too_old_are_named_and_no_reason_for_a_restart(operator: Operator) -> None:
     operator._definitions.problem = "the CustomResourceDefinitions are old"
-    assert await ask(client, "readyz") == (503, "the CustomResourceDefinitions are old\n")
-    assert await ask(client, "healthz") == (200, "ok\n")
+    assert ask(operator, "readyz") == (503, "the CustomResourceDefinitions are old")
+    assert ask(operator, "healthz") == (200, "ok")
 
 
 async def test_nothing_is_decided_while_definitions_are_too_old(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,24 +120,4 @@ async def test_nothing_is_decided_while_definitions_are_too_old(operator: Operat
 
 def test_a_watch_is_silent_for_longer_than_a_healthy_one_ever_is(operator: Operator) -> None:
     informers: list[Any] = list(operator.cache.informers.values())
-    assert max(informer.watch_seconds for informer in informers) < health.STALE_SECONDS
-
-
-async def test_a_request_that_never_ends_does_not_keep_the_pages_from_ending() -> None:
-    (port,) = free_ports(1)
-    serving = asyncio.create_task(health.serve(health.build_app(lambda: None, lambda: None), port))
-    reader, writer = await eventually(functools.partial(connect, port))
-    writer.write(b"GET /healthz HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n")
-    await reader.readuntil(b"\r\n\r\n")
-    serving.cancel()
-    done, _ = await asyncio.wait({serving}, timeout=8)  # aiohttp alone: ten seconds for this one, and a minute for some
-    writer.close()
-    assert done
-
-
-async def connect(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
-    """A connection to the pages, once they are served."""
-    try:
-        return await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return None
+    assert max(informer.watch_seconds for informer in informers) < STALE_SECONDS

@@ -14,9 +14,9 @@ from nestor.contracts import vnode
 from nestor.kube import Api, Change, kinds
 from nestor.kubelet.routes import Route, find_route
 from nestor.objects import conditions_of, status_of
-from nestor.process.probes import STALE_SECONDS
 from nestor.providers.base import Shape
 from nestor.providers.errors import Unreachable
+from nestor.serving.pages import STALE_SECONDS
 from nestor.vnode import api, main
 from nestor.vnode.api import build_finder
 from nestor.vnode.backend import factory

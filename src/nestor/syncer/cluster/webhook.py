@@ -13,18 +13,14 @@ import json
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-
-import h11
 
 from nestor.api import labels
 from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
 from nestor.kube import Api, ApiError, kinds
-from nestor.kubelet.connections import Connections
 from nestor.objects import Object
-from nestor.providers.pipe import close
+from nestor.serving import http
+from nestor.serving.connections import Connections
 
 log = logging.getLogger(__name__)
 
@@ -34,105 +30,60 @@ TIMEOUT_SECONDS = 5
 _PATH = "/services"
 _CHECK_SECONDS = 30.0
 _RETRY_SECONDS = 1.0
-_IDLE_SECONDS = 300.0
-"""Between two requests. The API server keeps idle connections for 90."""
-_CHUNK = 2**16
 _BODY_LIMIT = 4 * 2**20
 """Bytes of a request: two versions of an object, which etcd limits to 1.5 MiB each."""
 _BODIES_LIMIT = 32 * 2**20
-"""Bytes of all requests that are being read or answered."""
-_BODY_SECONDS = 10.0
+"""Bytes of all requests that are being read or answered: not only the API server may call."""
 
 Review = Callable[[Object], Awaitable[Object]]
 """From an AdmissionReview to its answer."""
 
 
 async def serve(port: int, access: Path, review: Review) -> None:
-    """Answer until cancelled. A caller keeps its connection for as many reviews as it likes."""
+    """Answer until cancelled."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
-    await Connections(partial(_converse, review, _Load())).serve(port, context, "127.0.0.1")
+    await Connections(Hook(review).answer, "webhook for Services").serve(port, context, "127.0.0.1")
 
 
-@dataclass
-class _Load:
-    """What callers take up together: not only the API server may call."""
+class Hook:
+    """Answers one review per connection."""
 
-    body_bytes: int = 0
+    def __init__(self, review: Review) -> None:
+        self._review = review
+        self._bytes = 0
 
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One exchange."""
+        request = await http.read_request(reader)
+        if request is None:
+            return
+        size = request.body_size
+        if request.path != [_PATH.removeprefix("/")]:
+            await http.respond(writer, 404, "not found")
+        elif request.method != "POST":
+            await http.respond(writer, 405, "only POST")
+        elif size is None or size > _BODY_LIMIT:
+            await http.respond(writer, 411 if size is None else 413, f"at most {_BODY_LIMIT} bytes, announced by Content-Length")
+        elif self._bytes + size > _BODIES_LIMIT:
+            await http.respond(writer, 503, "too many bytes are being read already")
+        else:
+            self._bytes += size
+            try:
+                status, body = await self._judge(await http.read_body(request, reader))
+                await http.respond(writer, status, body, kind="application/json")
+            finally:
+                self._bytes -= size
 
-async def _converse(review: Review, load: _Load, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    connection, taken = h11.Connection(h11.SERVER), 0
-
-    def take(size: int) -> None:
-        nonlocal taken
-        if load.body_bytes + size > _BODIES_LIMIT:
-            raise OSError("too many bytes are being read already")
-        taken += size
-        load.body_bytes += size
-
-    try:
-        while (found := await _read(connection, reader, take)) is not None:
-            request, body = found
-            status, text = await _answer(request, body, review)
-            headers = [("Content-Type", "application/json"), ("Content-Length", str(len(text)))]
-            for event in (h11.Response(status_code=status, headers=headers), h11.Data(data=text), h11.EndOfMessage()):
-                writer.write(connection.send(event) or b"")
-            await writer.drain()
-            if connection.our_state is not h11.DONE or connection.their_state is not h11.DONE:
-                return
-            connection.start_next_cycle()
-            load.body_bytes -= taken
-            taken = 0
-    except (OSError, TimeoutError, h11.ProtocolError) as error:
-        log.debug("webhook for Services: %s", error)
-    except Exception:
-        log.exception("webhook for Services: a request failed")
-    finally:
-        load.body_bytes -= taken
-        await close(writer)
-
-
-async def _read(
-    connection: h11.Connection, reader: asyncio.StreamReader, take: Callable[[int], None]
-) -> tuple[h11.Request, bytes] | None:
-    """The next request and its body; None if the caller hung up. Of a body that is too large, a part.
-
-    `take` is told of each part of the body, and may raise `OSError`.
-    """
-    request, body = None, bytearray()
-    async with asyncio.timeout(_IDLE_SECONDS) as limit:
-        while True:
-            event = connection.next_event()
-            if event is h11.NEED_DATA:
-                if connection.they_are_waiting_for_100_continue:
-                    return None
-                connection.receive_data(await reader.read(_CHUNK))
-            elif isinstance(event, h11.Request):
-                request = event
-                limit.reschedule(asyncio.get_running_loop().time() + _BODY_SECONDS)
-            elif isinstance(event, h11.Data):
-                take(len(event.data))
-                body += event.data
-            if len(body) > _BODY_LIMIT or isinstance(event, h11.EndOfMessage):
-                return (request, bytes(body)) if request else None
-            if isinstance(event, h11.ConnectionClosed):
-                return None
-
-
-async def _answer(request: h11.Request, body: bytes, review: Review) -> tuple[int, bytes]:
-    if request.target.partition(b"?")[0] != _PATH.encode():
-        return 404, b"{}"
-    if request.method != b"POST" or len(body) > _BODY_LIMIT:
-        return 405 if request.method != b"POST" else 413, b"{}"
-    try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
-        content = None
-    if not isinstance(content, dict):
-        return 400, b'"not an AdmissionReview"'
-    return 200, json.dumps(await review(content)).encode()
+    async def _judge(self, body: bytes) -> tuple[int, str]:
+        try:
+            content = json.loads(body)
+        except (ValueError, RecursionError):
+            content = None
+        if not isinstance(content, dict):
+            return 400, '"not an AdmissionReview"'
+        return 200, json.dumps(await self._review(content))
 
 
 async def keep_configuration(nested: Api, access: Path, port: int) -> None:

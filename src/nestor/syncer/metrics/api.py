@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nestor.kube import kinds
-from nestor.kubelet.http import Request
 from nestor.objects import Object
+from nestor.serving.http import Request
 from nestor.syncer.metrics.usage import HostUsage, NoMetrics
 from nestor.syncer.translate import metrics
 from nestor.syncer.view.caches import Caches

@@ -10,14 +10,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NoReturn
 
-import h11
-
 from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY, SYNCER_KUBECONFIG
 from nestor.kube import Api, ApiError, credentials
 from nestor.kube.tasks import together
-from nestor.kubelet import auth, http
-from nestor.kubelet.connections import Connections
-from nestor.providers.pipe import close
+from nestor.kubelet import auth
+from nestor.serving import http
+from nestor.serving.connections import Connections
 from nestor.syncer.metrics import registration
 from nestor.syncer.metrics.api import MetricsApi
 from nestor.syncer.metrics.registration import Proxy
@@ -39,7 +37,7 @@ class MetricsServer:
         self._access = access
         self._find_address = find_address
         self._names: tuple[str, ...] = ()
-        self._connections = Connections(self._handle)
+        self._connections = Connections(self._answer, "metrics API")
 
     async def serve(self, port: int) -> None:
         """Serve until cancelled."""
@@ -72,18 +70,6 @@ class MetricsServer:
                 log.info("the metrics API cannot be registered: %s", error)
                 delay = _RETRY_SECONDS
             await asyncio.sleep(delay)
-
-    async def _handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await self._answer(reader, writer)
-        except (OSError, TimeoutError, h11.ProtocolError) as error:
-            log.debug("metrics API: %s", error)
-        except asyncio.CancelledError:
-            pass  # the process ends
-        except Exception:
-            log.exception("metrics API: request failed")
-        finally:
-            await close(writer)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         request = await http.read_request(reader)

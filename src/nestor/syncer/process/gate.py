@@ -8,10 +8,9 @@ opens. Bytes pass through untouched; the client verifies the API server as if th
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
-from nestor.kubelet.connections import Connections
 from nestor.providers.pipe import close, pipe_both
+from nestor.serving.connections import Connections
 
 
 class Gate:
@@ -20,7 +19,7 @@ class Gate:
     def __init__(self, server_port: int) -> None:
         self._server_port = server_port
         self._is_open = asyncio.Event()
-        self._connections = Connections(self._pass)
+        self._connections = Connections(self._pass, "gate")
 
     def open(self) -> None:
         """Let all connections through, from now on."""
@@ -36,13 +35,9 @@ class Gate:
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections.allow()  # who may call is for the server behind the gate to say
+        await self._is_open.wait()
+        there, back = await asyncio.open_connection("127.0.0.1", self._server_port)
         try:
-            with contextlib.suppress(OSError):
-                await self._is_open.wait()
-                there, back = await asyncio.open_connection("127.0.0.1", self._server_port)
-                try:
-                    await pipe_both(reader, writer, there, back)
-                finally:
-                    await close(back)
+            await pipe_both(reader, writer, there, back)
         finally:
-            await close(writer)
+            await close(back)

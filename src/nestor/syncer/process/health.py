@@ -12,8 +12,9 @@ import aiohttp
 
 from nestor.contracts.syncer import SERVER_PATH
 from nestor.kube import Api, ApiError, Informer, WorkQueue
-from nestor.process import caches, metrics, probes
+from nestor.process import caches, metrics
 from nestor.process.metrics import Family, Samples
+from nestor.serving.pages import METRICS, STALE_SECONDS, Pages
 from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches, silence
@@ -151,12 +152,12 @@ def _find_parts(informer: Informer) -> list[Informer]:
 
 async def serve(health: Health, port: int) -> None:
     """Answer probes until cancelled."""
-    pages = {
+    probes = {
         "/readyz": lambda: None if health.is_ready else "not ready",
-        "/healthz": lambda: None if health.silence < probes.STALE_SECONDS else "a watch went silent",
+        "/healthz": lambda: None if health.silence < STALE_SECONDS else "a watch went silent",
         SERVER_PATH: health.server.find_problem,
     }
-    await probes.serve(port, pages, {probes.METRICS: health.metrics, caches.CACHES: health.write_caches})
+    await Pages(probes, {METRICS: health.metrics, caches.CACHES: health.write_caches}).serve(port)
 
 
 async def wait_for_dns(url: str) -> None:

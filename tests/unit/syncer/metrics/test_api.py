@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from nestor.kube import Api, ApiError, NotFound, kinds
-from nestor.kubelet.http import Request
 from nestor.objects import Object
+from nestor.serving.http import Request
 from nestor.syncer.metrics import usage
 from nestor.syncer.metrics.api import MetricsApi
 from nestor.syncer.metrics.usage import POD_METRICS, HostUsage

@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from nestor.kube import Api, kinds
-from nestor.process.probes import STALE_SECONDS
+from nestor.serving.pages import STALE_SECONDS
 from nestor.syncer.process.health import Health, serve
 from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches

@@ -1,4 +1,4 @@
-"""One HTTP/1.1 exchange on a connection. Only the request head is parsed; the handler gets the bytes that follow."""
+"""One HTTP/1.1 exchange on a connection. Only the request head is parsed; who wants a body reads it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import h11
 
 _CHUNK = 65536
 _HEAD_SECONDS = 10
+_BODY_SECONDS = 10
 _HEAD_LIMIT = 64 * 1024
 
 
@@ -27,6 +28,12 @@ class Request:
     def is_upgrade(self) -> bool:
         """True if the caller asks to switch to another protocol."""
         return any(name == "upgrade" for name, _ in self.headers)
+
+    @property
+    def body_size(self) -> int | None:
+        """The body's bytes as the caller announced them; None if it did not."""
+        text = dict(self.headers).get("content-length", "")
+        return int(text) if text.isascii() and text.isdigit() and "transfer-encoding" not in dict(self.headers) else None
 
     def get(self, name: str) -> str | None:
         """The first value of a query parameter, or None."""
@@ -52,6 +59,16 @@ async def read_request(reader: asyncio.StreamReader) -> Request | None:
         headers=[(name.decode("ascii"), value.decode("latin-1")) for name, value in event.headers],
         rest=parser.trailing_data[0],
     )
+
+
+async def read_body(request: Request, reader: asyncio.StreamReader) -> bytes:
+    """The announced body. Raises `OSError` if it does not come."""
+    size = request.body_size or 0
+    try:
+        async with asyncio.timeout(_BODY_SECONDS):
+            return request.rest[:size] + await reader.readexactly(max(0, size - len(request.rest)))
+    except asyncio.IncompleteReadError as error:
+        raise ConnectionResetError("the caller hung up within the body") from error
 
 
 async def respond(writer: asyncio.StreamWriter, status: int, text: str, *, kind: str = "text/plain; charset=utf-8") -> None:

@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from nestor.kubelet import connections
-from nestor.kubelet.connections import Connections
+from nestor.serving import connections
+from nestor.serving.connections import Connections
 from tests.waiting import eventually
 
 
@@ -19,7 +19,7 @@ class Server:
 
     def __init__(self) -> None:
         self.open = 0
-        self.connections = Connections(self._handle)
+        self.connections = Connections(self._handle, "test")
         with socket.create_server(("127.0.0.1", 0)) as found:
             self.port: int = found.getsockname()[1]
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 from collections.abc import AsyncIterator
 from typing import NoReturn
 
 import aiohttp
 import pytest
 
-from nestor.process import probes
+from nestor.serving import http
+from nestor.serving.pages import Pages
 from tests.integration.apiserver import free_ports
 from tests.waiting import eventually
 
@@ -40,11 +40,11 @@ async def server() -> AsyncIterator[Server]:
     """One probe, and metrics."""
     (port,) = free_ports(1)
     made = Server(port)
-    task = made.task = asyncio.create_task(probes.serve(port, {"/readyz": lambda: made.problem}, {"/metrics": lambda: "up 1\n"}))
+    task = made.task = asyncio.create_task(Pages({"/readyz": lambda: made.problem}, {"/metrics": lambda: "up 1\n"}).serve(port))
 
     async def is_up() -> bool:
         with contextlib.suppress(OSError):
-            return bool(await made.say(b"GET /readyz HTTP/1.1\r\n\r\n"))
+            return bool(await made.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"))
         return False
 
     await eventually(is_up)
@@ -59,7 +59,6 @@ async def server() -> AsyncIterator[Server]:
         ("GET", "/readyz", None, 200, "ok"),
         ("GET", "/readyz?verbose", None, 200, "ok"),
         ("GET", "/readyz", "no DNS · yet", 503, "no DNS · yet"),
-        ("HEAD", "/readyz", "no DNS", 503, ""),
         ("GET", "/metrics", "no DNS", 200, "up 1\n"),
         ("GET", "/other", None, 404, "not found"),
         ("POST", "/readyz", None, 405, "only GET"),
@@ -76,8 +75,8 @@ async def test_pages(server: Server, method: str, path: str, problem: str | None
 @pytest.mark.parametrize(
     ("request_", "begin"),
     [
-        pytest.param(b"\x16\x03\x01\x02\r\n\r\n", b"HTTP/1.1 400", id="TLS"),
-        pytest.param(b"GET / HTTP/2\r\n\r\n", b"HTTP/1.1 400", id="another version"),
+        pytest.param(b"\x16\x03\x01\x02\r\n\r\n", b"", id="TLS"),
+        pytest.param(b"GET / HTTP/2\r\n\r\n", b"", id="another version"),
         pytest.param(b"GET /readyz HTTP/1.0\r\n\r\n", b"HTTP/1.1 200", id="an old client"),
         pytest.param(b"x" * 200_000, b"", id="without end"),
     ],
@@ -85,44 +84,24 @@ async def test_pages(server: Server, method: str, path: str, problem: str | None
 async def test_who_does_not_speak_http(server: Server, request_: bytes, begin: bytes) -> None:
     with contextlib.suppress(ConnectionResetError):
         assert (await server.say(request_)).startswith(begin)
-    assert await server.say(b"GET /readyz HTTP/1.1\r\n\r\n")
+    assert await server.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")
 
 
 async def test_who_says_nothing_is_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probes, "_HEAD_SECONDS", 0.05)
+    monkeypatch.setattr(http, "_HEAD_SECONDS", 0.05)
     assert await server.say(b"GET") == b""
 
 
 async def test_none_is_left_open_at_the_end(server: Server) -> None:
     """Also one whose caller has said nothing yet."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    assert await server.say(b"GET /readyz HTTP/1.1\r\n\r\n")  # so the one before it is accepted by now
+    assert await server.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")  # so the one before it is accepted by now
     assert server.task is not None
     server.task.cancel()
     await asyncio.gather(server.task, return_exceptions=True)
     async with asyncio.timeout(60):
         assert await reader.read() == b""
     writer.close()
-
-
-async def test_one_whose_task_ends_before_it_begins_is_closed() -> None:
-    connections = probes._Connections({})
-    own, other = socket.socketpair()
-    with other:
-        reader, writer = await asyncio.open_connection(sock=own)
-        connections.begin(reader, writer)
-        await connections.end()
-        assert writer.is_closing()
-
-
-async def test_one_that_comes_during_the_end_is_closed() -> None:
-    connections = probes._Connections({})
-    own, other = socket.socketpair()
-    with other:
-        reader, writer = await asyncio.open_connection(sock=own)
-        await connections.end()
-        connections.begin(reader, writer)
-        assert writer.is_closing()
 
 
 async def test_a_page_that_fails_is_told_and_ends_only_its_connection(caplog: pytest.LogCaptureFixture) -> None:
@@ -132,16 +111,16 @@ async def test_a_page_that_fails_is_told_and_ends_only_its_connection(caplog: py
         raise ValueError("broken")
 
     made = Server(port)
-    task = asyncio.create_task(probes.serve(port, {"/readyz": lambda: None}, {"/metrics": fail}))
+    task = asyncio.create_task(Pages({"/readyz": lambda: None}, {"/metrics": fail}).serve(port))
 
     async def is_up() -> bool:
         with contextlib.suppress(OSError):
-            return bool(await made.say(b"GET /readyz HTTP/1.1\r\n\r\n"))
+            return bool(await made.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"))
         return False
 
     await eventually(is_up)
-    assert await made.say(b"GET /metrics HTTP/1.1\r\n\r\n") == b""
+    assert await made.say(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n") == b""
     assert "broken" in caplog.text
-    assert "200" in (await made.say(b"GET /readyz HTTP/1.1\r\n\r\n")).decode()
+    assert "200" in (await made.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")).decode()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)

@@ -8,6 +8,10 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable
 
+import h11
+
+from nestor.providers.pipe import close
+
 log = logging.getLogger(__name__)
 
 NEW_LIMIT = 200
@@ -22,10 +26,11 @@ Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class Connections:
-    """Calls `handle` with each connection, in a task of its own; `handle` must not raise."""
+    """Calls `handle` with each connection, in a task of its own, and closes it afterwards. `name`: of the server, for the log."""
 
-    def __init__(self, handle: Handle) -> None:
+    def __init__(self, handle: Handle, name: str) -> None:
         self._handle = handle
+        self._name = name
         self._new: dict[asyncio.Task[None], None] = {}
         """Oldest first."""
 
@@ -36,9 +41,10 @@ class Connections:
             self._new.pop(task, None)
 
     async def serve(self, port: int, tls: ssl.SSLContext | None, address: str) -> None:
-        """Accept until cancelled."""
-        family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        with socket.create_server((address, port), family=family, backlog=100) as server:
+        """Accept until cancelled. An empty address: on all, of both families."""
+        is_dual = not address and socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if ":" in address or is_dual else socket.AF_INET
+        with socket.create_server((address, port), family=family, backlog=100, dualstack_ipv6=is_dual) as server:
             server.setblocking(False)
             async with asyncio.TaskGroup() as group:
                 while True:
@@ -79,9 +85,17 @@ class Connections:
                 lambda: protocol, own, ssl=tls, ssl_handshake_timeout=HANDSHAKE_SECONDS if tls else None
             )
         except OSError as error:  # TLS errors and time limits are such, too
-            log.debug("connection: %s", error)
+            log.debug("%s: %s", self._name, error)
             return
-        await self._handle(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
+        writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+        try:
+            await self._handle(reader, writer)
+        except (OSError, TimeoutError, h11.ProtocolError) as error:
+            log.debug("%s: %s", self._name, error)
+        except Exception:
+            log.exception("%s: a request failed", self._name)
+        finally:
+            await close(writer)
 
 
 async def _await_readable(server: socket.socket) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import h11
 import pytest
 
-from nestor.kubelet import http
+from nestor.serving import http
 
 
 async def read(*pieces: bytes, end: bool = True) -> http.Request | None:
