@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from nestor.kube import Api, Informer, Kind, WorkQueue, kinds
-from nestor.process import caches, probes
+from nestor.process import caches
+from nestor.serving.pages import Pages
 from tests.heard import Process, heard
 from tests.integration import apiserver
 from tests.waiting import eventually
@@ -78,7 +79,7 @@ async def known(control_plane: apiserver.ControlPlane, host: Api, namespace: str
         held.gate = gate
         informer = Informer(held, kinds.CONFIG_MAP, namespace, labels="of=ours")
         made = Known(host, informer, WorkQueue(work), gate, go_on, Process(port, {"host": host}))
-        parts = (probes.serve(port, {}, {caches.CACHES: made.write}), informer.run(), made.queue.run())
+        parts = (Pages({}, {caches.CACHES: made.write}).serve(port), informer.run(), made.queue.run())
         tasks = [asyncio.create_task(part) for part in parts]
         await heard(made.process)
         yield made
