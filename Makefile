@@ -146,7 +146,7 @@ bench-overflow: $(VENV)/.ready ## Measure overflowed pods, fail if a goal is mis
 	@$(RUN) -m benchmarks.overflow $(NAMES)
 
 .PHONY: conformance
-conformance: $(VENV)/.ready ## Run Kubernetes' conformance tests and write docs/conformance.md (MODE=host|shared CLASS=baseline|privileged TESTS=conformance|netpol FOCUS=… AGAIN=failed|all MINUTES=… PROCESSES=…)
+conformance: $(VENV)/.ready ## Run Kubernetes' conformance tests and write docs/evidence/conformance.md (MODE=host|shared CLASS=baseline|privileged TESTS=conformance|netpol FOCUS=… AGAIN=failed|all MINUTES=… PROCESSES=…)
 	@$(RUN) -m devcluster.build images >/dev/null
 	@$(RUN) -m devcluster.conformance build
 	@$(HOLD) $(MAKE) --no-print-directory held-conformance

@@ -19,8 +19,8 @@ Object = dict[str, Any]
 
 KNOWN = Path(__file__).parent / "known-failures.yaml"
 INTRODUCTION = Path(__file__).parent / "introduction.md"
-PAGE = REPOSITORY / "docs" / "conformance.md"
-RECORD = REPOSITORY / "docs" / "conformance.json"
+PAGE = REPOSITORY / "docs" / "evidence" / "conformance.md"
+RECORD = REPOSITORY / "docs" / "evidence" / "conformance.json"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""docs/conformance.json and docs/conformance.md: every test, and what became of it where. Pure."""
+"""docs/evidence/conformance.json and docs/evidence/conformance.md: every test, and what became of it where. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attacks of the isolation tests, as data: each is a row of docs/security.md, which a unit test holds against these lists."""
+"""The attacks of the isolation tests, as data: each is a row of docs/evidence/attacks.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A slice of Kubernetes' own conformance tests in a nested cluster; `make conformance` runs all of them (docs/conformance.md)."""
+"""A slice of Kubernetes' own conformance tests in a nested cluster; `make conformance` runs all of them."""
 
 from __future__ import annotations
 

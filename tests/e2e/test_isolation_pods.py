@@ -1,4 +1,4 @@
-"""What an app pod reaches, as root in its container: its own cluster, and nothing besides. docs/security.md lists the attacks."""
+"""What an app pod reaches, as root in its container: its own cluster, and nothing besides."""
 
 from __future__ import annotations
 

@@ -1,17 +1,23 @@
-"""The reference in `docs/reference`, built from the models and the command line: `python -m tests.reference` writes it anew."""
+"""Pages of `docs` that are built from models, the command line and decisions: `python -m tests.reference` writes them anew."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from nestor.api.crd import RESOURCES
-from tests.reference import appdef, cli, kinds, reasons
+from tests.reference import appdef, attacks, cli, decisions, kinds, reasons
 
 ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "docs/reference"
+FOLDER = ROOT / "docs"
 
 
 def build_pages() -> dict[str, str]:
-    """All pages by their file names."""
-    of_kinds = {f"{resource.kind.lower()}.md": kinds.build_page(resource) for resource in RESOURCES}
-    return of_kinds | {"appdef.md": appdef.build_page(), "cli.md": cli.build_page(), "reasons.md": reasons.build_page()}
+    """All pages by their paths in `docs`."""
+    of_kinds = {f"reference/{resource.kind.lower()}.md": kinds.build_page(resource) for resource in RESOURCES}
+    return of_kinds | {
+        "reference/appdef.md": appdef.build_page(),
+        "reference/cli.md": cli.build_page(),
+        "reference/reasons.md": reasons.build_page(),
+        "evidence/attacks.md": attacks.build_page(),
+        "decisions/README.md": decisions.build_page(),
+    }

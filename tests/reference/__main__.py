@@ -2,6 +2,5 @@
 
 from tests.reference import FOLDER, build_pages
 
-FOLDER.mkdir(exist_ok=True)
 for name, text in build_pages().items():
     (FOLDER / name).write_text(text)

@@ -12,7 +12,8 @@ _HEAD = """# AppDef
 
 The keys of an AppDef, version 2, and what each means to Nestor. Built from the models in `src/nestor/api/appdef_models.py` by
 `python -m tests.reference`. Keys that Nestor does not know are kept and have no effect; a warning names them.
-[Write an application](../app-authors.md) shows how they are used, [What KNS users get](../features.md) compares them with KNS.
+[Write an application](../app-authors.md) shows how they are used,
+[What KNS users get](../evidence/features.md) compares them with KNS.
 """
 _PARTS: list[tuple[str, str, type[BaseModel]]] = [
     ("The AppDef", "", AppDef),

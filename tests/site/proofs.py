@@ -132,7 +132,7 @@ PROOFS = (
     ),
     Proof("README.md", r"make e2e CLUSTER=kind", "NOT", "wants Docker, and images from registries"),
     Proof(
-        "docs/conformance.md",
+        "docs/evidence/conformance.md",
         r"make conformance.*",
         "LIKE",
         "tests/unit/devcluster/conformance/test_suite.py::test_the_command_names_cluster_processes_and_limit",
@@ -308,7 +308,7 @@ PROOFS = (
         "the embedded cluster has no kube-proxy that is a DaemonSet",
     ),
     Proof("docs/queues.md", r"kubectl get naj.*", "LIKE", ADMINS),
-    Proof("docs/security.md", r"kubectl get nclass", "LIKE", ADMINS),
+    Proof("docs/hardening.md", r"kubectl get nclass", "LIKE", ADMINS),
     Proof(
         "docs/gitops.md",
         r"kubectl patch configmap argocd-cm .*",

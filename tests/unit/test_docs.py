@@ -44,7 +44,7 @@ TESTS = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 
 def read_rows(page: str) -> list[list[str]]:
     """The rows of a page's tables whose first cell is an id."""
-    lines = (ROOT / "docs" / page).read_text().splitlines()
+    lines = (ROOT / "docs/evidence" / page).read_text().splitlines()
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if re.match(r"\| [A-Z0-9]{3}-\d\d \|", line)]
 
 
@@ -68,14 +68,15 @@ def test_no_feature_is_missing() -> None:
 
 def test_every_row_names_tests_or_is_refused_for_a_reason() -> None:
     features = [(row[0], row[1] and row[2], row[3] or re.match(r"refused[^:;]*[:;] \S", row[2])) for row in [*ROWS, *BATCH_ROWS]]
-    others = [(row[0], row[1], TESTS.match(row[2])) for row in [*read_table("faults-overflow.md"), *read_table("security.md")]]
+    others = [(row[0], row[1], TESTS.match(row[2])) for page in ("faults-overflow.md", "attacks.md") for row in read_table(page)]
+    others += [(row[0], row[1], TESTS.search(row[2])) for row in read_table("refusals.md")]
     faults = [title for title, words, proof in (*features, *others) if not (words and proof)]
     assert not faults, "\n".join(faults)
     assert len(others) > 165
 
 
 def test_every_test_that_a_page_names_exists() -> None:
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     named = {(page.name, file, name) for page in pages for file, name in TESTS.findall(page.read_text())}
     faults = [f"{page}: {file}::{name}" for page, file, name in sorted(named) if not is_there(file, name)]
     assert not faults, "\n".join(faults)
@@ -83,9 +84,8 @@ def test_every_test_that_a_page_names_exists() -> None:
 
 
 def read_table(page: str) -> list[list[str]]:
-    """The rows of faults, or of attacks, without the tables' heads."""
-    text = (ROOT / "docs" / page).read_text()
-    lines = (text.partition("## The attacks")[2] or text).splitlines()
+    """The rows of a page of evidence without the tables' heads."""
+    lines = (ROOT / "docs/evidence" / page).read_text().splitlines()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| ")]
     return [row for row in rows if row[0] not in ("id", "it tries", "fault")]
 
@@ -99,23 +99,6 @@ def is_there(file: str, name: str) -> bool:
 def read(path: Path) -> str:
     """A file, empty if there is none."""
     return path.read_text() if path.is_file() else ""
-
-
-SECURITY = (ROOT / "docs" / "security.md").read_text()
-ATTACKS = [[cell.strip() for cell in line.split("|")[1:-1]] for line in SECURITY.splitlines() if line.startswith("| `")]
-"""The rows of attacks with an id; `-` may be in an id, `/` is only there."""
-
-
-def test_every_attack_of_the_tests_is_a_row_and_every_row_is_an_attack() -> None:
-    lists = {"app": attacks.APP, "closed": attacks.CLOSED, "runner": attacks.RUNNER}
-    known = {f"`{who}/{item.id}`": item.says for who, items in lists.items() for item in items}
-    known |= {f"`admin/{name}`": says for name, says in attacks.ADMIN.items()}
-    known |= {f"`operator/{item.id}`": item.says for item in OF_OPERATOR}
-    for who, items in (("syncer", stolen_syncer.ATTACKS), ("portal", stolen_portal.ATTACKS), ("user", squatting.ATTACKS)):
-        known |= {f"`{who}/{item.id}`": item.says for item in items}
-    rows = {row[0]: row[1] for row in ATTACKS if "/" in row[0].partition(" ")[0]}
-    assert rows == known
-    assert len(rows) >= 60
 
 
 def test_no_attack_stands_for_two() -> None:

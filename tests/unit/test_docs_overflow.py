@@ -29,7 +29,7 @@ Object = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "overflow.md").read_text()
-FEATURES = (ROOT / "docs" / "features-overflow.md").read_text()
+FEATURES = (ROOT / "docs" / "evidence" / "features-overflow.md").read_text()
 PROVIDERS = (ROOT / "docs" / "providers.md").read_text()
 SOURCE = "\n".join(file.read_text() for file in sorted((ROOT / "src" / "nestor").rglob("*.py")))
 

@@ -20,7 +20,7 @@ PAGES = build_pages()
 def test_the_pages_are_what_the_models_say() -> None:
     stale = sorted(name for name in PAGES if (FOLDER / name).read_text() != PAGES[name])
     assert not stale, f"run `python -m tests.reference`: {stale}"
-    assert {file.name for file in FOLDER.iterdir()} == PAGES.keys()
+    assert {f"reference/{file.name}" for file in (FOLDER / "reference").iterdir()} <= PAGES.keys()
 
 
 def list_paths(schema: dict[str, Any], path: str) -> Iterator[str]:
@@ -38,12 +38,12 @@ def test_every_field_of_a_kind_has_one_row_with_type_and_words() -> None:
     for resource in RESOURCES:
         root = build_crd(resource)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
         fields = [path for part in ("spec", "status") for path in list_paths(root.get(part, {}), part)]
-        assert sorted(row.findall(PAGES[f"{resource.kind.lower()}.md"])) == sorted(fields)
+        assert sorted(row.findall(PAGES[f"reference/{resource.kind.lower()}.md"])) == sorted(fields)
         assert len(fields) > 15
 
 
 def test_a_row_says_what_the_schema_says() -> None:
-    page = PAGES["nestedappjob.md"]
+    page = PAGES["reference/nestedappjob.md"]
     rows = {path: row for row in page.splitlines() for path in re.findall(r"^\| `(spec[^`]*)`", row)}
     assert rows["spec.suspend"].startswith("| `spec.suspend` | boolean | `false` | Whether the job is suspended")
     assert rows["spec.app.image"].endswith("**Immutable.** |")
@@ -82,7 +82,7 @@ def test_lists_in_words() -> None:
 
 
 def test_every_command_and_option_is_on_the_page() -> None:
-    page = PAGES["cli.md"]
+    page = PAGES["reference/cli.md"]
     commands = {name: command for name, command in read_commands().commands.items() if not command.hidden}
     assert re.findall(r"^## ([a-z]+)$", page, re.MULTILINE) == list(commands)
     assert "ui" in commands
@@ -96,5 +96,5 @@ def test_every_command_and_option_is_on_the_page() -> None:
 
 
 def test_every_reason_is_on_the_page() -> None:
-    rows = re.findall(r"^\| `(\w+)` \| (?:you|somebody|nobody) \|", PAGES["reasons.md"], re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (?:you|somebody|nobody) \|", PAGES["reference/reasons.md"], re.MULTILINE)
     assert sorted(rows) == sorted({str(reason) for reason in REASONS})

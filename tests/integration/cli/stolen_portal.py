@@ -1,4 +1,4 @@
-"""What a thief of the portal's token tries in the name of a user who may do all of it: each is a row of docs/security.md.
+"""What a thief of the portal's token tries in the name of a user who may do all of it: each is a row of docs/evidence/attacks.md.
 
 The names are those of `test_portal.py`, whose world has all that is attacked.
 """

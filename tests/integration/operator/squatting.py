@@ -1,5 +1,5 @@
 """What a user tries who may write Ingresses and routes in a namespace of their own, to get the hosts of jobs, as data: each is a
-row of docs/security.md.
+row of docs/evidence/attacks.md.
 
 The names in the bodies are those of `test_squatting.py`, whose world has all that is attacked.
 """

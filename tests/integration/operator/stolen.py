@@ -1,4 +1,4 @@
-"""What a thief of the operator's token tries, as data: each is a row of docs/security.md, which a unit test holds against these.
+"""What a thief of the operator's token tries, as data: each is a row of docs/evidence/attacks.md.
 What users wish, and Kueue's Workloads, are in `stolen_wishes.py`.
 
 The names in the bodies are those of `test_stolen_token.py`, whose world has all that is attacked.

@@ -1,4 +1,4 @@
-"""What a thief of a syncer's token tries in the namespace of its job, as data: each is a row of docs/security.md.
+"""What a thief of a syncer's token tries in the namespace of its job, as data: each is a row of docs/evidence/attacks.md.
 
 The names in the bodies are those of `test_stolen_syncer.py`, whose world has all that is attacked.
 """

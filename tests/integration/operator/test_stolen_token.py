@@ -252,6 +252,6 @@ async def test_the_operator_keeps_the_workloads_of_its_jobs(thief: Api, targets:
 
 
 async def test_what_remains_is_what_the_docs_say(thief: Api) -> None:
-    """Held against docs/security.md: reads by name, and namespaces of jobs."""
+    """Held against docs/hardening.md: reads by name, and namespaces of jobs."""
     assert (await thief.get(kinds.SECRET, "theirs", STRANGER))["metadata"]["name"] == "theirs"
     assert await thief.delete(kinds.POD, "none", STRANGER) is False
