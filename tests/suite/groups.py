@@ -34,7 +34,7 @@ GROUPS = {
     "jobs": Group(
         (
             *(f"src/nestor/operator/{name}/" for name in ("job", "lifecycle", "deletion", "world", "clusters", "status")),
-            "src/nestor/operator/*.py", "src/nestor/kube/", "src/nestor/cluster/", "src/nestor/process/",
+            "src/nestor/operator/*.py", "src/nestor/kube/", "src/nestor/cluster/", "src/nestor/process/", "src/nestor/serving/",
         ),
         (
             *(f"tests/e2e/test_{name}.py" for name in ("job_life", "batch_jobs", "burst", "deletion", "faults", "nodes")),
