@@ -1,4 +1,4 @@
-"""A full class, with real jobs: who starts next, and when a place is free. The rules are in `tests/unit/operator/queueing`."""
+"""A full class, with real jobs: who starts next, and when a place is free. For the rules: tests/unit/operator/guests/queue."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ GROUPS = {
     "overflow": Group(
         (
             *(f"src/nestor/{name}/" for name in ("vnode", "providers", "kubelet", "translate")),
-            "src/nestor/operator/backends/", "src/nestor/operator/gangs/", "devcluster/plugin/", "devcluster/cluster/plugin/",
+            "src/nestor/operator/backends/", "src/nestor/operator/guests/gangs/",
+            "devcluster/plugin/", "devcluster/cluster/plugin/",
         ),
         (
             "tests/e2e/test_overflow_*", "tests/e2e/devcluster/test_plugin.py", "tests/integration/vnode/",
@@ -34,7 +35,8 @@ GROUPS = {
     "jobs": Group(
         (
             *(f"src/nestor/operator/{name}/" for name in ("job", "lifecycle", "deletion", "world", "clusters", "status")),
-            "src/nestor/operator/*.py", "src/nestor/kube/", "src/nestor/cluster/", "src/nestor/process/", "src/nestor/serving/",
+            *(f"src/nestor/{name}/" for name in ("kube", "cluster", "process", "serving", "operator/guests/retain")),
+            "src/nestor/operator/*.py", "src/nestor/operator/guests/*.py",
         ),
         (
             *(f"tests/e2e/test_{name}.py" for name in ("job_life", "batch_jobs", "burst", "deletion", "faults", "nodes")),
@@ -43,10 +45,10 @@ GROUPS = {
         ),
     ),
     "queues": Group(
-        ("src/nestor/operator/queueing/", "src/nestor/operator/kueue/", "src/nestor/operator/notices/"),
+        ("src/nestor/operator/guests/queue/", "src/nestor/operator/guests/kueue/", "src/nestor/operator/guests/notices/"),
         (
             "tests/e2e/test_queue.py", "tests/integration/operator/test_queue*", "tests/integration/operator/test_notices.py",
-            "tests/unit/operator/queueing/test_queues.py",
+            "tests/unit/operator/guests/queue/test_queues.py",
         ),
     ),
     "apps": Group(
@@ -68,7 +70,7 @@ GROUPS = {
     "walls": Group(
         (
             "charts/nestor/", "src/nestor/api/", "crds/", "src/nestor/cluster/policies.py", "src/nestor/probe/",
-            "src/nestor/operator/enforcement/", "src/nestor/syncer/translate/network_policy.py",
+            "src/nestor/operator/guests/enforcement/", "src/nestor/syncer/translate/network_policy.py",
         ),
         (
             "tests/e2e/test_isolation_*", "tests/e2e/test_chart_guard.py", "tests/e2e/test_policy*",
@@ -86,7 +88,7 @@ GROUPS = {
         ),
     ),
     "gitops": Group(
-        (*(f"src/nestor/{name}/argocd.py" for name in ("operator", "cluster", "syncer/cluster")), "charts/nestor/argocd/"),
+        (*(f"src/nestor/{name}/argocd.py" for name in ("operator/guests", "cluster", "syncer/cluster")), "charts/nestor/argocd/"),
         ("tests/e2e/test_argocd_*", "tests/integration/*/test_argocd.py"),
     ),
     "pages": Group(

@@ -34,8 +34,8 @@ def build_operator() -> Operator:
 
 
 def write_operators(operator: Operator) -> str:
-    """Its page; three jobs wait."""
-    return gauges.write_page(operator.context, operator.queue, {"default": 3})
+    """Its page."""
+    return gauges.write_page(operator.context, operator.queue, [item for guest in operator.guests for item in guest.measure()])
 
 
 def build_syncer() -> Health:

@@ -121,6 +121,8 @@ TOO_MANY_JOBS = Reason(
     "delete a job of this class in the namespace, or ask an admin to raise the class's `maxJobsPerNamespace`",
 )
 QUEUED = Reason("Queued", advice="wait: the message says for what; an admin can raise the limits of the class's `queue`")
+WAITS = (QUEUED, TOO_MANY_JOBS)
+"""Reasons of a job that waits for others."""
 QUEUE_UNBOUNDED = Reason(
     "QueueUnbounded",
     "somebody",

@@ -112,10 +112,11 @@ def _explain(mine: HostClaim, rival: HostClaim) -> str:
     return f"host '{mine.host}' is taken by the older job '{rival.job}' in namespace '{rival.namespace}'"
 
 
-def hosts_of(ingress: Object) -> set[str]:
-    """All hosts that an Ingress has rules for."""
-    spec = spec_of(ingress)
-    return {entry["host"] for entry in spec.get("rules") or () if entry.get("host")} | set(spec.get(HOSTS, "").split())
+def hosts_of(item: Object) -> set[str]:
+    """All hosts that an Ingress has rules for, or an HTTPRoute is for."""
+    spec = spec_of(item)
+    found = {entry["host"] for entry in spec.get("rules") or () if entry.get("host")} | set(spec.get(HOSTS, "").split())
+    return found | set(spec.get("hostnames") or ())
 
 
 def _find_hosts(ingress: Object, wanted: Collection[str]) -> Collection[str]:

@@ -5,12 +5,14 @@ reconciler recomputes everything from spec and observed children, whatever the e
 only those below it:
 
     wiring        events to keys, keys to reconcilers; main, settings and health are the process
-    job           one pass over a job
-    clusters      nested clusters, a job's and a user's: the one path by which they are made
+    job           one pass over a job, and the list of the guests that it asks
+    guests        features that a pass can do without: queues, Kueue, Gateways, Argo CD, notices, gangs, kept volumes, the probe
+    clusters      nested clusters: the one path by which they are made
     deletion      jobs being deleted, and what jobs left behind
     status        what is observed, the conditions decided from it, and the job's status
     admission     whether a job may run, and by which application
     lifecycle     start, suspend, restart, end: decided from what the status remembers
+    guest         the moments of a pass in which guests are asked
     oneshot       pods that run once to a result
     world         what is known about the host cluster
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from nestor.api import conditions
 from nestor.kube import WorkQueue
 from nestor.objects import Object, conditions_of, is_terminating, status_of
-from nestor.operator.queueing.entry import WAITS
 from nestor.operator.world.context import Context
 from nestor.process import metrics
 from nestor.process.metrics import Family, Samples
@@ -29,7 +28,7 @@ def find_state(job: Object) -> State:
         return "Terminating"
     if status.get("completionTime"):
         return "Succeeded" if succeeded.get("status") == "True" else "Failed"
-    if admitted.get("reason") in WAITS:
+    if admitted.get("reason") in conditions.WAITS:
         return "Queued"
     if admitted.get("status") == "False" and not status.get("startTime"):
         return "Refused"
@@ -47,12 +46,12 @@ def write_standby() -> str:
     return metrics.write([_lead(works=False)])
 
 
-def write_page(context: Context, queue: WorkQueue[Any], waiting: Mapping[str, int]) -> str:
-    """The page of the operator that works. `waiting`: how many jobs wait in the queue of each class."""
-    return metrics.write([_lead(works=True), *_measure(context, queue, waiting)], context.meters.registry)
+def write_page(context: Context, queue: WorkQueue[Any], guests: Iterable[Family]) -> str:
+    """The page of the operator that works. `guests`: what they have to tell."""
+    return metrics.write([_lead(works=True), *_measure(context, queue), *guests], context.meters.registry)
 
 
-def _measure(context: Context, queue: WorkQueue[Any], waiting: Mapping[str, int]) -> Iterator[Family]:
+def _measure(context: Context, queue: WorkQueue[Any]) -> Iterator[Family]:
     cache = context.cache
     classes, backends = ({item["metadata"]["name"] for item in store} for store in (cache.classes, cache.backends))
     yield Family("nestor_jobs", "gauge", "Jobs, by what they are at.", ("class", "state"), _count_jobs(context, classes))
@@ -62,13 +61,6 @@ def _measure(context: Context, queue: WorkQueue[Any], waiting: Mapping[str, int]
         "Jobs that do not get on unless somebody acts: the user, or somebody else, such as an admin.",
         ("reason", "needs"),
         _count_held_up(context),
-    )
-    yield Family(
-        "nestor_class_queue_jobs",
-        "gauge",
-        "Jobs that wait in the queue of their class.",
-        ("class",),
-        {(name,): waiting.get(name, 0) for name in classes},
     )
     yield Family(
         "nestor_class_network_enforced",

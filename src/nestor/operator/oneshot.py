@@ -23,6 +23,7 @@ NO_IMAGE_VOLUMES = (
     "enable the feature gate ImageVolume; templates from a ConfigMap do not need them"
 )
 NEW_NAMESPACE_SECONDS = 3
+RUNNER_RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
 ENDING_SECONDS = 1
 """How soon to look again while a pod's predecessor is still terminating."""
 MOST_SECONDS = 60.0

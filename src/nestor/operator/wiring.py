@@ -10,19 +10,16 @@ import time
 from nestor.api import conditions, labels
 from nestor.api.class_choice import find_class_name
 from nestor.exposure.host_claims import hosts_of
-from nestor.kube import Change, RetryLater, WorkQueue, kinds
+from nestor.kube import Change, Informer, Kind, RetryLater, WorkQueue, kinds
+from nestor.kube.optional import OptionalInformer
 from nestor.kube.tasks import together
 from nestor.objects import Object, conditions_of, labels_of, spec_of
 from nestor.operator import gauges, logs
 from nestor.operator.admission.catalogue import AppReconciler
 from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
-from nestor.operator.enforcement.keeper import Enforcement
-from nestor.operator.gangs.keeper import GangKeeper
 from nestor.operator.job.first_status import is_new, write_first
 from nestor.operator.job.reconcile import JobReconciler
-from nestor.operator.lifecycle.suspend import is_quiet
-from nestor.operator.queueing.queues import Queues
 from nestor.operator.result import Result
 from nestor.operator.world import kopf_events
 from nestor.operator.world.context import Context
@@ -61,21 +58,12 @@ class Operator:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.cache = context.cache
-        self._queues = Queues(
-            context.cache.jobs,
-            context.classes.all,
-            lambda namespace, name: self.queue.add(Key(JOB, namespace, name)),
-            lambda: context.classes.default,
-            lambda job: is_quiet(context.cache, job),
-        )
-        self._jobs = JobReconciler(context, self._queues)
-        self._jobs.hosts.on_routes(self._add_claimants)
-        self._jobs.outbox.on_settled = lambda namespace, name: self.queue.add(Key(JOB, namespace, name))
+        context.wake = self._wake
+        self._jobs = JobReconciler(context)
+        self.guests = self._jobs.guests
         self._apps = AppReconciler(context)
         self._backends = BackendReconciler(context)
         self._requests = RequestReconciler(context)
-        self._gangs = GangKeeper(context)
-        self._enforcement = Enforcement(context, self._add_classes)
         self._taints: Taints = {}
         self._lists = Lists(context.api, self.feeds())
         self._definitions = Definitions(context.api)
@@ -86,7 +74,7 @@ class Operator:
             self._write_first, workers=20, name="first status", lane_of=lambda key: key.namespace
         )
         for kind, informer in self.cache.informers.items():
-            informer.on_change(self._on_ingress if kind == kinds.INGRESS else self._on_child)
+            informer.on_change(self._on_exposing if kind in self.cache.exposing else self._on_child)
         self.cache.informers[kinds.NODE].on_change(self._on_node)
 
     def feeds(self) -> kopf_events.Feeds:
@@ -105,7 +93,6 @@ class Operator:
             tasks = [
                 *(group.create_task(informer.run(), name=informer.kind.plural) for informer in self.cache.informers.values()),
                 group.create_task(self._work(), name="queue"),
-                group.create_task(self._jobs.outbox.queue.run(), name="notices"),
                 group.create_task(self.build_pages().serve(self.context.settings.port), name="health"),
             ]
             await kopf_events.run(self.feeds(), stop, self.context.api)
@@ -116,16 +103,18 @@ class Operator:
         """Fill every cache before the first decision: otherwise objects that look missing would be created again. And know
         that whatever is decided can be written.
         """
+        optional = [item for item in self.cache.informers.values() if isinstance(item, OptionalInformer)]
         for informer in self.cache.informers.values():
-            await informer.synced.wait()
+            if informer not in optional:
+                await informer.synced.wait()
         await together(self._lists.fill(), self._definitions.wait())
+        for found in optional:  # by now it is known whether anybody wants them
+            await found.settle()
         await together(
             self.queue.run(),
             self._first.run(),
             self._lists.keep(),
-            self._gangs.run(),
-            self._enforcement.keep(),
-            self._jobs.kueue.keep(),
+            *(guest.run() for guest in self.guests),
             keep_host(self.context, self._add_all),
         )
 
@@ -165,24 +154,23 @@ class Operator:
         if key.kind == APP:
             return await self._apps.reconcile(key.name)
         if key.kind == CLASS:
-            return await self._enforcement.reconcile(key.name)
+            for guest in self.guests:
+                await guest.reconcile_class(key.name)
+            return Result()
         if key.kind == BACKEND:
             return await self._backends.reconcile(key.name)
         return await self._requests.reconcile(key.name)
+
+    def _wake(self, kind: Kind, name: str, namespace: str) -> None:
+        self.queue.add(Key(kind.name, namespace, name))
 
     def _add_all(self) -> None:
         """Queue all jobs: what all of them are built from has changed."""
         for job in self.cache.jobs:
             self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
-    def _add_classes(self) -> None:
-        """Queue all classes: what is known of the host has changed."""
-        for item in self.cache.classes:
-            self.queue.add(Key(CLASS, "", item["metadata"]["name"]))
-
     def _on_job(self, job: Object) -> None:
         meta = job["metadata"]
-        self._queues.note(job)
         key = Key(JOB, meta["namespace"], meta["name"])
         if is_new(job) and len(self.queue) > 0 and key not in self.queue:
             self._first.add(key)
@@ -193,11 +181,9 @@ class Operator:
         if self.cache.jobs.get(meta["name"], meta["namespace"]) is None:
             self._add_claimants({claim.host for claim in self._jobs.hosts.of(job)})
             self._jobs.hosts.forget(meta["uid"])
-            self._jobs.outbox.forget(meta["uid"])
 
     def _on_class(self, item: Object) -> None:
         """A changed class may admit refused jobs, and change the objects of others."""
-        self._queues.note_class(item["metadata"]["name"])
         self.queue.add(Key(CLASS, "", item["metadata"]["name"]))
         for job in self.cache.jobs:
             # Who names none may be given it.
@@ -241,8 +227,8 @@ class Operator:
         if before != after:
             self._add_users(labels_of(change.latest).get(labels.BACKEND, ""))
 
-    def _on_ingress(self, change: Change) -> None:
-        """Queue its own job and all jobs that want a host that the Ingress gained or lost."""
+    def _on_exposing(self, change: Change) -> None:
+        """Queue its own job and all jobs that want a host that the Ingress or HTTPRoute gained or lost."""
         if labels_of(change.latest).get(labels.MANAGED_BY) == "nestor":
             self._add_owner(change.latest)
         before, after = (hosts_of(item) if item else set() for item in (change.old, change.new))
@@ -280,20 +266,27 @@ class Operator:
             )
 
         def find_unready() -> str | None:
-            waiting = [item.kind.plural for item in self.cache.informers.values() if not item.synced.is_set()]
+            waiting = [
+                item.kind.plural for item in self.cache.informers.values() if not item.synced.is_set() and _is_expected(item)
+            ]
             if not self._lists.is_filled.is_set():
                 waiting.append(", ".join(kind.plural for kind in self.feeds()))
             return f"waiting for the first list of {', '.join(waiting)}" if waiting else self._definitions.problem
 
         def write_metrics() -> str:
-            return gauges.write_page(self.context, self.queue, self._queues.count_waiting())
+            return gauges.write_page(self.context, self.queue, [family for guest in self.guests for family in guest.measure()])
 
         def write_caches() -> str:
             feeds = self.feeds().items()
             stores = (caches.describe("host", kind, store, is_known=self._lists.is_filled.is_set()) for kind, (store, _) in feeds)
-            informers = [*self.cache.informers.values(), *self._jobs.kueue.informers]
-            queues = (self.queue, self._first, self._jobs.outbox.queue, self._gangs.queue)
+            informers = [item for item in self.cache.informers.values() if _is_expected(item)]
+            informers += [item for guest in self.guests for item in guest.informers]
+            queues = [self.queue, self._first, *(guest.queue for guest in self.guests if guest.queue is not None)]
             return caches.write({"host": informers}, queues, stores)
 
         texts = {caches.CACHES: write_caches} | ({METRICS: write_metrics} if self.context.settings.metrics else {})
         return Pages({"/healthz": find_stale, "/readyz": find_unready}, texts)
+
+
+def _is_expected(informer: Informer) -> bool:
+    return not isinstance(informer, OptionalInformer) or informer.is_expected

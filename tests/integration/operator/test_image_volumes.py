@@ -26,7 +26,8 @@ async def older_plane() -> AsyncIterator[Api]:
 
     def spawn_without(self: apiserver.ControlPlane, component: str, arguments: list[str]) -> None:
         more = ["--emulated-version=1.34", "--disable-admission-plugins=ServiceAccount"]
-        spawn(self, component, arguments + more * (component == "kube-apiserver"))
+        known = [item for item in arguments if not item.startswith(("--feature-gates", "--runtime-config"))]
+        spawn(self, component, known + more * (component == "kube-apiserver"))
 
     with mock.patch.object(apiserver.ControlPlane, "_spawn", spawn_without):
         async with apiserver.running(with_controllers=False) as plane, await Api.connect(str(plane.kubeconfig)) as api:

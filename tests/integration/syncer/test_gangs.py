@@ -18,7 +18,7 @@ from nestor.api import labels
 from nestor.cluster.shape import Host
 from nestor.kube import kinds
 from nestor.objects import annotations_of, status_of
-from nestor.operator.gangs.keeper import GangKeeper
+from nestor.operator.guests.gangs.keeper import GangKeeper
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context

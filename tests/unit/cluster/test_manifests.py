@@ -16,6 +16,7 @@ from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.policies import Persistence
 from nestor.cluster import access, coredns, namespace, policies, server
 from nestor.exposure.ingress import build_ingress
+from nestor.operator import oneshot
 from nestor.operator.job import runner_pod as runner
 from tests.unit.operator.builders import build_policy, build_resolved, build_shape
 
@@ -33,7 +34,7 @@ POLICY = NamespacePolicy.model_validate(
 def build_namespace() -> list[Object]:
     """The job's namespace and its limits."""
     resolved, shape = build_resolved(), build_shape()
-    own = [server.DEFAULT_RESOURCES, runner.RESOURCES]
+    own = [server.DEFAULT_RESOURCES, oneshot.RUNNER_RESOURCES]
     return [
         namespace.build_namespace(
             shape.namespace, resolved.home.labels, resolved.policy.model_copy(update={"namespace": POLICY})

@@ -85,7 +85,7 @@ async def test_queues_backends_watches_and_requests(operator: Operator) -> None:
     operator.cache.stores[kinds.NESTED_APP_JOB].last_contact -= 100
     operator.queue.add(Key("NestedAppJob", "team-a", "x"))
     found = write(operator)
-    assert found["nestor_class_queue_jobs", "default"] == 3
+    assert found["nestor_class_queue_jobs", "default"] == 0
     assert [found[f"nestor_backend_{name}", "hpc"] for name in ("ready", "reachable", "unconfirmed_pods")] == [0, 1, 1]
     assert (found["nestor_backend_nodes", "hpc", "NotReady"], found["nestor_backend_nodes", "hpc", "Ready"]) == (1, 0)
     assert found["nestor_operator_watch_silence_seconds", "nestedappjobs"] >= 100

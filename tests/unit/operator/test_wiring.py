@@ -42,22 +42,6 @@ async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kin
         await operator._reconcile(key)
 
 
-async def test_notices_have_passes_made_and_follow_deletions(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene()
-    done: list[str] = []
-    operator = Operator(scene.context)
-    outbox = vars(operator)["_jobs"].outbox
-    monkeypatch.setattr(outbox, "forget", done.append)
-    outbox.on_settled("team-a", "hello")
-    assert len(operator.queue) == 1
-    feeds = operator.feeds()
-    job = scene.add_job()
-    feeds[kinds.NESTED_APP_JOB][1](job)
-    scene.context.cache.jobs.drop(job)
-    feeds[kinds.NESTED_APP_JOB][1](job)
-    assert done == [job["metadata"]["uid"]]
-
-
 async def test_a_cluster_that_is_no_jobs_is_left_alone() -> None:
     """Whatever its labels say, where no job has its namespace."""
     scene = Scene()

@@ -26,7 +26,7 @@ def test_a_change_wants_the_groups_of_its_folder() -> None:
         "tests/integration/operator/test_notices.py",
         "tests/integration/operator/test_queue.py",
         "tests/integration/operator/test_queue_kueue.py",
-        "tests/unit/operator/queueing/test_queues.py",
+        "tests/unit/operator/guests/queue/test_queues.py",
     ]
 
 

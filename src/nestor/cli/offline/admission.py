@@ -17,7 +17,7 @@ from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.cluster_spec import complete_spec
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.images import check_image
-from nestor.operator.queueing.needs import find_fault
+from nestor.operator.guests.queue.needs import find_fault
 from nestor.operator.world.homes import find_home
 
 PATH = "spec.app.appDef"
@@ -43,8 +43,8 @@ def check_admission(content: dict[str, Any], known: Known) -> tuple[list[str], l
             return [], []
         resolved.build_plan("", 0)
     except Refused as refused:
-        is_unknown = refused.reason == conditions.PARAMETERS_INVALID and job.spec.parameters_from is not None
-        return [] if is_unknown else [relocate(refused.message, PATH)], []
+        is_unknown = refused.denial.reason == conditions.PARAMETERS_INVALID and job.spec.parameters_from is not None
+        return [] if is_unknown else [relocate(refused.denial.message, PATH)], []
     faults = [route.refusal[1] for route in resolved.routes if route.refusal and route.is_requested]
     return faults, [relocate(item, PATH) for item in resolved.warnings]
 

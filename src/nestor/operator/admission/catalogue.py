@@ -62,7 +62,7 @@ def describe(app: Object) -> tuple[Condition, str, list[Object]]:
     try:
         source = read_catalogue(app["metadata"]["name"], [app])
     except Refused as refused:
-        return _accepted("False", refused.reason, refused.message), title, []
+        return _accepted("False", refused.denial.reason, refused.denial.message), title, []
     if source.app_def is None:
         said = "the AppDef is read from the image when a job runs; its commands are unknown until then"
         return _accepted("True", conditions.ADMITTED_REASON, said), title, []

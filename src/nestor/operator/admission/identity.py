@@ -18,8 +18,29 @@ from nestor.operator.world.homes import find_home
 from nestor.operator.world.kept import OVERSIZED, find_fault, read_spec
 
 
+@dataclass(frozen=True)
+class Denial:
+    """Why a job is not admitted: a condition's reason and a message for the user."""
+
+    reason: str
+    message: str
+    retry_seconds: float | None = None
+    """When to look again even without an event; None: only when something changes."""
+    status: Literal["False", "Unknown"] = "False"
+    """Status of condition `Admitted`. `Unknown`: nothing is wrong, but it is not decided yet."""
+    queue: Object | None = None
+    """`status.queue`, if the job waits in one."""
+    is_stuck: bool = False
+    """With status `Unknown`: it takes so long that nobody else should have to wait for it."""
+
+    @property
+    def is_held(self) -> bool:
+        """Whether the job may not run until its turn comes, as if it were suspended. Otherwise what runs goes on."""
+        return self.reason == conditions.QUEUED
+
+
 class Refused(Exception):
-    """The job cannot be admitted. Carries a condition's reason and a message for the user."""
+    """The job cannot be admitted as it is. A job that only waits is denied by a result, not by an exception."""
 
     def __init__(
         self,
@@ -29,24 +50,9 @@ class Refused(Exception):
         retry_seconds: float | None = None,
         status: Literal["False", "Unknown"] = "False",
         queue: Object | None = None,
-        is_stuck: bool = False,
     ) -> None:
         super().__init__(message)
-        self.reason = reason
-        self.message = message
-        self.retry_seconds = retry_seconds
-        """When to look again even without an event; None: only when something changes."""
-        self.status = status
-        """Status of condition `Admitted`. `Unknown`: nothing is wrong, but it is not decided yet."""
-        self.queue = queue
-        """`status.queue`, if the job waits in one."""
-        self.is_stuck = is_stuck
-        """With status `Unknown`: it takes so long that nobody else should have to wait for it."""
-
-    @property
-    def is_held(self) -> bool:
-        """Whether the job may not run until its turn comes, as if it were suspended. Otherwise what runs goes on."""
-        return self.reason == conditions.QUEUED
+        self.denial = Denial(reason, message, retry_seconds, status, queue)
 
 
 @dataclass(frozen=True, kw_only=True)

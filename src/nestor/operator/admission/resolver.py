@@ -19,7 +19,7 @@ from nestor.operator.admission.access import check_app, check_class
 from nestor.operator.admission.admit import Resolved, admit
 from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.admission.identity import JobIdentity, Refused, identify, was_admitted
+from nestor.operator.admission.identity import Denial, JobIdentity, Refused, identify, was_admitted
 from nestor.operator.admission.images import check_image
 from nestor.operator.admission.turn import Turn
 from nestor.operator.oneshot import Action
@@ -32,8 +32,8 @@ CATALOGUE_REMEDY = "an admin can push a corrected image under another tag, or se
 
 
 class AppResolver:
-    """Resolves jobs. `ensure_namespace` creates a job's own namespace, which the reader's pod needs first. `take_turn` raises
-    `Refused` as long as it is not the job's turn to run.
+    """Resolves jobs. `ensure_namespace` creates a job's own namespace, which the reader's pod needs first. `take_turn` asks the
+    guests whether it is the job's turn to run.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class AppResolver:
         context: Context,
         inputs: CopiedInputs,
         ensure_namespace: Callable[[JobIdentity], Awaitable[object]],
-        take_turn: Callable[[JobIdentity], Awaitable[Turn]],
+        take_turn: Callable[[JobIdentity], Awaitable[Turn | Denial]],
     ) -> None:
         self._context = context
         self._api = context.api
@@ -50,24 +50,29 @@ class AppResolver:
         self._ensure_namespace = ensure_namespace
         self._take_turn = take_turn
 
-    async def resolve(self, job: Object) -> Resolved:
-        """The job with everything it refers to. Raises `Refused`, with status `Unknown` while its AppDef is being read."""
+    async def resolve(self, job: Object) -> Resolved | Denial:
+        """The job with everything it refers to, or for what it waits. Raises `Refused`."""
         known = identify(job, self._context.classes.all(), self._context.classes.default)
         self._check_access(known, job)
-        source = None
-        if self._find_reader(known) is not None:
-            # Reading has begun, and goes on even if the job has lost its place by it.
-            source = await self._find(known, job)
+        # Where reading has begun, it goes on even if the job has lost its place by it.
+        source = await self._find(known, job) if self._find_reader(known) is not None else None
+        if isinstance(source, Denial):
+            return source
         turn = await self._take_turn(known)
+        if isinstance(turn, Denial):
+            return turn
         source = source or await self._find(known, job)
+        if isinstance(source, Denial):
+            return source
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
         try:
             given = await self._inputs.parameters.find(known)
             return admit(known, source, cluster, self._context.host, given, turn)
         except Refused as refused:
-            if refused.retry_seconds is not None:  # for what is in its Secret: anything else is seen when it changes
-                refused.retry_seconds = self._inputs.parameters.find_delay(known.uid)
-            raise
+            if refused.denial.retry_seconds is None:
+                raise
+            # For what is in its Secret: anything else is seen when it changes.
+            return replace(refused.denial, retry_seconds=self._inputs.parameters.find_delay(known.uid))
 
     def _check_access(self, known: JobIdentity, job: Object) -> None:
         if was_admitted(job):
@@ -77,7 +82,7 @@ class AppResolver:
         if known.spec.app_ref is not None:
             check_app(job, cache.apps.get(known.spec.app_ref.name))
 
-    async def _find(self, known: JobIdentity, job: Object) -> AppSource:
+    async def _find(self, known: JobIdentity, job: Object) -> AppSource | Denial:
         own = known.spec.app
         if not known.spec.has_app or (own and own.app_def is not None):
             return find_source(known, ())
@@ -89,11 +94,11 @@ class AppResolver:
             return source
         return self._snapshots.recall(known.uid, source) or await self._read(known, source)
 
-    async def _read(self, known: JobIdentity, source: AppSource) -> AppSource:
-        """The image's AppDef, once a reader's pod has printed it. Raises `Refused` until then."""
+    async def _read(self, known: JobIdentity, source: AppSource) -> AppSource | Denial:
+        """The image's AppDef, once a reader's pod has printed it; until then, for what it waits."""
         if known.spec.suspend:
             message = f"the AppDef will be read from image '{source.image}' when the job is resumed"
-            raise Refused(conditions.SUSPENDED, message, status="Unknown")
+            return Denial(conditions.SUSPENDED, message, status="Unknown")
         check_image(known, source)
         pod = self._find_reader(known)
         action = reader_pod.decide_reader(pod, str(source.image), now())
@@ -103,13 +108,13 @@ class AppResolver:
                 return read
         if action.kind in ("Create", "Replace"):
             action = await self._make_pod(known, source, action, former=pod)
-        refused = _refuse(source, action)
-        if refused.status == "Unknown":
-            left = reader_pod.find_patience(pod, action, now())
-            refused.is_stuck = left <= 0
-            if left > 0:
-                refused.retry_seconds = min(left, math.inf if action.delay is None else action.delay)
-        raise refused
+        denial = _deny(source, action)
+        if denial.status == "False":
+            return denial
+        left = reader_pod.find_patience(pod, action, now())
+        if left <= 0:
+            return replace(denial, is_stuck=True)
+        return replace(denial, retry_seconds=min(left, math.inf if action.delay is None else action.delay))
 
     async def _read_log(self, known: JobIdentity, source: AppSource, pod: Object) -> tuple[AppSource | None, Action]:
         meta = pod["metadata"]
@@ -160,15 +165,15 @@ class AppResolver:
         return self._context.cache.find(kinds.POD, known.home.child(Part.READER), known.home.namespace)
 
 
-def _refuse(source: AppSource, action: Action) -> Refused:
+def _deny(source: AppSource, action: Action) -> Denial:
     """Tells the user why the job must wait, or that its image has no valid AppDef."""
     message = _describe(source) + (f": {action.message}" if action.message else "")
     reason = action.reason or conditions.READING_APPDEF
     if action.kind != "Refuse":
-        return Refused(reason, message, retry_seconds=action.delay, status="Unknown")
+        return Denial(reason, message, retry_seconds=action.delay, status="Unknown")
     if source.origin.startswith("image "):
-        return Refused(reason, f"{message}; {REMEDY}", retry_seconds=action.delay)
-    return Refused(reason, f"{source.blame(message)}; {CATALOGUE_REMEDY}", retry_seconds=action.delay)
+        return Denial(reason, f"{message}; {REMEDY}", retry_seconds=action.delay)
+    return Denial(reason, f"{source.blame(message)}; {CATALOGUE_REMEDY}", retry_seconds=action.delay)
 
 
 def _describe(source: AppSource) -> str:

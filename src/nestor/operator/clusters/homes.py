@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -17,13 +17,15 @@ from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, RetryLater, kinds
 from nestor.objects import Object, is_terminating, labels_of, owner_reference, status_of
 from nestor.operator.clusters.ensure import Start, keep_refused, renew_keys
-from nestor.operator.lifecycle.retain import is_retained, retain_volumes
+from nestor.operator.guest import Guest
 from nestor.operator.world.context import Context
 
 log = logging.getLogger(__name__)
 
 
-async def ensure_home(context: Context, home: Home, policy: NestedClassSpec, forget: Callable[[], None]) -> Home:
+async def ensure_home(
+    context: Context, guests: Sequence[Guest], home: Home, policy: NestedClassSpec, forget: Callable[[], None]
+) -> Home:
     """Ensure the namespace; returns the home with a reference to it. A namespace of another owner is never adopted.
 
     Its UID is in the job's status before anything is in it. Raises `RetryLater` while one without that record is deleted.
@@ -42,6 +44,8 @@ async def ensure_home(context: Context, home: Home, policy: NestedClassSpec, for
     if _is_new(context, live):
         context.provisioner.forget(name, home.name)
         forget()
+        for guest in guests:
+            guest.forget(home.labels[labels.JOB_UID])
     if is_terminating(live):
         raise RetryLater(1, f"namespace {name} is being deleted")
     uid = live["metadata"]["uid"]
@@ -49,8 +53,8 @@ async def ensure_home(context: Context, home: Home, policy: NestedClassSpec, for
         await _record(context, home, uid)
     elif not await _is_recorded(context, home, uid):
         log.warning("%s: the job's status does not have this namespace; it is made again", name)
-        if is_retained(live):
-            await retain_volumes(context.api, live)  # somebody may have emptied the status of a job that ran
+        for guest in guests:
+            await guest.spare(live)  # somebody may have emptied the status of a job that ran
         await context.api.delete(kinds.NAMESPACE, name, uid=uid)
         raise RetryLater(1, f"namespace {name} is made again")
     # By its UID, or what somebody else has deleted meanwhile would be made again without a record.

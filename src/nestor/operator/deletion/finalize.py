@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.cluster.home import Home
-from nestor.kube import ApiError, NotFound, kinds
+from nestor.kube import NotFound, kinds
 from nestor.kube.tasks import together
 from nestor.names import Part
 from nestor.objects import Object, conditions_of, is_terminating, labels_of, status_of
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.argocd import Registrar, read_record
 from nestor.operator.deletion.left import FORCED, LeftPods
-from nestor.operator.lifecycle.retain import is_retained, retain_volumes
+from nestor.operator.guest import Guest
 from nestor.operator.result import Result
 from nestor.operator.status.build import Event
 from nestor.operator.status.report import post, write_status
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import has_finalizer, remove_finalizer
 from nestor.operator.world.homes import find_home
-from nestor.operator.world.http_routes import find_http_routes
 from nestor.times import seconds_since, timestamp
 
 log = logging.getLogger(__name__)
@@ -55,11 +53,11 @@ class _Deletion:
 class Finalizer:
     """Empties and deletes jobs' namespaces."""
 
-    def __init__(self, context: Context, inputs: CopiedInputs) -> None:
+    def __init__(self, context: Context, guests: Sequence[Guest], inputs: CopiedInputs) -> None:
         self._context = context
         self._api = context.api
         self._inputs = inputs
-        self._registrar = Registrar(context)
+        self._guests = guests
         self._left = LeftPods(context)
         self._deletions: dict[str, _Deletion] = {}
         """By the job's UID."""
@@ -71,9 +69,9 @@ class Finalizer:
         meta, home = job["metadata"], find_home(job)
         if not has_finalizer(job) and await self._find_namespace(home) is None:
             return Result()
-        # First, so that Argo CD does not try to delete in a cluster that goes away.
-        if argo_cd := read_record(job):
-            await self._unregister(job, home, argo_cd)
+        for guest in self._guests:
+            if problem := await guest.leave(job, home):
+                await self._warn_once(job, job, f"{type(guest).__name__}NotTold", problem)
         await self._delete_kubeconfig(home)
         live = await self._find_namespace(home)
         deletion = self._deletions.setdefault(meta["uid"], _Deletion())
@@ -95,17 +93,6 @@ class Finalizer:
         self.forget(home.namespace, home.name, meta["uid"])
         return Result()
 
-    async def _unregister(self, job: Object, home: Home, argo_cd: str) -> None:
-        """What forbids that must not keep a job from stopping. The Secret goes with the namespace, which owns it."""
-        try:
-            await self._registrar.delete(home, argo_cd)
-        except ApiError as error:
-            if error.is_transient:
-                raise
-            message = f"Argo CD in namespace '{argo_cd}' could not be told that the cluster goes away: {error.message}"
-            log.warning("%s/%s: %s", job["metadata"]["namespace"], job["metadata"]["name"], message)
-            await self._warn_once(job, job, "ArgoCDNotTold", message)
-
     def _find_limit(self, namespace: str, deletion: _Deletion) -> float:
         """How long the deletion may take, in seconds: pods at backends are given up only when it should be over."""
         limit = self._context.settings.give_up_after_seconds
@@ -121,12 +108,9 @@ class Finalizer:
         """
         name = namespace["metadata"]["name"]
         if not is_terminating(namespace):
-            if is_retained(namespace):
-                await retain_volumes(self._api, namespace)
+            for guest in self._guests:
+                await guest.spare(namespace)
             await self._stop_producers(name, namespace["metadata"]["labels"][labels.JOB])
-            # Whether a namespace without a job has any, nobody knows any more.
-            if about is None or status_of(about).get("gateway"):
-                await self._delete_http_routes(name, labels_of(namespace)[labels.JOB_UID])
         pods = self._context.cache.pods_by_namespace.all(name)
         is_forced = age > self._context.settings.force_after_seconds
         if pods:
@@ -139,22 +123,11 @@ class Finalizer:
     async def _stop_producers(self, namespace: str, cluster: str) -> None:
         """Delete everything that creates pods or serves requests."""
         cache = self._context.cache
-        found = [
-            *((kinds.STATEFUL_SET, item) for item in cache.informers[kinds.STATEFUL_SET]),
-            *((kinds.INGRESS, item) for item in cache.informers[kinds.INGRESS]),
-        ]
-        deletions = [
-            self._api.delete(kind, item["metadata"]["name"], namespace)
-            for kind, item in found
-            if item["metadata"].get("namespace") == namespace
-        ]
+        sets = [item for item in cache.informers[kinds.STATEFUL_SET] if item["metadata"].get("namespace") == namespace]
+        found = [*((kinds.STATEFUL_SET, item) for item in sets), *cache.find_exposing(namespace)]
+        deletions = [self._api.delete(kind, item["metadata"]["name"], namespace) for kind, item in found]
         binding = names.child(cluster, Part.SYNCER)
         await together(*deletions, self._api.delete(kinds.ROLE_BINDING, binding, namespace))
-
-    async def _delete_http_routes(self, namespace: str, uid: str) -> None:
-        """A namespace may be left behind, and Gateways would prefer its routes to those of a new job of that name."""
-        found = await find_http_routes(self._api, namespace, uid)
-        await together(*(self._api.delete(kinds.HTTP_ROUTE, item["metadata"]["name"], namespace) for item in found))
 
     async def _delete_pods(self, pods: Iterable[Object], namespace: Object, age: float, *, about: Object | None) -> None:
         """Those at backends are forced last: a backend may take minutes, and once the host pod is gone, its virtual node has lost

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
@@ -16,18 +17,18 @@ from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity, find_machine_name
 from nestor.operator.admission.placement import apply_machine
+from nestor.operator.admission.reserved import cap_quota
 from nestor.operator.admission.storage import apply_size, read_wishes
-from nestor.operator.argocd import Registered, Registrar, read_record
 from nestor.operator.clusters.ensure import Alongside, build_shape, ensure_cluster, ensure_policies, keep_walls
 from nestor.operator.clusters.homes import ensure_defaults, ensure_home, ensure_quota
 from nestor.operator.clusters.policy import resolve_policy
+from nestor.operator.guest import Guest, Routes
 from nestor.operator.job import runner_pod
-from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses
+from nestor.operator.job.expose import admit_routes, ensure_ingresses
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.job.http_routes import ensure_http_routes, list_unserved, withdraw_http_routes
 from nestor.operator.job.openings import Openings
 from nestor.operator.job.policy import write_policy
-from nestor.operator.queueing.needs import cap_quota
+from nestor.operator.oneshot import RUNNER_RESOURCES
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
 from nestor.operator.world.taints import read_taints
@@ -40,27 +41,23 @@ class Children:
 
     routes: Routes = ()
     """Where the targets are reachable, or why they are not."""
-    is_exposed: bool = False
-    """Whether the pass has come to the routes, so that there are no others of the job."""
     addresses: Addresses | None = None
     """The cluster's addresses; None if it could not be created."""
     problem: str | None = None
     """Why there is no kubeconfig for the user."""
     note: str | None = None
     """What else the user should know even though the cluster is fine."""
-    registered: Registered = field(default_factory=Registered)
-    """Whether Argo CD knows the cluster."""
 
 
 class ChildrenKeeper:
     """Applies each object as soon as everything it needs exists."""
 
-    def __init__(self, context: Context, inputs: CopiedInputs, hosts: Hosts) -> None:
+    def __init__(self, context: Context, guests: Sequence[Guest], inputs: CopiedInputs, hosts: Hosts) -> None:
         self._context = context
+        self._guests = guests
         self._inputs = inputs
         self._hosts = hosts
         self.openings = Openings(context)
-        self.registrar = Registrar(context)
 
     async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan, *, is_stopped: bool = False) -> Children:
         """Ensure the namespace, then everything in it."""
@@ -91,7 +88,7 @@ class ChildrenKeeper:
         async def expose() -> None:
             routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)
             found.routes, _ = await together(self._expose(resolved, routes), self.openings.ensure(resolved, routes))
-            found.is_exposed = True
+            await together(*(guest.ensure(resolved, home) for guest in self._guests))
 
         async def ensure_plan() -> None:
             if plan.steps:
@@ -106,31 +103,23 @@ class ChildrenKeeper:
             lambda: inputs.ensure_pull_secret(resolved, resolved.app),
             lambda: inputs.snapshots.ensure(resolved),
             lambda: inputs.parameters.ensure(resolved, resolved.secret_parameters),
-            ensure_defaults(context, shape, resolved.policy.namespace, [runner_pod.RESOURCES]),
+            ensure_defaults(context, shape, resolved.policy.namespace, [RUNNER_RESOURCES]),
         )
 
-        async def register() -> None:
-            recorded = read_record(context.cache.jobs.get(resolved.name, resolved.namespace) or {})
-            found.registered = await self.registrar.ensure(resolved, home, recorded)
-
-        quota = ensure_quota(context, shape, resolved.policy.namespace, [runner_pod.RESOURCES])
-        along = Alongside(first=first, then=(ensure_policy,), last=(expose, quota, register))
+        quota = ensure_quota(context, shape, resolved.policy.namespace, [RUNNER_RESOURCES])
+        along = Alongside(first=first, then=(ensure_policy,), last=(expose, quota))
         made = await ensure_cluster(context, replace(shape, nodes_binding_owner=home.nodes_binding_owner), along)
         found.addresses, found.problem = made.addresses, made.problem
-        found.note = "; ".join(text for text in (missing, found.registered.problem) if text) or None
+        found.note = missing
         return found
 
     async def _expose(self, resolved: Resolved, routes: Routes) -> Routes:
-        """By a Gateway or by Ingresses; those of the other kind go when these are there."""
-        context, job = self._context, self._context.cache.jobs.get(resolved.name, resolved.namespace)
-        if resolved.policy.expose.gateway is not None:
-            found = await ensure_http_routes(context, self._hosts, resolved, routes)
-            await ensure_ingresses(context, resolved, (), kept=list_unserved(found))
-            return found
-        found = await ensure_ingresses(context, resolved, routes)
-        if job is not None and status_of(job).get("gateway"):
-            await withdraw_http_routes(context, self._hosts, job)
-        return found
+        """By Ingresses, unless a guest has another way."""
+        for guest in self._guests:
+            if (found := await guest.expose(resolved, routes)) is not None:
+                await ensure_ingresses(self._context, resolved, (), kept=found[1])
+                return found[0]
+        return await ensure_ingresses(self._context, resolved, routes)
 
     async def ensure_namespace(self, known: JobIdentity) -> Home:
         """Ensure the job's own namespace. If it was recreated, everything copied into it is copied again."""
@@ -152,8 +141,8 @@ class ChildrenKeeper:
             policy = cap_quota(policy, status_of(job).get("reserved"))
             await self._ensure_home(home, policy, job["metadata"]["uid"])
             shape = build_shape(context, NestedClusterSpec.model_validate(spec_of(cluster)), home, policy)
-            quota = ensure_quota(context, shape, policy.namespace, [runner_pod.RESOURCES])
-            defaults = ensure_defaults(context, shape, policy.namespace, [runner_pod.RESOURCES])
+            quota = ensure_quota(context, shape, policy.namespace, [RUNNER_RESOURCES])
+            defaults = ensure_defaults(context, shape, policy.namespace, [RUNNER_RESOURCES])
             await together(ensure_policies(context, shape), defaults(), quota())
 
         await keep_walls(home, ensure())
@@ -162,9 +151,8 @@ class ChildrenKeeper:
         def forget() -> None:
             self._inputs.forget_copies(uid)
             self.openings.forget(home.namespace)
-            self.registrar.forget(uid)
 
-        return await ensure_home(self._context, home, policy, forget)
+        return await ensure_home(self._context, self._guests, home, policy, forget)
 
 
 def build_cluster(resolved: Resolved, *, is_stopped: bool) -> Object:

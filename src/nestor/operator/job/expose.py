@@ -15,14 +15,12 @@ from nestor.kube import Forbidden, Invalid, kinds
 from nestor.kube.tasks import together
 from nestor.objects import Object
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.job.annotations import find_policy
+from nestor.operator.admission.annotations import find_policy
+from nestor.operator.guest import Routes
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.job.http_routes import withdraw_http_routes
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
-
-Routes = tuple[Route, ...]
 
 
 def admit_routes(cache: Cache, hosts: Hosts, resolved: Resolved, certificate_problem: str | None = None) -> Routes:
@@ -77,7 +75,7 @@ async def ensure_ingresses(context: Context, resolved: Resolved, routes: Routes,
     """
     home = resolved.home.namespace
     wanted = {route.ingress for route in routes if route.is_open} | set(kept)
-    for item in context.cache.ingresses_by_namespace.all(home):
+    for item in context.cache.exposing[kinds.INGRESS].all(home):
         if find_exposed_job(item, {home: resolved.uid}) and item["metadata"]["name"] not in wanted:
             await context.api.delete(kinds.INGRESS, item["metadata"]["name"], home)
     return tuple(await together(*(_ensure_one(context, resolved, route) for route in routes)))
@@ -90,12 +88,10 @@ async def withdraw_lost(context: Context, hosts: Hosts, job: Object) -> dict[str
     uid, home = job["metadata"]["uid"], find_home(job).namespace
     held = [claim for claim in hosts.of(job) if claim.is_held]
     lost = find_rivals(held, hosts.find({claim.host for claim in held}))
-    for item in context.cache.ingresses_by_namespace.all(home):
+    for kind, item in context.cache.find_exposing(home):
         meta = item["metadata"]
         if find_exposed_job(item, {home: uid}) and hosts_of(item) & lost.keys():
-            await context.api.delete(kinds.INGRESS, meta["name"], home, uid=meta.get("uid"))
-    if any(host in lost for host in hosts.routes_of(uid) or ()):
-        await withdraw_http_routes(context, hosts, job, lost)
+            await context.api.delete(kind, meta["name"], home, uid=meta.get("uid"))
     return lost
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlsplit
 
 from nestor import names
@@ -20,20 +19,10 @@ from nestor.operator.world.classes import Classes
 from nestor.operator.world.homes import is_managed_elsewhere
 
 
-@dataclass(frozen=True)
-class HeldRoute:
-    """An HTTPRoute of a job, as the last pass saw it: they are not watched."""
-
-    name: str
-    created: str
-    written: str
-    """When it last changed."""
-
-
 class Hosts:
     """The claims of all jobs. Remembers the hosts of additional targets, which are only known after a pass over the job.
 
-    Finds the jobs that may claim a host by an index. It is kept when a job, its Ingresses or its routes change, and knows neither
+    Finds the jobs that may claim a host by an index. It is kept when a job, its Ingresses or HTTPRoutes change, and knows neither
     classes nor other namespaces: whether such a job does claim the host is decided when somebody asks.
     """
 
@@ -41,8 +30,6 @@ class Hosts:
         self._cache = cache
         self._classes = classes
         self._further: dict[str, frozenset[str]] = {}
-        self._routes: dict[str, dict[str, HeldRoute]] = {}
-        self._tell: Callable[[set[str]], None] = lambda _: None
         self._jobs: dict[str, Object] = {}
         self._claimants = Claimants()
         self.homes: dict[str, str] = {}
@@ -50,7 +37,8 @@ class Hosts:
         for job in cache.jobs:
             self._take(None, job)
         cache.jobs.on_change(self._take)
-        cache.informers[kinds.INGRESS].on_change(lambda change: self._mark(self.homes.get(change.key[0], "")))
+        for kind in cache.exposing:
+            cache.informers[kind].on_change(lambda change: self._mark(self.homes.get(change.key[0], "")))
 
     def _take(self, old: Object | None, new: Object | None) -> None:
         """A job has changed, or is gone."""
@@ -74,10 +62,6 @@ class Hosts:
         known = _list_hosts(status_of(job)) | self.held(job).keys() | self._further.get(uid, frozenset())
         self._claimants.put(uid, frozenset(labels | known | ({wanted} if wanted else set())))
 
-    def on_routes(self, tell: Callable[[set[str]], None]) -> None:
-        """Have this called with the hosts that HTTPRoutes gained or lost, since there is no watch for them."""
-        self._tell = tell
-
     def note(self, uid: str, routes: Sequence[Route]) -> None:
         """Remember the hosts of a job's additional targets, found by a pass over it."""
         self._further[uid] = frozenset(route.host for route in routes[1:] if route.host)
@@ -86,19 +70,6 @@ class Hosts:
     def forget(self, uid: str) -> None:
         """Drop what is remembered about a job that is gone."""
         self._further.pop(uid, None)
-        self._routes.pop(uid, None)
-
-    def note_routes(self, job: Object, routes: dict[str, HeldRoute]) -> None:
-        """Remember the HTTPRoutes of a job, by their hosts."""
-        before = self._find_routed(job)
-        self._routes[job["metadata"]["uid"]] = routes
-        self._mark(job["metadata"]["uid"])
-        if changed := before.keys() ^ routes.keys():
-            self._tell(changed)
-
-    def routes_of(self, uid: str) -> dict[str, HeldRoute] | None:
-        """The HTTPRoutes of a job, by their hosts. None: this process has not looked yet."""
-        return self._routes.get(uid)
 
     def find(self, hosts: Collection[str]) -> Iterable[HostClaim]:
         """The claims to these hosts: of admitted jobs, and those that refused jobs still hold, because their Ingresses stay."""
@@ -156,20 +127,8 @@ class Hosts:
     def held(self, job: Object) -> dict[str, str]:
         """The hosts of the Ingresses and HTTPRoutes that expose a job, each with its creation time."""
         namespace, uid = _find_namespace(job), job["metadata"]["uid"]
-        found = self._cache.ingresses_by_namespace.all(namespace)
-        own = [item for item in found if find_exposed_job(item, {namespace: uid})]
-        held = {host: item["metadata"]["creationTimestamp"] for item in own for host in hosts_of(item)}
-        return self._find_routed(job) | held
-
-    def _find_routed(self, job: Object) -> dict[str, str]:
-        """The hosts of its HTTPRoutes; until this process has looked at them, those that its status tells. A job that is refused
-        keeps them, and what it keeps must not be given to another.
-        """
-        meta, status = job["metadata"], status_of(job)
-        if (noted := self.routes_of(meta["uid"])) is not None:
-            return {host: route.created for host, route in noted.items()}
-        hosts = _list_hosts(status) if status.get("gateway") else set()
-        return dict.fromkeys(hosts, str(meta.get("creationTimestamp", "")))
+        own = [item for _, item in self._cache.find_exposing(namespace) if find_exposed_job(item, {namespace: uid})]
+        return {host: item["metadata"]["creationTimestamp"] for item in own for host in hosts_of(item)}
 
     def _find_policy(self, job: Object) -> ExposePolicy | None:
         """The exposure policy of the job's class, if the class exists."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pydantic import ValidationError
@@ -14,14 +15,13 @@ from nestor.exposure.exposed import describe_lost
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.objects import Object, spec_of, status_of
-from nestor.operator.admission.identity import Refused
+from nestor.operator.admission.identity import Denial
 from nestor.operator.clusters.homes import keep_home_keys
+from nestor.operator.guest import Guest
 from nestor.operator.job.expose import withdraw_lost
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.job.http_routes import recall_http_routes
 from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle, find_deadline
 from nestor.operator.lifecycle.suspend import is_quiet, stop
-from nestor.operator.notices.outbox import Outbox
 from nestor.operator.result import Result
 from nestor.operator.status.build import Event, build_status
 from nestor.operator.status.conditions import summarize
@@ -47,39 +47,38 @@ async def expire(context: Context, job: Object, life: Lifecycle) -> Result:
     return Result(RESYNC_SECONDS if is_deleted else 1)
 
 
-async def reconcile_refused(context: Context, hosts: Hosts, outbox: Outbox, job: Object, refused: Refused) -> Result:
-    """Report why a job is refused. What it has already created keeps running, and can still end, be suspended and be deleted.
+async def reconcile_refused(context: Context, guests: Sequence[Guest], hosts: Hosts, job: Object, denial: Denial) -> Result:
+    """Report why a job is denial. What it has already created keeps running, and can still end, be suspended and be deleted.
 
     Only a host that another job is now given is taken away.
     """
-    found = [Condition(conditions.ADMITTED, refused.status, refused.reason, refused.message)]
-    details: Object = {"queue": refused.queue} | ({"assigned": None} if refused.is_held else {})
-    if refused.is_held and is_quiet(context.cache, job):  # until then, it counts for what it started with
+    found = [Condition(conditions.ADMITTED, denial.status, denial.reason, denial.message)]
+    details: Object = {"queue": denial.queue} | ({"assigned": None} if denial.is_held else {})
+    if denial.is_held and is_quiet(context.cache, job):  # until then, it counts for what it started with
         details["reserved"] = None
-    result = Result(RESYNC_SECONDS).within(refused.retry_seconds)
+    result = Result(RESYNC_SECONDS).within(denial.retry_seconds)
     try:
-        await recall_http_routes(context, hosts, job)
         if lost := await withdraw_lost(context, hosts, job):
             found.append(Condition(conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT, "; ".join(lost.values())))
             details |= describe_lost(status_of(job), lost)
     except Exception as error:  # first, the job is held to its limits
         result = replace(result, error=error)
-    spec = _read_spec(job, is_held=refused.is_held)
+    spec = _read_spec(job, is_held=denial.is_held)
     most = policy.max_active_deadline_seconds if (policy := context.classes.of(job)) else None
     life = _decide_lifecycle(context, job, spec, most)
     await keep_home_keys(context, find_home(job))
     if life is None:
-        await report(context, outbox, job, build_status(job, [*found, summarize(found)], timestamp(), details))
+        await report(context, guests, job, build_status(job, [*found, summarize(found)], timestamp(), details))
         return result
     if life.is_expired:
         return await expire(context, job, life)
-    if refused.is_held and life.succeeded.reason == conditions.SUSPENDED:
-        life = replace(life, succeeded=Condition(conditions.SUCCEEDED, "Unknown", conditions.QUEUED, refused.message))
+    if denial.is_held and life.succeeded.reason == conditions.SUSPENDED:
+        life = replace(life, succeeded=Condition(conditions.SUCCEEDED, "Unknown", conditions.QUEUED, denial.message))
     if life.is_stopped:
         await stop(context, find_home(job), life.suspend, is_applied=False, is_overdue=life.is_overdue)
     found += [life.succeeded, summarize(found, life)]
     details["activeDeadlineSeconds"] = find_deadline(spec.active_deadline_seconds, most, life.record.ran)
-    await report(context, outbox, job, build_status(job, found, timestamp(), details | life.record.to_status()))
+    await report(context, guests, job, build_status(job, found, timestamp(), details | life.record.to_status()))
     return result.within(life.delay)
 
 

@@ -19,7 +19,7 @@ from nestor.objects import Object, annotations_of, is_terminating
 from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import list_pull_secrets
-from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
+from nestor.operator.oneshot import NO_IMAGE_VOLUMES, RUNNER_RESOURCES, Action
 from nestor.operator.result import Result
 from nestor.operator.world import pod_status
 from nestor.operator.world.context import Context
@@ -30,7 +30,6 @@ RESULT_SECONDS = 30
 """How long a result may take to get from the nested cluster into the NestedCluster's status."""
 PAUSES: dict[int, float] = {Exit.NO_API: 10, Exit.NO_VOLUME: 60}
 """Seconds until the next pod. The last one has already waited long for the API; this is for an API that comes and goes."""
-RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
 
 
 def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: datetime.datetime) -> Action:
@@ -166,7 +165,7 @@ def _build_container(nestor_image: str, templates: Object) -> Object:
         "image": nestor_image,
         "imagePullPolicy": "IfNotPresent",
         "args": ["runner"],
-        "resources": RESOURCES,
+        "resources": RUNNER_RESOURCES,
         "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [
             templates,

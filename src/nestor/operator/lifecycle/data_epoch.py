@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from nestor import names
 from nestor.api import labels
 from nestor.cluster.home import Home
 from nestor.cluster.shape import Shape
-from nestor.kube import kinds
+from nestor.kube import Api, NotFound, kinds
 from nestor.names import Part
 from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of
-from nestor.operator.lifecycle.retain import is_retained, list_snapshots, retain_volumes
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 
@@ -20,6 +20,9 @@ log = logging.getLogger(__name__)
 
 GRACE_SECONDS = 1
 """For a server that is deleted with its data. Not 0: its volume must be released before its successor needs it."""
+
+
+OF_APP = f"{labels.COMPONENT}={labels.COMPONENT_APP},{labels.NESTED_UID}"
 
 
 @dataclass(frozen=True)
@@ -60,13 +63,13 @@ async def track_data(context: Context, shape: Shape) -> DataEpoch:
     return found
 
 
-async def drop_data(context: Context, home: Home, data: DataEpoch) -> None:
-    """Delete exactly this data; the StatefulSet then creates an empty server."""
+async def drop_data(context: Context, home: Home, data: DataEpoch, spare: Callable[[Object], Awaitable[None]]) -> None:
+    """Delete exactly this data; the StatefulSet then creates an empty server. `spare`: called with the namespace before that."""
     if data.uid is None:
         return
     name, namespace = names.server_pod(home.name), home.namespace
     pod = context.cache.find(kinds.POD, name, namespace)
-    await _drop_volumes(context, home, data, pod)
+    await _drop_volumes(context, home, data, pod, spare)
     if claim := find_claim(context.cache, home):
         # First, so that the next pod cannot use it again: it disappears together with the pod that mounts it.
         await context.api.delete(kinds.PERSISTENT_VOLUME_CLAIM, claim, namespace, uid=data.uid)
@@ -75,7 +78,9 @@ async def drop_data(context: Context, home: Home, data: DataEpoch) -> None:
         await context.api.delete(kinds.POD, name, namespace, uid=pod["metadata"]["uid"], grace_seconds=GRACE_SECONDS)
 
 
-async def _drop_volumes(context: Context, home: Home, data: DataEpoch, pod: Object | None) -> None:
+async def _drop_volumes(
+    context: Context, home: Home, data: DataEpoch, pod: Object | None, spare: Callable[[Object], Awaitable[None]]
+) -> None:
     """Delete the application's claims and snapshots while the server with this data is there: later ones are its successor's.
 
     Their volumes stay if the job's are to outlive it: whoever wants a database back after the job wants it after a failure, too.
@@ -85,14 +90,22 @@ async def _drop_volumes(context: Context, home: Home, data: DataEpoch, pod: Obje
     if holder is None or holder["metadata"]["uid"] != data.uid:
         return
     space = context.cache.find(kinds.NAMESPACE, home.namespace)
-    if space is not None and is_retained(space):
-        await retain_volumes(context.api, space)
+    if space is not None:
+        await spare(space)
     found = [(kinds.PERSISTENT_VOLUME_CLAIM, item) for item in claims]
     found += [(kinds.VOLUME_SNAPSHOT, item) for item in await list_snapshots(context.api, home.namespace)]
     for kind, item in found:
         meta, own = item["metadata"], labels_of(item)
         if meta["namespace"] == home.namespace and own.get(labels.CLUSTER) == home.name and labels.NESTED_UID in own:
             await context.api.delete(kind, meta["name"], home.namespace, uid=meta["uid"])
+
+
+async def list_snapshots(api: Api, namespace: str) -> list[Object]:
+    """The VolumeSnapshots of the application; none where the host cluster does not have the kind."""
+    try:
+        return await api.list(kinds.VOLUME_SNAPSHOT, namespace, labels=OF_APP)
+    except NotFound:
+        return []
 
 
 def _find_holder(cache: Cache, shape: Shape) -> Object | None:

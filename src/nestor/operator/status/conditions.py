@@ -34,8 +34,8 @@ class Observed:
     """What the user should know even though the cluster is fine."""
     warnings: tuple[str, ...] = ()
     """Warnings about the AppDef of an admitted job."""
-    unenforced: str = ""
-    """What there is to say about a host that does not enforce network policies."""
+    remarks: tuple[tuple[str, str], ...] = ()
+    """What else there is to say of an admitted job: reasons and texts."""
     runner_problem: str | None = None
     """Why no new runner is created."""
     held: str | None = None
@@ -60,9 +60,9 @@ class Observed:
 def decide_conditions(observed: Observed, life: Lifecycle) -> list[Condition]:
     """All conditions of an admitted job."""
     accepted = "class, version, command and AppDef accepted" if observed.has_app else "class and version accepted"
-    texts = [accepted, *filter(None, [observed.unenforced])]
+    texts = [accepted, *(text for _, text in observed.remarks)]
     said = "; ".join([*texts, *(f"{WARNING}{text}" for text in observed.warnings)])
-    reason = conditions.NETWORK_NOT_ENFORCED if observed.unenforced else conditions.ADMITTED_REASON
+    reason = observed.remarks[0][0] if observed.remarks else conditions.ADMITTED_REASON
     admitted = Condition(conditions.ADMITTED, "True", reason, said)
     ready = decide_cluster_ready(observed, life)
     steps = decide_steps_applied(observed, life, is_cluster_ready=ready.status == "True")

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from nestor.kube import kinds
 from nestor.objects import Object, status_of
-from nestor.operator.notices.outbox import Outbox
+from nestor.operator.guest import Guest
 from nestor.operator.status.build import Event, list_events
 from nestor.operator.world.context import Context
 
 log = logging.getLogger(__name__)
 
 
-async def report(context: Context, outbox: Outbox, job: Object, status: Object) -> None:
-    """Write the status, then tell others: by notices, which are part of it, and by events about the differences."""
-    old, status = status_of(job), outbox.complete(job, status)
+async def report(context: Context, guests: Sequence[Guest], job: Object, status: Object) -> None:
+    """Write the status, then tell others, and post events about the differences."""
+    old = status_of(job)
+    for guest in guests:
+        status = guest.complete(job, status)
     if status != old:
         await write_status(context, job, status)
         context.meters.note_status(job, old, status)
-    outbox.take(job, status)
+    for guest in guests:
+        guest.take(job, status)
     for event in list_events(old, status):
         log.info("%s/%s: %s: %s", job["metadata"]["namespace"], job["metadata"]["name"], event.reason, event.message)
         await post(context, job, event)

@@ -113,9 +113,19 @@ class Cache:
         for kind in (kinds.NODE, kinds.CERTIFICATE_REQUEST):
             self.informers[kind] = Informer(api, kind, labels=labels.BACKEND, trim=TRIMS[kind])
         self.informers[kinds.DEPLOYMENT] = Informer(api, kinds.DEPLOYMENT, namespace, labels=ours, trim=TRIMS[kinds.DEPLOYMENT])
-        self.ingresses_by_namespace = Index(self.informers[kinds.INGRESS], _namespace_of)
+        self.exposing = {kinds.INGRESS: Index(self.informers[kinds.INGRESS], _namespace_of)}
+        """By namespace, the objects by which hosts are claimed."""
         self.pods_by_namespace = Index(self.informers[kinds.POD], _namespace_of)
         self.slices_by_service = Index(self.informers[kinds.ENDPOINT_SLICE], _service_of)
+
+    def add_exposing(self, informer: Informer) -> None:
+        """Have another kind by which jobs are exposed."""
+        self.informers[informer.kind] = informer
+        self.exposing[informer.kind] = Index(informer, _namespace_of)
+
+    def find_exposing(self, namespace: str) -> list[tuple[Kind, Object]]:
+        """What claims hosts in a namespace."""
+        return [(kind, item) for kind, index in self.exposing.items() for item in index.all(namespace)]
 
     @property
     def virtual_nodes(self) -> dict[str, Object]:

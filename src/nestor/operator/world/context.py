@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from nestor.cluster.provision import Provisioner
 from nestor.cluster.shape import Host
-from nestor.kube import Api, kinds
+from nestor.kube import Api, Kind, kinds
 from nestor.kube.applier import Applier
 from nestor.kube.events import EventRecorder
 from nestor.operator.meters import Meters
@@ -29,10 +32,13 @@ class Context:
     provisioner: Provisioner
     meters: Meters = field(default_factory=Meters)
     """What it counts."""
+    wake: Callable[[Kind, str, str], None] = lambda kind, name, namespace: None
+    """Has a pass made over one of our objects."""
 
     @classmethod
     def create(cls, api: Api, settings: Settings, cache: Cache, host: Host) -> Context:
         """Assemble the parts."""
-        applier = Applier(api, {**cache.informers, kinds.NESTED_CLUSTER: cache.clusters})
+        caches: ChainMap[Kind, Any] = ChainMap({kinds.NESTED_CLUSTER: cache.clusters}, cache.informers)  # guests add theirs
+        applier = Applier(api, caches)
         events = EventRecorder(api, "nestor-operator")
         return cls(api, settings, cache, Classes(cache.classes), host, events, applier, Provisioner(applier, settings.lifetimes))

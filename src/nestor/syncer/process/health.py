@@ -12,6 +12,7 @@ import aiohttp
 
 from nestor.contracts.syncer import SERVER_PATH
 from nestor.kube import Api, ApiError, Informer, WorkQueue
+from nestor.kube.optional import OptionalInformer
 from nestor.process import caches, metrics
 from nestor.process.metrics import Family, Samples
 from nestor.serving.pages import METRICS, STALE_SECONDS, Pages
@@ -19,7 +20,6 @@ from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches, silence
 from nestor.syncer.view.nodes import HostNodes
-from nestor.syncer.view.optional import OptionalInformer
 
 log = logging.getLogger(__name__)
 

@@ -36,7 +36,7 @@ def test_whose_jobs_a_class_takes(access: Access, spec: Object, created: str, re
         return
     with pytest.raises(Refused, match=refusal) as refused:
         check_class(build_job(**spec), build_class(created), access)
-    assert refused.value.reason == conditions.CLASS_NOT_PERMITTED
+    assert refused.value.denial.reason == conditions.CLASS_NOT_PERMITTED
 
 
 def test_an_entry_of_the_catalogue_must_be_older_than_the_job() -> None:

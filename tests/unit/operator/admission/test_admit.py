@@ -104,8 +104,8 @@ def two_commands() -> Object:
 def test_refusals_say_what_is_allowed(job: Object, reason: str, message: str) -> None:
     with pytest.raises(Refused) as refused:
         resolve(job, CLASSES)
-    assert refused.value.reason == reason
-    assert message in refused.value.message
+    assert refused.value.denial.reason == reason
+    assert message in refused.value.denial.message
 
 
 def test_templates_that_make_no_plan_are_refused() -> None:
@@ -153,8 +153,8 @@ def test_parameters_are_checked_and_reach_the_plan() -> None:
 def test_faulty_parameters_are_refused_with_the_field(declared: Object, given: Object, reason: str, message: str) -> None:
     with pytest.raises(Refused) as refused:
         resolve(with_parameters(declared, parameters=given), CLASSES)
-    assert refused.value.reason == reason
-    assert message in refused.value.message
+    assert refused.value.denial.reason == reason
+    assert message in refused.value.denial.message
 
 
 def test_what_is_fetched_is_the_classs_policy_and_never_the_hosts_own() -> None:

@@ -12,7 +12,7 @@ from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.operator.admission.app_source import KEY, AppSource, dump_snapshot, parse_snapshot
 from nestor.operator.admission.catalogue import build_status
-from nestor.operator.admission.identity import Refused
+from nestor.operator.admission.identity import Denial, Refused
 from nestor.steps import Plan
 from tests.unit.operator.builders import STEPS, TARGET, Object, build_app, build_job, build_policy, resolve
 
@@ -104,12 +104,12 @@ def check(job: Object) -> None:
     assert plan.message.encode()
 
 
-def plan_of(job: Object) -> Plan | Refused:
+def plan_of(job: Object) -> Plan | Denial:
     """What a job comes to."""
     try:
         return resolve(job, CLASSES).build_plan("image:x", 0)
     except Refused as refused:
-        return refused
+        return refused.denial
 
 
 def job_with(appdef: Any, **spec: Any) -> Object:

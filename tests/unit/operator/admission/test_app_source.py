@@ -51,7 +51,7 @@ def test_an_image_without_appdef_is_to_be_read() -> None:
     assert found.origin == "image 'a:1'"
     with pytest.raises(Refused) as refused:
         admit(known(image="a:1"), found)
-    assert (refused.value.reason, refused.value.status) == (conditions.READING_APPDEF, "Unknown")
+    assert (refused.value.denial.reason, refused.value.denial.status) == (conditions.READING_APPDEF, "Unknown")
 
 
 @pytest.mark.parametrize("app", [{}, {"templatesFrom": {"configMapRef": {"name": "files"}}}])
@@ -92,7 +92,7 @@ def test_a_large_entry_is_as_good_as_a_small_one_and_one_that_is_too_large_is_re
     assert read_catalogue("big", store).app_def == APPDEF | {"image": icon | {"data": ""}} | note
     with pytest.raises(Refused, match=r"NestedApp 'huge': `spec` has \d+ bytes as JSON; at most 262144 are accepted") as refused:
         read_catalogue("huge", store)
-    assert refused.value.reason == conditions.APPDEF_INVALID
+    assert refused.value.denial.reason == conditions.APPDEF_INVALID
 
 
 @pytest.mark.parametrize(
@@ -106,9 +106,9 @@ def test_a_large_entry_is_as_good_as_a_small_one_and_one_that_is_too_large_is_re
 def test_an_unknown_application_is_refused_with_the_known_ones(names: list[str], said: str) -> None:
     with pytest.raises(Refused) as refused:
         read_catalogue("hello", [build_app(name) for name in names])
-    assert refused.value.reason == conditions.APP_NOT_FOUND
-    assert refused.value.message.startswith("no NestedApp named 'hello'; ")
-    assert refused.value.message.endswith(said)
+    assert refused.value.denial.reason == conditions.APP_NOT_FOUND
+    assert refused.value.denial.message.startswith("no NestedApp named 'hello'; ")
+    assert refused.value.denial.message.endswith(said)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_an_unknown_application_is_refused_with_the_known_ones(names: list[str],
 def test_an_entry_that_an_older_crd_let_in_is_refused_with_the_field(spec: Object, message: str) -> None:
     with pytest.raises(Refused) as refused:
         read_catalogue("hello", [build_app("hello", **spec)])
-    assert refused.value.message.startswith(message)
+    assert refused.value.denial.message.startswith(message)
 
 
 def test_a_pin_is_read_as_it_was_written() -> None:

@@ -19,8 +19,8 @@ def test_a_longer_deadline_than_the_classs_is_refused() -> None:
     job, policy = build_job(activeDeadlineSeconds=61), build_policy(maxActiveDeadlineSeconds=60)
     with pytest.raises(Refused) as refused:
         resolve(job, {"default": policy})
-    assert refused.value.reason == conditions.DEADLINE_NOT_ALLOWED
-    assert refused.value.message == (
+    assert refused.value.denial.reason == conditions.DEADLINE_NOT_ALLOWED
+    assert refused.value.denial.message == (
         "`spec.activeDeadlineSeconds` may not be 61: at most 60 is allowed (class 'default', `maxActiveDeadlineSeconds`)"
     )
 
@@ -29,8 +29,8 @@ def test_an_app_image_must_be_allowed_when_the_job_starts() -> None:
     policy = build_policy(images={"allowed": ["registry.example.com", "docker.io/library"]})
     with pytest.raises(Refused) as refused:
         resolve(build_job(), {"default": policy})
-    assert refused.value.reason == conditions.IMAGE_NOT_ALLOWED
-    assert refused.value.message == (
+    assert refused.value.denial.reason == conditions.IMAGE_NOT_ALLOWED
+    assert refused.value.denial.message == (
         "app image 'registry.test/hello:1' is not allowed; allowed: docker.io/library, registry.example.com (`images.allowed`) "
         "(class 'default')"
     )

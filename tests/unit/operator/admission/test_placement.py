@@ -11,7 +11,7 @@ from nestor.api import conditions, data
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.placement import Overflow, Placement
 from nestor.api.placement_rules import JobOverflow
-from nestor.operator.admission.identity import Refused, identify
+from nestor.operator.admission.identity import Denial, Refused, identify
 from nestor.operator.admission.placement import apply_machine, choose_machine, resolve_placement, tolerate_backends
 from nestor.operator.world.taints import Taints, read_taints
 from tests.unit.operator.builders import Object, build_job, build_policy, build_resolved, resolve
@@ -43,12 +43,12 @@ def read(**spec: Any) -> NestedAppJobSpec:
     return NestedAppJobSpec.model_validate(build_job(**spec)["spec"])
 
 
-def refusal(rules: Object | None = CLASS, **spec: Any) -> Refused:
+def refusal(rules: Object | None = CLASS, **spec: Any) -> Denial:
     """Why a job is refused."""
     policy = build_policy(**({"placement": rules} if rules is not None else {}))
     with pytest.raises(Refused) as refused:
         resolve(build_job(**spec), {"default": policy})
-    return refused.value
+    return refused.value.denial
 
 
 def test_a_class_that_says_nothing_comes_to_nothing() -> None:
@@ -187,7 +187,7 @@ def test_the_appdef_says_which_machines_there_are_to_choose_from(
 def test_a_machine_that_the_appdef_does_not_take_is_refused(patterns: tuple[str, ...], machine: str | None, message: str) -> None:
     with pytest.raises(Refused) as refused:
         resolve(build_taking(*patterns, machine=machine), {"default": build_policy(placement=CLASS)})
-    assert (refused.value.reason, refused.value.message) == (conditions.MACHINE_NOT_FOUND, message)
+    assert (refused.value.denial.reason, refused.value.denial.message) == (conditions.MACHINE_NOT_FOUND, message)
 
 
 def test_where_a_queue_counts_what_jobs_have_the_machine_must_be_known_before_the_appdef() -> None:

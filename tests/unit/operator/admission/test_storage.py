@@ -72,8 +72,8 @@ def test_a_job_that_wishes_too_much_is_refused(storage: Object | None, quota: Ob
     given = policy(storage, namespace={"quota": quota})
     with pytest.raises(Refused) as refused:
         resolve(build_job(storage=wish), {"default": given})
-    assert refused.value.reason == conditions.STORAGE_NOT_ALLOWED
-    assert refused.value.message == f"{message} (class 'default')"
+    assert refused.value.denial.reason == conditions.STORAGE_NOT_ALLOWED
+    assert refused.value.denial.message == f"{message} (class 'default')"
 
 
 def test_a_job_s_size_is_its_quota() -> None:

@@ -83,7 +83,7 @@ class World:
 
     async def ensure(self) -> Home:
         """One pass."""
-        return await ensure_home(self.context, HOME, build_policy(), lambda: self.forgotten.append("the job's"))
+        return await ensure_home(self.context, (), HOME, build_policy(), lambda: self.forgotten.append("the job's"))
 
 
 def job(recorded: str | None) -> Object:

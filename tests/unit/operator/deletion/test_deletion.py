@@ -13,10 +13,11 @@ from nestor.api import labels
 from nestor.cluster.shape import Host
 from nestor.kube import Api, ApiError, Conflict, Forbidden, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.argocd import Registrar
 from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
 from nestor.operator.deletion.left import NAMED, LeftPods
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
+from nestor.operator.guests.argocd import ArgoCD
+from nestor.operator.guests.retain.guest import Retain
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.result import Result
 from nestor.operator.settings import Settings
@@ -98,6 +99,11 @@ def limit(context: Context, force: float, give_up: float) -> None:
     context.settings = replace(context.settings, force_after_seconds=force, give_up_after_seconds=give_up)
 
 
+def build_finalizer(context: Context) -> Finalizer:
+    """With the guests that have a say when a job goes."""
+    return Finalizer(context, [Retain(context), ArgoCD(context)], CopiedInputs(context.applier, "nestor-system"))
+
+
 async def finalize(finalizer: Finalizer, job: Object) -> None:
     """One pass that is not the last."""
     assert (await finalizer.finalize(job)).retry_after == POLL_SECONDS
@@ -106,7 +112,7 @@ async def finalize(finalizer: Finalizer, job: Object) -> None:
 async def test_a_deletion_of_long_ago_is_tried_before_it_is_forced_and_forced_before_it_is_given_up() -> None:
     api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO)
     context = build_context(api)
-    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+    finalizer = build_finalizer(context)
     await finalize(finalizer, job)
     assert (kinds.POD, "app", 10) in api.deleted
     assert api.events == []
@@ -125,7 +131,7 @@ async def test_whoever_takes_our_finalizer_off_and_keeps_the_job_by_another_keep
     """Users may write finalizers of their jobs: what such a job has would run on, outside all limits."""
     api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO, finalizers=["example.com/stay"])
     context = build_context(api)
-    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+    finalizer = build_finalizer(context)
     await finalize(finalizer, job)
     assert (kinds.POD, "app", 10) in api.deleted
     context.cache.informers[kinds.NAMESPACE].store.clear()
@@ -148,7 +154,7 @@ async def test_pods_at_a_backend_are_forced_last_and_named_on_the_job_and_on_the
     api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO)
     context = build_context(api)
     send_out(context)
-    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+    finalizer = build_finalizer(context)
     limit(context, force=0, give_up=300)
     await finalize(finalizer, job)
     assert (kinds.POD, "app", 10) in api.deleted
@@ -180,7 +186,7 @@ async def test_a_node_that_is_no_backends_gets_no_more_time() -> None:
     context = build_context(api)
     send_out(context, node="worker-1")
     limit(context, force=0, give_up=300)
-    await finalize(Finalizer(context, CopiedInputs(context.applier, "nestor-system")), build_job(deletionTimestamp=LONG_AGO))
+    await finalize(build_finalizer(context), build_job(deletionTimestamp=LONG_AGO))
     assert (kinds.POD, "app", 0) in api.deleted
     assert [item["involvedObject"]["kind"] for item in api.posted] == ["NestedAppJob"]
 
@@ -190,7 +196,7 @@ async def test_what_is_swept_without_its_job_is_named_on_the_node() -> None:
     context = build_context(api)
     send_out(context)
     limit(context, force=0, give_up=0)
-    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+    finalizer = build_finalizer(context)
     sweeper = Sweeper(context, finalizer)
     for _ in range(2):
         await sweeper.sweep("team-a", "hello")
@@ -218,7 +224,7 @@ async def test_the_time_goes_on_after_a_conflict_and_starts_anew_for_a_successor
     api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO)
     api.conflicts = 1
     context = build_context(api)
-    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+    finalizer = build_finalizer(context)
     limit(context, force=0, give_up=0)
     with pytest.raises(Conflict):
         await finalizer.finalize(job)
@@ -245,7 +251,7 @@ async def test_what_only_has_the_names_of_the_jobs_objects_is_not_touched(uid: s
     if is_cached:
         store["", WHERE] = namespace
     api.found = {kinds.NAMESPACE: namespace, kinds.SECRET: build_secret(uid)}
-    assert await Finalizer(context, CopiedInputs(context.applier, "nestor-system")).finalize(job) == Result()
+    assert await build_finalizer(context).finalize(job) == Result()
     assert api.is_freed
     # The one object outside of both namespaces is named after the job's UID, and goes even if the collector is slow.
     assert [(kind, name) for kind, name, _ in api.deleted] == [(kinds.CLUSTER_ROLE_BINDING, WHERE)]
@@ -256,7 +262,7 @@ async def test_the_jobs_own_namespace_and_kubeconfig_go() -> None:
     context = build_context(api)
     api.found = {kinds.SECRET: build_secret("1234")}
     context.cache.informers[kinds.POD]._set((WHERE, "app"), None)
-    await finalize(Finalizer(context, CopiedInputs(context.applier, "nestor-system")), job)
+    await finalize(build_finalizer(context), job)
     gone = [(kind, name) for kind, name, _ in api.deleted]
     assert (kinds.SECRET, "hello-kubeconfig") in gone
     assert (kinds.NAMESPACE, WHERE) in gone
@@ -295,12 +301,12 @@ async def test_the_namespace_of_a_job_that_is_there_is_not_swept() -> None:
 async def test_what_argo_cd_may_not_be_told_keeps_no_job_from_stopping(error: ApiError, monkeypatch: pytest.MonkeyPatch) -> None:
     api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO) | {"status": {"argoCDNamespace": "argocd"}}
     context = build_context(api)
-    finalizer = Finalizer(context, CopiedInputs(context.applier, "nestor-system"))
+    finalizer = build_finalizer(context)
 
     async def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(Registrar, "delete", fail)
+    monkeypatch.setattr(ArgoCD, "_delete", fail)
     if error.is_transient:
         with pytest.raises(ApiError):
             await finalizer.finalize(job)

@@ -14,9 +14,9 @@ from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
 from nestor.exposure.exposed import decide_exposed
 from nestor.kube import Api, Change, Forbidden, kinds
-from nestor.operator.job.expose import Routes, admit_routes, ensure_ingresses, is_waiting, observe_exposure, withdraw_lost
-from nestor.operator.job.hosts import HeldRoute, Hosts
-from nestor.operator.job.http_routes import POLL_SECONDS, find_poll
+from nestor.operator.guest import Routes
+from nestor.operator.job.expose import admit_routes, ensure_ingresses, is_waiting, observe_exposure
+from nestor.operator.job.hosts import Hosts
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
@@ -208,129 +208,11 @@ def put_namespace(context: Context, name: str) -> None:
     context.cache.informers[kinds.NAMESPACE].store["", name] = {"metadata": {"name": name}}
 
 
-async def test_an_admitted_job_gives_up_a_host_that_it_has_and_that_is_anothers_by_name(context: Context, hosts: Hosts) -> None:
-    squatter = job("evil", "1", "2025-01-01T00:00:00Z", expose={"host": "shop-team-b.jobs.test"})
-    victim = build_job("shop", "team-b")
-    victim["metadata"] |= {"uid": "2", "creationTimestamp": "2026-01-01T00:00:00Z"}
-    for item in (squatter, victim):
-        context.cache.jobs.put(item)
-    put_ingress(context, squatter, "shop-team-b.jobs.test", name="evil")
-    route, *_ = admit(context, hosts, squatter)
-    assert not route.is_open
-    message = "host 'shop-team-b.jobs.test' is the default host of job 'shop' in namespace 'team-b'"
-    assert route.refusal == (conditions.HOSTNAME_CONFLICT, f"{message}; choose another one with `expose.host`")
-
-
-@pytest.mark.parametrize(
-    ("others", "url", "held", "expected"),
-    [
-        ([], None, None, HOSTS[0]),
-        (["team-a", "b"], None, None, HOSTS[0]),
-        (["a"], None, None, HASHED),
-        (["a"], f"http://{HOSTS[0]}:8080/", None, HOSTS[0]),
-        (["a"], None, HOSTS[0], HOSTS[0]),
-        (["a"], None, HOSTS[1], HOSTS[0]),
-        ([], f"http://{HASHED}:8080/", None, HASHED),
-        ([], None, HASHED, HASHED),
-        (["a"], "http://shop.example/", None, HASHED),
-    ],
-)
-async def test_a_default_host_that_another_namespaces_job_may_have_gets_a_hash_and_stays(
-    context: Context, hosts: Hosts, others: list[str], url: str | None, held: str | None, expected: str
-) -> None:
-    for name in others:
-        put_namespace(context, name)
-    made = job() | {"status": {"url": url} if url else {}}
-    context.cache.jobs.put(made)
-    if held:
-        put_ingress(context, made, held)
-    wanted = {claim.host for claim in hosts.of(made)} - ({held} if held == HOSTS[1] else set())
-    assert wanted == {expected}
-    assert hosts.is_shared(made) is (expected == HASHED)
-    assert all(claim.is_default for claim in hosts.of(made) if claim.host == expected)
-
-
-async def test_neither_of_two_jobs_with_the_same_label_can_squat_the_others_host(context: Context, hosts: Hosts) -> None:
-    for name in ("a", "team-a"):
-        put_namespace(context, name)
-    squatter = build_job("hello-team", "a")
-    squatter["metadata"] |= {"uid": "9", "creationTimestamp": "2025-01-01T00:00:00Z"}
-    for item in (squatter, job()):
-        context.cache.jobs.put(item)
-    claims = {claim.uid: claim.host for claim in hosts.find(KNOWN)}
-    assert len(set(claims.values())) == 2
-    assert HOSTS[0] not in claims.values()
-
-
-@pytest.mark.parametrize("is_started_anew", [False, True])
-@pytest.mark.parametrize("wish", ["other.jobs.test", "a.elsewhere.org", VICTIMS])
-async def test_a_refused_job_keeps_no_host_that_is_anothers_by_name(
-    context: Context, hosts: Hosts, wish: str, is_started_anew: bool
-) -> None:
-    api, context = serve(context)
-    squatter = job("evil", "1", "2025-01-01T00:00:00Z", expose={"host": VICTIMS})
-    context.cache.jobs.put(squatter)
-    admit(context, hosts, squatter)
-    put_ingress(context, squatter, VICTIMS, name="evil")
-    put_ingress(context, squatter, "api--evil-team-a.jobs.test", name="further")
-    if is_started_anew:
-        hosts = Hosts(context.cache, context.classes)
-    squatter |= {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "False"}]}}
-    squatter["spec"] |= {"expose": {"host": wish, "allTargets": True}}
-    context.cache.jobs.put(squatter)
-    assert await withdraw_lost(context, hosts, squatter) == {}
-    victim = build_job("shop", "team-b")
-    victim["metadata"] |= {"uid": "2", "creationTimestamp": "2026-01-01T00:00:00Z"}
-    context.cache.jobs.put(victim)
-    # By this claim it hears of the other's Ingress, and comes to lose its own.
-    assert any(claim.host == VICTIMS and claim.uid == "1" for claim in hosts.find(KNOWN))
-    (route,) = admit(context, hosts, victim)
-    assert (route.host, route.refusal) == (VICTIMS, None)
-    lost = await withdraw_lost(context, hosts, squatter)
-    assert lost == {VICTIMS: f"host '{VICTIMS}' is the default host of job 'shop' in namespace 'team-b'"}
-    assert list_deleted(api) == ["evil"]
-
-
-async def test_a_refused_job_keeps_no_route_of_a_gateway_for_anothers_host(context: Context, hosts: Hosts) -> None:
-    """Of two HTTPRoutes for a host, Gateways prefer the older one."""
-    api, context = serve(context)
-    squatter = job("evil", "1", "2025-01-01T00:00:00Z", expose={"host": VICTIMS})
-    squatter |= {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "False"}]}}
-    context.cache.jobs.put(squatter)
-    assert claimed(hosts) == set(), "it is refused, and has nothing"
-    found = {VICTIMS: HeldRoute("evil", HELD, HELD), "other.jobs.test": HeldRoute("other", HELD, HELD)}
-    hosts.note_routes(squatter, found)
-    assert {(claim.host, claim.held_since) for claim in hosts.find(KNOWN) if claim.is_held} == {
-        (VICTIMS, HELD),
-        ("other.jobs.test", HELD),
-    }
-    victim = build_job("shop", "team-b")
-    victim["metadata"] |= {"uid": "2", "creationTimestamp": "2026-01-01T00:00:00Z"}
-    context.cache.jobs.put(victim)
-    assert list(await withdraw_lost(context, hosts, squatter)) == [VICTIMS]
-    assert list_deleted(api) == ["evil"]
-    hosts.forget("1")
-    assert not hosts.routes_of("1")
-
-
-@pytest.mark.parametrize(
-    ("reason", "waits", "poll"),
-    [
-        (conditions.GATEWAY_PENDING, True, POLL_SECONDS),
-        (conditions.GATEWAY_REFUSED, True, POLL_SECONDS),
-        (conditions.HOSTNAME_CONFLICT, True, None),
-        (None, False, None),
-    ],
-)
-async def test_what_nothing_tells_of_is_asked_for(
-    context: Context, hosts: Hosts, reason: str | None, waits: bool, poll: float | None
-) -> None:
-    """HTTPRoutes are not watched: an answer that is still to come is asked for soon, at first."""
+@pytest.mark.parametrize(("reason", "waits"), [(conditions.HOSTNAME_CONFLICT, True), (None, False)])
+async def test_what_nothing_tells_of_is_asked_for(context: Context, hosts: Hosts, reason: str | None, waits: bool) -> None:
     context.cache.jobs.put(job())
-    routes = tuple(
-        replace(route, refusal=(reason, "why") if reason else None, is_kept=True) for route in admit(context, hosts, job())
-    )
-    assert (is_waiting(routes), find_poll(hosts, "1234", routes)) == (waits, poll)
+    refusal = (reason, "why") if reason else None
+    assert is_waiting(tuple(replace(route, refusal=refusal, is_kept=True) for route in admit(context, hosts, job()))) == waits
 
 
 SYNCED = {labels.NESTED_UID: "n1"}
@@ -414,8 +296,6 @@ async def test_the_index_misses_no_claim(context: Context, hosts: Hosts, seed: i
             put_namespace(context, dice.choice(["a", "b", "team-a"]))
         elif step == 3 and known is not None:
             admit(context, hosts, known)
-        elif step == 4 and known is not None:
-            hosts.note_routes(known, {dice.choice(sorted(KNOWN)): HeldRoute("x", HELD, HELD)})
         else:
             context.cache.jobs.put(copy.deepcopy(made))
         expected = {

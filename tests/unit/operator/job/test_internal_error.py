@@ -10,7 +10,9 @@ from nestor import names
 from nestor.api import conditions, labels
 from nestor.cluster.provision import Provisioner
 from nestor.kube import ApiError, kinds
-from nestor.operator.job import reconcile
+from nestor.operator.guests.enforcement.keeper import Enforcement
+from nestor.operator.job import admitted, reconcile
+from nestor.operator.job.admitted import AdmittedJobs
 from nestor.operator.job.children import ChildrenKeeper
 from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import Object
@@ -52,11 +54,11 @@ def is_stopped(scene: Scene) -> bool:
 
 PARTS = [
     (reconcile, "keep_policy"),
-    (reconcile, "check_enforced"),
-    (reconcile, "track_data"),
-    (reconcile, "decide_lifecycle"),
+    (Enforcement, "admit"),
+    (admitted, "track_data"),
+    (admitted, "decide_lifecycle"),
     (ChildrenKeeper, "ensure"),
-    (JobReconciler, "_report"),
+    (AdmittedJobs, "_report"),
 ]
 """What a pass calls, one after the other."""
 
@@ -75,7 +77,7 @@ async def test_a_job_ends_at_its_deadline_whatever_part_of_its_pass_fails(
 
     told: list[str] = []
     monkeypatch.setattr(where, part, fail)
-    monkeypatch.setattr(reconciler.kueue, "follow", follow)
+    monkeypatch.setattr(reconciler.guests[2], "follow", follow)
     result = await reconciler.reconcile("team-a", "hello")
     assert isinstance(result.error, Fault)
     assert told == ["hello"]
@@ -101,8 +103,7 @@ async def test_a_fault_in_what_a_refused_job_may_lose_does_not_keep_it_from_endi
 
     for part in ("apply_size", "build_shape"):
         monkeypatch.setattr(f"nestor.operator.job.children.{part}", fail)
-    for part in ("recall_http_routes", "withdraw_lost"):
-        monkeypatch.setattr(f"nestor.operator.job.refused.{part}", fail)
+    monkeypatch.setattr("nestor.operator.job.refused.withdraw_lost", fail)
     monkeypatch.setattr(Provisioner, "keep_keys", fail)
     assert isinstance((await reconciler.reconcile("team-a", "hello")).error, Fault)
     assert said(scene, conditions.ADMITTED) == ("False", conditions.COMMAND_NOT_FOUND)

@@ -321,7 +321,7 @@ def test_a_job_that_asks_for_no_url_is_ready_without_one(exposure: Exposure) -> 
 
 @pytest.mark.parametrize(("unenforced", "reason"), [("", "Accepted"), ("no walls", "NetworkNotEnforced")])
 def test_a_job_says_that_nothing_keeps_it_apart_and_is_as_ready_as_before(unenforced: str, reason: str) -> None:
-    found = decide_conditions(Observed(unenforced=unenforced, warnings=("odd",)), build_life())
+    found = decide_conditions(Observed(remarks=((reason, unenforced),) if unenforced else (), warnings=("odd",)), build_life())
     admitted, ready = found[0], found[-1]
     assert (admitted.status, admitted.reason) == ("True", reason)
     assert admitted.message.endswith(f"{unenforced}; warning: odd" if unenforced else "accepted; warning: odd")

@@ -12,6 +12,7 @@ from nestor.api import labels
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, kinds
+from nestor.operator.guests.retain.guest import Retain
 from nestor.operator.lifecycle.data_epoch import DataEpoch, drop_data, read_epoch, track_data
 from nestor.operator.lifecycle.lifecycle import Facts
 from nestor.operator.lifecycle.suspend import SuspendProgress, find_progress
@@ -173,11 +174,15 @@ async def test_only_the_data_that_is_meant_is_deleted(
     if pod:
         put(world, kinds.POD, SERVER, pod, component="server")
     context = build_context(api, world)
-    await drop_data(context, build_shape(), DataEpoch(2, "p1"))
+    await drop_data(context, build_shape(), DataEpoch(2, "p1"), ignore)
     assert api.deleted == deleted
     api.deleted.clear()
-    await drop_data(context, build_shape(), DataEpoch())
+    await drop_data(context, build_shape(), DataEpoch(), ignore)
     assert api.deleted == [], "where no data was seen there is none"
+
+
+async def ignore(namespace: Object) -> None:
+    """Nothing outlives the job."""
 
 
 @pytest.mark.parametrize(("uid", "is_dropped"), [("p1", True), ("p2", False)])
@@ -189,7 +194,7 @@ async def test_the_applications_volumes_go_with_the_data_and_those_of_its_succes
     for name, cluster in (("backup", "hello"), ("theirs", "another")):
         own = {labels.CLUSTER: cluster, labels.NESTED_UID: "n2"}
         api.snapshots.append({"metadata": {"name": name, "namespace": WHERE, "uid": name, "labels": own}})
-    await drop_data(build_context(api, world), build_shape(), DataEpoch(2, "p1"))
+    await drop_data(build_context(api, world), build_shape(), DataEpoch(2, "p1"), ignore)
     assert (("PersistentVolumeClaim db", "v1") in api.deleted) is is_dropped
     found = [item for item in api.deleted if item[0].startswith("VolumeSnapshot")]
     assert found == ([("VolumeSnapshot backup", "backup")] if is_dropped else [])
@@ -209,7 +214,8 @@ async def test_volumes_outlive_a_restart_where_the_class_says_so(retention: str)
     world.informers[kinds.PERSISTENT_VOLUME_CLAIM]._set((WHERE, "db"), claim)
     spec = {"persistentVolumeReclaimPolicy": "Delete", "claimRef": {"uid": "v1"}}
     api.put(kinds.PERSISTENT_VOLUME, {"metadata": {"name": "pv-1", "labels": {}}, "spec": spec})
-    await drop_data(build_context(api, world), build_shape(), DataEpoch(2, "p1"))
+    context = build_context(api, world)
+    await drop_data(context, build_shape(), DataEpoch(2, "p1"), Retain(context).spare)
     assert api.look(kinds.PERSISTENT_VOLUME_CLAIM, "db", WHERE) is None
     volume = cast(Object, api.look(kinds.PERSISTENT_VOLUME, "pv-1"))
     assert volume["spec"]["persistentVolumeReclaimPolicy"] == retention

@@ -116,7 +116,7 @@ def test_a_wide_job_is_a_stub_and_refused(place: str) -> None:
         Refused, match=rf"`spec` has {kept[OVERSIZED]} bytes as JSON; at most {SPEC_LIMIT} are accepted"
     ) as refused:
         identify(kept, {"default": build_policy()})
-    assert refused.value.reason == conditions.APPDEF_INVALID
+    assert refused.value.denial.reason == conditions.APPDEF_INVALID
 
 
 def test_what_is_just_small_enough_takes_no_more_memory_than_its_text() -> None:

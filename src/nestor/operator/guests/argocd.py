@@ -1,0 +1,106 @@
+"""Makes the nested clusters of jobs known to the Argo CD that their class names, and unknown again."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import time
+
+from nestor import times
+from nestor.api import conditions, labels
+from nestor.cluster import pki
+from nestor.cluster.argocd import Registration
+from nestor.cluster.home import Home
+from nestor.kube import ApiError, kinds
+from nestor.kube.applier import RESYNC_SECONDS, contains
+from nestor.objects import Object, conditions_of, labels_of, status_of
+from nestor.operator.admission.admit import Resolved
+from nestor.operator.guest import Guest, Word
+from nestor.operator.world.context import Context
+
+RETRY_SECONDS = 10.0
+"""How soon to try again what was refused: not every remedy causes an event."""
+
+
+class ArgoCD(Guest):
+    """Writes one Secret per job into Argo CD's namespace. Remembers it, so that a settled job needs no requests."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._words: dict[str, Word] = {}
+        """By the job's UID: where the Secret is, so that it is found when the class no longer says so; and its problem."""
+        self._checked: dict[str, tuple[str, float, datetime.datetime]] = {}
+        """Key of the content, when it was last looked at, and when it must be renewed; by the job's UID."""
+
+    def forget(self, uid: str) -> None:
+        """Drop what is remembered about a job that is being deleted, or whose namespace was."""
+        self._checked.pop(uid, None)
+        self._words.pop(uid, None)
+
+    async def ensure(self, resolved: Resolved, home: Home) -> None:
+        """Have the Secret as the class wants it.
+
+        It is written only where the job's status has already recorded it, and first when the cluster is ready: Argo CD would only
+        fail to connect. A failure is told and keeps nobody from using the job.
+        """
+        job = self._context.cache.jobs.get(resolved.name, resolved.namespace)
+        policy, recorded = resolved.policy.argo_cd, status_of(job).get("argoCDNamespace")
+        where, problem = policy.namespace if policy else None, ""
+        try:
+            if recorded and recorded != where:
+                await self._delete(home, recorded)
+            elif policy and recorded and self._is_ready(home):
+                problem = await self._write(Registration(home, resolved.class_name, policy), resolved.uid)
+        except ApiError as error:
+            where, problem = recorded, f"Argo CD could not be told of the cluster: {error.message}"
+        self._words[resolved.uid] = Word({"argoCDNamespace": where}, note=problem, retry_after=RETRY_SECONDS if problem else None)
+
+    def report(self, resolved: Resolved) -> Word | None:
+        """Where it is known."""
+        return self._words.get(resolved.uid)
+
+    async def leave(self, job: Object, home: Home) -> str | None:
+        """First, so that Argo CD does not try to delete in a cluster that goes away. What forbids that must not keep a job from
+        stopping: the Secret goes with the namespace, which owns it.
+        """
+        where = status_of(job).get("argoCDNamespace")
+        try:
+            if where:
+                await self._delete(home, where)
+        except ApiError as error:
+            if error.is_transient:
+                raise
+            return f"Argo CD in namespace '{where}' could not be told that the cluster goes away: {error.message}"
+        return None
+
+    async def _delete(self, home: Home, namespace: str) -> None:
+        self._checked.pop(home.labels[labels.JOB_UID], None)
+        secret = await self._context.api.find(kinds.SECRET, home.namespace, namespace)
+        if secret is not None and _is_of(secret, home):
+            await self._context.api.delete(kinds.SECRET, home.namespace, namespace, uid=secret["metadata"]["uid"])
+
+    def _is_ready(self, home: Home) -> bool:
+        cluster = self._context.cache.clusters.get(home.name, home.namespace)
+        return conditions.is_true(conditions_of(cluster), conditions.READY)
+
+    async def _write(self, registration: Registration, uid: str) -> str:
+        """Write the Secret if it is not there or not as it should be. Returns why that is impossible."""
+        context, meta = self._context, registration.metadata
+        authorities, now = context.provisioner.get_authorities(registration.home), times.now().replace(microsecond=0)
+        key = registration.content_key(authorities)
+        known, at, renew = self._checked.get(uid, ("", 0.0, now))
+        if known == key and now < renew and time.monotonic() - at < RESYNC_SECONDS:
+            return ""
+        found = await context.api.find(kinds.SECRET, meta["name"], meta["namespace"])
+        if found is not None and not _is_of(found, registration.home):
+            return f"Argo CD could not be told of the cluster: Secret '{meta['name']}' in '{meta['namespace']}' is not Nestor's"
+        said = {"metadata": {"labels": meta["labels"]}, "data": registration.data}
+        if not (pki.is_current(found, key, now) and contains(found, said)):
+            found = await asyncio.to_thread(registration.build_secret, authorities, now, context.settings.lifetimes)
+            await context.api.apply(kinds.SECRET, found)
+        self._checked[uid] = (key, time.monotonic(), pki.read_renewal(found))
+        return ""
+
+
+def _is_of(secret: Object, home: Home) -> bool:
+    return labels_of(secret).get(labels.JOB_UID) == home.labels[labels.JOB_UID]

@@ -1,0 +1,155 @@
+"""Probes the host: once at the start and seldom afterwards; and keeps condition `NetworkEnforced` of all classes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Callable
+
+from nestor.api import conditions
+from nestor.kube import ApiError, Forbidden, NotFound, kinds
+from nestor.objects import Object, conditions_of, is_terminating, status_of
+from nestor.operator.admission.admit import Resolved
+from nestor.operator.admission.identity import Denial, JobIdentity, was_admitted
+from nestor.operator.guest import Guest, Word
+from nestor.operator.guests.enforcement import scratch
+from nestor.operator.guests.enforcement.verdict import Verdict, decide_condition, explain_open, find_denial, read_verdict
+from nestor.operator.world.context import Context
+from nestor.times import timestamp
+
+log = logging.getLogger(__name__)
+
+ENFORCED_SECONDS = 24 * 3600.0
+"""How soon to look again at a host that enforces policies."""
+OPEN_SECONDS = 15 * 60.0
+"""At one that does not: an admin may be about to change that."""
+UNKNOWN_SECONDS = (60.0, 5 * 60.0, 30 * 60.0)
+"""At one that is not known: after the first, the second, and every further attempt."""
+LIMIT_SECONDS = 150.0
+"""How long one probe may take, with the pull of the image."""
+POLL_SECONDS = 1.0
+_ACCOUNT_SECONDS = 10.0
+"""How long the pods of a new namespace may be refused, which lacks its service account at first."""
+
+
+class Enforcement(Guest):
+    """The probe, and what it found out last."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._unknown = 0
+        self.verdict: Verdict | None = None
+        """None: nothing was found out yet, and what the classes say stays."""
+
+    async def run(self) -> None:
+        """Probe again and again; returns at once if no probe is wanted."""
+        if not self._context.settings.network_probe:
+            self._take(Verdict(None, "`operator.networkProbe` is false in the chart's values"))
+            return
+        pause = 0.0
+        for _ in itertools.count():
+            await asyncio.sleep(pause)
+            pause = self._take(await self._try())
+
+    async def admit(self, known: JobIdentity) -> Denial | None:
+        """The class may want a host that is known to enforce policies."""
+        job = self._context.cache.jobs.get(known.name, known.namespace)
+        if job is None or was_admitted(job):
+            return None  # those that were admitted stay
+        return find_denial(self._context.cache.classes.get(known.class_name), known.policy, known.class_name)
+
+    def report(self, resolved: Resolved) -> Word | None:
+        """What an admitted job says of an open host."""
+        item = self._context.cache.classes.get(resolved.class_name)
+        said = explain_open(item, resolved.policy, resolved.class_name)
+        return Word(remark=(conditions.NETWORK_NOT_ENFORCED, said)) if said else None
+
+    async def reconcile_class(self, name: str) -> None:
+        """Bring the condition of one class into line with the last verdict."""
+        item, specs = self._context.cache.classes.get(name), self._context.classes.all()
+        if item is None or is_terminating(item) or name not in specs or self.verdict is None:
+            return
+        is_asked = self._context.settings.network_probe or specs[name].network.unenforced == "Refuse"
+        if not is_asked and not conditions_of(item):
+            return
+        generation = item["metadata"].get("generation", 0)
+        found = decide_condition(self.verdict, specs[name])
+        merged = conditions.merge(conditions_of(item), [found], generation, timestamp())
+        status = {"conditions": merged, "observedGeneration": generation}
+        if status != status_of(item):
+            body = {"metadata": {key: item["metadata"][key] for key in ("name", "uid")}, "status": status}
+            with contextlib.suppress(NotFound):
+                self._context.cache.classes.put(await self._context.api.apply(kinds.NESTED_CLASS, body, subresource="status"))
+
+    def _take(self, verdict: Verdict) -> float:
+        """Note a verdict; seconds until the next probe."""
+        if verdict.code is None and self.verdict is not None and self.verdict.code is not None:
+            log.info("the host's network policies cannot be probed again: %s", verdict.problem)
+        else:
+            if verdict != self.verdict:
+                log.log(logging.WARNING if verdict.is_open else logging.INFO, "probe of network policies: %s", verdict)
+            self.verdict = verdict
+            for item in self._context.cache.classes:
+                self._context.wake(kinds.NESTED_CLASS, item["metadata"]["name"], "")
+        if verdict.code is None:
+            self._unknown += 1
+            return UNKNOWN_SECONDS[min(self._unknown, len(UNKNOWN_SECONDS)) - 1]
+        self._unknown = 0
+        return ENFORCED_SECONDS if verdict.is_enforced else OPEN_SECONDS
+
+    async def _try(self) -> Verdict:
+        try:
+            async with asyncio.timeout(LIMIT_SECONDS), self._scratch() as namespace:
+                return await self._probe(namespace)
+        except TimeoutError:
+            return Verdict(None, f"its pods did not end within {LIMIT_SECONDS:.0f} s")
+        except ApiError as error:
+            return Verdict(None, f"the host refuses it: {error.message}")
+
+    @contextlib.asynccontextmanager
+    async def _scratch(self) -> AsyncIterator[str]:
+        """A namespace for one probe. Those that an operator left behind which was ended meanwhile go, too."""
+        api = self._context.api
+        owner = await api.get(kinds.NAMESPACE, self._context.settings.namespace)
+        for item in list(self._context.cache.informers[kinds.NAMESPACE]):
+            if scratch.is_scratch(item, owner) and not is_terminating(item):
+                await api.delete(kinds.NAMESPACE, item["metadata"]["name"], uid=item["metadata"]["uid"])
+        made = await api.create(kinds.NAMESPACE, scratch.build_namespace(scratch.PREFIX + secrets.token_hex(4), owner))
+        meta = made["metadata"]
+        try:
+            yield str(meta["name"])
+        finally:
+            await asyncio.shield(api.delete(kinds.NAMESPACE, meta["name"], uid=meta["uid"]))
+
+    async def _probe(self, namespace: str) -> Verdict:
+        api, settings = self._context.api, self._context.settings
+        for policy in scratch.build_policies(namespace):
+            await api.apply(kinds.NETWORK_POLICY, policy)
+        await self._create(scratch.build_listener(namespace, settings))
+        listener = await self._await_pod(namespace, scratch.LISTENER, lambda pod: bool(status_of(pod).get("podIP")))
+        await self._create(scratch.build_caller(namespace, settings, status_of(listener)["podIP"]))
+        caller = await self._await_pod(namespace, scratch.CALLER, lambda pod: read_verdict(pod) is not None)
+        return read_verdict(caller) or Verdict(None, "its pod has no result")
+
+    async def _create(self, pod: Object) -> None:
+        deadline = time.monotonic() + _ACCOUNT_SECONDS
+        while True:
+            try:
+                await self._context.api.create(kinds.POD, pod)
+                return
+            except Forbidden:
+                if time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(POLL_SECONDS)
+
+    async def _await_pod(self, namespace: str, name: str, is_met: Callable[[Object], bool]) -> Object:
+        """The pod, once it is as awaited. Asked for, since the caches keep too little of pods; the caller limits the time."""
+        while True:
+            for pod in await self._context.api.list_trimmed(kinds.POD, dict, namespace, fields=f"metadata.name={name}"):
+                if is_met(pod):
+                    return pod
+            await asyncio.sleep(POLL_SECONDS)

@@ -1,0 +1,122 @@
+"""Looks after the gangs of all clusters: what is decided of them is written to the status of their NestedClusters.
+
+Nodes and pods of the host are listed only while a complete gang waits for room, and not kept: most clusters never have one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from nestor import times
+from nestor.api import data, labels
+from nestor.api.observed import GangStatus
+from nestor.kube import ApiError, Change, WorkQueue, kinds
+from nestor.kube.tasks import together
+from nestor.objects import Object, labels_of
+from nestor.operator.guest import Guest
+from nestor.operator.guests.gangs.decide import Rooms, decide, is_waiting_for_room
+from nestor.operator.guests.gangs.observe import Cluster, Seen, find_gangs, list_clusters
+from nestor.operator.guests.gangs.trim import MemberTrim, trim_node, trim_pod
+from nestor.operator.world.context import Context
+from nestor.translate.gang import read_entries
+from nestor.translate.gang_room import find_rooms
+
+log = logging.getLogger(__name__)
+
+POLL_SECONDS = 10.0
+"""How soon to look again while a gang waits for room or is on its way to its nodes."""
+SETTLE_SECONDS = 0.3
+"""Pods of a gang come one after another."""
+_SHARE = 10
+"""Looking at a very large host takes seconds: how many times as long nothing is looked at then."""
+
+_ON_NODES = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+
+
+class GangKeeper(Guest):
+    """One for all clusters, because gangs compete for the same nodes."""
+
+    queue: WorkQueue[None]
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._took = 0.0
+        """Seconds for the last look."""
+        self.queue = WorkQueue(self._work, workers=1, name="gangs", first_delay=1, max_delay=POLL_SECONDS)
+        context.cache.informers[kinds.POD].on_change(self._on_pod)
+
+    def _on_pod(self, change: Change) -> None:
+        if labels.GANG in labels_of(change.latest):
+            self.queue.add(None, max(SETTLE_SECONDS, _SHARE * self._took))
+
+    async def run(self) -> None:
+        """Look whenever there are news, until cancelled."""
+        self.queue.add(None)
+        await self.queue.run()
+
+    async def _work(self, _: None) -> float | None:
+        begin = time.monotonic()
+        delay = await self.look()
+        self._took = time.monotonic() - begin
+        return max(delay, _SHARE * self._took) if delay is not None else None
+
+    async def look(self) -> float | None:
+        """Decide about all gangs and write that. Returns when to look again, in seconds; None: when a pod of a gang changes."""
+        gangs = await self._find_gangs()
+        now = times.now()
+        waiting = [seen for seen in gangs if is_waiting_for_room(seen, now)]
+        rooms = await self._find_rooms() if waiting else None
+        # It may take a while, which nobody else should wait for.
+        decided = await asyncio.to_thread(decide, gangs, rooms, now)
+        is_written = await self._write(decided)
+        is_unsettled = any(_is_unsettled(entry) for part in decided.values() for entry in part)
+        return POLL_SECONDS if waiting or is_unsettled or not is_written else None
+
+    async def _find_gangs(self) -> list[Seen]:
+        cache = self._context.cache
+        clusters = list_clusters(cache.clusters, cache.informers[kinds.POD])
+        if not clusters:
+            return []
+        ours = f"{labels.MANAGED_BY}=nestor,{labels.GANG}"
+        pods = await self._context.api.list_trimmed(kinds.POD, MemberTrim(clusters), labels=ours)
+        return find_gangs(pods, clusters)
+
+    async def _find_rooms(self) -> Rooms:
+        api = self._context.api
+        nodes, pods = await together(
+            api.list_trimmed(kinds.NODE, trim_node), api.list_trimmed(kinds.POD, trim_pod, fields=_ON_NODES)
+        )
+        return Rooms(nodes, await asyncio.to_thread(find_rooms, nodes, pods))
+
+    async def _write(self, decided: dict[Cluster, list[GangStatus]]) -> bool:
+        """In a patch of its own: the rest of the status is applied by others, and by other parts of the operator. False: some
+        could not be written; one cluster's do not keep those of others.
+        """
+        cache, is_written = self._context.cache, True
+        for cluster in cache.clusters:
+            wanted = {entry.name: entry for entry in decided.get(_key(cluster), [])}
+            if dict(read_entries(cluster)) != wanted:
+                meta = cluster["metadata"]
+                said = [data.write(entry) for entry in wanted.values()]
+                patch = {"metadata": {"uid": meta["uid"]}, "status": {"gangs": said or None}}
+                try:
+                    made = await self._context.api.patch(
+                        kinds.NESTED_CLUSTER, meta["name"], meta["namespace"], patch, subresource="status"
+                    )
+                except ApiError as error:
+                    log.warning("gangs of cluster %s/%s cannot be written: %s", meta["namespace"], meta["name"], error)
+                    is_written = False
+                else:
+                    cache.clusters.put(made)
+        return is_written
+
+
+def _key(cluster: Object) -> Cluster:
+    return cluster["metadata"]["namespace"], cluster["metadata"]["name"]
+
+
+def _is_unsettled(entry: GangStatus) -> bool:
+    """Whether time alone may change something."""
+    return entry.state == "Released" or bool(entry.retry_time)

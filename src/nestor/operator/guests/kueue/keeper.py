@@ -1,0 +1,178 @@
+"""Watches Workloads, and lets jobs run or wait as Kueue says."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from nestor.api import conditions, labels
+from nestor.kube import Change, Informer, NotFound, RetryLater, kinds
+from nestor.kube.errors import ApiError, Conflict, Forbidden, Invalid
+from nestor.kube.index import Index
+from nestor.kube.tasks import together
+from nestor.objects import Object, is_terminating, labels_of, owners_of, spec_of, status_of
+from nestor.operator.admission.identity import Denial, JobIdentity, Refused, identify
+from nestor.operator.admission.turn import Turn
+from nestor.operator.guest import Guest
+from nestor.operator.guests.kueue import workload
+from nestor.operator.guests.kueue.admissions import Admissions
+from nestor.operator.guests.kueue.answers import Answers
+from nestor.operator.guests.kueue.installed import Installed
+from nestor.operator.guests.kueue.trim import find_owner, find_owner_uid, trim_workload
+from nestor.operator.guests.kueue.workloads import SECONDS, Workloads
+from nestor.operator.lifecycle.running import is_running, wants_to_run
+from nestor.operator.world.context import Context
+from nestor.operator.world.homes import is_managed_elsewhere
+from nestor.times import timestamp
+
+log = logging.getLogger(__name__)
+
+_GONE = (404, 405)
+"""Answers to writes of a kind whose definition is gone, or going."""
+
+
+class Kueue(Guest):
+    """Holds jobs back until Kueue has admitted them."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._workloads = Workloads(context)
+        self._admissions = Admissions(context)
+        self._answers = Answers(context, self._workloads)
+        self._informer: Informer | None = None
+        self._owned: Index[str] | None = None
+        """Workloads by the UIDs of the jobs that own them."""
+        self._has_looked = not context.settings.kueue
+
+    async def run(self) -> None:
+        """Watch Workloads as long as there can be any. Does nothing unless the chart allows it."""
+        if self._context.settings.kueue:
+            await Installed(self._context.api, self._use).keep()
+
+    async def _use(self, version: str | None) -> None:
+        """Watch the Workloads of that version."""
+        self._informer = self._owned = None
+        self.informers, self._has_looked = (), True
+        if version is None:
+            return
+        log.info("Kueue is installed: its Workloads are watched, version %s", version)
+        informer = Informer(self._context.api, replace(kinds.WORKLOAD, version=version), trim=trim_workload)
+        self.watch(informer)
+        await together(informer.run(), self._wake_waiting(informer))
+
+    def watch(self, informer: Informer) -> None:
+        """Use the Workloads that it knows."""
+        self._informer, self._owned, self.informers = informer, Index(informer, find_owner_uid), (informer,)
+        informer.on_change(self._on_change)
+
+    async def _wake_waiting(self, informer: Informer) -> None:
+        """Look at all jobs in queues once all Workloads are known."""
+        await informer.synced.wait()
+        for job in self._context.cache.jobs:
+            if labels_of(job).get(labels.KUEUE_QUEUE) or "assigned" in status_of(job):
+                self._wake(job["metadata"]["namespace"], job["metadata"]["name"])
+
+    def _wake(self, namespace: str, name: str) -> None:
+        self._context.wake(kinds.NESTED_APP_JOB, name, namespace)
+
+    def _on_change(self, change: Change) -> None:
+        namespace, name = change.key
+        if owner := find_owner(change.latest):
+            self._wake(namespace, owner)
+        for job in self._context.cache.jobs if not owners_of(change.latest) else ():
+            if job["metadata"]["namespace"] == namespace and labels_of(job).get(labels.KUEUE_WORKLOAD) == name:
+                self._wake(namespace, job["metadata"]["name"])
+
+    async def notice(self, namespace: str, name: str, job: Object | None) -> None:
+        """Of a job that MultiKueue is to send to another cluster, its Workload is made, and nothing else."""
+        if job is not None and is_managed_elsewhere(job):
+            await self._dispatch(job)
+
+    async def admit(self, known: JobIdentity) -> Turn | Denial:
+        """What the job gets with its turn, or that Kueue has not admitted it. Raises `Refused`.
+
+        A job that ran already when its class began to ask Kueue runs on. One that Kueue has admitted cannot leave its queue.
+        """
+        job, mode = self._context.cache.jobs.get(known.name, known.namespace), known.policy.queue.kueue
+        queue, is_counted = labels_of(job).get(labels.KUEUE_QUEUE), "assigned" in status_of(job)
+        if job is None or mode == "Ignore" or not (queue or is_counted):
+            return _pass(known, job, queue)
+        is_free = not is_counted if is_running(job) else not wants_to_run(job)
+        if is_free:
+            return Turn()
+        informer = self._find_informer(known)
+        try:
+            found = await self._find(known, job, informer)
+            if workload.is_admitted(found):
+                return await self._admissions.read_turn(known, found or {}, informer.kind)
+        except ApiError as error:
+            raise _explain(error, known, job) from error
+        since = (status_of(job).get("queue") or {}).get("since") or timestamp()
+        return Denial(conditions.QUEUED, workload.explain(found, queue), queue={"since": since})
+
+    def _find_informer(self, known: JobIdentity) -> Informer:
+        """Raises `Refused` if Kueue is not there, and `RetryLater` if nobody has looked yet."""
+        if not self._has_looked or (self._informer is not None and not self._informer.synced.is_set()):
+            raise RetryLater(0.5, "Kueue's Workloads are not known yet")
+        if self._informer is None:
+            allowed = "is not installed" if self._context.settings.kueue else "is not enabled in the chart's values"
+            message = f"class '{known.class_name}' has Kueue decide when the job starts, but Kueue {allowed}"
+            raise Refused(conditions.KUEUE_UNAVAILABLE, message, retry_seconds=SECONDS)
+        return self._informer
+
+    async def _find(self, known: JobIdentity, job: Object, informer: Informer) -> Object | None:
+        """The Workload by which the job runs, whatever its labels say now, or else may run. None: there is none yet."""
+        if is_running(job) and (name := (status_of(job).get("assigned") or {}).get("workload")):
+            found = informer.get(name, known.namespace)
+            if found is not None and workload.is_own(found, job) and not workload.is_left(found):
+                return found
+        return await self._workloads.ensure(known, job, informer) if labels_of(job).get(labels.KUEUE_QUEUE) else None
+
+    async def follow(self, job: Object) -> None:
+        """After a pass: tell Kueue what became of the job."""
+        informer, meta = self._informer, job["metadata"]
+        if informer is None or self._owned is None:
+            return
+        job = self._context.cache.jobs.get(meta["name"], meta["namespace"]) or job
+        for found in self._owned.all(job["metadata"]["uid"]):
+            if is_terminating(found):
+                continue
+            try:
+                await self._answers.give(job, found, informer.kind)
+            except (Conflict, NotFound) as error:  # it has changed, and is seen again
+                log.debug("%s/%s: %s", meta["namespace"], meta["name"], error)
+
+    async def _dispatch(self, job: Object) -> None:
+        if not labels_of(job).get(labels.KUEUE_QUEUE) or spec_of(job).get("managedBy") != labels.MULTIKUEUE:
+            return
+        if self._informer is None or not self._informer.synced.is_set() or is_terminating(job):
+            return
+        try:
+            known = identify(job, self._context.classes.all(), self._context.classes.default)
+            if known.policy.queue.kueue != "Ignore" and not spec_of(job).get("suspend"):
+                await self._workloads.ensure(known, job, self._informer)
+        except Refused as refused:
+            log.info("%s/%s: no Workload for MultiKueue: %s", job["metadata"]["namespace"], job["metadata"]["name"], refused)
+
+
+def _explain(error: ApiError, known: JobIdentity, job: Object) -> Exception:
+    """What it means for the job that the API server refuses something of Kueue's: what runs goes on."""
+    if error.status in _GONE:
+        message = f"class '{known.class_name}' has Kueue decide when the job starts, but: {error.message}"
+        return Refused(conditions.KUEUE_UNAVAILABLE, message, retry_seconds=SECONDS)
+    if isinstance(error, Forbidden | Invalid):
+        message, queue = f"its Workload is refused: {error.message}", status_of(job).get("queue")
+        return Refused(conditions.PROVISIONING_FAILED, message, retry_seconds=SECONDS, queue=queue)
+    return error
+
+
+def _pass(known: JobIdentity, job: Object | None, queue: str | None) -> Turn:
+    """For a job that Kueue has no say in. Raises `Refused` if its class starts none of these."""
+    mode, name = known.policy.queue.kueue, known.spec.class_name
+    if mode == "Require" and job is not None and wants_to_run(job) and not is_running(job):
+        message = f"class '{name}' starts only jobs with the label `{labels.KUEUE_QUEUE}`, which names a LocalQueue"
+        raise Refused(conditions.QUEUE_NAME_MISSING, message)
+    if queue and mode == "Ignore":
+        said = f"the label `{labels.KUEUE_QUEUE}` has no effect: class '{name}' does not set `queue.kueue`"
+        return Turn(warnings=(said,))
+    return Turn()

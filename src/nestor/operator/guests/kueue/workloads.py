@@ -1,0 +1,94 @@
+"""Makes, adopts and deletes the Workloads of jobs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nestor.api import conditions, labels
+from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.cluster import shared
+from nestor.kube import Informer, Kind, kinds
+from nestor.objects import Object, is_terminating, labels_of, owners_of
+from nestor.operator.admission.identity import JobIdentity, Refused
+from nestor.operator.guests.kueue import pod_sets, workload
+from nestor.operator.guests.kueue.trim import find_owner
+from nestor.operator.lifecycle import suspend
+from nestor.operator.oneshot import RUNNER_RESOURCES
+from nestor.operator.world.context import Context
+
+SECONDS = 10.0
+"""How soon to try again what somebody has to mend."""
+
+
+class Workloads:
+    """Keeps the Workload of a job as what the job needs."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    async def ensure(self, known: JobIdentity, job: Object, informer: Informer) -> Object | None:
+        """The job's Workload, as far as it is known; made or changed where that is due. None: there is none yet."""
+        found, wanted = informer.get(workload.find_name(job), known.namespace), self._build_pod_sets(known)
+        if is_terminating(found):
+            return None
+        if workload.is_prebuilt(job):
+            return await self._adopt(job, found, informer.kind, wanted)
+        found = found if workload.is_own(found, job) else None
+        if found is not None and workload.has(found, workload.FINISHED):
+            await self.delete(found, informer.kind)
+            return None
+        if found is not None and workload.has(found, workload.RESERVED):
+            return await self._check(job, found, informer.kind, wanted)
+        body = workload.build_workload(job, informer.kind.api_version, wanted, await self._find_priority(job, informer.kind))
+        if found is None or workload.differs(found, body):
+            await self._context.api.apply(informer.kind, body)
+        return found
+
+    async def delete(self, found: Object, kind: Kind) -> None:
+        """Delete exactly this Workload."""
+        meta = found["metadata"]
+        await self._context.api.delete(kind, meta["name"], meta["namespace"], uid=meta["uid"])
+
+    async def _check(self, job: Object, found: Object, kind: Kind, wanted: list[Object]) -> Object | None:
+        """The Workload, if it still is what the job needs. What Kueue has reserved quota for cannot be changed: a job that needs
+        something else before it runs comes anew.
+        """
+        if workload.has(found, workload.EVICTED) or pod_sets.are_same(workload.list_sets(found), wanted):
+            return found
+        if suspend.is_quiet(self._context.cache, job):
+            await self.delete(found, kind)
+        return None
+
+    async def _adopt(self, job: Object, found: Object | None, kind: Kind, wanted: list[Object]) -> Object | None:
+        """A Workload that was made beforehand: it becomes the job's own, so that it goes with it."""
+        if found is None:
+            return None
+        name, owner = found["metadata"]["name"], find_owner(found)
+        said = f"Workload '{name}', which the label `{labels.KUEUE_WORKLOAD}` names,"
+        if owners_of(found) and not workload.is_own(found, job):
+            what = f"NestedAppJob '{owner}'" if owner else "another object"
+            raise Refused(conditions.WORKLOAD_CONFLICT, f"{said} belongs to {what}")
+        if not pod_sets.are_enough(workload.list_sets(found), wanted):
+            raise Refused(conditions.WORKLOAD_CONFLICT, f"{said} asks for less than the job may use")
+        if not owners_of(found):
+            meta = found["metadata"]
+            patch = {"metadata": {"resourceVersion": meta["resourceVersion"], "ownerReferences": [workload.refer(job)]}}
+            await self._context.api.patch(kind, name, meta["namespace"], patch)
+            return None
+        return found
+
+    def _build_pod_sets(self, known: JobIdentity) -> list[Object]:
+        context = self._context
+        spec = NestedClusterSpec(class_name=known.spec.class_name)  # no version asks for more than another
+        shape = shared.build_shape(spec, known.home, known.policy, host=context.host, nestor_image=context.settings.image)
+        return pod_sets.build_pod_sets(known.policy, known.spec, shared.list_containers(shape), RUNNER_RESOURCES)
+
+    async def _find_priority(self, job: Object, kind: Kind) -> workload.Priority | None:
+        name = labels_of(job).get(labels.KUEUE_PRIORITY)
+        if not name:
+            return None
+        found = await self._context.api.find(replace(kinds.WORKLOAD_PRIORITY, version=kind.version), name)
+        if found is None:
+            message = f"no WorkloadPriorityClass named '{name}', as the label `{labels.KUEUE_PRIORITY}` says"
+            raise Refused(conditions.PRIORITY_NOT_FOUND, message, retry_seconds=SECONDS)
+        return workload.Priority(name, int(found["value"]))

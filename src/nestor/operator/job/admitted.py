@@ -1,0 +1,178 @@
+"""What a pass does for a job that is admitted: from its plan to its status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from nestor import names
+from nestor.api import conditions
+from nestor.cluster.provision import ForeignObject
+from nestor.cluster.shape import Shape
+from nestor.kube import Forbidden, Invalid, RetryLater, kinds
+from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS
+from nestor.kube.tasks import together
+from nestor.names import Part
+from nestor.objects import Object, conditions_of
+from nestor.operator.admission.admit import Resolved
+from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.admission.identity import Denial
+from nestor.operator.clusters.ensure import build_shape
+from nestor.operator.clusters.homes import keep_home_keys
+from nestor.operator.guest import Guest, Word
+from nestor.operator.job.children import Children, ChildrenKeeper
+from nestor.operator.job.expose import admit_routes, is_waiting, observe_exposure
+from nestor.operator.job.hosts import Hosts
+from nestor.operator.job.refused import expire
+from nestor.operator.job.runner_pod import ensure_runner
+from nestor.operator.job.server_refusal import find_delay, find_refusal
+from nestor.operator.lifecycle.data_epoch import drop_data, track_data
+from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
+from nestor.operator.lifecycle.record import find_rerun
+from nestor.operator.lifecycle.suspend import stop
+from nestor.operator.result import Result
+from nestor.operator.status.build import build_status, describe
+from nestor.operator.status.conditions import Observed, decide_conditions
+from nestor.operator.status.held import explain_held
+from nestor.operator.status.observe import find_start_deadline, gather_facts
+from nestor.operator.status.report import report
+from nestor.operator.world.context import Context
+from nestor.steps import Plan
+from nestor.times import now, seconds_since, timestamp
+
+REFUSAL_SECONDS = 10
+"""How soon to retry exposing a job whose host is taken or whose TLS secret is missing; not every fix causes an event."""
+
+
+@dataclass(frozen=True)
+class _Admitted:
+    """One admitted job, and the goal of this pass."""
+
+    job: Object
+    resolved: Resolved
+    shape: Shape
+    plan: Plan
+    facts: Facts
+    life: Lifecycle
+
+
+class AdmittedJobs:
+    """Brings everything of a job into the state that its lifecycle demands."""
+
+    def __init__(
+        self, context: Context, guests: Sequence[Guest], inputs: CopiedInputs, hosts: Hosts, children: ChildrenKeeper
+    ) -> None:
+        self._context = context
+        self._guests = guests
+        self._inputs = inputs
+        self._hosts = hosts
+        self._children = children
+
+    async def reconcile(self, job: Object, resolved: Resolved) -> Result | Denial:
+        """Plan → lifecycle → children → runner → observe → decide → report."""
+        context = self._context
+        self._hosts.note(resolved.uid, resolved.routes)
+        shape = build_shape(context, resolved.cluster, resolved.home, resolved.policy)
+        shape = replace(shape, nodes=resolved.turn.server)
+        data = await track_data(context, shape)
+        source = await self._inputs.templates.read(resolved)
+        plan = resolved.build_plan(f"{source}@{find_rerun(job)}", data.number)
+        most = resolved.policy.max_active_deadline_seconds
+        facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash, most=most)
+        life = decide_lifecycle(facts, now())
+        if life.is_expired:
+            return await expire(context, job, life)
+        admitted = _Admitted(job, resolved, replace(shape, replicas=life.replicas), plan, facts, life)
+        if life.is_stopped and not facts.made_at:
+            return await self._keep_unmade(admitted)
+        if life.is_reset_due or (life.phase == "Running" and not facts.made_at):
+            for guest in self._guests:
+                if (denial := await guest.begin(resolved)) is not None:
+                    return denial
+        if life.is_reset_due:
+            await drop_data(context, shape, data, self._spare)
+        return await self._keep(admitted)
+
+    async def _spare(self, namespace: Object) -> None:
+        for guest in self._guests:
+            await guest.spare(namespace)
+
+    async def _keep_unmade(self, it: _Admitted) -> Result:
+        """A job that was created suspended has only a status; its templates are read again when it starts."""
+        await self._report(it, Children(admit_routes(self._context.cache, self._hosts, it.resolved)))
+        self._inputs.templates.forget(it.resolved.uid)
+        return Result(RESYNC_SECONDS).within(it.life.delay)
+
+    async def _keep(self, it: _Admitted) -> Result:
+        """Bring everything into the state that the job's lifecycle demands, and report it."""
+        context = self._context
+        children, refused, error = await self._ensure_children(it)
+        if children.addresses is not None:
+            refused = refused or await find_refusal(context, it.shape, children.addresses.api)
+        runner = Result(RESYNC_SECONDS)
+        if it.life.is_stopped:
+            await stop(context, it.shape, it.life.suspend, is_applied=error is None, is_overdue=it.life.is_overdue)
+        elif children.addresses is not None and it.plan.steps:
+            runner = await self._ensure_runner(it, children.addresses.dns)
+        words = await self._report(it, children, refused=refused, runner_problem=runner.problem)
+        if error is not None:
+            return Result(error=error)
+        result = Result(runner.retry_after).within(it.life.delay)
+        if is_waiting(children.routes):
+            result = result.within(REFUSAL_SECONDS)
+        for word in words:
+            result = result.within(word.retry_after)
+        if (delay := find_delay(context, it.shape)) is not None:
+            result = result.within(delay or REFUSAL_SECONDS)
+        if context.applier.is_settling(it.shape.namespace):
+            result = result.within(LAG_SECONDS)
+        deadline = find_start_deadline(it.job, it.resolved, it.life.record.start_time)
+        return result.within(deadline or RESYNC_SECONDS)
+
+    async def _ensure_children(self, it: _Admitted) -> tuple[Children, str | None, Exception | None]:
+        """The children; or what the host refused, as text for the user and as the error for the retry."""
+        try:
+            return await self._children.ensure(it.resolved, it.shape, it.plan, is_stopped=it.life.is_stopped), None, None
+        except (ForeignObject, Forbidden, Invalid) as error:
+            if isinstance(error, Forbidden) and error.is_terminating:
+                raise RetryLater(1, error.message) from None
+            await together(keep_home_keys(self._context, it.shape), self._children.keep_walls(it.job))
+            routes = admit_routes(self._context.cache, self._hosts, it.resolved)
+            return Children(routes), getattr(error, "message", str(error)), error
+
+    async def _ensure_runner(self, it: _Admitted, dns_address: str) -> Result:
+        is_over = (it.facts.run or {}).get("state") in ("Succeeded", "Failed")
+        steps = conditions.find(conditions_of(it.job), conditions.STEPS_APPLIED)
+        since = seconds_since(steps["lastTransitionTime"]) if steps and steps["status"] == "False" else 0.0
+        return await ensure_runner(self._context, it.resolved, it.plan, dns_address, is_over=is_over, steps_since=since)
+
+    async def _report(
+        self, it: _Admitted, children: Children, *, refused: str | None = None, runner_problem: str | None = None
+    ) -> list[Word]:
+        """Observe, decide on the conditions, and write the status. What the guests had to say."""
+        context, resolved, start = self._context, it.resolved, it.life.record.start_time
+        cache, home = context.cache, resolved.home
+        words = [word for guest in self._guests if (word := guest.report(resolved)) is not None]
+        observed = Observed(
+            cluster=cache.clusters.get(home.name, home.namespace),
+            server=cache.find(kinds.POD, names.server_pod(home.name), home.namespace),
+            runner=cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace),
+            plan_hash=it.plan.hash,
+            has_app=resolved.spec.has_app,
+            problem=refused,
+            held=explain_held(cache.pods_by_namespace.all(home.namespace), cache.virtual_nodes),
+            note="; ".join(filter(None, (children.problem, children.note, *(word.note for word in words)))),
+            warnings=resolved.warnings,
+            remarks=tuple(word.remark for word in words if word.remark),
+            runner_problem=runner_problem,
+            exposure=observe_exposure(cache, resolved, children.routes),
+            is_overdue=find_start_deadline(it.job, resolved, start) <= 0,
+        )
+        has_kubeconfig = children.addresses is not None and not children.problem
+        kubeconfig = names.kubeconfig_secret(resolved.name) if has_kubeconfig else None
+        details = describe(resolved, observed, it.plan, it.life, kubeconfig)
+        for word in words:
+            details |= word.details
+        found = decide_conditions(observed, it.life)
+        await report(context, self._guests, it.job, build_status(it.job, found, timestamp(), details))
+        return words

@@ -1,0 +1,24 @@
+"""The guests, in the order in which each moment asks them. What leaves this list, and its folder, has left the product."""
+
+from __future__ import annotations
+
+from nestor.operator.guest import Guest
+from nestor.operator.guests.argocd import ArgoCD
+from nestor.operator.guests.enforcement.keeper import Enforcement
+from nestor.operator.guests.gangs.keeper import GangKeeper
+from nestor.operator.guests.gateway import Gateway
+from nestor.operator.guests.kueue.keeper import Kueue
+from nestor.operator.guests.notices.outbox import Outbox
+from nestor.operator.guests.queue.guest import Queue
+from nestor.operator.guests.retain.guest import Retain
+
+GUESTS: tuple[type[Guest], ...] = (
+    Enforcement,  # before the queues: a job that may never start takes nobody's place
+    Queue,
+    Kueue,  # after ours: what it gives, the job has
+    Retain,
+    Gateway,
+    ArgoCD,
+    Outbox,  # last of those that write: it tells of what the others have said
+    GangKeeper,
+)

@@ -1,0 +1,231 @@
+"""The probe: its objects, its end, what is left behind, and when the next one is due."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any, cast
+
+import pytest
+
+from nestor.contracts.probe import EGRESS_PORT, INGRESS_PORT, OPEN_PORT, Exit
+from nestor.kube import Api, Forbidden, Kind, NotFound, kinds
+from nestor.operator.guests.enforcement import keeper, scratch
+from nestor.operator.guests.enforcement.keeper import ENFORCED_SECONDS, OPEN_SECONDS, UNKNOWN_SECONDS, Enforcement
+from nestor.operator.guests.enforcement.verdict import Verdict
+from nestor.operator.settings import Settings
+from nestor.operator.world.context import Context
+from tests.unit.operator.scene import Scene
+
+Object = dict[str, Any]
+OWNER = {"metadata": {"name": "nestor-system", "uid": "system"}}
+
+
+class FakeHost:
+    """Runs the probe's pods, as far as the operator can tell."""
+
+    def __init__(self, code: int | None = 0, refusals: int = 0) -> None:
+        self.code = code
+        self.refusals = refusals
+        self.made: list[Object] = []
+        self.pods: list[Object] = []
+        self.deleted: list[str] = []
+        self.written: list[Object] = []
+
+    async def get(self, kind: Kind, name: str) -> Object:
+        """The operator's own namespace."""
+        assert (kind, name) == (kinds.NAMESPACE, "nestor-system")
+        return OWNER
+
+    async def create(self, kind: Kind, body: Object) -> Object:
+        """Pods end, or listen, at once."""
+        if kind == kinds.POD and self.refusals:
+            self.refusals -= 1
+            raise Forbidden(403, "Forbidden", "no service account yet")
+        made = copy.deepcopy(body)
+        made["metadata"]["uid"] = f"uid-{len(self.made)}"
+        self.made.append(made)
+        if kind == kinds.POD:
+            if made["metadata"]["name"] == scratch.LISTENER:
+                made["status"] = {"phase": "Running", "podIP": "10.42.0.9"}
+            elif self.code is not None:
+                ended = {"state": {"terminated": {"exitCode": self.code}}}
+                made["status"] = {"phase": "Failed" if self.code else "Succeeded", "containerStatuses": [ended]}
+            self.pods.append(made)
+        return made
+
+    async def apply(self, kind: Kind, body: Object, subresource: str | None = None) -> Object:
+        """Policies, and the status of classes."""
+        if kind == kinds.NESTED_CLASS:
+            assert subresource == "status"
+            self.written.append(body)
+            return {**body, "metadata": body["metadata"] | {"resourceVersion": "99"}, "spec": {}}
+        self.made.append(body)
+        return body
+
+    async def list_trimmed(self, kind: Kind, trim: Any, namespace: str, *, fields: str) -> list[Object]:
+        """A pod of the probe's."""
+        assert kind == kinds.POD
+        name = fields.removeprefix("metadata.name=")
+        return [
+            trim(item) for item in self.pods if (item["metadata"]["namespace"], item["metadata"]["name"]) == (namespace, name)
+        ]
+
+    async def delete(self, kind: Kind, name: str, uid: str = "") -> bool:
+        """A namespace."""
+        assert kind == kinds.NAMESPACE
+        self.deleted.append(name)
+        return True
+
+
+def build(host: FakeHost) -> tuple[Enforcement, Context, list[str]]:
+    """The probe with the class `default`."""
+    scene, told = Scene(), list[str]()
+    context = scene.context
+    context.api = cast(Api, host)
+    context.settings = Settings(image="nestor:1", network_probe=True)
+    context.wake = lambda kind, name, namespace: told.append(f"{kind.name} {name}")
+    return Enforcement(context), context, told
+
+
+@pytest.fixture(autouse=True)
+def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No pauses."""
+    monkeypatch.setattr(keeper, "POLL_SECONDS", 0.001)
+
+
+async def probe(enforcement: Enforcement) -> Verdict:
+    """One probe."""
+    return await vars(Enforcement)["_try"](enforcement)  # type: ignore[no-any-return]
+
+
+async def test_a_probe_makes_two_pods_with_policies_between_them_and_leaves_nothing() -> None:
+    host = FakeHost(refusals=2)
+    enforcement, _, _ = build(host)
+    assert await probe(enforcement) == Verdict(Exit.ENFORCED)
+    namespace, first, second, listener, caller = host.made
+    name = namespace["metadata"]["name"]
+    assert name.startswith("nestor-probe-")
+    assert scratch.is_scratch(namespace, OWNER)
+    assert {item["metadata"]["namespace"] for item in (first, second, listener, caller)} == {name}
+    assert host.deleted == [name]
+    assert caller["spec"]["containers"][0]["args"] == ["probe", "call", "10.42.0.9"]
+    assert listener["spec"]["containers"][0]["args"] == ["probe", "listen"]
+    assert {pod["spec"]["containers"][0]["image"] for pod in (listener, caller)} == {"nestor:1"}
+    assert not any(pod["spec"]["automountServiceAccountToken"] for pod in (listener, caller))
+
+
+def test_each_policy_forbids_one_port_that_the_other_one_allows() -> None:
+    listener, caller = (item["spec"] for item in scratch.build_policies("x"))
+    (ingress,), (egress,) = listener["ingress"], caller["egress"]
+    taken = [{port["port"] for port in rule["ports"]} for rule in (ingress, egress)]
+    assert taken == [{OPEN_PORT, EGRESS_PORT}, {OPEN_PORT, INGRESS_PORT}]
+    assert ingress["from"][0]["podSelector"] == caller["podSelector"]
+    assert egress["to"][0]["podSelector"] == listener["podSelector"]
+    pods = [scratch.build_listener("x", Settings(image="i")), scratch.build_caller("x", Settings(image="i"), "10.0.0.1")]
+    for pod, policy in zip(pods, (listener, caller), strict=True):
+        assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+        assert policy["policyTypes"] == ["Ingress", "Egress"]
+
+
+async def test_what_an_earlier_operator_left_behind_goes_and_nobody_elses() -> None:
+    host = FakeHost()
+    enforcement, context, _ = build(host)
+    left = scratch.build_namespace("nestor-probe-left", OWNER)
+    foreign = scratch.build_namespace("nestor-probe-foreign", {"metadata": {"name": "other", "uid": "other"}})
+    other_name = scratch.build_namespace("team-a", OWNER)
+    store = context.cache.informers[kinds.NAMESPACE].store
+    for item in (left, foreign, other_name):
+        store[("", item["metadata"]["name"])] = {**item, "metadata": item["metadata"] | {"uid": "u"}}
+    await probe(enforcement)
+    assert host.deleted[0] == "nestor-probe-left"
+    assert len(host.deleted) == 2
+
+
+async def test_a_probe_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = FakeHost(code=None)
+    enforcement, _, _ = build(host)
+    monkeypatch.setattr(keeper, "LIMIT_SECONDS", 0.05)
+    assert (await probe(enforcement)).problem.startswith("its pods did not end within")
+    assert len(host.deleted) == 1
+
+
+async def test_what_the_host_refuses_is_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = FakeHost(refusals=10**6)
+    enforcement, _, _ = build(host)
+    monkeypatch.setattr(keeper, "_ACCOUNT_SECONDS", 0.05)
+    assert (await probe(enforcement)).problem == "the host refuses it: no service account yet"
+    assert len(host.deleted) == 1
+
+
+async def test_the_next_probe_is_seldom_and_a_known_verdict_stays() -> None:
+    enforcement, _, told = build(FakeHost())
+    take = vars(Enforcement)["_take"]
+    unknown = Verdict(None, "no room")
+    assert [take(enforcement, unknown) for _ in range(4)] == [*UNKNOWN_SECONDS, UNKNOWN_SECONDS[-1]]
+    assert enforcement.verdict == unknown
+    assert take(enforcement, Verdict(Exit.NEITHER)) == OPEN_SECONDS
+    assert take(enforcement, Verdict(Exit.ENFORCED)) == ENFORCED_SECONDS
+    assert take(enforcement, unknown) == UNKNOWN_SECONDS[0]
+    assert enforcement.verdict == Verdict(Exit.ENFORCED)
+    assert told == ["NestedClass default"] * 6
+
+
+async def test_a_class_says_what_was_found_and_is_written_when_that_changes() -> None:
+    host = FakeHost()
+    enforcement, context, _ = build(host)
+    await enforcement.reconcile_class("default")
+    assert host.written == []
+    enforcement.verdict = Verdict(Exit.NEITHER)
+    await enforcement.reconcile_class("default")
+    (body,) = host.written
+    (condition,) = body["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("NetworkEnforced", "False", "NetworkNotEnforced")
+    spec = Scene().context.cache.classes.get("default") or {}
+    context.cache.classes.put({**spec, "metadata": spec["metadata"] | {"resourceVersion": "100"}, "status": body["status"]})
+    await enforcement.reconcile_class("default")
+    await enforcement.reconcile_class("unknown")
+    assert len(host.written) == 1
+
+
+async def test_a_class_that_is_gone_meanwhile_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = FakeHost()
+    enforcement, _, _ = build(host)
+    enforcement.verdict = Verdict(Exit.NEITHER)
+
+    async def apply(*_: Any, **__: Any) -> Object:
+        raise NotFound(404, "NotFound", "gone")
+
+    monkeypatch.setattr(host, "apply", apply)
+    await enforcement.reconcile_class("default")
+
+
+async def test_without_a_probe_nothing_is_said_but_what_was_said_before_is_taken_back() -> None:
+    host = FakeHost()
+    enforcement, context, _ = build(host)
+    context.settings = Settings(image="nestor:1")
+    await asyncio.wait_for(enforcement.run(), 60)
+    await enforcement.reconcile_class("default")
+    assert host.written == []
+    item = context.cache.classes.get("default") or {}
+    known = {"type": "NetworkEnforced", "status": "True", "reason": "PoliciesEnforced", "message": "x"}
+    context.cache.classes.put(
+        {**item, "metadata": item["metadata"] | {"resourceVersion": "7"}, "status": {"conditions": [known]}}
+    )
+    await enforcement.reconcile_class("default")
+    assert host.written[0]["status"]["conditions"][0]["status"] == "Unknown"
+    assert host.made == []
+
+
+async def test_a_class_that_refuses_jobs_for_want_of_a_probe_says_so() -> None:
+    host = FakeHost()
+    enforcement, context, _ = build(host)
+    context.settings = Settings(image="nestor:1")
+    await asyncio.wait_for(enforcement.run(), 60)
+    item = context.cache.classes.get("default") or {}
+    spec = item["spec"] | {"network": {"unenforced": "Refuse"}}
+    context.cache.classes.put({**item, "metadata": item["metadata"] | {"resourceVersion": "7"}, "spec": spec})
+    await enforcement.reconcile_class("default")
+    (condition,) = host.written[0]["status"]["conditions"]
+    assert (condition["status"], condition["reason"]) == ("Unknown", "NetworkNotProbed")
+    assert condition["message"].endswith("`operator.networkProbe` is false in the chart's values")

@@ -1,0 +1,403 @@
+"""The sender, before real servers, which may be down, slow or rude: each event until it is taken or given up, none for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import copy
+import datetime
+import logging
+import ssl
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from nestor.api import conditions
+from nestor.api.conditions import Condition
+from nestor.cluster import certificates
+from nestor.contracts import addresses
+from nestor.kube import Conflict, Kind, kinds
+from nestor.operator.guests.notices import outbox as outboxes
+from nestor.operator.guests.notices.outbox import AT_ONCE, Outbox
+from nestor.operator.status.build import build_status
+from nestor.operator.status.report import report
+from nestor.times import now, timestamp
+from tests.fakes.sink import FakeSink, answering, hang_up
+from tests.unit.operator.builders import Object
+from tests.unit.operator.scene import Scene
+from tests.waiting import eventually
+
+LOOPBACK, LONG_AGO = "127.0.0.1", "2020-01-01T00:00:00Z"
+PENDING = [("Ready", ["a"])]
+
+
+EXPLAIN = addresses.explain_refusal
+
+
+@pytest.fixture(autouse=True)
+def near(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loopback is all that tests have."""
+    monkeypatch.setattr(addresses, "explain_refusal", lambda address, own: None)
+
+
+class Stage:
+    """A job, whose status is written by passes, and an outbox beside them."""
+
+    def __init__(self, **urls: str) -> None:
+        self.scene = Scene()
+        self.point_to(*({"name": name, "url": url} for name, url in urls.items()))
+        self.scene.add_job()
+        self.start()
+
+    def start(self) -> None:
+        """Have an operator that remembers nothing."""
+        self.outbox = Outbox(self.scene.context)
+        vars(self.outbox.queue).update(_first_delay=0.01, _max_delay=0.05)
+        self.passes = 0
+        self.scene.context.wake = self._wake
+
+    def point_to(self, *sinks: Object) -> None:
+        self.scene.set_class("Baseline", notices={"sinks": list(sinks)})
+
+    def _wake(self, kind: Kind, name: str, namespace: str) -> None:
+        assert (kind, namespace, name) == (kinds.NESTED_APP_JOB, "team-a", "hello")
+        self.passes += 1
+
+    @property
+    def job(self) -> Object:
+        found = self.scene.context.cache.jobs.get("hello", "team-a")
+        assert found is not None
+        return found
+
+    def look(self) -> list[tuple[str, list[str]]]:
+        """What the job's status still owes to whom."""
+        return [(item["type"], item["sinks"]) for item in self.job["status"].get("notices") or []]
+
+    def events(self) -> list[tuple[str, str]]:
+        found = [item for key, item in self.scene.api.objects.items() if key[0] == "events"]
+        return [(item["type"], item["message"]) for item in found if item["reason"] == "NoticeUndelivered"]
+
+    async def write(self, ready: conditions.Status, succeeded: conditions.Status = "Unknown", time: str = "") -> None:
+        """A pass that finds this."""
+        found = [
+            Condition(conditions.READY, ready, "AppReady", "it is up"),
+            Condition(conditions.SUCCEEDED, succeeded, "Completed", "it is done"),
+        ]
+        await report(self.scene.context, [self.outbox], self.job, build_status(self.job, found, time or timestamp()))
+
+    async def look_again(self) -> None:
+        """A pass that finds nothing new but what the outbox has settled."""
+        await report(self.scene.context, [self.outbox], self.job, self.job["status"])
+
+    def drop_job(self) -> Object:
+        gone = self.job
+        self.scene.context.cache.jobs.drop(gone)
+        return gone
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The outbox at work."""
+        task = asyncio.create_task(self.outbox.queue.run())
+        try:
+            async with asyncio.timeout(30):
+                yield
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def settle(self) -> None:
+        """Until nothing is on its way; then a pass."""
+        await asyncio.wait_for(self.outbox.queue.idle.wait(), 20)
+        await self.look_again()
+
+    async def fail(self) -> None:
+        """Until one more attempt, begun after this, has failed."""
+        before = self.outbox.queue.failed
+        await until(lambda: self.outbox.queue.failed > before + 1)
+
+    def is_empty(self) -> bool:
+        return not vars(self.outbox)["_events"] and not vars(self.outbox)["_settled"]
+
+
+async def until(look: Callable[[], bool]) -> None:
+    async def there() -> bool:
+        return look()
+
+    await eventually(there, 20)
+
+
+async def test_a_notice_is_in_the_write_that_tells_of_it_and_is_sent_once() -> None:
+    sink = FakeSink()
+    async with sink.serve(LOOPBACK) as url:
+        stage = Stage(a=url)
+        await stage.write("True")
+        written = stage.scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+        assert conditions.is_true(written["status"]["conditions"], conditions.READY)
+        assert ([item["sinks"] for item in written["status"]["notices"]], sink.asked) == ([["a"]], [])
+        await stage.look_again()
+        async with stage.running():
+            await asyncio.wait_for(stage.outbox.queue.idle.wait(), 20)
+            assert stage.passes == 1
+            # A pass whose write fails: the next one knows it still.
+            stage.outbox.take(stage.job, stage.job["status"])
+            await stage.settle()
+            await stage.look_again()
+            await stage.settle()
+    assert sink.types() == ["ready"]
+    assert "notices" not in stage.job["status"]
+    assert stage.is_empty(), "nothing is remembered of what is done"
+
+
+async def test_nothing_is_sent_of_what_could_not_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another pass may find something else."""
+    stage = Stage(a="http://sink.invalid/")
+
+    async def refuse(*_: Any, **__: Any) -> None:
+        raise Conflict(409, "Conflict", "")
+
+    monkeypatch.setattr(stage.scene.api, "apply", refuse)
+    with pytest.raises(Conflict):
+        await stage.write("True")
+    assert stage.is_empty()
+
+
+async def test_it_is_tried_again_until_it_is_taken_in_the_order_of_what_happened(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(outboxes, "TIMEOUT_SECONDS", 1.0)
+    sink, elsewhere = FakeSink(), FakeSink()
+    async with sink.serve(LOOPBACK) as url, elsewhere.serve(LOOPBACK) as other:
+        sink.faults = [answering(500), hang_up, answering(400), answering(307, Location=other), sink.hang]
+        stage = Stage(a=url)
+        await stage.write("True", "False")
+        async with stage.running():
+            await stage.settle()
+    assert [item["type"].rpartition(".")[2] for item in sink.asked] == ["ready"] * 6 + ["failed"]
+    assert len({item["id"] for item in sink.asked}) == 2
+    assert elsewhere.asked == []
+    assert stage.look() == []
+    assert "it answers with status 400" in caplog.text
+    assert "Traceback" not in caplog.text
+    assert "inner secret" not in caplog.text, "what a sink says is not read"
+
+
+async def test_a_new_operator_sends_what_is_owed_with_the_same_id_to_a_server_that_was_away() -> None:
+    before, after = FakeSink(), FakeSink()
+    before.faults = [before.hang]
+    async with before.serve(LOOPBACK) as url:
+        stage = Stage(a=url)
+        await stage.write("True")
+        async with stage.running():
+            await until(lambda: len(before.asked) == 1)
+    await stage.write("False")
+    stage.start()
+    await stage.look_again()
+    assert stage.look() == PENDING
+    async with stage.running(), after.serve(LOOPBACK, int(url.rsplit(":", 1)[1].partition("/")[0])):
+        await stage.settle()
+    assert [item["id"] for item in after.events] == [before.asked[0]["id"]]
+    assert stage.look() == []
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_one_that_is_over_its_time_is_given_up_after_a_try_and_an_event_says_so(is_there: bool) -> None:
+    sink = FakeSink()
+    sink.faults = [answering(500)] * 9
+    async with sink.serve(LOOPBACK) as url:
+        stage = Stage(a=url)
+        await stage.write("True", time=LONG_AGO)
+        if not is_there:
+            stage.drop_job()
+        async with stage.running():
+            await asyncio.wait_for(stage.outbox.queue.idle.wait(), 20)
+            if is_there:
+                await stage.settle()
+                assert stage.look() == []
+    assert len(sink.asked) == 1
+    told = "sink 'a' was not told of 'dev.nestor.job.ready'; given up. The operator's log says why"
+    assert stage.events() == ([("Warning", told)] if is_there else [])
+    assert stage.is_empty()
+
+
+async def test_a_pass_does_not_hurry_what_waits_for_its_next_attempt() -> None:
+    sink = FakeSink()
+    sink.faults = [answering(500)] * 2
+    async with sink.serve(LOOPBACK) as url:
+        stage = Stage(a=url)
+        vars(stage.outbox.queue)["_first_delay"] = vars(stage.outbox.queue)["_max_delay"] = 3000
+        await stage.write("True")
+        async with stage.running():
+            await until(lambda: stage.outbox.queue.failed == 1)
+            await stage.look_again()
+            await asyncio.sleep(0.2)
+    assert len(sink.asked) == 1
+
+
+async def test_nothing_is_remembered_of_a_job_that_is_deleted_before_a_pass_writes_what_was_delivered() -> None:
+    sink = FakeSink()
+    async with sink.serve(LOOPBACK) as url:
+        stage = Stage(a=url)
+        await stage.write("True")
+        async with stage.running():
+            await until(lambda: stage.passes == 1)
+    assert not stage.is_empty()
+    stage.drop_job()
+    assert stage.is_empty()
+
+
+async def test_a_deleted_job_is_still_told_of_even_if_another_has_its_name() -> None:
+    sink = FakeSink()
+    sink.faults = [answering(500)] * 3
+    async with sink.serve(LOOPBACK) as url:
+        stage = Stage(a=url)
+        await stage.write("True", "True")
+        gone = stage.drop_job()
+        again = copy.deepcopy(gone)
+        again["metadata"] |= {"uid": "another", "resourceVersion": "99"}
+        stage.scene.context.cache.jobs.put(again)
+        async with stage.running():
+            await asyncio.wait_for(stage.outbox.queue.idle.wait(), 20)
+    assert sink.types() == ["ready", "succeeded"]
+    assert stage.passes == 0
+    assert stage.is_empty()
+
+
+async def test_a_sink_that_hangs_holds_up_no_other_and_gets_few_requests_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outboxes, "WORKERS", AT_ONCE + 1)
+    slow, quick = FakeSink(), FakeSink()
+    slow.faults = [slow.hang] * 99
+    async with slow.serve(LOOPBACK) as first, quick.serve(LOOPBACK) as second:
+        stage = Stage(slow=first, quick=second)
+        stage.scene.context.wake = lambda kind, name, namespace: None
+        for number in range(3 * AT_ONCE):
+            job = stage.scene.add_job()
+            job["metadata"] |= {"name": f"job-{number}", "uid": f"u{number}"}
+            stage.scene.change(kinds.NESTED_APP_JOB, job)
+            found = build_status(job, [Condition(conditions.READY, "True", "AppReady", "")], timestamp())
+            await report(stage.scene.context, [stage.outbox], job, found)
+        async with stage.running():
+            await until(lambda: len(quick.events) == 3 * AT_ONCE)
+            await until(lambda: len(slow.asked) >= AT_ONCE)
+            await asyncio.sleep(0.2)
+            assert len(slow.asked) == AT_ONCE
+
+
+async def test_of_a_dead_sink_so_many_events_wait_in_memory_and_others_wait_for_their_jobs_next_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outboxes, "LIMIT", 1)
+    sink = FakeSink()
+    async with sink.serve(LOOPBACK) as url:
+        stage = Stage(a=url, b=url)
+        await stage.write("True", "True")
+        async with stage.running():
+            await stage.settle()
+            assert sink.types() == ["ready", "ready"], "each sink has a limit of its own"
+            await stage.settle()
+    assert (sink.types().count("succeeded"), stage.look()) == (2, [])
+
+
+async def test_a_sink_that_is_taken_away_is_told_no_more() -> None:
+    stage = Stage(a="http://sink.invalid/")
+    await stage.write("True")
+    stage.scene.set_class("Baseline")
+    async with stage.running():
+        await stage.settle()
+    assert (stage.look(), stage.is_empty()) == ([], True)
+
+
+def secret(**data: str) -> Object:
+    encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+    return {"metadata": {"name": "login", "namespace": "nestor-system"}, "data": encoded}
+
+
+def make_tls(folder: Path) -> tuple[ssl.SSLContext, str]:
+    """A server's TLS, and the authority to trust."""
+    authority = certificates.new_authority("sink-ca", now())
+    leaf = certificates.new_leaf(authority, "sink", now(), datetime.timedelta(days=1), hosts=[LOOPBACK])
+    (folder / "sink.pem").write_bytes(leaf.certificate + leaf.key)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(folder / "sink.pem")
+    return tls, authority.certificate.decode()
+
+
+@pytest.mark.parametrize(
+    ("header", "said", "expected"),
+    [({}, "authorization", "Bearer s3cret"), ({"tokenHeader": "aeg-sas-key"}, "aeg-sas-key", "s3cret")],
+)
+async def test_credentials_are_read_in_the_operators_namespace_each_time(
+    tmp_path: Path, header: Object, said: str, expected: str
+) -> None:
+    tls, authority = make_tls(tmp_path)
+    sink = FakeSink()
+    refs = {"tokenRef": {"name": "login", "key": "token"}, "caRef": {"name": "login", "key": "ca"}}
+    async with sink.serve(LOOPBACK, tls=tls) as url:
+        stage = Stage()
+        stage.point_to({"name": "a", "url": url, **refs, **header})
+        await stage.write("True")
+        async with stage.running():
+            broken = secret(token="s3cret"), secret(token="s3cret", ca="no certificate"), secret(token="a\nb", ca=authority)
+            for wrong in (None, *broken):
+                if wrong:
+                    stage.scene.api.put(kinds.SECRET, wrong)
+                await stage.fail()
+            assert sink.asked == []
+            stage.scene.api.put(kinds.SECRET, secret(token="s3cret\n", ca=authority))
+            await stage.settle()
+    assert (sink.types(), [item[said] for item in sink.headers]) == (["ready"], [expected])
+
+
+async def test_a_server_whose_certificate_is_not_trusted_gets_nothing(tmp_path: Path) -> None:
+    tls, _ = make_tls(tmp_path)
+    trusted, plain = FakeSink(), FakeSink()
+    async with trusted.serve(LOOPBACK, tls=tls) as first, plain.serve(LOOPBACK) as second:
+        stage = Stage(a=first, b=second.replace("http:", "https:"))
+        await stage.write("True")
+        async with stage.running():
+            await until(lambda: stage.outbox.queue.failed > 2)
+    assert (trusted.asked, plain.asked) == ([], [])
+
+
+async def test_an_answer_without_end_is_not_read() -> None:
+    sent = 0
+
+    async def flood(request: web.Request) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            while sent < 2**30:
+                await response.write(b"x" * 65536)
+                sent += 65536
+        return response
+
+    sink = FakeSink()
+    sink.faults = [flood]
+    async with sink.serve(LOOPBACK) as url:
+        stage = Stage(a=url)
+        await stage.write("True")
+        async with stage.running():
+            await stage.settle()
+    assert sent < 2**30
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "169.254.169.254", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"])
+async def test_the_operators_own_node_and_the_cloud_are_never_connected_to(
+    host: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By address, and by a name whose address it is."""
+    monkeypatch.setattr(addresses, "explain_refusal", EXPLAIN)
+    caplog.set_level(logging.INFO)
+    sink = FakeSink()
+    async with sink.serve(LOOPBACK) as url:
+        stage = Stage()
+        stage.point_to({"name": "a", "url": url.replace(LOOPBACK, host)})
+        await stage.write("True")
+        async with stage.running():
+            await until(lambda: stage.outbox.queue.failed > 0)
+    assert sink.asked == []
+    assert "PermissionError" in caplog.text

@@ -1,0 +1,238 @@
+"""Jobs whose class has a Gateway: what becomes of their HTTPRoutes."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any, cast
+
+import pytest
+
+from nestor import names
+from nestor.api import conditions, labels
+from nestor.kube import Forbidden, kinds
+from nestor.kube.optional import OptionalInformer
+from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.admission.templates import TemplateCopies
+from nestor.operator.deletion.finalize import Finalizer
+from nestor.operator.deletion.sweep import Sweeper
+from nestor.operator.job.reconcile import JobReconciler
+from nestor.times import now, write
+from tests.unit.operator.builders import Object, build_job
+from tests.unit.operator.scene import Scene
+
+GATEWAY = {"name": "public", "namespace": "gateways"}
+VICTIMS = "shop-team-b.jobs.test"
+OWN = "hello-team-a.jobs.test"
+HOME = names.job_namespace("hello", "team-a", "1234")
+
+
+def set_gateway(scene: Scene) -> None:
+    """Have the class expose its jobs by a Gateway."""
+    scene.set_class("Baseline", expose={"gateway": GATEWAY})
+
+
+async def make_job(**spec: Any) -> tuple[Scene, JobReconciler]:
+    """A job with an HTTPRoute."""
+    scene = Scene()
+    set_gateway(scene)
+    scene.add_job(**spec)
+    reconciler = start(scene)
+    await reconcile(scene, reconciler)
+    assert route_of(scene) is not None
+    return scene, reconciler
+
+
+def look(scene: Scene) -> None:
+    """Have the operator know what there is."""
+    for kind in (kinds.INGRESS, kinds.HTTP_ROUTE):
+        for item in list(scene.context.cache.informers[kind]):
+            scene.hide(kind, item)
+        for _, namespace, name in [key for key in scene.api.objects if key[0] == kind.plural]:
+            scene.show(kind, scene.api.look(kind, name, namespace) or {})
+    made = cast(OptionalInformer, scene.context.cache.informers[kinds.HTTP_ROUTE])
+    made.answered.set()
+    made.synced.set()
+
+
+def start(scene: Scene) -> JobReconciler:
+    """An operator's process, which knows what there is."""
+    found = JobReconciler(scene.context)
+    look(scene)
+    return found
+
+
+async def reconcile(scene: Scene, reconciler: JobReconciler) -> Object:
+    """A pass, whose writes the caches know afterwards. The job."""
+    await reconciler.reconcile("team-a", "hello")
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    scene.change(kinds.NESTED_APP_JOB, job)
+    for kind in (kinds.INGRESS, kinds.HTTP_ROUTE):
+        for _, namespace, name in [key for key in scene.api.objects if key[0] == kind.plural]:
+            made = scene.api.look(kind, name, namespace) or {}
+            made["metadata"].setdefault("creationTimestamp", write(now()))
+            scene.api.put(kind, made)
+    look(scene)
+    return job
+
+
+def edit(scene: Scene, **spec: Any) -> None:
+    """Have the job's user change that of its spec."""
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    scene.change(kinds.NESTED_APP_JOB, job | {"spec": job["spec"] | spec})
+
+
+def route_of(scene: Scene) -> Object | None:
+    """The job's HTTPRoute."""
+    return scene.api.look(kinds.HTTP_ROUTE, "hello", HOME)
+
+
+def ingress_of(scene: Scene) -> Object | None:
+    """The job's Ingress."""
+    return scene.api.look(kinds.INGRESS, "hello", HOME)
+
+
+def answer(scene: Scene, status: str) -> None:
+    """What the Gateway's controller says of the route."""
+    route = route_of(scene) or {}
+    said = {"type": "Accepted", "status": status, "reason": "X", "message": ""}
+    scene.api.put(kinds.HTTP_ROUTE, route | {"status": {"parents": [{"parentRef": GATEWAY, "conditions": [said]}]}})
+
+
+def exposed(job: Object) -> Object:
+    """The condition `Exposed`."""
+    return conditions.find(job["status"]["conditions"], conditions.EXPOSED) or {}
+
+
+def add_victim(scene: Scene) -> None:
+    """A job whose default host another one has."""
+    victim = build_job("shop", "team-b")
+    victim["metadata"] |= {"uid": "2", "creationTimestamp": "2026-02-01T00:00:00Z", "finalizers": [labels.FINALIZER]}
+    scene.change(kinds.NESTED_APP_JOB, victim)
+
+
+async def test_a_refused_job_holds_its_host_and_loses_it_to_whose_it_is_also_after_a_restart() -> None:
+    scene, reconciler = await make_job(expose={"host": VICTIMS})
+    edit(scene, command="no such command")
+    await reconcile(scene, reconciler)
+    assert route_of(scene) is not None
+
+    scene.restart()
+    reconciler = start(scene)
+    assert [(claim.host, claim.is_held) for claim in reconciler.hosts.find({VICTIMS})] == [(VICTIMS, True)]
+    add_victim(scene)
+    job = await reconcile(scene, reconciler)
+    assert route_of(scene) is None
+    assert exposed(job)["reason"] == conditions.HOSTNAME_CONFLICT
+    assert "url" not in job["status"]
+    assert all(claim.host != VICTIMS or claim.uid == "2" for claim in reconciler.hosts.find({VICTIMS}))
+
+
+async def test_routes_go_when_the_class_has_no_gateway_any_more_even_if_a_pass_in_between_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scene, reconciler = await make_job()
+    scene.set_class("Baseline")
+
+    async def fail(*_: Any) -> None:
+        raise Forbidden(403, "Forbidden", "exceeded quota")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TemplateCopies, "ensure", fail)
+        job = await reconcile(scene, reconciler)
+    assert job["status"]["gateway"] == "gateways/public"
+    assert route_of(scene) is not None
+    job = await reconcile(scene, reconciler)
+    assert route_of(scene) is None
+    job = await reconcile(scene, reconciler)
+    assert "gateway" not in job["status"]
+
+
+@pytest.mark.parametrize("status", ["True", "False"])
+async def test_an_ingress_stays_until_the_gateway_has_accepted_the_route(status: str) -> None:
+    scene = Scene()
+    scene.set_class("Baseline")
+    scene.add_job()
+    reconciler = start(scene)
+    await reconcile(scene, reconciler)
+    assert ingress_of(scene) is not None
+    set_gateway(scene)
+    job = await reconcile(scene, reconciler)
+    assert route_of(scene) is not None
+    assert ingress_of(scene) is not None
+    assert exposed(job)["reason"] == conditions.GATEWAY_PENDING
+    answer(scene, status)
+    look(scene)
+    await reconcile(scene, reconciler)
+    assert (ingress_of(scene) is None) is (status == "True")
+
+
+async def test_an_ingress_whose_host_is_anothers_goes_even_if_there_is_no_route_yet() -> None:
+    scene = Scene()
+    scene.set_class("Baseline")
+    scene.add_job(expose={"host": VICTIMS})
+    reconciler = start(scene)
+    await reconcile(scene, reconciler)
+    set_gateway(scene)
+    add_victim(scene)
+    await reconcile(scene, reconciler)
+    assert ingress_of(scene) is None
+    assert route_of(scene) is None
+
+
+async def test_the_routes_go_after_the_ingresses_have_come() -> None:
+    scene, reconciler = await make_job()
+    scene.set_class("Baseline")
+    start = len(scene.api.asked)
+    await reconcile(scene, reconciler)
+    asked = scene.api.asked[start:]
+    made, gone = f"APPLY ingresses {HOME}/hello", f"DELETE httproutes {HOME}/hello"
+    assert asked.index(made) < asked.index(gone)
+
+
+@pytest.mark.parametrize(("age", "reason"), [(20, conditions.GATEWAY_PENDING), (100, conditions.GATEWAY_SILENT)])
+@pytest.mark.parametrize("has_changed", [True, False])
+async def test_the_silence_of_a_gateway_is_told_once_it_has_lasted(age: float, reason: str, has_changed: bool) -> None:
+    scene, reconciler = await make_job()
+    route = route_of(scene) or {}
+    meta, then = route["metadata"], write(now() - datetime.timedelta(seconds=age))
+    meta["creationTimestamp"] = "2020-01-01T00:00:00Z" if has_changed else then
+    if has_changed:
+        meta["managedFields"] = [{"manager": "x", "time": then}, {"manager": "x", "time": write(now()), "subresource": "status"}]
+    scene.api.put(kinds.HTTP_ROUTE, route)
+    look(scene)
+    result = await reconciler.reconcile("team-a", "hello")
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    assert conditions.reason_of(exposed(job)) == reason
+    assert result.retry_after is not None
+    assert result.retry_after <= 41
+
+
+async def test_until_its_routes_are_known_a_job_waits() -> None:
+    scene = Scene()
+    set_gateway(scene)
+    scene.add_job()
+    result = await JobReconciler(scene.context).reconcile("team-a", "hello")
+    assert result.retry_after == 0.5
+    assert route_of(scene) is None
+
+
+async def test_a_deletion_begins_with_the_routes() -> None:
+    scene, reconciler = await make_job()
+    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    job["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    scene.change(kinds.NESTED_APP_JOB, job)
+    scene.show(kinds.NAMESPACE, scene.api.look(kinds.NAMESPACE, HOME) or {})
+    await reconciler.reconcile("team-a", "hello")
+    assert route_of(scene) is None
+
+
+async def test_of_a_namespace_without_a_job_the_routes_go_too() -> None:
+    scene, _ = await make_job()
+    scene.show(kinds.NAMESPACE, scene.api.look(kinds.NAMESPACE, HOME) or {})
+    scene.api.drop(kinds.NESTED_APP_JOB, "hello", "team-a")
+    for item in list(scene.context.cache.jobs):
+        scene.context.cache.jobs.drop(item)
+    finalizer = Finalizer(scene.context, (), CopiedInputs(scene.context.applier, "nestor-system"))
+    await Sweeper(scene.context, finalizer).sweep("team-a", "hello")
+    assert route_of(scene) is None
+    assert scene.api.look(kinds.NAMESPACE, HOME) is None
