@@ -97,11 +97,7 @@ def find_watched(*, own: bool = False) -> Iterable[Kind]:
     api = cast(Api, None)
     operator = Operator(Context.create(api, Settings(image="x"), Cache(api), Host(())))
     found = operator.cache.informers
-    return (
-        [kind for kind in found if found[kind].namespace]
-        if own
-        else [*(kind for kind in found if not found[kind].namespace), *operator.feeds()]
-    )
+    return [kind for kind in found if found[kind].namespace] if own else [kind for kind in found if not found[kind].namespace]
 
 
 SELDOM: Rights = {
@@ -120,7 +116,7 @@ SELDOM: Rights = {
     # The opening of a target that is exposed no more.
     "networkpolicies.networking.k8s.io": {"delete"},
     # Where a class names a Gateway.
-    "httproutes.gateway.networking.k8s.io": {"list", "create", "patch", "delete"},
+    "httproutes.gateway.networking.k8s.io": {"create", "patch", "delete"},
     # Not before a shape has been gone for a minute.
     "pods/eviction": {"create"},
     # Only where the chart names a Lease; `get` and `update` are of that one alone.

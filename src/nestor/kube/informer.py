@@ -23,6 +23,8 @@ Key = tuple[str, str]
 """Namespace (empty for cluster-scoped kinds) and name."""
 
 LONGEST_PAUSE_SECONDS = 10.0
+GONE_REMEMBERED = 1000
+"""How many objects that went are remembered: more than the number of requests that can be in flight."""
 NEAR_PAUSE_SECONDS = 1.0
 """For a server in the same pod: to ask it more often disturbs nobody else."""
 
@@ -108,6 +110,8 @@ class Informer:
         """Why the cache is not kept fresh at the moment; None while it is."""
         self._version = ""
         self._failures = 0
+        self._gone: dict[str, None] = {}
+        """The UIDs of the objects that went last, oldest first."""
 
     def on_change(self, handler: Callable[[Change], None], *, first: bool = False) -> None:
         """Register before `run()`; called for every object of the first list too.
@@ -123,13 +127,16 @@ class Informer:
     def __iter__(self) -> Iterator[Object]:
         return iter(list(self.store.values()))
 
-    def offer(self, answer: Object) -> None:
-        """Take what the server has answered to a write of ours: the watch brings it later, and until then others would write the
-        same again. An object that is not known, any more or yet, stays so.
+    def put(self, answer: Object) -> bool:
+        """Take what the server has answered to a request of ours: the watch brings it later, and until then the same would be
+        written again. False: the object is known to be gone, and stays so.
         """
-        key = key_of(answer)
-        if is_older(self.store.get(key), answer):
+        key, known = key_of(answer), self.store.get(key_of(answer))
+        if answer["metadata"].get("uid") in self._gone:
+            return False
+        if known is None or is_older(known, answer) or known["metadata"].get("uid") != answer["metadata"].get("uid"):
             self._set(key, self._complete(answer))
+        return True
 
     @property
     def version(self) -> str:
@@ -188,16 +195,17 @@ class Informer:
         return {key: value for key, value in pairs.items() if value}
 
     async def _list(self) -> None:
-        trim = None if self.are_small else self.trim
+        trim, before = None if self.are_small else self.trim, dict(self.store)
         listed = await pages.read(self.api.request, self.kind, self.namespace, self._query(), trim, self.most)
         items = map(self.trim, listed.items) if self.trim and self.are_small else listed.items
         fresh = {key_of(item): item for item in items}
         self.last_contact = time.monotonic()
         self._version = listed.version
-        for key in [key for key in self.store if key not in fresh]:
+        for key in [key for key, item in before.items() if key not in fresh and self.store.get(key) is item]:
             self._set(key, None)
         for key, item in fresh.items():
-            self._set(key, item)
+            if not is_older(item, self.store.get(key) or item):  # an answer may have come meanwhile
+                self._set(key, item)
         self.synced.set()
 
     async def _watch(self) -> None:
@@ -250,6 +258,10 @@ class Informer:
             if old is not None and is_same(old, new):
                 return
             self.store[key] = new
+        if old is not None and (new is None or new["metadata"].get("uid") != old["metadata"].get("uid")):
+            self._gone[old["metadata"].get("uid", "")] = None
+            if len(self._gone) > GONE_REMEMBERED:
+                del self._gone[next(iter(self._gone))]
         change = Change(key, old, new)
         for handler in self.handlers:
             try:

@@ -1,10 +1,11 @@
 """The operator: turns NestedAppJobs into objects in the host cluster, and their state into status.
 
-kopf delivers events of our own kinds, informers those of all others. `wiring` turns them into keys of one queue; for each key, a
+Informers watch what there is, and kopf our own kinds, too. `wiring` turns changes into keys of one queue; for each key, a
 reconciler recomputes everything from spec and observed children, whatever the event was. Its parts, each of which imports
 only those below it:
 
-    wiring        events to keys, keys to reconcilers; main, settings and health are the process
+    handlers      kopf: how the work begins and ends, and which of our resources have changed
+    wiring        changes to keys, keys to reconcilers; main and settings are the process
     job           one pass over a job, and the list of the guests that it asks
     guests        features that a pass can do without: queues, Kueue, Gateways, Argo CD, notices, gangs, kept volumes, the probe
     clusters      nested clusters: the one path by which they are made

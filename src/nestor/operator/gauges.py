@@ -79,8 +79,7 @@ def _measure(context: Context, queue: WorkQueue[Any]) -> Iterator[Family]:
         "gauge",
         "Since the API server last said anything in a watch: an event, a bookmark, or a list.",
         ("resource",),
-        {(kind.plural,): item.silence for kind, item in cache.informers.items()}
-        | {(kind.plural,): store.silence for kind, store in cache.stores.items()},
+        {(kind.plural,): item.silence for kind, item in cache.informers.items()},
     )
     sent: Samples = dict(context.api.requests)
     yield Family("nestor_operator_requests_total", "counter", "Requests to the API server.", ("method", "code"), sent)

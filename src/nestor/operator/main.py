@@ -8,7 +8,7 @@ import sys
 
 from nestor.kube import Api
 from nestor.kube.election import LeaseLost
-from nestor.operator import leadership, logs
+from nestor.operator import handlers, leadership, logs
 from nestor.operator.flags import read_settings
 from nestor.operator.settings import Settings
 from nestor.operator.wiring import Operator
@@ -40,7 +40,7 @@ async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str 
             cache = Cache(api, settings.namespace)
             context = Context.create(api, settings, cache, host)
             log.info("nestor operator: Service ranges %s, API at %s", ", ".join(host.service_cidrs), api.host)
-            await Operator(context).run(stop)
+            await handlers.run(Operator(context), stop)
 
     await leadership.lead(settings, stop, kubeconfig, work)
 

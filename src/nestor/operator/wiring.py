@@ -1,4 +1,4 @@
-"""How events flow: kopf and informers → keys → queue → reconcilers. If any part ends, all of it ends."""
+"""How events flow: informers and kopf → keys → queue → reconcilers. If any part fails, all of it ends."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from nestor.operator.backends.requests import RequestReconciler
 from nestor.operator.job.first_status import is_new, write_first
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.result import Result
-from nestor.operator.world import kopf_events
+from nestor.operator.world.cache import OWN
 from nestor.operator.world.context import Context
 from nestor.operator.world.definitions import Definitions
 from nestor.operator.world.homes import find_job
 from nestor.operator.world.host_watch import keep_host
-from nestor.operator.world.relist import Lists
+from nestor.operator.world.kept import find_fault
 from nestor.operator.world.taints import Taints, read_backend
 from nestor.process import caches
 from nestor.serving.pages import METRICS, Pages
@@ -65,7 +65,6 @@ class Operator:
         self._backends = BackendReconciler(context)
         self._requests = RequestReconciler(context)
         self._taints: Taints = {}
-        self._lists = Lists(context.api, self.feeds())
         self._definitions = Definitions(context.api)
         self.queue: WorkQueue[Key] = WorkQueue(
             self._reconcile, workers=context.settings.workers, name="reconcile", lane_of=lambda key: key.namespace
@@ -73,31 +72,24 @@ class Operator:
         self._first: WorkQueue[Key] = WorkQueue(
             self._write_first, workers=20, name="first status", lane_of=lambda key: key.namespace
         )
+        special = {
+            kinds.NESTED_APP_JOB: self._on_job,
+            kinds.NESTED_CLASS: self._on_class,
+            kinds.NESTED_APP: self._on_app,
+            kinds.OVERFLOW_BACKEND: self._on_backend,
+            **dict.fromkeys(self.cache.exposing, self._on_exposing),
+        }
         for kind, informer in self.cache.informers.items():
-            informer.on_change(self._on_exposing if kind in self.cache.exposing else self._on_child)
+            informer.on_change(special.get(kind, self._on_child))
         self.cache.informers[kinds.NODE].on_change(self._on_node)
 
-    def feeds(self) -> kopf_events.Feeds:
-        """The stores and handlers for kopf's events."""
-        return {
-            kinds.NESTED_APP_JOB: (self.cache.jobs, self._on_job),
-            kinds.NESTED_CLUSTER: (self.cache.clusters, self._add_owner),
-            kinds.NESTED_CLASS: (self.cache.classes, self._on_class),
-            kinds.NESTED_APP: (self.cache.apps, self._on_app),
-            kinds.OVERFLOW_BACKEND: (self.cache.backends, self._on_backend),
-        }
-
-    async def run(self, stop: asyncio.Event) -> None:
-        """Run until `stop` is set or a signal arrives. If a background task dies, everything stops with its error."""
+    async def work(self) -> None:
+        """Work until cancelled. If a part fails, all of it ends with its error."""
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                *(group.create_task(informer.run(), name=informer.kind.plural) for informer in self.cache.informers.values()),
-                group.create_task(self._work(), name="queue"),
-                group.create_task(self.build_pages().serve(self.context.settings.port), name="health"),
-            ]
-            await kopf_events.run(self.feeds(), stop, self.context.api)
-            for task in tasks:
-                task.cancel()
+            for informer in self.cache.informers.values():
+                group.create_task(informer.run(), name=informer.kind.plural)
+            group.create_task(self._work(), name="queue")
+            group.create_task(self.build_pages().serve(self.context.settings.port), name="health")
 
     async def _work(self) -> None:
         """Fill every cache before the first decision: otherwise objects that look missing would be created again. And know
@@ -107,15 +99,11 @@ class Operator:
         for informer in self.cache.informers.values():
             if informer not in optional:
                 await informer.synced.wait()
-        await together(self._lists.fill(), self._definitions.wait())
+        await self._definitions.wait()
         for found in optional:  # by now it is known whether anybody wants them
             await found.settle()
         await together(
-            self.queue.run(),
-            self._first.run(),
-            self._lists.keep(),
-            *(guest.run() for guest in self.guests),
-            keep_host(self.context, self._add_all),
+            self.queue.run(), self._first.run(), *(guest.run() for guest in self.guests), keep_host(self.context, self._add_all)
         )
 
     async def _reconcile(self, key: Key) -> float | None:
@@ -145,8 +133,8 @@ class Operator:
             self.queue.add(key)
 
     def _find(self, key: Key) -> Object | None:
-        store = next((store for kind, store in self.context.cache.stores.items() if kind.name == key.kind), None)
-        return store.get(key.name, key.namespace) if store is not None else None
+        found = next((item for kind, item in self.cache.informers.items() if kind.name == key.kind), None)
+        return found.get(key.name, key.namespace) if found is not None else None
 
     async def _pass(self, key: Key) -> Result:
         if key.kind == JOB:
@@ -164,13 +152,22 @@ class Operator:
     def _wake(self, kind: Kind, name: str, namespace: str) -> None:
         self.queue.add(Key(kind.name, namespace, name))
 
+    def look_at(self, plural: str, namespace: str, name: str) -> None:
+        """Have a pass made over one of our resources. Of a cluster, over its job."""
+        kind = next(kind for kind in OWN if kind.plural == plural)
+        if kind != kinds.NESTED_CLUSTER:
+            self._wake(kind, name, namespace)
+        elif (cluster := self.cache.clusters.get(name, namespace)) is not None:
+            self._add_owner(cluster)
+
     def _add_all(self) -> None:
         """Queue all jobs: what all of them are built from has changed."""
         for job in self.cache.jobs:
             self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
-    def _on_job(self, job: Object) -> None:
-        meta = job["metadata"]
+    def _on_job(self, change: Change) -> None:
+        job, meta = change.latest, change.latest["metadata"]
+        _warn_of_fault(change)
         key = Key(JOB, meta["namespace"], meta["name"])
         if is_new(job) and len(self.queue) > 0 and key not in self.queue:
             self._first.add(key)
@@ -178,30 +175,34 @@ class Operator:
             self.queue.add(key)
             if is_new(job):
                 self._first.add(key, FIRST_SECONDS)
-        if self.cache.jobs.get(meta["name"], meta["namespace"]) is None:
+        if change.new is None:
             self._add_claimants({claim.host for claim in self._jobs.hosts.of(job)})
             self._jobs.hosts.forget(meta["uid"])
 
-    def _on_class(self, item: Object) -> None:
+    def _on_class(self, change: Change) -> None:
         """A changed class may admit refused jobs, and change the objects of others."""
+        item = change.latest
+        _warn_of_fault(change)
         self.queue.add(Key(CLASS, "", item["metadata"]["name"]))
         for job in self.cache.jobs:
             # Who names none may be given it.
             if find_class_name(job) in ("", item["metadata"]["name"]):
                 self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
-    def _on_app(self, item: Object) -> None:
+    def _on_app(self, change: Change) -> None:
         """Jobs that wait for the entry can start now; running jobs have their own copy and are not affected."""
-        name = item["metadata"]["name"]
+        name = change.latest["metadata"]["name"]
+        _warn_of_fault(change)
         self.queue.add(Key(APP, "", name))
         for job in self.cache.jobs:
             if (spec_of(job).get("appRef") or {}).get("name") == name:
                 self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
-    def _on_backend(self, item: Object) -> None:
-        name = item["metadata"]["name"]
+    def _on_backend(self, change: Change) -> None:
+        name = change.latest["metadata"]["name"]
+        _warn_of_fault(change)
         self.queue.add(Key(BACKEND, "", name))
-        taints = read_backend(item) if self.cache.backends.get(name) is not None else None
+        taints = read_backend(change.new) if change.new is not None else None
         if taints != self._taints.pop(name, None):
             self._add_users(name)
         if taints is not None:
@@ -269,20 +270,16 @@ class Operator:
             waiting = [
                 item.kind.plural for item in self.cache.informers.values() if not item.synced.is_set() and _is_expected(item)
             ]
-            if not self._lists.is_filled.is_set():
-                waiting.append(", ".join(kind.plural for kind in self.feeds()))
             return f"waiting for the first list of {', '.join(waiting)}" if waiting else self._definitions.problem
 
         def write_metrics() -> str:
             return gauges.write_page(self.context, self.queue, [family for guest in self.guests for family in guest.measure()])
 
         def write_caches() -> str:
-            feeds = self.feeds().items()
-            stores = (caches.describe("host", kind, store, is_known=self._lists.is_filled.is_set()) for kind, (store, _) in feeds)
             informers = [item for item in self.cache.informers.values() if _is_expected(item)]
             informers += [item for guest in self.guests for item in guest.informers]
             queues = [self.queue, self._first, *(guest.queue for guest in self.guests if guest.queue is not None)]
-            return caches.write({"host": informers}, queues, stores)
+            return caches.write({"host": informers}, queues)
 
         texts = {caches.CACHES: write_caches} | ({METRICS: write_metrics} if self.context.settings.metrics else {})
         return Pages({"/healthz": find_stale, "/readyz": find_unready}, texts)
@@ -290,3 +287,9 @@ class Operator:
 
 def _is_expected(informer: Informer) -> bool:
     return not isinstance(informer, OptionalInformer) or informer.is_expected
+
+
+def _warn_of_fault(change: Change) -> None:
+    """For the log: users hear of it in the status, if it has one."""
+    if (fault := find_fault(change.new)) and fault != find_fault(change.old):
+        log.warning("%s %s: %s", change.latest.get("kind", "object"), "/".join(filter(None, change.key)), fault)

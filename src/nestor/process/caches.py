@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nestor.kube import Informer, Kind, WorkQueue
+from nestor.kube import Informer, WorkQueue
 from nestor.kube.stream import Stream
 from nestor.objects import Object
 
@@ -15,28 +15,20 @@ SOON_SECONDS = 0.5
 """What is due within this time counts as work under way."""
 
 
-def write(servers: Mapping[str, Iterable[Informer]], queues: Iterable[WorkQueue[Any]], more: Iterable[Object] = ()) -> str:
-    """The page. `servers`: by the names that the process has for its API servers. `more`: caches that are no informers, as
-    `describe` has them.
-    """
+def write(servers: Mapping[str, Iterable[Informer]], queues: Iterable[WorkQueue[Any]]) -> str:
+    """The page. `servers`: by the names that the process has for its API servers."""
     caches = [_describe(server, informer) for server, informers in servers.items() for informer in informers]
-    return json.dumps({"caches": [*caches, *more], "busy": sum(queue.count_due(SOON_SECONDS) for queue in queues)})
-
-
-def describe(server: str, kind: Kind, objects: Iterable[Object], *, is_known: bool) -> Object:
-    """A cache of all objects of a kind. `versions` is the sum of their resource versions: what a list of the same versions has.
-
-    Resource versions of one kind only grow, so who has the same number of objects and the same sum knows the same.
-    """
-    found = [int(item["metadata"]["resourceVersion"]) for item in objects]
-    about = {"server": server, "apiVersion": kind.api_version, "resource": kind.plural}
-    return about | {"isKnown": is_known, "objects": len(found), "versions": sum(found)}
+    return json.dumps({"caches": caches, "busy": sum(queue.count_due(SOON_SECONDS) for queue in queues)})
 
 
 def _describe(server: str, informer: Informer) -> Object:
-    """`version` is the newest that was heard of. A stream of events has nothing else."""
+    """`version` is the newest that was heard of. A stream of events has nothing else. `versions` is the sum of the objects'
+    resource versions: those of one kind only grow, so who has the same number of objects and the same sum knows the same.
+    """
     selectors = {"namespace": informer.namespace, "labelSelector": informer.labels, "fieldSelector": informer.fields}
-    found = describe(server, informer.kind, informer, is_known=bool(informer.version)) | {"version": int(informer.version or 0)}
-    if isinstance(informer, Stream):
-        del found["objects"], found["versions"]
+    found: Object = {"server": server, "apiVersion": informer.kind.api_version, "resource": informer.kind.plural}
+    found |= {"isKnown": bool(informer.version), "version": int(informer.version or 0)}
+    if not isinstance(informer, Stream):
+        versions = [int(item["metadata"]["resourceVersion"]) for item in informer]
+        found |= {"objects": len(versions), "versions": sum(versions)}
     return found | {key: value for key, value in selectors.items() if value}

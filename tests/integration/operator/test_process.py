@@ -4,23 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import gc
 import itertools
 import json
 import os
-import signal
 import socket
 import sys
 
-import pytest
-import yaml
-
 from nestor.kube import Api, kinds
-from nestor.operator.world import kopf_events
-from nestor.operator.world.cache import Store
 from nestor.operator.world.definitions import Definitions
 from tests import children
-from tests.integration import apiserver, late
+from tests.integration import apiserver
 from tests.integration.operator.conftest import ACCOUNT, ROOT, Operator
 from tests.waiting import eventually
 
@@ -87,46 +80,5 @@ async def test_definitions_of_an_earlier_version_hold_it_back_until_they_are_upd
         assert definitions.problem is None
 
 
-@pytest.mark.skipif(late.DELAY > 0, reason="the proxy that makes watches late has tasks in this loop, too")
-async def test_kopf_leaves_nothing_open_whenever_something_else_ends_all(plane: apiserver.ControlPlane) -> None:
-    """In any pass of the loop while it starts, and later: else the log's last word is a complaint of kopf's, not the reason."""
-    gc.collect()  # the complaints are about what begins here, not about what other tests have left
-    loop, complaints, before = asyncio.get_running_loop(), list[str](), asyncio.all_tasks()
-    loop.set_exception_handler(lambda _, context: complaints.append(context["message"]))
-    try:
-        async with await Api.connect(str(plane.kubeconfig)) as api:
-            for passes in (*range(0, 190, 10), None):
-                await _end_all(api, passes)
-                assert asyncio.all_tasks() <= before, passes
-                assert complaints == [], passes
-    finally:
-        loop.set_exception_handler(None)
-        for number in (signal.SIGINT, signal.SIGTERM):  # kopf took them
-            loop.remove_signal_handler(number)
-
-
-async def test_refused_credentials_end_it_instead_of_being_sent_for_ever(plane: apiserver.ControlPlane) -> None:
-    content = yaml.safe_load(plane.kubeconfig.read_text())
-    content["users"][0]["user"] = {"token": "of-nobody"}
-    async with await Api.from_kubeconfig(content) as api:
-        with pytest.raises(Exception, match="Ran out of valid credentials"):
-            await asyncio.wait_for(kopf_events.run({kinds.NESTED_CLASS: (Store(), lambda _: None)}, asyncio.Event(), api), 30)
-
-
 async def _lacks(definitions: Definitions, part: str) -> bool:
     return part in (definitions.problem or "")
-
-
-async def _end_all(api: Api, passes: int | None) -> None:
-    """Cancelled after so many passes of the loop; with None, when the first event has come."""
-    seen = asyncio.Event()
-    feeds: kopf_events.Feeds = {kinds.NESTED_CLASS: (Store(), lambda _: seen.set())}
-    running = asyncio.create_task(kopf_events.run(feeds, asyncio.Event(), api))
-    if passes is None:
-        await seen.wait()
-    for _ in range(passes or 0):
-        await asyncio.sleep(0)
-    running.cancel()
-    await asyncio.wait({running})
-    gc.collect()
-    assert running.cancelled()

@@ -42,7 +42,7 @@ class Scene:
     def drop_class(self) -> None:
         """Have no class any more."""
         for item in list(self.context.cache.classes):
-            self.context.cache.classes.drop(item)
+            self.hide(kinds.NESTED_CLASS, item)
 
     def add_job(self, **spec: Any) -> Object:
         """A job with our finalizer."""
@@ -54,10 +54,7 @@ class Scene:
     def change(self, kind: Kind, body: Object) -> Object:
         """Have one of our resources like this, and known to be so."""
         made = self.api.put(kind, body)
-        cache = self.context.cache
-        stores = {kinds.NESTED_APP_JOB: cache.jobs, kinds.NESTED_CLUSTER: cache.clusters, kinds.OVERFLOW_BACKEND: cache.backends}
-        store = stores[kind]
-        store.put(made)
+        self.context.cache.informers[kind].put(made)
         return made
 
     def show(self, kind: Kind, body: Object) -> Object:
@@ -73,10 +70,7 @@ class Scene:
     def hide(self, kind: Kind, body: Object) -> None:
         """Have a child gone for the informer, which may know it."""
         key = body["metadata"].get("namespace", ""), body["metadata"]["name"]
-        informer = self.context.cache.informers[kind]
-        if (gone := informer.store.pop(key, None)) is not None:
-            for handler in informer.handlers:
-                handler(Change(key, gone, None))
+        self.context.cache.informers[kind]._set(key, None)
 
     def level(self, name: str, namespace: str) -> str | None:
         """What a cluster's status says that its pods may be."""

@@ -25,7 +25,7 @@ def operator() -> Operator:
     operator = Operator(Context.create(api, Settings(image="x"), Cache(api), Host(())))
     for informer in operator.cache.informers.values():
         informer.synced.set()
-    operator._lists.is_filled.set()
+    operator.cache.informers[kinds.HTTP_ROUTE].synced.clear()
     operator._definitions.problem = None
     return operator
 
@@ -44,7 +44,7 @@ async def test_one_silent_watch_is_enough_to_be_unhealthy(operator: Operator) ->
     for informer in operator.cache.informers.values():
         informer.last_contact = time.monotonic() - (STALE_SECONDS - 60)
     assert (ask(operator, "healthz"))[0] == 200
-    for kind, informer in operator.cache.informers.items():
+    for kind, informer in [item for item in operator.cache.informers.items() if item[0] != kinds.HTTP_ROUTE]:
         informer.last_contact = time.monotonic() - (STALE_SECONDS + 1)
         code, text = ask(operator, "healthz")
         assert (code, text.startswith(f"the watch of {kind.plural} has been silent for")) == (503, True), text
@@ -56,11 +56,8 @@ async def test_one_silent_watch_is_enough_to_be_unhealthy(operator: Operator) ->
 async def test_what_is_not_listed_yet_is_named_and_no_reason_for_a_restart(operator: Operator) -> None:
     operator.cache.informers[kinds.POD].synced.clear()
     assert ask(operator, "readyz") == (503, "waiting for the first list of pods")
-    operator._lists.is_filled.clear()
-    code, text = ask(operator, "readyz")
-    assert code == 503
-    for word in ("pods", "nestedappjobs", "nestedclusters", "nestedclasses", "nestedapps"):
-        assert word in text
+    operator.cache.jobs.synced.clear()
+    assert ask(operator, "readyz") == (503, "waiting for the first list of nestedappjobs, pods")
     assert ask(operator, "healthz") == (200, "ok")
 
 
@@ -71,16 +68,13 @@ def read_caches(operator: Operator) -> tuple[dict[str, dict[str, Any]], int]:
 
 
 async def test_it_says_of_each_kind_what_it_knows(operator: Operator) -> None:
-    for kind in operator.feeds():
-        operator.cache.stores[kind].put({"metadata": {"name": "a", "namespace": "n", "uid": kind.name, "resourceVersion": "7"}})
+    listed = {"type": "ADDED", "object": {"metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7"}}}
+    operator.cache.jobs._take(listed)
     found, _ = read_caches(operator)
-    assert found.keys() == {kind.plural for kind in (*operator.feeds(), *operator.cache.informers)}
-    assert {(item["isKnown"], item["objects"], item["versions"]) for item in found.values()} == {(True, 1, 7), (False, 0, 0)}
-    assert not found["pods"]["isKnown"], "it has not been listed yet"
+    assert found.keys() == {kind.plural for kind in operator.cache.informers} - {"httproutes"}, "nobody wants to know of those"
+    known = {name: (item["objects"], item["versions"]) for name, item in found.items() if item["isKnown"]}
+    assert known == {"nestedappjobs": (1, 7)}
     assert found["pods"]["labelSelector"] == "app.kubernetes.io/managed-by=nestor"
-    operator._lists.is_filled.clear()
-    found, _ = read_caches(operator)
-    assert not any(item["isKnown"] for item in found.values())
 
 
 async def test_it_says_how_much_it_has_to_do(operator: Operator) -> None:

@@ -7,6 +7,7 @@ import json
 import logging
 from typing import Any
 
+from nestor.kube import kinds
 from nestor.operator import logs
 from nestor.operator.wiring import JOB, Key, Operator
 from tests.unit.operator.scene import Scene
@@ -33,7 +34,7 @@ async def test_lines_of_a_pass_name_its_job_and_others_none() -> None:
     scene = Scene()
     job = scene.add_job()
     said = [{"type": "Admitted", "status": "True"}, {"type": "ClusterReady", "status": "False"}]
-    scene.context.cache.jobs.put(job | {"status": {"conditions": said}})
+    job = scene.change(kinds.NESTED_APP_JOB, job | {"status": {"conditions": said}})
     operator = Operator(scene.context)
 
     async def reconcile(_: Key) -> Any:

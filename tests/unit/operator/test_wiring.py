@@ -9,6 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from nestor import names
 from nestor.api import labels
 from nestor.kube import Kind, kinds
 from nestor.objects import conditions_of
@@ -34,6 +35,7 @@ async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kin
 
     operator = Operator.__new__(Operator)
     operator.context = Scene().context
+    operator.cache = operator.context.cache
     rooms = {"_jobs": JOB, "_apps": APP, "_backends": BACKEND, "_requests": REQUEST}
     vars(operator).update({room: SimpleNamespace(reconcile=reconcile if kind == its else other) for room, its in rooms.items()})
     key = Key(kind, "team-a", "x")
@@ -48,10 +50,29 @@ async def test_a_cluster_that_is_no_jobs_is_left_alone() -> None:
     operator = Operator(scene.context)
     meta = {"name": "own", "namespace": "team-a", "uid": "u", "labels": labels.of_job("hello", "team-a", "1234")}
     scene.change(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}})
-    operator.feeds()[kinds.NESTED_CLUSTER][1]({"metadata": meta, "spec": {}})
-    operator.feeds()[kinds.NESTED_CLASS][1]({"metadata": {"name": "default"}})
-    assert len(operator.queue) == 1
-    assert Key(CLASS, "", "default") in operator.queue
+    assert len(operator.queue) == 0
+    operator.look_at("nestedclusters", "team-a", "own")
+    assert len(operator.queue) == 0
+
+
+HOME = names.job_namespace("hello", "team-a", "1234")
+
+
+async def test_what_kopf_tells_of_is_looked_at() -> None:
+    scene = Scene()
+    operator = Operator(scene.context)
+    meta = {"name": "hello", "namespace": HOME, "uid": "u", "labels": labels.of_job("hello", "team-a", "1234")}
+    scene.context.cache.clusters.store[HOME, "hello"] = {"metadata": meta, "spec": {}}
+    operator.look_at("nestedclusters", HOME, "hello")
+    assert Key(JOB, "team-a", "hello") in operator.queue
+    for plural, key in {
+        "nestedappjobs": Key(JOB, "team-b", "x"),
+        "nestedapps": Key(APP, "", "x"),
+        "nestedclasses": Key(CLASS, "", "x"),
+        "overflowbackends": Key(BACKEND, "", "x"),
+    }.items():
+        operator.look_at(plural, key.namespace, "x")
+        assert key in operator.queue
 
 
 async def test_whoever_makes_many_jobs_delays_no_other_namespace() -> None:
@@ -80,11 +101,9 @@ async def test_no_job_is_without_a_status_for_long(monkeypatch: pytest.MonkeyPat
     scene = Scene()
     operator = Operator(scene.context)
     vars(operator)["_jobs"] = SimpleNamespace(reconcile=lambda *_: asyncio.Event().wait(), hosts=operator._jobs.hosts)
-    jobs = [scene.change(kinds.NESTED_APP_JOB, build_job(f"job-{number}")) for number in range(40)]
     running = [asyncio.create_task(queue.run()) for queue in (operator.queue, operator._first)]
-    for job in jobs:
-        operator._on_job(job)
-    operator._on_job(jobs[0])  # it has changed while it is worked on
+    jobs = [scene.change(kinds.NESTED_APP_JOB, build_job(f"job-{number}")) for number in range(40)]
+    scene.change(kinds.NESTED_APP_JOB, jobs[0])  # it has changed while it is worked on
     async with asyncio.timeout(10):
         await operator._first.idle.wait()
     for task in running:
@@ -104,8 +123,8 @@ async def test_who_waits_for_the_host_of_a_job_hears_at_once_that_the_job_is_gon
     for number, job in enumerate((owner, waiting, other)):
         job["metadata"] |= {"uid": f"u{number}", "resourceVersion": "1"}
         scene.context.cache.jobs.put(job)
-    scene.context.cache.jobs.drop(owner)
-    operator._on_job(owner)
+    operator.queue._waiting.clear()
+    scene.hide(kinds.NESTED_APP_JOB, owner)
     assert {key.name for key in operator.queue._waiting} == {"a", "b"}
 
 
@@ -120,6 +139,7 @@ async def test_an_ingress_has_only_the_jobs_looked_at_that_may_claim_its_hosts(
         job = build_job(f"job-{number}", expose={"host": "shop.jobs.test"} if number == 7 else {})
         job["metadata"] |= {"uid": f"u{number}", "resourceVersion": "1"}
         scene.context.cache.jobs.put(job)
+    operator.queue._waiting.clear()
     find_class = Mock(side_effect=scene.context.classes.of)
     monkeypatch.setattr(scene.context.classes, "of", find_class)
     hosts = ("shop.jobs.test", "job-3-team-a.jobs.test", "*.jobs.test", "foreign.test")
@@ -158,9 +178,9 @@ async def test_what_belongs_to_a_backend_has_it_looked_at(kind: Kind, meta: Obje
 
 
 async def test_a_backend_is_looked_at_when_it_changes() -> None:
-    operator = Operator(Scene().context)
-    _, tell = operator.feeds()[kinds.OVERFLOW_BACKEND]
-    tell({"metadata": {"name": "link"}})
+    scene = Scene()
+    operator = Operator(scene.context)
+    scene.change(kinds.OVERFLOW_BACKEND, {"metadata": {"name": "link"}})
     assert operator.queue._waiting == {Key(BACKEND, "", "link")}
 
 
@@ -169,14 +189,12 @@ async def test_jobs_that_may_use_a_backend_hear_of_its_taints_and_of_nothing_els
     operator = Operator(scene.context)
     scene.set_class("Baseline", placement={"overflow": {"backends": [{"name": "link"}]}})
     scene.add_job()
-    store, tell = operator.feeds()[kinds.OVERFLOW_BACKEND]
 
     def change(name: str, *, is_gone: bool = False, **parts: Any) -> set[str]:
         """Who hears of it."""
         operator.queue._waiting.clear()
-        item = {"metadata": {"name": name, "uid": name, "resourceVersion": "1"}, **parts}
-        store.drop(item) if is_gone else store.put(item)
-        tell(item)
+        item = {"metadata": {"name": name}, **parts}
+        scene.hide(kinds.OVERFLOW_BACKEND, item) if is_gone else scene.change(kinds.OVERFLOW_BACKEND, item)
         return {key.kind for key in operator.queue._waiting} - {BACKEND}
 
     assert change("link", spec={}) == {JOB}

@@ -73,7 +73,7 @@ NO_POLICIES: Any = NoPolicies()
 class NoCache:
     """Keeps nothing."""
 
-    def offer(self, _: Object) -> None:
+    def put(self, _: Object) -> None:
         """What a server has answered."""
 
 

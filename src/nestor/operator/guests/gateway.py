@@ -9,7 +9,7 @@ from nestor.api import conditions, labels
 from nestor.cluster.home import Home
 from nestor.exposure.http_route import PATIENCE_SECONDS, build_http_route, judge_http_route, name_gateway, read_written
 from nestor.exposure.routes import Route
-from nestor.kube import Forbidden, Invalid, RetryLater, kinds
+from nestor.kube import Change, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.optional import OptionalInformer
 from nestor.kube.tasks import together
 from nestor.objects import Object, spec_of, status_of
@@ -37,7 +37,7 @@ class Gateway(Guest):
         self._made = OptionalInformer(context.api, kinds.HTTP_ROUTE, labels=ours, trim=trim_http_route)
         context.cache.add_exposing(self._made)
         for store in (context.cache.classes, context.cache.jobs):
-            store.on_change(self._on_change)
+            store.on_change(self._look)
 
     async def expose(self, resolved: Resolved, routes: Routes) -> tuple[Routes, Collection[str]] | None:
         """An HTTPRoute for each open route, and none besides. Until the Gateway serves a host, an Ingress that has it stays."""
@@ -70,9 +70,9 @@ class Gateway(Guest):
         silent = [PATIENCE_SECONDS - age for age in ages if age < PATIENCE_SECONDS]
         return Word({"gateway": name_gateway(gateway)}, retry_after=min(silent) + 1 if silent else None)
 
-    def _on_change(self, old: Object | None, new: Object | None) -> None:
+    def _look(self, change: Change) -> None:
         """A class names a Gateway, or a job has had one."""
-        if (spec_of(new).get("expose") or {}).get("gateway") or status_of(new).get("gateway"):
+        if (spec_of(change.new).get("expose") or {}).get("gateway") or status_of(change.new).get("gateway"):
             self._made.want()
 
     def _find(self, home: str) -> list[Object]:

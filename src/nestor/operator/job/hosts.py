@@ -36,7 +36,7 @@ class Hosts:
         """The namespaces of all known jobs, each with the job's UID."""
         for job in cache.jobs:
             self._take(None, job)
-        cache.jobs.on_change(self._take)
+        cache.jobs.on_change(lambda change: self._take(change.old, change.new))
         for kind in cache.exposing:
             cache.informers[kind].on_change(lambda change: self._mark(self.homes.get(change.key[0], "")))
 

@@ -29,6 +29,7 @@ from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer
 from nestor.operator.world.homes import find_home, is_managed_elsewhere
 from nestor.operator.world.kept import find_fault
+from nestor.operator.world.trim import trim_job
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +126,7 @@ class JobReconciler:
                 job = await ensure_finalizer(self._context.api, kinds.NESTED_APP_JOB, job)
             if not self._context.cache.jobs.put(job):
                 return Result()  # deleted while we added the finalizer, which the API server does not report
-            job = self._context.cache.jobs.trim(job)
+            job = trim_job(job)
             resolved = await self._apps.resolve(job)
             if isinstance(resolved, Denial):
                 return await self._deny(job, resolved)

@@ -1,112 +1,29 @@
-"""The operator's view of the host cluster: our resources from kopf's events, everything else from informers."""
+"""The operator's view of the host cluster, kept by watches."""
 
 from __future__ import annotations
-
-import logging
-import time
-from collections.abc import Callable, Iterator
 
 from nestor.api import labels
 from nestor.kube import Api, Informer, Kind, kinds
 from nestor.kube.index import Index
-from nestor.kube.informer import Key, key_of
-from nestor.kube.pages import Trim
+from nestor.kube.informer import Key
 from nestor.objects import Object, labels_of
-from nestor.operator.world.kept import find_fault
-from nestor.operator.world.trim import TRIMS, trim_object
+from nestor.operator.world.trim import TRIMS
 
-log = logging.getLogger(__name__)
-
-GONE_REMEMBERED = 1000
-"""How many dropped objects a store remembers: more than the number of requests that can be in flight."""
-
-
-class Store:
-    """The latest state of all objects of one kind, fed from outside. Never goes back to an older version."""
-
-    def __init__(self, trim: Trim = trim_object) -> None:
-        self.trim = trim
-        """What is kept of each object."""
-        self._objects: dict[Key, Object] = {}
-        self._gone: dict[str, None] = {}
-        """The UIDs of the objects dropped last, oldest first."""
-        self._handlers: list[Callable[[Object | None, Object | None], None]] = []
-        self.last_contact = time.monotonic()
-        """When the server last said anything of this kind."""
-
-    def on_change(self, handler: Callable[[Object | None, Object | None], None]) -> None:
-        """Have this called with an object as it was and as it is, None where there was or is none."""
-        self._handlers.append(handler)
-
-    def put(self, obj: Object) -> bool:
-        """Store a state, unless a newer one is known: our own writes may be ahead of the watch.
-
-        They may also be behind it. False: the object is known to be gone and is not stored, as nothing would drop it again.
-        """
-        key = key_of(obj)
-        if obj["metadata"].get("uid") in self._gone:
-            return False
-        known = self._objects.get(key)
-        if known is None or known["metadata"].get("uid") != obj["metadata"].get("uid") or _version(obj) >= _version(known):
-            self._objects[key] = kept = self.trim(obj)
-            if (fault := find_fault(kept)) and fault != find_fault(known):
-                log.warning("%s %s: %s", kept.get("kind", "object"), "/".join(key), fault)
-            self._tell(known, kept)
-        return True
-
-    def drop(self, obj: Object) -> None:
-        """Remove an object that is gone for good. A successor with the same name, which may already be known, stays."""
-        self._gone[obj["metadata"]["uid"]] = None
-        if len(self._gone) > GONE_REMEMBERED:
-            del self._gone[next(iter(self._gone))]
-        known = self._objects.get(key_of(obj))
-        if known is not None and known["metadata"].get("uid") == obj["metadata"].get("uid"):
-            del self._objects[key_of(obj)]
-            self._tell(known, None)
-
-    def _tell(self, old: Object | None, new: Object | None) -> None:
-        for handler in self._handlers:
-            handler(old, new)
-
-    @property
-    def silence(self) -> float:
-        """Seconds since then."""
-        return time.monotonic() - self.last_contact
-
-    def note_contact(self) -> None:
-        """The server has just said something of this kind."""
-        self.last_contact = time.monotonic()
-
-    def get(self, name: str, namespace: str = "") -> Object | None:
-        """The object, or None. Do not modify it."""
-        return self._objects.get((namespace, name))
-
-    def __iter__(self) -> Iterator[Object]:
-        return iter(list(self._objects.values()))
+OWN = (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS, kinds.NESTED_APP, kinds.OVERFLOW_BACKEND)
 
 
 class Cache:
-    """All stores and informers, each with what is read of its objects. Informers see objects with our label, and all Ingresses,
+    """All informers, each with what is read of its objects. Of others' kinds, they see objects with our label, and all Ingresses,
     because others claim hosts too. Of nodes and certificate requests, those of backends.
     """
 
     def __init__(self, api: Api, namespace: str = "nestor-system") -> None:
         """`namespace`: the operator's own."""
-        self.jobs = Store(TRIMS[kinds.NESTED_APP_JOB])
-        self.clusters = Store(TRIMS[kinds.NESTED_CLUSTER])
-        self.classes = Store(TRIMS[kinds.NESTED_CLASS])
-        self.apps = Store(TRIMS[kinds.NESTED_APP])
-        self.backends = Store(TRIMS[kinds.OVERFLOW_BACKEND])
-        self.stores = {
-            kinds.NESTED_APP_JOB: self.jobs,
-            kinds.NESTED_CLUSTER: self.clusters,
-            kinds.NESTED_CLASS: self.classes,
-            kinds.NESTED_APP: self.apps,
-            kinds.OVERFLOW_BACKEND: self.backends,
-        }
+        own = {kind: Informer(api, kind, trim=TRIMS[kind]) for kind in OWN}
+        self.jobs, self.clusters, self.classes, self.apps, self.backends = own.values()
         ours = f"{labels.MANAGED_BY}=nestor"
         watched = (kinds.POD, kinds.SERVICE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE, kinds.PERSISTENT_VOLUME_CLAIM)
-        self.informers = {kind: Informer(api, kind, labels=ours, trim=TRIMS[kind]) for kind in watched}
+        self.informers = own | {kind: Informer(api, kind, labels=ours, trim=TRIMS[kind]) for kind in watched}
         # All of them: which ones there are decides whether a job's default host is its own.
         self.informers[kinds.NAMESPACE] = Informer(api, kinds.NAMESPACE, trim=TRIMS[kinds.NAMESPACE])
         self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS, trim=TRIMS[kinds.INGRESS])
@@ -144,9 +61,3 @@ def _namespace_of(item: Object) -> str:
 def _service_of(item: Object) -> Key | None:
     service = labels_of(item).get("kubernetes.io/service-name")
     return (item["metadata"]["namespace"], service) if service else None
-
-
-def _version(obj: Object) -> int:
-    """Resource versions of one kind only grow and can be compared as numbers (documented since Kubernetes 1.35)."""
-    text = str(obj["metadata"].get("resourceVersion", ""))
-    return int(text) if text.isdigit() else 0

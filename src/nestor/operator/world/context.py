@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from nestor.cluster.provision import Provisioner
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Kind, kinds
+from nestor.kube import Api, Kind
 from nestor.kube.applier import Applier
 from nestor.kube.events import EventRecorder
 from nestor.operator.meters import Meters
@@ -38,7 +36,6 @@ class Context:
     @classmethod
     def create(cls, api: Api, settings: Settings, cache: Cache, host: Host) -> Context:
         """Assemble the parts."""
-        caches: ChainMap[Kind, Any] = ChainMap({kinds.NESTED_CLUSTER: cache.clusters}, cache.informers)  # guests add theirs
-        applier = Applier(api, caches)
+        applier = Applier(api, cache.informers)
         events = EventRecorder(api, "nestor-operator")
         return cls(api, settings, cache, Classes(cache.classes), host, events, applier, Provisioner(applier, settings.lifetimes))

@@ -89,7 +89,7 @@ class PodSyncer:
                 kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic"
             )
             self._dropped |= status.find_dropped(patch, answer)
-            self._context.caches.nested(kinds.POD).offer(answer)
+            self._context.caches.nested(kinds.POD).put(answer)
 
     def _build_patch(self, nested: Object, desired: Object) -> Object | None:
         return status.build_patch(nested, status.without_fields(desired, self._dropped))

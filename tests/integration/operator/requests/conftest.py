@@ -35,7 +35,7 @@ RULES = Rules(
     # passes through on its way, is a matter of time.
     latest=(r"/(nestedappjobs|nestedclusters|overflowbackends)/[^/]+/status$",),
     left_out=(
-        # The kinds whose events kopf delivers are listed after the start and after 30 s, and kopf lists them for its watches.
+        # kopf lists our kinds for its watches.
         r"^GET host /apis/nestor.dev/v1alpha1/[a-z]+$",
         r"^GET .*/customresourcedefinitions",
         r"^GET host /api/v1/namespaces$",

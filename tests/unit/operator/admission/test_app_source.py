@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 import pytest
 
 from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.kube import Api, Informer, kinds
 from nestor.operator.admission.admit import admit
 from nestor.operator.admission.app_source import (
     KEY,
@@ -19,7 +21,6 @@ from nestor.operator.admission.app_source import (
     read_catalogue,
 )
 from nestor.operator.admission.identity import JobIdentity, Refused, identify
-from nestor.operator.world.cache import Store
 from nestor.operator.world.trim import trim_app
 from tests.unit.operator.builders import STEPS, Object, build_app, build_job, build_policy, resolve
 
@@ -86,7 +87,7 @@ def test_an_icon_is_not_kept(image: object, kept: object) -> None:
 
 def test_a_large_entry_is_as_good_as_a_small_one_and_one_that_is_too_large_is_refused() -> None:
     icon, note = {"type": "image/png", "data": "A" * 900_000}, {"note": "y" * 80_000}
-    store = Store(trim_app)
+    store = Informer(cast(Api, None), kinds.NESTED_APP, trim=trim_app)
     store.put(build_app("big", appDef=APPDEF | {"image": icon} | note))
     store.put(build_app("huge", image="a:1", appDef=APPDEF | {"note": "y" * 300_000}))
     assert read_catalogue("big", store).app_def == APPDEF | {"image": icon | {"data": ""}} | note

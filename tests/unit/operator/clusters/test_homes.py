@@ -10,10 +10,9 @@ import pytest
 from nestor.api import labels
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
-from nestor.kube import Conflict, Kind, RetryLater, kinds
+from nestor.kube import Api, Conflict, Informer, Kind, RetryLater, kinds
 from nestor.kube.applier import Applier
 from nestor.operator.clusters.homes import ensure_home
-from nestor.operator.world.cache import Store
 from nestor.operator.world.context import Context
 from tests.unit.operator.builders import build_policy
 
@@ -34,7 +33,7 @@ class World:
         self.is_cached = is_cached
         self.asked: list[str] = []
         self.forgotten: list[str] = []
-        jobs = Store()
+        jobs = Informer(cast(Api, None), kinds.NESTED_APP_JOB)
         jobs.put(job(cached))
         self.context = cast(
             Context,
@@ -68,6 +67,7 @@ class World:
         self.asked.append(f"record {body['status']['namespaceUID']}")
         assert body["status"]["kept"] == "kept"
         self.job = job(body["status"]["namespaceUID"])
+        self.job["metadata"]["resourceVersion"] = "2"
         return self.job
 
     async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:

@@ -60,7 +60,7 @@ async def ensure(registrar: ArgoCD, recorded: str | None = "argocd", **argo_cd: 
     """Where it is or will be by a pass, and what is wrong. `recorded`: where it is by the job's status."""
     job = build_job() | {"status": {"argoCDNamespace": recorded} if recorded else {}}
     job["metadata"] |= {"uid": RESOLVED.uid}
-    vars(registrar)["_context"].cache.jobs.put(job)
+    vars(registrar)["_context"].cache.jobs.store["team-a", "hello"] = job
     resolved = replace(RESOLVED, policy=build_policy(**({"argoCD": {"namespace": "argocd"} | argo_cd} if recorded != "" else {})))
     await registrar.ensure(resolved, resolved.home)
     word = registrar.report(resolved)

@@ -231,7 +231,7 @@ async def test_of_a_namespace_without_a_job_the_routes_go_too() -> None:
     scene.show(kinds.NAMESPACE, scene.api.look(kinds.NAMESPACE, HOME) or {})
     scene.api.drop(kinds.NESTED_APP_JOB, "hello", "team-a")
     for item in list(scene.context.cache.jobs):
-        scene.context.cache.jobs.drop(item)
+        scene.hide(kinds.NESTED_APP_JOB, item)
     finalizer = Finalizer(scene.context, (), CopiedInputs(scene.context.applier, "nestor-system"))
     await Sweeper(scene.context, finalizer).sweep("team-a", "hello")
     assert route_of(scene) is None

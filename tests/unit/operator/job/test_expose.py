@@ -14,6 +14,7 @@ from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
 from nestor.exposure.exposed import decide_exposed
 from nestor.kube import Api, Change, Forbidden, kinds
+from nestor.kube.informer import key_of
 from nestor.operator.guest import Routes
 from nestor.operator.job.expose import admit_routes, ensure_ingresses, is_waiting, observe_exposure
 from nestor.operator.job.hosts import Hosts
@@ -118,7 +119,7 @@ async def test_a_job_that_is_not_admitted_claims_what_it_has_and_nothing_else(co
     # Also where its class went, and its last pass is remembered.
     hosts.note(refused["metadata"]["uid"], build_resolved(refused).routes)
     for item in list(context.cache.classes):
-        context.cache.classes.drop(item)
+        context.cache.classes._set(key_of(item), None)
     assert {(host, is_held) for host, is_held, _ in claimed(hosts)} == {(host, True) for host in HOSTS}
 
 
@@ -288,7 +289,7 @@ async def test_the_index_misses_no_claim(context: Context, hosts: Hosts, seed: i
         known = context.cache.jobs.get(made["metadata"]["name"], made["metadata"]["namespace"])
         step = dice.randrange(6)
         if step == 0 and known is not None:
-            context.cache.jobs.drop(known)
+            context.cache.jobs._set(key_of(known), None)
             made["metadata"]["uid"] += "x"
         elif step == 1:
             put_ingress(context, made, *dice.sample(sorted(KNOWN), 2), name=f"i{dice.randrange(2)}")

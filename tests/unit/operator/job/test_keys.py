@@ -131,7 +131,7 @@ async def test_keys_are_made_again_with_a_namespace_that_went_while_its_job_was_
     ask_for(scene, "no such command")
     await reconciler.reconcile("team-a", "hello")
     scene.hide(kinds.NAMESPACE, {"metadata": {"name": HOME}})
-    scene.context.cache.clusters.drop(scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {})
+    scene.hide(kinds.NESTED_CLUSTER, scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {})
     for kind, namespace, name in list(scene.api.objects):
         if namespace == HOME or (kind, name) == (kinds.NAMESPACE.plural, HOME):
             del scene.api.objects[kind, namespace, name]

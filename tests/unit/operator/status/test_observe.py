@@ -50,7 +50,7 @@ class FakeApi:
     async def patch(self, kind: Kind, name: str, namespace: str, patch: Object) -> Object:
         """Note it, and answer as the API server would."""
         self.patched.append(patch["metadata"]["annotations"])
-        return {"metadata": {"name": name, "namespace": namespace, "uid": "c1", "resourceVersion": "9", **patch["metadata"]}}
+        return {"metadata": {"name": name, "namespace": namespace, "uid": "c1", "resourceVersion": "99", **patch["metadata"]}}
 
 
 def build_world(
@@ -63,6 +63,7 @@ def build_world(
             "name": "hello",
             "namespace": WHERE,
             "uid": "c1",
+            "resourceVersion": "1",
             "creationTimestamp": "2026-01-01T00:00:00Z",
             "annotations": cluster.pop("annotations", {}),
         }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
 from nestor.api.class_choice import find_class_name, find_default
-from nestor.operator.world.cache import Store
+from nestor.kube import Api, Informer, kinds
 from nestor.operator.world.classes import Classes
 from nestor.operator.world.trim import trim_class
 from tests.unit.operator.builders import Object, build_policy
@@ -18,8 +20,13 @@ def build(name: str, spec: Object, version: str = "1") -> Object:
     return {"metadata": {"name": name, "uid": name, "resourceVersion": version}, "spec": spec}
 
 
+def build_store() -> Informer:
+    """A cache of classes."""
+    return Informer(cast(Api, None), kinds.NESTED_CLASS, trim=trim_class)
+
+
 def test_a_class_that_does_not_fit_is_absent_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    store = Store()
+    store = build_store()
     store.put(build("good", GOOD))
     store.put(build("bad", {"cluster": {}}))
     classes = Classes(store)
@@ -29,20 +36,20 @@ def test_a_class_that_does_not_fit_is_absent_and_logged_once(caplog: pytest.LogC
 
 
 def test_a_class_that_cannot_be_read_is_absent_and_does_not_allow_everything() -> None:
-    store = Store(trim_class)
+    store = build_store()
     store.put(build("bad", GOOD) | {"metadata": {"name": "bad", "uid": "b", "resourceVersion": "1", "labels": ["x"]}})
     assert Classes(store).all() == {}
 
 
 def test_a_class_is_parsed_again_when_it_changes_and_only_then() -> None:
-    store = Store()
+    store = build_store()
     store.put(build("one", GOOD))
     classes = Classes(store)
     first = classes.all()["one"]
     assert classes.all()["one"] is first
     store.put(build("one", GOOD | {"namespace": {"podSecurity": "Privileged"}}, "2"))
     assert classes.all()["one"].namespace.pod_security == "Privileged"
-    store.drop(build("one", GOOD, "2"))
+    store._set(("", "one"), None)
     assert classes.all() == {}
 
 
@@ -72,7 +79,7 @@ def test_the_default_class_is_the_newest_with_the_annotation(classes: list[Objec
 
 
 def test_the_annotation_is_kept_in_the_cache() -> None:
-    store = Store(trim_class)
+    store = build_store()
     gold = marked("gold")
     store.put(gold | {"metadata": gold["metadata"] | {"uid": "g", "resourceVersion": "1"}})
     assert Classes(store).default == "gold"
@@ -89,7 +96,7 @@ def test_the_annotation_is_kept_in_the_cache() -> None:
     ],
 )
 def test_a_job_keeps_the_class_that_it_was_given(spec: Object, status: Object, name: str) -> None:
-    store = Store()
+    store = build_store()
     store.put(build("gold", GOOD))
     assert find_class_name({"spec": spec, "status": status}, "bronze") == name
     assert (Classes(store).of({"spec": spec, "status": status}) is not None) is (name == "gold")

@@ -24,8 +24,9 @@ from nestor.operator.backends.process import account_of
 from nestor.operator.backends.ready import read_node
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.oneshot import lacks_image_volume
-from nestor.operator.world import kopf_events, pod_status
-from nestor.operator.world.cache import Cache, Store
+from nestor.operator.wiring import Operator
+from nestor.operator.world import pod_status
+from nestor.operator.world.cache import Cache
 from nestor.operator.world.kept import OVERSIZED, PACKED, SPEC_LIMIT, find_fault, read_spec
 from nestor.operator.world.trim import (
     CUT,
@@ -268,7 +269,7 @@ def test_of_a_class_all_that_it_says_is_kept() -> None:
 
 
 def test_a_store_keeps_the_trimmed_object() -> None:
-    store = Store(trim_job)
+    store = Informer(cast(Api, None), kinds.NESTED_APP_JOB, trim=trim_job)
     store.put({"metadata": META, "spec": {"parameters": {"a": WIDE}}})
     assert size(store.get("x", "team-a")) < 10_000
     assert all(informer.trim is not None for informer in Cache(cast(Api, None)).informers.values())
@@ -285,26 +286,6 @@ def test_what_a_watch_brings_is_trimmed_like_what_a_list_brings(kind: str) -> No
     assert len(seen) == 2
 
 
-@pytest.mark.parametrize("kind", ["ADDED", "DELETED"])
-async def test_kopf_keeps_no_more_of_an_event_than_the_store(kind: str) -> None:
-    handled: list[Object] = []
-    event = {"type": kind, "object": {"metadata": dict(META), "spec": {"parameters": {"a": WIDE}}}}
-    await kopf_events._feed(Store(trim_job), handled.append)(event)
-    assert size(event["object"]) < 10_000
-    assert OVERSIZED in handled[0]
-
-
-@pytest.mark.parametrize("spec", [{"parameters": {"a": "b"}}, {"parameters": {"a": WIDE}}])
-async def test_what_is_there_when_the_operator_starts_reaches_the_store(spec: Object) -> None:
-    """Each object of a list is trimmed as soon as it is parsed, and comes as an event then."""
-    handled: list[Object] = []
-    store = Store(trim_job)
-    listed = {"items": [{"metadata": dict(META), "spec": spec}]}
-    [item] = pages.parse_list(json.dumps(listed).encode(), trim_job)["items"]
-    await kopf_events._feed(store, handled.append)({"type": None, "object": item})
-    assert [found["metadata"]["name"] for found in (*handled, *store)] == [META["name"]] * 2
-
-
 async def test_a_job_that_is_too_large_to_be_kept_is_refused_and_not_written_but_for_its_status() -> None:
     """Each write of it brings all of it back."""
     scene = Scene()
@@ -316,10 +297,12 @@ async def test_a_job_that_is_too_large_to_be_kept_is_refused_and_not_written_but
     assert (admitted["status"], admitted["reason"]) == ("False", conditions.APPDEF_INVALID)
 
 
-def test_a_stub_is_logged_when_it_becomes_one(caplog: pytest.LogCaptureFixture) -> None:
-    store = Store(trim_job)
+async def test_a_stub_is_logged_when_it_becomes_one(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    Operator(scene.context)
     for version in ("7", "8", "9"):
-        store.put({"kind": "NestedAppJob", "metadata": META | {"resourceVersion": version}, "spec": "boom"})
+        job = {"kind": "NestedAppJob", "metadata": META | {"resourceVersion": version}, "spec": "boom"}
+        scene.context.cache.jobs.put(job)
     (record,) = caplog.records
     assert record.message.startswith("NestedAppJob team-a/x: it cannot be read: ")
 

@@ -16,7 +16,7 @@ from nestor.api.class_choice import find_class_name
 from nestor.api.endpoints import SecretKey
 from nestor.api.notices import Sink
 from nestor.contracts import addresses
-from nestor.kube import ApiError, RetryLater, WorkQueue, kinds
+from nestor.kube import ApiError, Change, RetryLater, WorkQueue, kinds
 from nestor.objects import Object, status_of
 from nestor.operator.guest import Guest
 from nestor.operator.guests.notices.due import update_notices, write_event
@@ -76,10 +76,10 @@ class Outbox(Guest):
                     self._events.setdefault(key, {})[id_] = write_event(job, notice)
                     self.queue.add(key)
 
-    def _drop_gone(self, old: Object | None, new: Object | None) -> None:
+    def _drop_gone(self, change: Change) -> None:
         """Where a job is gone, there is no status to tell of what is still on its way."""
-        if old is not None and new is None:
-            self._settled.pop(old["metadata"]["uid"], None)
+        if change.new is None:
+            self._settled.pop(change.latest["metadata"]["uid"], None)
 
     def _find_sinks(self, class_name: str) -> dict[str, Sink] | None:
         policy = self._context.classes.all().get(class_name)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from nestor.api import conditions
-from nestor.kube import kinds
+from nestor.kube import Change, kinds
 from nestor.objects import Object
 from nestor.operator.admission.identity import Denial, JobIdentity
 from nestor.operator.guest import Guest
@@ -32,15 +32,16 @@ class Queue(Guest):
             lambda job: is_quiet(cache, job),
         )
         cache.jobs.on_change(self._note)
-        cache.classes.on_change(lambda old, new: self._queues.note_class((new or old or {})["metadata"]["name"]))
+        cache.classes.on_change(lambda change: self._queues.note_class(change.latest["metadata"]["name"]))
 
-    def _note(self, old: Object | None, new: Object | None) -> None:
-        for job in filter(None, (old, new)):
+    def _note(self, change: Change) -> None:
+        for job in filter(None, (change.old, change.new)):
             self._queues.note(job)
 
     async def notice(self, namespace: str, name: str, job: Object | None) -> None:
         """Its pods may have gone, which frees its place."""
-        self._note(None, job)
+        if job is not None:
+            self._queues.note(job)
         self._queues.flush()
 
     async def admit(self, known: JobIdentity) -> Denial | None:

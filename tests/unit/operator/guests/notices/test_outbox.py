@@ -95,7 +95,7 @@ class Stage:
 
     def drop_job(self) -> Object:
         gone = self.job
-        self.scene.context.cache.jobs.drop(gone)
+        self.scene.hide(kinds.NESTED_APP_JOB, gone)
         return gone
 
     @contextlib.asynccontextmanager
