@@ -64,6 +64,14 @@ async def end(memo: Memo, **_: Any) -> None:
         await asyncio.wait({memo.work})
 
 
+class _Answer(aiohttp.ClientResponse):
+    """An API server writes an empty list of metadata as null, which kopf 1.45 takes for a list."""
+
+    async def json(self, **arguments: Any) -> Any:
+        found = await super().json(**arguments)
+        return found | {"items": []} if isinstance(found, dict) and found.get("items", ()) is None else found
+
+
 @kopf.on.login()
 async def log_in(memo: Memo, **_: Any) -> kopf.AiohttpSession:
     """With the operator's own credentials, for metadata alone: kopf needs no more to name an object, and holds each for some
@@ -78,7 +86,7 @@ async def log_in(memo: Memo, **_: Any) -> kopf.AiohttpSession:
             await memo.session.aiohttp_session.close()
         connector = aiohttp.TCPConnector(limit=0, ssl=api.ssl_context)
         memo.session = kopf.AiohttpSession(
-            server=api.host, aiohttp_session=aiohttp.ClientSession(connector=connector, headers=headers)
+            server=api.host, aiohttp_session=aiohttp.ClientSession(connector=connector, headers=headers, response_class=_Answer)
         )
     return memo.session
 
