@@ -35,7 +35,7 @@ GROUPS = {
     "jobs": Group(
         (
             *(f"src/nestor/operator/{name}/" for name in ("job", "lifecycle", "deletion", "world", "clusters", "status")),
-            *(f"src/nestor/{name}/" for name in ("kube", "cluster", "process", "serving", "operator/guests/retain")),
+            *(f"src/nestor/{name}/" for name in ("kube", "cluster", "process", "serving")),
             "src/nestor/operator/*.py", "src/nestor/operator/guests/*.py",
         ),
         (

@@ -18,9 +18,9 @@ from nestor.operator import gauges, logs
 from nestor.operator.admission.catalogue import AppReconciler
 from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
-from nestor.operator.job.first_status import is_new, write_first
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.result import Result
+from nestor.operator.status.report import is_new, write_first
 from nestor.operator.world.cache import OWN
 from nestor.operator.world.context import Context
 from nestor.operator.world.definitions import Definitions

@@ -8,8 +8,8 @@ from nestor import names
 from nestor.api import conditions
 from nestor.cluster.shape import Host
 from nestor.kube import Api, kinds
-from nestor.operator.job.first_status import write_first
 from nestor.operator.settings import Settings
+from nestor.operator.status.report import write_first
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from tests.integration.operator.conftest import Operator

@@ -14,9 +14,9 @@ from nestor.cli.offline.appdefs import relocate
 from nestor.cli.offline.known import Known
 from nestor.operator.admission.admit import Resolved, admit, check_wishes
 from nestor.operator.admission.app_source import AppSource, find_source
+from nestor.operator.admission.checks import check_image
 from nestor.operator.admission.cluster_spec import complete_spec
 from nestor.operator.admission.identity import JobIdentity, Refused
-from nestor.operator.admission.images import check_image
 from nestor.operator.guests.queue.needs import find_fault
 from nestor.operator.world.homes import find_home
 

@@ -15,10 +15,9 @@ from nestor.cluster.shape import Host
 from nestor.exposure.routes import ExposedJob, Route, plan_routes
 from nestor.objects import Object
 from nestor.operator.admission.app_source import AppSource
+from nestor.operator.admission.checks import check_deadline, check_image
 from nestor.operator.admission.cluster_spec import complete_spec, find_running
 from nestor.operator.admission.identity import JobIdentity, Refused
-from nestor.operator.admission.images import check_image
-from nestor.operator.admission.limits import check_deadline
 from nestor.operator.admission.placement import apply_machine, check_placement, choose_machine, explain_machines
 from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretParameters
 from nestor.operator.admission.storage import apply_size, check_storage

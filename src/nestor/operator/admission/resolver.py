@@ -15,12 +15,11 @@ from nestor.names import Part
 from nestor.objects import Object, is_terminating, status_of
 from nestor.operator import oneshot
 from nestor.operator.admission import reader_pod
-from nestor.operator.admission.access import check_app, check_class
 from nestor.operator.admission.admit import Resolved, admit
 from nestor.operator.admission.app_source import AppSource, find_source
+from nestor.operator.admission.checks import check_app, check_class, check_image
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused, identify, was_admitted
-from nestor.operator.admission.images import check_image
 from nestor.operator.admission.turn import Turn
 from nestor.operator.oneshot import Action
 from nestor.operator.world.context import Context

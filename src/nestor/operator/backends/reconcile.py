@@ -1,4 +1,4 @@
-"""One pass over one OverflowBackend: its process, its virtual nodes, its status; and its end."""
+"""One pass over one OverflowBackend: its process, its virtual nodes, the operator's part of its status; and its end."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.kube import Forbidden, Invalid, NotFound, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.objects import Object, conditions_of, is_terminating, spec_of, status_of
+from nestor.operator.backends.drain import about
 from nestor.operator.backends.keeper import NodeKeeper
 from nestor.operator.backends.process import build_process
 from nestor.operator.backends.ready import NodeState, Observed, count_ready, decide_ready, find_process
 from nestor.operator.backends.removal import END_SECONDS
-from nestor.operator.backends.report import report
 from nestor.operator.backends.requests import is_process
 from nestor.operator.result import Result
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer, remove_finalizer
 from nestor.operator.world.kept import find_fault
+from nestor.times import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -136,3 +137,31 @@ def _read_limit(backend: Object) -> float:
 
 def _not_ready(reason: conditions.Reason, message: str) -> Condition:
     return Condition(conditions.READY, "False", reason, message)
+
+
+OURS = ("nodes", "readyNodes", "observedGeneration")
+
+
+async def report(context: Context, backend: Object, ready: Condition, said: Object) -> None:
+    """Write `Ready` and what is `said` of the nodes, if anything has changed; then post an event."""
+    status, generation = status_of(backend), backend["metadata"].get("generation", 0)
+    old = [item for item in status.get("conditions") or () if item["type"] == conditions.READY]
+    body = {"conditions": conditions.merge(old, [ready], generation, timestamp()), "observedGeneration": generation, **said}
+    if body == {"conditions": old} | {key: status[key] for key in OURS if key in status}:
+        return
+    applied = {"metadata": {key: backend["metadata"][key] for key in ("name", "uid")}, "status": body}
+    try:
+        context.cache.backends.put(await context.api.apply(kinds.OVERFLOW_BACKEND, applied, subresource="status"))
+    except NotFound:
+        return
+    await _tell(context, backend, old[0] if old else {}, ready)
+
+
+async def _tell(context: Context, backend: Object, old: Object, ready: Condition) -> None:
+    """One event when the reason changes to one that somebody should know of."""
+    if old.get("reason") == ready.reason:
+        return
+    if ready.status == "True":
+        await context.events.post(about(backend), "Normal", "BackendReady", ready.message)
+    elif conditions.reason_of({"reason": ready.reason}).needs != "nobody":
+        await context.events.post(about(backend), "Warning", ready.reason, ready.message)

@@ -24,9 +24,8 @@ from nestor.operator.clusters.homes import ensure_defaults, ensure_home, ensure_
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.guest import Guest, Routes
 from nestor.operator.job import runner_pod
-from nestor.operator.job.expose import admit_routes, ensure_ingresses
+from nestor.operator.job.expose import Openings, admit_routes, ensure_ingresses
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.job.openings import Openings
 from nestor.operator.job.policy import write_policy
 from nestor.operator.oneshot import RUNNER_RESOURCES
 from nestor.operator.world.context import Context

@@ -1,4 +1,4 @@
-"""The hosts that jobs claim: by their specs, by their last pass, and by their existing Ingresses."""
+"""The hosts that jobs claim: by their specs, their last pass and their Ingresses; and which jobs may claim a host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from nestor.exposure.hosts import choose_host, is_default, may_be_further
 from nestor.exposure.routes import Route
 from nestor.kube import kinds
 from nestor.objects import Object, conditions_of, spec_of, status_of
-from nestor.operator.job.claimants import Claimants
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
 from nestor.operator.world.homes import is_managed_elsewhere
@@ -154,3 +153,28 @@ def _list_hosts(status: Object) -> set[str]:
 def _choose_host(job: Object, policy: ExposePolicy, *, is_shared: bool) -> str | None:
     meta, wanted = job["metadata"], (spec_of(job).get("expose") or {}).get("host")
     return choose_host(meta["name"], meta["namespace"], wanted, policy, is_shared=is_shared)
+
+
+class Claimants:
+    """The UIDs of jobs by marks: hosts, and first labels of hosts."""
+
+    def __init__(self) -> None:
+        self._uids: dict[str, set[str]] = {}
+        self._marks: dict[str, frozenset[str]] = {}
+
+    def put(self, uid: str, marks: frozenset[str]) -> None:
+        """These are the marks of a job now; without any, it is forgotten."""
+        before = self._marks.pop(uid, frozenset())
+        for mark in before - marks:
+            self._uids[mark].discard(uid)
+            if not self._uids[mark]:
+                del self._uids[mark]
+        for mark in marks - before:
+            self._uids.setdefault(mark, set()).add(uid)
+        if marks:
+            self._marks[uid] = marks
+
+    def find(self, hosts: Iterable[str]) -> list[str]:
+        """The jobs that may claim one of these hosts."""
+        marks = {mark for host in hosts for mark in (host, host.partition(".")[0])}
+        return sorted({uid for mark in marks for uid in self._uids.get(mark, ())})

@@ -17,7 +17,7 @@ from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
 from nestor.operator.deletion.left import NAMED, LeftPods
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
 from nestor.operator.guests.argocd import ArgoCD
-from nestor.operator.guests.retain.guest import Retain
+from nestor.operator.guests.retained import Retain
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.result import Result
 from nestor.operator.settings import Settings

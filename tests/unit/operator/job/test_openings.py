@@ -11,7 +11,7 @@ from nestor import names
 from nestor.api import conditions, labels
 from nestor.cluster.shape import Host
 from nestor.kube import Api, kinds
-from nestor.operator.job.openings import Openings
+from nestor.operator.job.expose import Openings
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context

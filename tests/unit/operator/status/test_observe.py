@@ -12,7 +12,7 @@ from nestor.api import labels
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, kinds
-from nestor.operator.guests.retain.guest import Retain
+from nestor.operator.guests.retained import Retain
 from nestor.operator.lifecycle.data_epoch import DataEpoch, drop_data, read_epoch, track_data
 from nestor.operator.lifecycle.lifecycle import Facts
 from nestor.operator.lifecycle.suspend import SuspendProgress, find_progress

@@ -15,11 +15,9 @@ from nestor.operator.admission.identity import Denial, JobIdentity, Refused, ide
 from nestor.operator.admission.turn import Turn
 from nestor.operator.guest import Guest
 from nestor.operator.guests.kueue import workload
-from nestor.operator.guests.kueue.admissions import Admissions
-from nestor.operator.guests.kueue.answers import Answers
 from nestor.operator.guests.kueue.installed import Installed
 from nestor.operator.guests.kueue.trim import find_owner, find_owner_uid, trim_workload
-from nestor.operator.guests.kueue.workloads import SECONDS, Workloads
+from nestor.operator.guests.kueue.workloads import SECONDS, Admissions, Answers, Workloads
 from nestor.operator.lifecycle.running import is_running, wants_to_run
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import is_managed_elsewhere

@@ -1,20 +1,27 @@
-"""Makes, adopts and deletes the Workloads of jobs."""
+"""Makes, adopts and deletes the Workloads of jobs, reads what Kueue has admitted, and tells it what became of jobs."""
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from nestor.api import conditions, labels
+from nestor.api.assigned import Assigned
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.cluster import shared
 from nestor.kube import Informer, Kind, kinds
-from nestor.objects import Object, is_terminating, labels_of, owners_of
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.objects import Object, conditions_of, is_terminating, labels_of, owners_of, spec_of, status_of
 from nestor.operator.admission.identity import JobIdentity, Refused
+from nestor.operator.admission.turn import Turn
 from nestor.operator.guests.kueue import pod_sets, workload
 from nestor.operator.guests.kueue.trim import find_owner
 from nestor.operator.lifecycle import suspend
+from nestor.operator.lifecycle.running import is_running, wants_to_run
 from nestor.operator.oneshot import RUNNER_RESOURCES
 from nestor.operator.world.context import Context
+from nestor.operator.world.homes import is_managed_elsewhere
+from nestor.times import timestamp
 
 SECONDS = 10.0
 """How soon to try again what somebody has to mend."""
@@ -92,3 +99,76 @@ class Workloads:
             message = f"no WorkloadPriorityClass named '{name}', as the label `{labels.KUEUE_PRIORITY}` says"
             raise Refused(conditions.PRIORITY_NOT_FOUND, message, retry_seconds=SECONDS)
         return workload.Priority(name, int(found["value"]))
+
+
+class Admissions:
+    """Reads the admissions of Workloads, and the ResourceFlavors that they name."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._flavors: dict[str, tuple[float, Object]] = {}
+        """The specs of ResourceFlavors, each with the time when it was read."""
+
+    async def read_turn(self, known: JobIdentity, found: Object, kind: Kind) -> Turn:
+        """What the job gets with its turn, as its Workload says."""
+        sets = (pod_sets.APP, pod_sets.SERVER, pod_sets.RUNNER)
+        names = {name for pod_set in sets for name in workload.list_flavors(found, pod_set)}
+        flavors = {name: await self._read_flavor(name, kind) for name in names}
+        app, server, runner = (workload.find_nodes(found, pod_set, flavors) for pod_set in sets)
+        uncounted = pod_sets.list_uncounted(known.policy, known.spec)
+        warnings = [
+            f"Kueue does not count the application's {resource}: neither the class nor its machine has a quota for "
+            f"`requests.{resource}` or `limits.{resource}`"
+            for resource in uncounted
+        ]
+        granted = pod_sets.find_granted(known.policy, known.spec.machine, workload.list_sets(found))
+        assigned = Assigned(workload=found["metadata"]["name"], **vars(app))
+        return Turn(assigned, server, runner, granted, tuple(warnings))
+
+    async def _read_flavor(self, name: str, kind: Kind) -> Object:
+        """The spec of a ResourceFlavor. It is read again from time to time."""
+        at, spec = self._flavors.get(name, (0.0, {}))
+        if not at or time.monotonic() - at > RESYNC_SECONDS:
+            found = await self._context.api.get(replace(kinds.RESOURCE_FLAVOR, version=kind.version), name)
+            spec = spec_of(found)
+            self._flavors[name] = (time.monotonic(), spec)
+        return spec
+
+
+class Answers:
+    """Answers what Kueue wants of jobs, and deletes Workloads by which no job runs any more, or will."""
+
+    def __init__(self, context: Context, workloads: Workloads) -> None:
+        self._context = context
+        self._workloads = workloads
+
+    async def give(self, job: Object, found: Object, kind: Kind) -> None:
+        """Tell Kueue, by the job's Workload `found`, what became of the job. Raises what the API server answers."""
+        meta, is_quiet = found["metadata"], suspend.is_quiet(self._context.cache, job)
+        if not self._is_asked(job, found):
+            if is_quiet or is_running(job):
+                await self._workloads.delete(found, kind)
+                return
+        elif spec_of(job).get("suspend") and is_quiet and not workload.is_prebuilt(job):
+            await self._workloads.delete(found, kind)
+            return
+        if workload.has(found, workload.EVICTED) and workload.has(found, workload.RESERVED):
+            if is_quiet:
+                patch = workload.build_release(found, timestamp())
+                await self._context.api.patch(kind, meta["name"], meta["namespace"], patch, subresource="status")
+            return
+        is_over = is_quiet and not is_running(job) and not wants_to_run(job) and not spec_of(job).get("suspend")
+        answers = workload.find_answers(found, conditions_of(job), is_over=is_over, time=timestamp())
+        if answers:
+            body = {"metadata": {key: meta[key] for key in ("name", "namespace", "uid")}, "status": {"conditions": answers}}
+            await self._context.api.apply(kind, body, subresource="status")
+
+    def _is_asked(self, job: Object, found: Object) -> bool:
+        """Whether the job runs by this Workload, or waits for it."""
+        policy, assigned = self._context.classes.of(job), status_of(job).get("assigned")
+        if policy is None or is_managed_elsewhere(job):
+            return True
+        if policy.queue.kueue == "Ignore" or not (assigned or labels_of(job).get(labels.KUEUE_QUEUE)):
+            return False
+        used = assigned["workload"] if assigned and is_running(job) else workload.find_name(job)
+        return bool(found["metadata"]["name"] == used)

@@ -11,10 +11,9 @@ from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused
-from nestor.operator.guests.queue.decide import Wait, decide
+from nestor.operator.guests.queue.decide import Wait, decide, explain_crowd, explain_line, explain_own_pods
 from nestor.operator.guests.queue.entry import Entry, Said, read_entry
 from nestor.operator.guests.queue.needs import find_limits
-from nestor.operator.guests.queue.words import explain_crowd, explain_line, explain_own_pods
 from nestor.operator.lifecycle.running import is_running, was_stopped
 
 Policies = dict[str, NestedClassSpec]

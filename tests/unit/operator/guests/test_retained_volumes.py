@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api import labels
 from nestor.kube import Api, Kind, NotFound, kinds
-from nestor.operator.guests.retain.volumes import is_retained, retain_volumes
+from nestor.operator.guests.retained import is_retained, retain_volumes
 from tests.fakes.api import MemoryApi
 
 Object = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
-from nestor.operator.guests.retain.limit import check_retained, find_limit
+from nestor.operator.guests.retained import check_retained, find_limit
 from tests.unit.operator.builders import Object, build_job, build_policy, resolve
 
 

@@ -1,15 +1,34 @@
-"""Classes and entries of the catalogue that not everybody may use.
+"""What of a class is not for every job: long deadlines, images, and the class or the entry of the catalogue itself. Pure.
 
 The chart's access-policy.yaml asks whoever writes an object for the right. Here is refused what nobody can have been asked about:
-the API server knows only the classes of the moment. Pure.
+the API server knows only the classes of the moment.
 """
 
 from __future__ import annotations
 
 from nestor.api import conditions
 from nestor.api.access import VERB, Access
+from nestor.api.images import find_fault
 from nestor.objects import Object, spec_of
-from nestor.operator.admission.identity import Refused
+from nestor.operator.admission.app_source import AppSource
+from nestor.operator.admission.identity import JobIdentity, Refused
+
+
+def check_deadline(known: JobIdentity) -> None:
+    """Raises `Refused` for a job that wants a longer deadline than its class has."""
+    most, wanted = known.policy.max_active_deadline_seconds, known.spec.active_deadline_seconds
+    if most is not None and wanted is not None and wanted > most:
+        message = (
+            f"`spec.activeDeadlineSeconds` may not be {wanted}: at most {most} is allowed (class '{known.class_name}', "
+            "`maxActiveDeadlineSeconds`)"
+        )
+        raise Refused(conditions.DEADLINE_NOT_ALLOWED, message)
+
+
+def check_image(known: JobIdentity, source: AppSource) -> None:
+    """Raises `Refused` for an app image that the class does not allow."""
+    if source.image and (fault := find_fault(source.image, known.policy.images.allowed)):
+        raise Refused(conditions.IMAGE_NOT_ALLOWED, source.blame(f"app image {fault} (class '{known.class_name}')"))
 
 
 def check_class(job: Object, item: Object | None, access: Access) -> None:
