@@ -59,11 +59,12 @@ test-full: $(VENV)/.ready ## Run every test (GROUP="overflow walls" for those of
 ##@ Develop
 
 .PHONY: lint
-lint: $(VENV)/.ready ## Check formatting, style, import directions and dead code
+lint: $(VENV)/.ready ## Check formatting, style, import directions, dead code and spelling
 	@$(VENV)/bin/ruff format --check --quiet --diff .
 	@$(VENV)/bin/ruff check .
 	@PYTHONPATH=src:. $(VENV)/bin/lint-imports --no-cache
 	@$(VENV)/bin/vulture
+	@$(VENV)/bin/codespell
 
 .PHONY: format
 format: $(VENV)/.ready ## Format the Python code (ruff)

@@ -39,7 +39,7 @@ def busybox(cache: Cache) -> Image:
 
 
 def redis(cache: Cache) -> Image:
-    """Debian's redis with its libraries, and the entry point's behaviour of the public image."""
+    """Debian's redis with its libraries, and the entry point's behavior of the public image."""
     entries = [entry for package in debian.REDIS for entry in list_package(cache.deb / package)]
     script = Entry("usr/local/bin/docker-entrypoint.sh", REDIS_SCRIPT)
     system = Layer([*entries, *_busybox(cache), TMP, USERS, GROUPS, script, Entry("data", mode=0o777)])

@@ -51,7 +51,7 @@ def run_tests(cache: Cache, progress: Progress) -> None:
         machine.check_disk(sum(component.disk_gigabytes for component in missing), "to build programs from source")
     for component in tested:
         with progress.stage(f"Test {', '.join(component.programs)}"):
-            # Built as the programs are, so that the packages are compiled once. vet would analyse all of Kubernetes.
+            # Built as the programs are, so that the packages are compiled once. vet would analyze all of Kubernetes.
             command = ["go", "test", "-vet=off", *FLAGS, "-tags", component.tags, *component.tests]
             commands.run(
                 command, cache.log / f"go-test-{component.name}.log", cwd=MODULES / component.module, env=_env(cache, component)

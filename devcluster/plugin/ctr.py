@@ -1,4 +1,4 @@
-"""containerd's client `ctr`: images are pulled, containers started, signalled and removed by it."""
+"""containerd's client `ctr`: images are pulled, containers started, signaled and removed by it."""
 
 from __future__ import annotations
 

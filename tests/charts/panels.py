@@ -9,7 +9,7 @@ from html import escape
 from tests.charts import axes
 
 Point = tuple[float, float]
-COLOURS = (
+COLORS = (
     "#3274d9", "#37872d", "#e0752d", "#8f3bb8", "#c4162a", "#0d9aa8", "#c79a00", "#e05a9c", "#5a6773", "#7a5c3e", "#86b82f",
     "#1f4e9a", "#b36ae2", "#ff9830", "#2f9e78", "#9c2b2b",
 )  # fmt: skip
@@ -124,15 +124,15 @@ def _draw_lines(panel: Panel, plot: _Plot) -> list[str]:
     parts = []
     for index, series in enumerate(panel.series):
         for run in _split(series.points, plot.span.step):
-            parts.append(_draw_run(run, plot, COLOURS[index % len(COLOURS)]))
+            parts.append(_draw_run(run, plot, COLORS[index % len(COLORS)]))
     return parts
 
 
-def _draw_run(run: Sequence[Point], plot: _Plot, colour: str) -> str:
+def _draw_run(run: Sequence[Point], plot: _Plot, color: str) -> str:
     if len(run) == 1:
         x, y = plot.at(run[0]).split(",")
-        return f'<circle cx="{x}" cy="{y}" r="1.6" fill="{colour}"/>'
-    return f'<path class="line" stroke="{colour}" d="M{"L".join(plot.at(point) for point in run)}"/>'
+        return f'<circle cx="{x}" cy="{y}" r="1.6" fill="{color}"/>'
+    return f'<path class="line" stroke="{color}" d="M{"L".join(plot.at(point) for point in run)}"/>'
 
 
 def _split(points: Sequence[Point], step: float) -> list[list[Point]]:
@@ -151,13 +151,13 @@ def _draw_areas(panel: Panel, plot: _Plot) -> list[str]:
     below = dict.fromkeys(times, 0.0)
     parts = []
     for index, series in enumerate(panel.series):
-        known, colour = dict(series.points), COLOURS[index % len(COLOURS)]
+        known, color = dict(series.points), COLORS[index % len(COLORS)]
         above = {time: below[time] + known.get(time, 0) for time in times}
         for run in _split([(time, above[time]) for time in times if time in known], plot.span.step):
             back = [(time, below[time]) for time, _ in reversed(run)]
             area = "L".join(plot.at(point) for point in [*run, *back])
-            parts.append(f'<path class="area" fill="{colour}" d="M{area}Z"/>')
-            parts.append(_draw_run(run, plot, colour))
+            parts.append(f'<path class="area" fill="{color}" d="M{area}Z"/>')
+            parts.append(_draw_run(run, plot, color))
         below = above
     return parts
 
@@ -185,6 +185,6 @@ def _draw_legend(panel: Panel, rows: Sequence[Sequence[tuple[int, float]]]) -> l
             name = panel.series[index].name
             is_last = index == shown - 1 and shown < len(panel.series)
             more = f" … and {len(panel.series) - shown} more" if is_last else ""
-            parts.append(f'<rect x="{x:g}" y="{y - 5:g}" width="12" height="3" fill="{COLOURS[index % len(COLOURS)]}"/>')
+            parts.append(f'<rect x="{x:g}" y="{y - 5:g}" width="12" height="3" fill="{COLORS[index % len(COLORS)]}"/>')
             parts.append(f'<text class="legend" x="{x + 17:g}" y="{y:g}">{escape(name)}{more}</text>')
     return parts

@@ -44,7 +44,7 @@ FILES = """
 apiVersion: v1
 kind: ConfigMap
 metadata: {name: settings, namespace: default}
-data: {colour: blue}
+data: {color: blue}
 ---
 apiVersion: v1
 kind: Secret

@@ -1,4 +1,4 @@
-"""hello-world by each way to name an application: in the job, from a ConfigMap, from its image alone, from the catalogue."""
+"""hello-world by each way to name an application: in the job, from a ConfigMap, from its image alone, from the catalog."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOLDER = "01-hello-world"
 
 @pytest.fixture
 async def entry(api: Api) -> AsyncIterator[Object]:
-    """The example's entry of the catalogue, under a name of its own."""
+    """The example's entry of the catalog, under a name of its own."""
     (body,) = read_example(FOLDER, "app.yaml")
     body["metadata"]["name"] = f"hello-{uuid.uuid4().hex[:6]}"
     yield await api.create(kinds.NESTED_APP, body)
@@ -82,7 +82,7 @@ async def test_an_image_with_its_own_appdef(api: Api, namespace: str, web: Web) 
     await wait_for(api, kinds.POD, "hello-reader", job["status"]["namespace"], lambda found: found is None)
 
 
-async def test_an_application_of_the_catalogue(api: Api, namespace: str, web: Web, entry: Object) -> None:
+async def test_an_application_of_the_catalog(api: Api, namespace: str, web: Web, entry: Object) -> None:
     name = entry["metadata"]["name"]
     found = await wait_for(api, kinds.NESTED_APP, name, "", has(conditions.ACCEPTED, "True")) or {}
     assert [command["id"] for command in found["status"]["commands"]] == ["Hello"]

@@ -137,20 +137,20 @@ def url_job(name: str, namespace: str, *urls: str) -> list[Object]:
 
 
 @pytest.fixture
-async def neighbourly_class(api: Api) -> AsyncIterator[str]:
+async def neighborly_class(api: Api) -> AsyncIterator[str]:
     """A class whose jobs may connect to the host's pods, where the web server is."""
     spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    name = f"neighbourly-{uuid.uuid4().hex[:6]}"
+    name = f"neighborly-{uuid.uuid4().hex[:6]}"
     network = spec.get("network", {}) | {"privateRanges": []}
     await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | {"network": network}})
     yield name
     await api.delete(kinds.NESTED_CLASS, name)
 
 
-async def test_a_manifest_by_url(api: Api, namespace: str, manifest_url: str, neighbourly_class: str, tmp_path: Path) -> None:
+async def test_a_manifest_by_url(api: Api, namespace: str, manifest_url: str, neighborly_class: str, tmp_path: Path) -> None:
     digest = hashlib.sha256(MANIFEST.encode()).hexdigest()
     (document,) = example("05-manifest-by-url", "remote", namespace)
-    document["spec"]["className"] = neighbourly_class
+    document["spec"]["className"] = neighborly_class
     command = document["spec"]["app"]["appDef"]["commands"]["Start"]["nested_kubernetes"]
     # The example's own manifest is out of reach here.
     command["templates"][0] |= {"path": f"{manifest_url}/manifest.yml", "sha256": digest}

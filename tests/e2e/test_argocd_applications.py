@@ -32,7 +32,7 @@ exit $CODE
 
 @dataclass
 class Shop:
-    """An Application of one class, one application of the catalogue and one job."""
+    """An Application of one class, one application of the catalog and one job."""
 
     argo: ArgoCD
     repository: Repository

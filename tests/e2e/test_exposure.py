@@ -213,8 +213,8 @@ async def test_another_tenants_ingress_exact_or_wildcard_takes_nothing_from_a_ru
         spec = {"rules": [{"host": rule, "http": {"paths": paths}}]}
         if found := own["spec"].get("ingressClassName"):
             spec["ingressClassName"] = found
-        labelled = {"nestor.dev/job-uid": pair["metadata"]["uid"]}
-        body = {"metadata": {"name": name, "namespace": namespace, "labels": labelled}, "spec": spec}
+        labeled = {"nestor.dev/job-uid": pair["metadata"]["uid"]}
+        body = {"metadata": {"name": name, "namespace": namespace, "labels": labeled}, "spec": spec}
         await api.apply(kinds.INGRESS, body)
     # The last one is served by now, though its backend does not exist: the others have been taken in too.
     await client.ask(f"http://{rules['fresh']}:{apart.http_port}/", status=503)

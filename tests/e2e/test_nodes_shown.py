@@ -1,4 +1,4 @@
-"""A class shows all of its nodes: DaemonSets start, and what a tenant makes of the nodes is honoured."""
+"""A class shows all of its nodes: DaemonSets start, and what a tenant makes of the nodes is honored."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def build(kind: str, name: str, **spec: Any) -> str:
     return json.dumps(body)
 
 
-async def test_daemon_sets_start_and_labels_and_taints_of_the_tenant_are_honoured(
+async def test_daemon_sets_start_and_labels_and_taints_of_the_tenant_are_honored(
     api: Api, namespace: str, generous: str, tmp_path: Path
 ) -> None:
     _, inside = await open_cluster(api, "shown", namespace, tmp_path, className=generous)

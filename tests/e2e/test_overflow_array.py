@@ -29,8 +29,8 @@ COMPUTE = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a
 
 
 @contextlib.asynccontextmanager
-async def catalogue(api: Api) -> AsyncIterator[None]:
-    """The example's entry of the catalogue."""
+async def catalog(api: Api) -> AsyncIterator[None]:
+    """The example's entry of the catalog."""
     templates, app = read_example(FOLDER, "app.yaml")
     name, file = app["metadata"]["name"], templates["metadata"]
     await api.apply(kinds.CONFIG_MAP, templates)
@@ -81,7 +81,7 @@ async def test_a_large_list_is_worked_on_at_a_backend_and_a_small_one_here(
         overflow.overflow_class(
             api, {"overflow": {"backends": [{"name": backend}]}}, notices={"sinks": [{"name": "portal", "url": url}]}
         ) as class_name,
-        catalogue(api),
+        catalog(api),
     ):
         items = await start(api, "large", namespace, class_name)
         await start(api, "small", namespace, class_name, items_per_job=7, cpu="50m", merge="wc -l")

@@ -68,7 +68,7 @@ async def test_a_pod_at_the_backend_has_its_files_and_variables_and_ends_with_it
     await place.allow(mode="Always")
     await kubectl(place.inside, "apply", "-f", "-", stdin=overflow.FILES)
     script = (
-        "cat /settings/colour /login/password /note/name /scratch/left; echo; echo $COLOUR $MY_NAME $GREETING; "
+        "cat /settings/color /login/password /note/name /scratch/left; echo; echo $COLOR $MY_NAME $GREETING; "
         "test -s /var/run/secrets/kubernetes.io/serviceaccount/token && echo has a token; exit 3"
     )
     first = {
@@ -83,7 +83,7 @@ async def test_a_pod_at_the_backend_has_its_files_and_variables_and_ends_with_it
         script,
         initContainers=[first],
         env=[
-            {"name": "COLOUR", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "colour"}}},
+            {"name": "COLOR", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "color"}}},
             {"name": "MY_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "GREETING", "value": "hello $(MY_NAME)"},
         ],

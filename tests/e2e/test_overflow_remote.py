@@ -89,11 +89,11 @@ def far(both: tuple[Place, Far]) -> Far:
 async def test_a_pod_has_its_files_there_and_ends_with_its_exit_code(near: Place, far: Far) -> None:
     token = "/var/run/secrets/kubernetes.io/serviceaccount"
     script = (
-        "cat /settings/colour /login/password; echo; echo $COLOUR $MY_NAME; "
+        "cat /settings/color /login/password; echo; echo $COLOR $MY_NAME; "
         f"test -s {token}/token && test -s {token}/ca.crt && echo has a token in $(cat {token}/namespace); exit 3"
     )
     env = [
-        {"name": "COLOUR", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "colour"}}},
+        {"name": "COLOR", "valueFrom": {"configMapKeyRef": {"name": "settings", "key": "color"}}},
         {"name": "MY_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
     ]
     await near.create(pod("files", script, env=env, volumes=VOLUMES))
@@ -110,7 +110,7 @@ async def test_commands_run_in_a_pod_there_and_its_log_is_followed(near: Place, 
     await near.create(pod("shell", f"echo hello; {STAY}", volumes=VOLUMES))
     assert await near.running("shell") == near.link
     await near.writes("shell", "hello\n")
-    assert await kubectl(near.inside, "exec", "shell", "--", "cat", "/settings/colour") == "blue"
+    assert await kubectl(near.inside, "exec", "shell", "--", "cat", "/settings/color") == "blue"
     assert await kubectl(near.inside, "exec", "-i", "shell", "--", "cat", stdin="typed") == "typed"
     code, _ = await try_kubectl(near.inside, "exec", "shell", "--", "sh", "-c", "exit 4")
     assert code == 4

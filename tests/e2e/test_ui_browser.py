@@ -1,4 +1,4 @@
-"""`nestor ui` as people without kubectl use it: a browser, from the catalogue to a page that answers, and to the end of the job.
+"""`nestor ui` as people without kubectl use it: a browser, from the catalog to a page that answers, and to the end of the job.
 
 With NESTOR_PICTURES=FOLDER, its pictures for the documentation are taken: `NESTOR_PICTURES=docs/pictures`.
 """
@@ -46,7 +46,7 @@ async def serving(cluster: Cluster, namespace: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def catalogue(api: Api) -> AsyncIterator[str]:
+async def catalog(api: Api) -> AsyncIterator[str]:
     """An application with steps of four types, among others."""
     ending = uuid.uuid4().hex[:6]
     definition = json.loads((ROOT / "examples/07-four-types/AppDef.json").read_text())
@@ -72,13 +72,13 @@ async def catalogue(api: Api) -> AsyncIterator[str]:
 
 
 @pytest.mark.long
-async def test_a_job_from_the_catalogue_to_its_end(api: Api, namespace: str, cluster: Cluster, web: Web, catalogue: str) -> None:
+async def test_a_job_from_the_catalog_to_its_end(api: Api, namespace: str, cluster: Cluster, web: Web, catalog: str) -> None:
     async with serving(cluster, namespace) as link, browsing() as browser:
         page = await browser.new_page()
         await page.goto(link)
-        card = page.locator(f'a[href="/apps/{catalogue}"]')
+        card = page.locator(f'a[href="/apps/{catalog}"]')
         await expect(card).to_be_visible()
-        await take(page, "catalogue")
+        await take(page, "catalog")
         await card.click()
         await page.get_by_label("Greeting").fill("Hello from the browser")
         await page.get_by_label("Web servers").fill("2")

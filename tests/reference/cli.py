@@ -38,7 +38,7 @@ def build_page() -> str:
         parts += _write_command(command, command.name)
         for inner in getattr(command, "commands", {}).values():
             parts += _write_command(inner, f"{command.name} {inner.name}")
-    parts.append(f"## Exit codes and colours\n\n{' '.join(EPILOG.split())}\n")
+    parts.append(f"## Exit codes and colors\n\n{' '.join(EPILOG.split())}\n")
     return "\n".join(parts)
 
 

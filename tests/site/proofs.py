@@ -50,7 +50,7 @@ PROOFS = (
         "docs/users.md",
         r"nestor run shop .*|kubectl create secret .*",
         "LIKE",
-        "tests/integration/cli/test_run.py::test_the_catalogue",
+        "tests/integration/cli/test_run.py::test_the_catalog",
     ),
     Proof("docs/users.md", _ANY, "RUNS", USERS),
     Proof("docs/(app-authors|admins).md", r"nestor (validate|convert) .*", "RUNS", OFFLINE),
@@ -80,7 +80,7 @@ PROOFS = (
         _ANY,
         r"kubectl apply -f examples/01-hello-world/app.yaml",
         "LIKE",
-        "tests/e2e/test_appdef_sources.py::test_an_application_of_the_catalogue",
+        "tests/e2e/test_appdef_sources.py::test_an_application_of_the_catalog",
     ),
     # The machine that Nestor is developed on, and its cluster.
     Proof("devcluster/README.md", r"python -m devcluster (up|status)", "LIKE", f"{_LIFE}::test_a_second_up_keeps_the_cluster"),
@@ -178,7 +178,7 @@ PROOFS = (
         "LIKE",
         "tests/integration/cli/test_access.py::test_the_kubeconfig_is_printed_written_and_merged",
     ),
-    Proof("docs/cli.md", r"nestor apps.*", "LIKE", "tests/integration/cli/test_run.py::test_the_catalogue"),
+    Proof("docs/cli.md", r"nestor apps.*", "LIKE", "tests/integration/cli/test_run.py::test_the_catalog"),
     Proof(
         "docs/cli.md",
         r"nestor (convert|validate) .*",

@@ -13,7 +13,7 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition, Reason
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.operator.admission.catalogue import build_status as build_app_status
+from nestor.operator.admission.catalog import build_status as build_app_status
 from nestor.operator.backends.ready import NodeState, Process, decide_ready
 from nestor.operator.backends.ready import Observed as ObservedBackend
 from nestor.operator.lifecycle.lifecycle import Facts, decide_lifecycle
@@ -159,7 +159,7 @@ def test_no_health_check_lists_a_reason_that_there_is_not() -> None:
         ({"appDef": {"commands": {}}}, True, "Degraded"),
     ],
 )
-def test_an_application_of_the_catalogue_is_as_healthy_as_its_appdef(spec: Object, is_seen: bool, status: str) -> None:
+def test_an_application_of_the_catalog_is_as_healthy_as_its_appdef(spec: Object, is_seen: bool, status: str) -> None:
     app = {**build_app("hello", **spec), "kind": "NestedApp"}
     if is_seen:
         app["status"] = build_app_status(app, TIME)

@@ -37,7 +37,7 @@ def read_lines(count: int) -> str:
     return "".join(f"line {number}\n" for number in range(count))
 
 
-def test_the_catalogue_has_the_files_beside_it() -> None:
+def test_the_catalog_has_the_files_beside_it() -> None:
     assert TEMPLATES["data"] == {file.name: file.read_text() for file in (FOLDER / "templates").iterdir()}
     reference = APP["spec"]["templatesFrom"]["configMapRef"]
     assert reference == {key: TEMPLATES["metadata"][key] for key in ("name", "namespace")}

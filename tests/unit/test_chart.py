@@ -85,7 +85,7 @@ def test_the_schema_knows_every_value_and_no_others() -> None:
     schema = json.loads((ROOT / "charts/nestor/values.schema.json").read_text())
     given = yaml.safe_load(values.VALUES.read_text())
     assert schema["properties"].keys() - {"global"} == given.keys()
-    for section in ("image", "operator", "vnodes", "uninstall", "catalogue", "portal"):
+    for section in ("image", "operator", "vnodes", "uninstall", "catalog", "portal"):
         known = schema["properties"][section]
         assert known["additionalProperties"] is False
         assert known["properties"].keys() == given[section].keys()
@@ -104,7 +104,7 @@ def test_artifact_hub_is_told_of_the_resources_as_they_are() -> None:
     assert base64.b64decode(content) == (ROOT / "charts/nestor/icon.svg").read_bytes()
 
 
-def test_package_chart_and_image_name_the_same_licence() -> None:
+def test_package_chart_and_image_name_the_same_license() -> None:
     name = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["license"]
     chart = yaml.safe_load((ROOT / "charts/nestor/Chart.yaml").read_text())
     assert chart["annotations"]["artifacthub.io/license"] == name

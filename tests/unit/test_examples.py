@@ -46,7 +46,7 @@ def documents(file: Path) -> list[Object]:
 
 
 def app_def_of(folder: Path) -> Object:
-    """Of the image if there is one, else of the job or its catalogue entry."""
+    """Of the image if there is one, else of the job or its catalog entry."""
     if (folder / "AppDef.json").exists():
         return json.loads((folder / "AppDef.json").read_text())  # type: ignore[no-any-return]
     (job,) = [item for item in documents(folder / "job.yaml") if item["kind"] == "NestedAppJob"]
@@ -214,9 +214,9 @@ def test_the_chart_of_previews_is_the_main_branchs() -> None:
     assert given == {"number": ("{{.number}}", True), "commit": ("{{.head_short_sha_7}}", True)}
 
 
-def test_the_catalogue_entry_is_the_one_that_the_job_asks_for() -> None:
+def test_the_catalog_entry_is_the_one_that_the_job_asks_for() -> None:
     folder = EXAMPLES / "01-hello-world"
-    (app,), (job,) = documents(folder / "app.yaml"), documents(folder / "job-from-catalogue.yaml")
+    (app,), (job,) = documents(folder / "app.yaml"), documents(folder / "job-from-catalog.yaml")
     assert job["spec"]["appRef"]["name"] == app["metadata"]["name"]
 
 

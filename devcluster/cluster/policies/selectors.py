@@ -12,10 +12,10 @@ def matches(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     wanted = selector.get("matchLabels") or {}
     if any(labels.get(key) != value for key, value in wanted.items()):
         return False
-    return all(_fulfils(item, labels) for item in selector.get("matchExpressions") or [])
+    return all(_fulfills(item, labels) for item in selector.get("matchExpressions") or [])
 
 
-def _fulfils(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+def _fulfills(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     key, operator, values = expression["key"], expression["operator"], expression.get("values") or []
     match operator:
         case "In":

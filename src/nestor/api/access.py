@@ -1,4 +1,4 @@
-"""Who may use a class or an entry of the catalogue. The chart's access-policy.yaml asks for it, by these words."""
+"""Who may use a class or an entry of the catalog. The chart's access-policy.yaml asks for it, by these words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application that a job runs: its own, or one in the catalogue, and parameters that must not be seen."""
+"""The application that a job runs: its own, or one in the catalog, and parameters that must not be seen."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class App(Model):
 
 
 class AppRef(Model):
-    """An application in the catalogue."""
+    """An application in the catalog."""
 
     name: ObjectName = Field(description="Name of the NestedApp. Immutable.", json_schema_extra=immutable("appRef.name"))
 

@@ -152,7 +152,7 @@ def _find_spelling(command: dict[str, Any]) -> str | None:
 
 
 def _warn_of_jarvice(app: AppDef) -> list[str]:
-    """Keys by which JARVICE chooses storage and licences, where they say something."""
+    """Keys by which JARVICE chooses storage and licenses, where they say something."""
     warnings = []
     vaults = {name.strip().upper() for name in _list_words(app.vault_types)}
     if vaults and not vaults & NO_VAULT and not vaults >= ANY_VAULT:
@@ -161,7 +161,7 @@ def _warn_of_jarvice(app: AppDef) -> list[str]:
             "PersistentVolumeClaims in the templates, where the class has `storage`"
         )
     if app.licensed:
-        warnings.append("`appDef.licensed` has no effect: nothing here grants or counts licences")
+        warnings.append("`appDef.licensed` has no effect: nothing here grants or counts licenses")
     return warnings
 
 

@@ -160,7 +160,7 @@ class AppDef(_Verbatim):
     name: Text = Field(None, description="Title of the application.")
     description: Text = Field(None, description="Description of the application.")
     author: Text = Field(None, description="Who made it. `nestor ui` shows it.")
-    licensed: Flag = Field(None, description="Whether its licence is JARVICE's business. Not used.")
+    licensed: Flag = Field(None, description="Whether its license is JARVICE's business. Not used.")
     appdefversion: int = Field(
         VERSION,
         description="Version of this format; 2 is the one that is known. Left out: 2, as AppDefs older than the key are "
@@ -171,7 +171,7 @@ class AppDef(_Verbatim):
         description="`kns` for applications such as these. JARVICE's portal offers machines by it, and takes `k8s` when it "
         "is left out; here another value than `kns` gives a warning, no more.",
     )
-    classifications: Words = Field(None, description="Categories of JARVICE's catalogue. Not used.")
+    classifications: Words = Field(None, description="Categories of JARVICE's catalog. Not used.")
     machines: Words = Field(
         None,
         description="Names of the machines on which the application can run, with `*` and `?` for any characters. Of the job's "

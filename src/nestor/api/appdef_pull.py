@@ -1,4 +1,4 @@
-"""With which Secret an app image is pulled: the job's own, or that of its entry in the catalogue. Pure."""
+"""With which Secret an app image is pulled: the job's own, or that of its entry in the catalog. Pure."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ class PullSecret(NamedTuple):
 
 
 def choose_pull_secret(
-    jobs: str | None, job_namespace: str, entrys: str | None, operator_namespace: str, *, entry: str = ""
+    jobs: str | None, job_namespace: str, entry_secret: str | None, operator_namespace: str, *, entry: str = ""
 ) -> PullSecret | None:
-    """`jobs`: the job's `app.imagePullSecretName`, in its namespace. `entrys`: the NestedApp `entry`'s, in the operator's.
+    """`jobs`: the job's `app.imagePullSecretName`, in its namespace. `entry_secret`: the NestedApp `entry`'s, in the operator's.
 
     An entry's Secret is nowhere else: whoever may write entries must not have Secrets used that he may not read himself.
     """
     if entry:
-        return PullSecret(entrys, operator_namespace, f"NestedApp '{entry}': `imagePullSecretName`") if entrys else None
+        return (
+            PullSecret(entry_secret, operator_namespace, f"NestedApp '{entry}': `imagePullSecretName`") if entry_secret else None
+        )
     return PullSecret(jobs, job_namespace, "`app.imagePullSecretName`") if jobs else None
 
 

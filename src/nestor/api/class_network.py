@@ -43,7 +43,7 @@ class NetworkPolicyModel(Model):
     )
     private_ranges: list[Cidr] = Field(
         default=PRIVATE_RANGES,
-        description="Address ranges that the application may not connect to, such as the office or data centre "
+        description="Address ranges that the application may not connect to, such as the office or data center "
         "network and the host cluster's own. Defaults to the private ranges of RFC 1918 and RFC 6598.",
         max_length=64,
     )

@@ -158,7 +158,7 @@ APP_NOT_FOUND = Reason(
     "AppNotFound",
     "user",
     "create the job again with the name of an application that `nestor apps` lists, or ask an admin to add this one to the "
-    "catalogue; the job then continues by itself",
+    "catalog; the job then continues by itself",
 )
 READING_APPDEF = Reason("ReadingAppDef", advice="wait until the app image is read; a private image needs `imagePullSecretName`")
 PARAMETERS_INVALID = Reason(
@@ -175,7 +175,7 @@ PULL_SECRET_NOT_FOUND = Reason(
     "PullSecretNotFound",
     "user",
     "create the Secret, of type kubernetes.io/dockerconfigjson, in the namespace that the message names: for an application of "
-    "the catalogue, an admin must do so; the job then continues by itself",
+    "the catalog, an admin must do so; the job then continues by itself",
 )
 NETWORK_NOT_ENFORCED = Reason(
     "NetworkNotEnforced",

@@ -89,7 +89,7 @@ RESOURCES = [
         "NestedApp",
         "nestedapps",
         "napp",
-        "An application in the catalogue, written by admins. Jobs refer to it by name.",
+        "An application in the catalog, written by admins. Jobs refer to it by name.",
         NestedAppSpec,
         NestedAppStatus,
         scope="Cluster",

@@ -102,7 +102,7 @@ class NestedAppJobStatus(Model):
     )
     app_digest: str | None = Field(
         None,
-        description="Digest of the application that the job started with, if it comes from the catalogue or from an image. Its "
+        description="Digest of the application that the job started with, if it comes from the catalog or from an image. Its "
         "copy in ConfigMap `<job>-app` of the job's own namespace counts only while it has this digest.",
         max_length=64,
     )

@@ -99,7 +99,7 @@ APP_IMAGE = f"{GROUP}/app-image"
 DEFAULT_CLASS = f"nestedclass.{GROUP}/is-default-class"
 """Annotation of a NestedClass, `"true"`: the class of jobs that name none."""
 
-CATALOGUE = f"{GROUP}/catalogue"
+CATALOG = f"{GROUP}/catalog"
 """Label that the owner of a ConfigMap sets to `true` to let NestedApps take their templates from it."""
 
 SERVER_UID = f"{GROUP}/server-uid"

@@ -1,4 +1,4 @@
-"""`NestedApp`: an entry of the catalogue, written by admins: an app image and its AppDef, which jobs refer to by name."""
+"""`NestedApp`: an entry of the catalog, written by admins: an app image and its AppDef, which jobs refer to by name."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class NamespacedConfigMapRef(Model):
     namespace: ObjectName = Field(description="Namespace of the ConfigMap.")
 
 
-class CatalogueTemplates(Model):
+class CatalogTemplates(Model):
     """Templates that do not come from an image."""
 
     config_map_ref: NamespacedConfigMapRef = Field(
         description="ConfigMap that holds the templates: each key is a file in the templates folder. It must be in "
-        'the operator\'s namespace, or its owner must have labelled it `nestor.dev/catalogue: "true"`. Every job that uses '
+        'the operator\'s namespace, or its owner must have labeled it `nestor.dev/catalog: "true"`. Every job that uses '
         "the application gets a copy, so keep secrets out of it."
     )
 
@@ -65,7 +65,7 @@ class NestedAppSpec(Model):
         description="Secret of type kubernetes.io/dockerconfigjson, in the operator's namespace, for pulling `image`. It is "
         "copied into the namespace of each job that uses the application. If not set, `image` is pulled without credentials.",
     )
-    templates_from: CatalogueTemplates | None = Field(
+    templates_from: CatalogTemplates | None = Field(
         None, description="Templates that do not come from an image. Mutually exclusive with `image`."
     )
     app_def: dict[str, Any] | None = Field(

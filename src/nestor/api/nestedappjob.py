@@ -25,7 +25,7 @@ class NestedAppJobSpec(Model):
         json_schema_extra=rules(
             rule(
                 "!has(self.app) || !has(self.appRef)",
-                "`app` and `appRef` are mutually exclusive: the application itself, or its name in the catalogue",
+                "`app` and `appRef` are mutually exclusive: the application itself, or its name in the catalog",
             ),
             rule(
                 "has(self.app) || has(self.appRef) || "
@@ -49,8 +49,8 @@ class NestedAppJobSpec(Model):
     )
     app_ref: AppRef | None = Field(
         None,
-        description="Application from the catalogue (`kubectl get nestedapps`). It is read when the job starts, so "
-        "later changes to the catalogue do not affect the job. Mutually exclusive with `app`. Immutable.",
+        description="Application from the catalog (`kubectl get nestedapps`). It is read when the job starts, so "
+        "later changes to the catalog do not affect the job. Mutually exclusive with `app`. Immutable.",
     )
     command: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = Field(
         None,

@@ -33,7 +33,7 @@ def complete_job(ctx: typer.Context, incomplete: str) -> Candidates:
 
 
 def complete_app(ctx: typer.Context, incomplete: str) -> Candidates:
-    """Applications of the catalogue, with their titles."""
+    """Applications of the catalog, with their titles."""
 
     async def find(session: Session) -> Candidates:
         apps = await session.api.list(kinds.NESTED_APP)

@@ -1,4 +1,4 @@
-"""The terminal, or the file or pipe in its place: where colours, symbols and live lines are allowed.
+"""The terminal, or the file or pipe in its place: where colors, symbols and live lines are allowed.
 
 Results go to standard output, alone, so that scripts can take them; progress, notes and problems go to standard error.
 """

@@ -38,7 +38,7 @@ class Display(Protocol):
 
 
 class PlainDisplay:
-    """Lines for files, pipes and people who asked for no colours: each news once, with the time since the start."""
+    """Lines for files, pipes and people who asked for no colors: each news once, with the time since the start."""
 
     def __init__(self, target: Console) -> None:
         self._console = target

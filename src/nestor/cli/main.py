@@ -16,7 +16,7 @@ from nestor.cli.commands import access, apps, cluster, convert, doctor, life, li
 from nestor.cli.session import OUTER
 
 EPILOG = """Exit codes: 0 success · 1 the job or a step failed, or a problem was found · 2 usage error · 3 not found ·
-4 no connection or no permission · 5 timed out · 130 interrupted. NO_COLOR=1 disables colours."""
+4 no connection or no permission · 5 timed out · 130 interrupted. NO_COLOR=1 disables colors."""
 
 NO_FILES = 4
 """A directive of kubectl's completion protocol: do not offer file names."""

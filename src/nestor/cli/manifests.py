@@ -36,7 +36,7 @@ class Wishes:
 
 
 def build_job(wishes: Wishes, *, app: str | None = None, appdef: Object | None = None, name: str) -> Object:
-    """A job of an application of the catalogue (`app`), or of one of its own."""
+    """A job of an application of the catalog (`app`), or of one of its own."""
     spec: Object = {"appRef": {"name": app}} if app else {"app": build_app(wishes, appdef)}
     meta = {"name": wishes.name or name}
     return with_wishes({"apiVersion": API_VERSION, "kind": "NestedAppJob", "metadata": meta, "spec": spec}, wishes)
@@ -47,7 +47,7 @@ def build_cluster(name: str, wishes: Wishes) -> Object:
     return with_wishes({"apiVersion": API_VERSION, "kind": "NestedAppJob", "metadata": {"name": name}, "spec": {}}, wishes)
 
 
-def build_catalogue_entry(wishes: Wishes, appdef: Object, name: str) -> Object:
+def build_catalog_entry(wishes: Wishes, appdef: Object, name: str) -> Object:
     """A NestedApp."""
     spec = build_app(wishes, appdef)
     return {"apiVersion": API_VERSION, "kind": "NestedApp", "metadata": {"name": wishes.name or name}, "spec": spec}
@@ -84,7 +84,7 @@ def with_wishes(job: Object, wishes: Wishes) -> Object:
 
 
 def is_image(text: str) -> bool:
-    """Whether `nestor run TEXT` means an app image: names of the catalogue have neither `/` nor `:`."""
+    """Whether `nestor run TEXT` means an app image: names of the catalog have neither `/` nor `:`."""
     return "/" in text or ":" in text
 
 

@@ -19,7 +19,7 @@ TOKEN_FILE = "/etc/nestor/token"  # noqa: S105 - a path
 HOST_TOKEN_FOLDER = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
 DEFAULT_RESOURCES: Object = {"requests": {"cpu": "200m", "memory": "512Mi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
 DATA_LIMIT = "4Gi"
-"""Size of the data volume in the pod: a nested cluster that fills it is ended, not its neighbours on the node."""
+"""Size of the data volume in the pod: a nested cluster that fills it is ended, not its neighbors on the node."""
 EPHEMERAL_LIMIT = "5Gi"
 """For data, logs and everything else that K3s writes. Without a request, as not every node offers any."""
 _CONTROLLERS_OFF = (

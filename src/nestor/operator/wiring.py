@@ -15,7 +15,7 @@ from nestor.kube.optional import OptionalInformer
 from nestor.kube.tasks import together
 from nestor.objects import Object, conditions_of, labels_of, spec_of
 from nestor.operator import gauges, logs
-from nestor.operator.admission.catalogue import AppReconciler
+from nestor.operator.admission.catalog import AppReconciler
 from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
 from nestor.operator.job.reconcile import JobReconciler
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Key:
-    """An item of the work queue: a job, a class, a catalogue entry, a backend, or a request of a backend's."""
+    """An item of the work queue: a job, a class, a catalog entry, a backend, or a request of a backend's."""
 
     kind: str
     namespace: str

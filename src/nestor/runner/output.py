@@ -12,7 +12,7 @@ TAIL_LINES = 20
 TAIL_LIMIT = 4096
 
 _CONTROL = {code: None for code in [*range(32), 127] if chr(code) != "\t"}
-_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_COLORS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
 class Output:
@@ -95,4 +95,4 @@ class Output:
 
 def _clean(line: bytes) -> str:
     """Text without terminal control."""
-    return _COLOURS.sub("", line.decode(errors="replace")).translate(_CONTROL)
+    return _COLORS.sub("", line.decode(errors="replace")).translate(_CONTROL)

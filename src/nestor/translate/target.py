@@ -15,7 +15,7 @@ from nestor.objects import Object, annotations_of, labels_of
 
 @dataclass(frozen=True)
 class Target:
-    """Where one nested cluster's objects go in the host cluster, and how they are labelled there."""
+    """Where one nested cluster's objects go in the host cluster, and how they are labeled there."""
 
     namespace: str
     cluster: str

@@ -24,7 +24,7 @@ def ui(
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """Open Nestor in your browser: the catalogue, a form for each application, and your jobs as they run.
+    """Open Nestor in your browser: the catalog, a form for each application, and your jobs as they run.
 
     The page is served from this machine alone and uses your kubeconfig, so it may do what you may do. The link that is printed
     works once.

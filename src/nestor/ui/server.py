@@ -9,7 +9,7 @@ from aiohttp import web
 
 from nestor.ui import frame, guard
 from nestor.ui.guard import Gate
-from nestor.ui.pages import actions, catalogue, job, jobs, launch, logs
+from nestor.ui.pages import actions, catalog, job, jobs, launch, logs
 from nestor.ui.visitor import FINDER, Finder
 
 ADDRESS = "127.0.0.1"
@@ -27,11 +27,11 @@ def build_app(finder: Finder, *middlewares: object) -> web.Application:
     app.on_shutdown.append(_end_streams)
     app.add_routes(
         [
-            web.get("/", catalogue.show),
-            web.get("/live", catalogue.live),
+            web.get("/", catalog.show),
+            web.get("/live", catalog.live),
             web.get("/apps/{app}", launch.show),
             web.post("/apps/{app}", launch.create),
-            web.get("/apps/{app}/icon", catalogue.icon),
+            web.get("/apps/{app}/icon", catalog.icon),
             web.get("/jobs", jobs.show),
             web.get("/jobs/live", jobs.live),
             web.get(_JOB, job.show),

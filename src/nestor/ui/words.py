@@ -17,7 +17,7 @@ _WEBHOOK = re.compile(r'admission webhook "(?P<hook>[^"]*)" denied the request:?
 _QUOTA = re.compile(r"exceeded quota: (?P<said>.*)", re.DOTALL)
 _KINDS = {
     "nestedappjobs": "jobs",
-    "nestedapps": "the catalogue's applications",
+    "nestedapps": "the catalog's applications",
     "nestedclasses": "classes",
     "pods": "pods",
     "pods/log": "the output of pods",

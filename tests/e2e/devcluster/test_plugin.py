@@ -146,14 +146,14 @@ def containers_of(known: Object, pod: Object) -> list[Object]:
 
 
 SECRET = {"metadata": {"name": "login"}, "data": {"password": "c2VjcmV0"}}
-CONFIG = {"metadata": {"name": "settings"}, "data": {"colour": "blue"}}
+CONFIG = {"metadata": {"name": "settings"}, "data": {"color": "blue"}}
 TOKEN = {"metadata": {"name": "tokens"}, "data": {"token": "abc"}}
 
 
 async def test_a_pod_with_files_runs_to_its_end_and_its_log_is_read(backend: Backend) -> None:
     places = {"config": "/config", "login": "/login", "tokens": "/tokens", "scratch": "/scratch"}
     mounts = [{"name": name, "mountPath": path} for name, path in places.items()]
-    script = "cat /config/colour /login/password /tokens/token /scratch/left; echo; echo $WHO in $(pwd); id -u; exit 3"
+    script = "cat /config/color /login/password /tokens/token /scratch/left; echo; echo $WHO in $(pwd); id -u; exit 3"
     pod = build(
         f"{script}",
         container={"env": [{"name": "WHO", "value": "me"}], "workingDir": "/tmp", "volumeMounts": mounts},

@@ -280,7 +280,7 @@ async def test_the_page_is_opened_or_its_absence_explained(cli: CommandLine, hos
     assert (await cli("open", "shop", "--print")).stdout == f"{URL}\n"
 
 
-async def test_the_catalogue(cli: CommandLine, host: Api) -> None:
+async def test_the_catalog(cli: CommandLine, host: Api) -> None:
     body = {"metadata": {"name": "shop-app"}, "spec": {"title": "Shop", "image": "registry.test/shop:1"}}
     await host.apply(kinds.NESTED_APP, body)
     lines = (await cli("apps")).stdout.splitlines()

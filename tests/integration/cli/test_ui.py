@@ -116,7 +116,7 @@ async def page(cli: CommandLine) -> AsyncIterator[Page]:
 
 @pytest.fixture
 async def app(host: Api) -> AsyncIterator[str]:
-    """An application of the catalogue."""
+    """An application of the catalog."""
     name = f"shop-{uuid.uuid4().hex[:6]}"
     commands = {"Start": {"name": "Start it", "parameters": PARAMETERS, "nested_kubernetes": NESTED}}
     definition = {"name": "<b>Web</b> shop", "description": "It sells <script>alert(1)</script>.", "commands": commands}
@@ -201,7 +201,7 @@ async def test_every_answer_keeps_others_out(page: Page) -> None:
         assert answer.status == 403
 
 
-async def test_the_catalogue_shows_what_authors_wrote_as_text(page: Page, app: str) -> None:
+async def test_the_catalog_shows_what_authors_wrote_as_text(page: Page, app: str) -> None:
     _, text = await page.get("/")
     assert f'href="/apps/{app}"' in text
     assert "&lt;b&gt;Web&lt;/b&gt; shop" in text
@@ -268,7 +268,7 @@ async def test_a_user_sees_and_does_what_their_rights_allow(
         assert "There are no jobs here" not in text
         status, text = await page.get("/")
         assert status == 403
-        assert "may not list the catalogue&#39;s applications" in text
+        assert "may not list the catalog&#39;s applications" in text
         assert (await page.get("/jobs?namespace=default"))[0] == 403
         status, text = await page.get(f"/jobs?namespace={namespace}")
         assert status == 200

@@ -69,7 +69,7 @@ async def default_class(host: Api) -> AsyncIterator[None]:
 async def test_nothing_keeps_anybody_from_using_a_page(
     cli: CommandLine, host: Api, app: str, namespace: str, scheme: Literal["light", "dark"]
 ) -> None:
-    # In the dark, a page of each kind: only the colours differ.
+    # In the dark, a page of each kind: only the colors differ.
     shown = builders.STATES if scheme == "light" else {name: builders.STATES[name] for name in ("ready", "retrying", "completed")}
     for name, build in shown.items():
         state = build()
@@ -119,7 +119,7 @@ async def test_a_job_is_made_with_the_keyboard_alone(cli: CommandLine, host: Api
     assert job["spec"]["parameters"] == {"TITLE": "By hand"}
 
 
-CATALOGUE = {
+CATALOG = {
     "notebook": ("Notebook", "Python in the browser, with the cluster's GPUs and a folder that is kept."),
     "training": ("Training", "Trains a model on several nodes at once, and starts again where it stopped."),
     "render": ("Render farm", "Renders the frames of a film, each on the node that is free."),
@@ -128,17 +128,17 @@ CATALOGUE = {
 
 
 @pytest.fixture
-async def catalogue(host: Api) -> AsyncIterator[str]:
+async def catalog(host: Api) -> AsyncIterator[str]:
     """Some applications, the last of which is an example of ours."""
     definition = json.loads((ROOT / "examples/07-four-types/AppDef.json").read_text())
     icon = {"type": "image/svg+xml", "data": base64.b64encode((ROOT / "src/nestor/ui/static/icon.svg").read_bytes()).decode()}
-    for name, (title, about) in CATALOGUE.items():
+    for name, (title, about) in CATALOG.items():
         more = {"description": about} if about else {"image": icon}
         spec = {"image": "registry.test/app:1", "appDef": definition | {"name": title} | more}
         meta = {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedApp", "metadata": {"name": name}}
         await host.create(kinds.NESTED_APP, meta | {"spec": spec})
     yield name
-    for name in CATALOGUE:
+    for name in CATALOG:
         await host.delete(kinds.NESTED_APP, name)
 
 
@@ -169,12 +169,12 @@ async def put_pods(host: Api, kubelet: Kubelet, home: str) -> None:
 
 @pytest.mark.usefixtures("default_class")
 async def test_all_that_a_user_does_with_a_job(
-    cli: CommandLine, host: Api, catalogue: str, kubelet: Kubelet, namespace: str
+    cli: CommandLine, host: Api, catalog: str, kubelet: Kubelet, namespace: str
 ) -> None:
     async with looking(cli) as page:
-        card = page.locator(f'a[href="/apps/{catalogue}"]')
+        card = page.locator(f'a[href="/apps/{catalog}"]')
         await expect(card).to_be_visible()
-        await take(page, "catalogue")
+        await take(page, "catalog")
         await card.click()
         await page.get_by_label("Greeting").fill("Hello from the browser")
         await page.get_by_label("Web servers").fill("2")

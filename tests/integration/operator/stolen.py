@@ -216,7 +216,7 @@ SECRETS = (
            "production", ARGO, "clusters of jobs only", {"metadata": {"labels": {"argocd.argoproj.io/secret-type": "cluster"}}}),
     Attack("secret-marked", "a Secret in `kube-system` or elsewhere, marked as a nested cluster's", "create", kinds.SECRET, "x",
            "kube-system", ONLY_KUBECONFIGS),
-    Attack("secret-labelled", "a Secret that others know by a label, such as a service mesh", "create", kinds.SECRET,
+    Attack("secret-labeled", "a Secret that others know by a label, such as a service mesh", "create", kinds.SECRET,
            "x-kubeconfig", STRANGER, "no labels of others",
            {"metadata": {"labels": {labels.CLUSTER: None, labels.JOB: "x", "istio/multiCluster": "true"}}}),
     Attack("secret-for-job", "a Secret for a job, in its user's namespace, that is no kubeconfig", "create", kinds.SECRET, "x",

@@ -1,4 +1,4 @@
-"""Who may use a class, or an entry of the catalogue, that is not for everybody: the API server asks, by the chart's policies."""
+"""Who may use a class, or an entry of the catalog, that is not for everybody: the API server asks, by the chart's policies."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def refused(kind: str, name: str) -> Iterator[None]:
 
 
 def entry(name: str) -> Object:
-    """The spec of a job from the catalogue."""
+    """The spec of a job from the catalog."""
     return {"app": None, "appRef": {"name": name}}
 
 

@@ -58,8 +58,8 @@ async def test_a_jobs_cluster_is_known_from_when_it_is_ready_until_the_job_goes(
     operator: Operator, api: Api, namespace: str
 ) -> None:
     argo = await make_namespace(api)
-    labelled = {"team": "a", "nestor.dev/job": "other", "argocd.argoproj.io/secret-type": "repository"}
-    name = await make_class(api, argo, project="nested", labels=labelled)
+    labeled = {"team": "a", "nestor.dev/job": "other", "argocd.argoproj.io/secret-type": "repository"}
+    name = await make_class(api, argo, project="nested", labels=labeled)
     job, where = await start(api, "known", namespace, className=name)
     secret = await registered(api, where, argo)
     own = secret["metadata"]["labels"]

@@ -253,7 +253,7 @@ async def write_if_allowed(api: Api, node: str) -> bool:
     return True
 
 
-async def test_a_node_can_neither_be_made_nor_relabelled_by_its_own_process(
+async def test_a_node_can_neither_be_made_nor_relabeled_by_its_own_process(
     plane: apiserver.ControlPlane, backend: Backend, api: Api
 ) -> None:
     """Whoever has stolen its certificate has the rights of a kubelet, but only where a virtual node needs them."""

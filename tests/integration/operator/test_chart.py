@@ -161,16 +161,16 @@ async def test_the_portal_is_off_and_may_only_impersonate_those_who_are_listed()
     assert not operator["spec"]["selector"]["matchLabels"].items() <= labels_of_pod.items()
 
 
-async def test_all_users_read_the_catalogue_and_its_keepers_write_it(plane: apiserver.ControlPlane, api: Api) -> None:
+async def test_all_users_read_the_catalog_and_its_keepers_write_it(plane: apiserver.ControlPlane, api: Api) -> None:
     body = {"metadata": {"name": "from-keeper"}, "spec": {"image": "a:1"}}
-    (role,) = [item for item in await render() if item["metadata"]["name"] == "nestor-catalogue-edit"]
+    (role,) = [item for item in await render() if item["metadata"]["name"] == "nestor-catalog-edit"]
     await api.apply(kinds.CLUSTER_ROLE, role)
     group = {"apiGroup": "rbac.authorization.k8s.io"}
     await api.apply(
         kinds.CLUSTER_ROLE_BINDING,
         {
             "metadata": {"name": "keepers"},
-            "roleRef": {**group, "kind": "ClusterRole", "name": "nestor-catalogue-edit"},
+            "roleRef": {**group, "kind": "ClusterRole", "name": "nestor-catalog-edit"},
             "subjects": [{**group, "kind": "User", "name": "keeper"}],
         },
     )
@@ -203,9 +203,9 @@ async def test_users_of_a_namespace_write_no_status() -> None:
             assert not [name for name in entry["resources"] if "/" in name or "*" in name]
 
 
-async def test_the_catalogue_may_be_closed() -> None:
-    documents = await render("--set-json", "catalogue.readers=[]")
-    assert "nestor-catalogue-view" not in [item["metadata"]["name"] for item in documents]
+async def test_the_catalog_may_be_closed() -> None:
+    documents = await render("--set-json", "catalog.readers=[]")
+    assert "nestor-catalog-view" not in [item["metadata"]["name"] for item in documents]
 
 
 async def test_the_operator_reads_logs_of_pods_and_sends_them_away_and_no_more() -> None:

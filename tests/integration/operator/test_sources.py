@@ -1,4 +1,4 @@
-"""Applications from the catalogue, and from images with their own AppDef; the tests play kubelet."""
+"""Applications from the catalog, and from images with their own AppDef; the tests play kubelet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READER = "hello-reader"
 
 
 def build_appdef(path: str = "hello.yml") -> Object:
-    """hello-world's AppDef, as an image or the catalogue has it."""
+    """hello-world's AppDef, as an image or the catalog has it."""
     nested = {"targets": [TARGET], "templates": [STEP | {"path": path}]}
     commands = {"Hello": {"name": "Say hello", "nested_kubernetes": nested}}
     return {"name": "Hello", "appdefversion": 2, "appkind": "kns", "commands": commands}
@@ -43,14 +43,14 @@ def build_job(namespace: str, **spec: Any) -> Object:
 
 @pytest.fixture
 async def app(api: Api) -> AsyncIterator[str]:
-    """A name in the catalogue, nobody else's; the entry is deleted afterwards."""
+    """A name in the catalog, nobody else's; the entry is deleted afterwards."""
     name = f"app-{uuid.uuid4().hex[:6]}"
     yield name
     await api.delete(kinds.NESTED_APP, name)
 
 
 async def put_app(api: Api, name: str, **spec: Any) -> Object:
-    """Write an entry of the catalogue."""
+    """Write an entry of the catalog."""
     body = {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedApp", "metadata": {"name": name}, "spec": spec}
     if await api.find(kinds.NESTED_APP, name) is None:
         return await api.create(kinds.NESTED_APP, body)
@@ -152,7 +152,7 @@ async def test_a_faulty_entry_refuses_its_jobs_until_it_is_corrected(
     await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
 
 
-async def test_the_catalogue_says_what_it_accepts(operator: Operator, api: Api, app: str) -> None:
+async def test_the_catalog_says_what_it_accepts(operator: Operator, api: Api, app: str) -> None:
     made = await put_app(api, app, image=IMAGE, appDef=build_appdef())
     found = await app_with(api, app, "True", made["metadata"]["generation"])
     assert found["status"]["commands"] == [{"id": "Hello", "name": "Say hello", "description": ""}]
@@ -168,9 +168,7 @@ async def test_the_catalogue_says_what_it_accepts(operator: Operator, api: Api, 
     assert "commands" not in found["status"]
 
 
-async def test_templates_of_the_catalogue_need_their_owners_consent(
-    operator: Operator, api: Api, namespace: str, app: str
-) -> None:
+async def test_templates_of_the_catalog_need_their_owners_consent(operator: Operator, api: Api, namespace: str, app: str) -> None:
     files = {"metadata": {"name": "files", "namespace": namespace}, "data": {"hello.yml": "kind: ConfigMap"}}
     await api.apply(kinds.CONFIG_MAP, files)
     templates = {"configMapRef": {"name": "files", "namespace": namespace}}
@@ -178,10 +176,10 @@ async def test_templates_of_the_catalogue_need_their_owners_consent(
     await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.TEMPLATES_NOT_FOUND)
     assert message_of(job, conditions.ADMITTED) == (
-        f"NestedApp '{app}': ConfigMap 'files' in namespace '{namespace}' cannot be used by the catalogue: it must be in "
-        "namespace 'nestor-system', or its owner must set label 'nestor.dev/catalogue: \"true\"'"
+        f"NestedApp '{app}': ConfigMap 'files' in namespace '{namespace}' cannot be used by the catalog: it must be in "
+        "namespace 'nestor-system', or its owner must set label 'nestor.dev/catalog: \"true\"'"
     )
-    consent = {"metadata": {"labels": {labels.CATALOGUE: "true"}}}
+    consent = {"metadata": {"labels": {labels.CATALOG: "true"}}}
     await api.patch(kinds.CONFIG_MAP, "files", namespace, consent)
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
     where = job["status"]["namespace"]

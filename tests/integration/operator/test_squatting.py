@@ -22,7 +22,7 @@ Object = dict[str, Any]
 USER = "mallory"
 DEPLOYER = "deployer"
 """Whom the chart's values let write hosts of jobs."""
-HOME, LABELLED = "nestor-a-hosts-0123abcd", "labelled"
+HOME, LABELED = "nestor-a-hosts-0123abcd", "labeled"
 SOLVER = "system:serviceaccount:cert-manager:cert-manager"
 CLASS = "without-domain"
 ROUTES: Object = {"apiGroups": ["networking.k8s.io", "gateway.networking.k8s.io"], "resources": ["ingresses", "httproutes"]}
@@ -33,7 +33,7 @@ async def admin(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
     """An admin's client. There are classes, and Ingresses and routes of the user's. `kept` has a host of jobs already."""
     async with await Api.connect(str(guarded.kubeconfig), manager="test") as client:
         await define(client)
-        for name, marks in ((STRANGER, {}), *((name, TAKEN["metadata"]["labels"] | BASELINE) for name in (HOME, LABELLED))):
+        for name, marks in ((STRANGER, {}), *((name, TAKEN["metadata"]["labels"] | BASELINE) for name in (HOME, LABELED))):
             await ensure(client, kinds.NAMESPACE, name, metadata={"labels": marks})
         await ensure(client, kinds.NESTED_CLASS, CLASS, **_build_listing(LISTED, f"*.{BELOW}"))
         for kind, body in ((kinds.INGRESS, ingress("old.test")), (kinds.HTTP_ROUTE, route("old.test"))):
@@ -131,7 +131,7 @@ async def test_a_solver_proves_the_hosts_of_jobs_where_they_are_and_nowhere_else
     async with await Api.connect(str(guarded.kubeconfig_of(SOLVER)), manager="cert-manager") as solver:
         await solver.create(kinds.INGRESS, body_of(kinds.INGRESS, "solver", HOME, ingress(HOST), {}))
         await solver.delete(kinds.INGRESS, "solver", HOME)
-        for where in (STRANGER, LABELLED):
+        for where in (STRANGER, LABELED):
             with pytest.raises(Forbidden, match=REFUSED):
                 await solver.create(kinds.INGRESS, body_of(kinds.INGRESS, "solver", where, ingress(HOST), {}))
 

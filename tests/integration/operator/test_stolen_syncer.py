@@ -103,10 +103,10 @@ async def test_a_thief_of_a_syncers_token_does_not_get(thief: Api, attack: Attac
 
 async def test_copies_are_written_changed_and_deleted(thief: Api) -> None:
     """What the policies let through; all of it is in the tests of the syncer, which run under them too."""
-    labelled = {"metadata": {"labels": {"tenant.nestor.dev/a": "b"}}}
+    labeled = {"metadata": {"labels": {"tenant.nestor.dev/a": "b"}}}
     for kind, body in _build_targets():
         await thief.create(kind, body_of(kind, "fine", HOME, body, COPY))
-        await thief.patch(kind, "fine", HOME, labelled)
+        await thief.patch(kind, "fine", HOME, labeled)
         assert await thief.delete(kind, "fine", HOME)
 
 

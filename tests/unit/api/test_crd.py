@@ -79,8 +79,8 @@ def test_nothing_is_unbounded_or_free_form_without_saying_so(resource: Resource)
 @pytest.mark.parametrize("resource", RESOURCES, ids=lambda resource: resource.kind)
 def test_the_schema_is_structural(resource: Resource) -> None:
     text = crd.render(resource)
-    for artefact in ("$ref", "$defs", "allOf", "oneOf", "const:", "exclusiveM", "null"):
-        assert artefact not in text
+    for artifact in ("$ref", "$defs", "allOf", "oneOf", "const:", "exclusiveM", "null"):
+        assert artifact not in text
     for _, path, node in nodes(resource):
         assert "anyOf" not in node or node.get("x-kubernetes-int-or-string"), path
         for check in node.get("x-kubernetes-validations", []):

@@ -15,7 +15,7 @@ FORMS = ("terminal", "plain")
 
 
 def render(part: RenderableType, form: str) -> str:
-    """As a terminal of 100 columns gets it, colours included, or as a file does."""
+    """As a terminal of 100 columns gets it, colors included, or as a file does."""
     stream = io.StringIO()
     is_terminal = form == "terminal"
     console = Console(

@@ -64,7 +64,7 @@ def remote(**kubernetes: Any) -> Object:
 TABLE: list[tuple[str, Object, str]] = [
     # What it is, the object, and a part of the message that names the field ("" for good ones).
     ("a job of an image", job(), GOOD),
-    ("a job of the catalogue", job({"appRef": {"name": "shop"}}), GOOD),
+    ("a job of the catalog", job({"appRef": {"name": "shop"}}), GOOD),
     (
         "everything at once",
         job(
@@ -80,7 +80,7 @@ TABLE: list[tuple[str, Object, str]] = [
         ),
         GOOD,
     ),
-    ("parameters of an application of the catalogue", job({"appRef": {"name": "shop"}, "parameters": {"a": [1, "b"]}}), GOOD),
+    ("parameters of an application of the catalog", job({"appRef": {"name": "shop"}, "parameters": {"a": [1, "b"]}}), GOOD),
     ("an image alone", with_app(image="registry.test/shop:1"), GOOD),
     ("templates from a ConfigMap", with_app(templatesFrom={"configMapRef": {"name": "files"}}, appDef=APPDEF), GOOD),
     ("an AppDef with unknown keys", with_app(image="x", appDef=APPDEF | {"future": {"a": None}}), GOOD),
@@ -154,7 +154,7 @@ TABLE: list[tuple[str, Object, str]] = [
     ("no kind", success(name="a"), "`spec.successPolicy.targets[0].kind`"),
     ("no targets", job(successPolicy={"targets": []}), "`spec.successPolicy.targets`"),
     ("null as a target", job(successPolicy={"targets": [None]}), "`spec.successPolicy.targets[0]`"),
-    ("an entry of the catalogue", resource("NestedApp", {"title": "Shop", "image": "x", "appDef": APPDEF}), GOOD),
+    ("an entry of the catalog", resource("NestedApp", {"title": "Shop", "image": "x", "appDef": APPDEF}), GOOD),
     ("an entry with nothing", resource("NestedApp", {}), "`appDef` must be set"),
     ("an entry with a namespace", resource("NestedApp", {"image": "x"}, namespace="default"), GOOD),
     (

@@ -302,7 +302,7 @@ def test_convert_prints_a_job_that_is_ready_to_apply() -> None:
     assert call("validate", "-", text=result.stdout).exit_code == 0
 
 
-def test_convert_prints_an_entry_for_the_catalogue_as_json() -> None:
+def test_convert_prints_an_entry_for_the_catalog_as_json() -> None:
     result = call("convert", "-", "--kind", "app", "--name", "other", "--image", "x", "-o", "json", text=json.dumps(APPDEF))
     assert json.loads(result.stdout)["metadata"] == {"name": "other"}
     assert json.loads(result.stdout)["kind"] == "NestedApp"

@@ -83,7 +83,7 @@ def test_what_is_no_parameter(item: str) -> None:
     assert caught.value.code == Code.USAGE
 
 
-def test_a_job_of_the_catalogue() -> None:
+def test_a_job_of_the_catalog() -> None:
     wishes = Wishes(
         command="Start",
         class_name="big",

@@ -229,7 +229,7 @@ def test_an_appdef_that_is_not_recommended_is_told_and_accepted() -> None:
     assert "`appkind` is not set" in result.warnings[0]
 
 
-def test_an_entry_of_the_catalogue_has_its_appdef_checked() -> None:
+def test_an_entry_of_the_catalog_has_its_appdef_checked() -> None:
     faults = check_one(resource("NestedApp", {"image": "x", "appDef": {"appdefversion": 2, "commands": {}}})).faults
     assert "`spec.appDef.commands`" in str(faults[0])
 

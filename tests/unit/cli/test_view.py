@@ -108,7 +108,7 @@ def test_the_list_of_jobs(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", golden.FORMS)
-def test_an_application_of_the_catalogue(form: str) -> None:
+def test_an_application_of_the_catalog(form: str) -> None:
     parameters: dict[str, Any] = {
         "replicas": {"type": "INT", "name": "Replicas", "value": 2},
         "title": {"type": "STR", "required": True},

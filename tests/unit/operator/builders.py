@@ -53,7 +53,7 @@ def build_job(name: str = "hello", namespace: str = "team-a", *, nested: Object 
 
 
 def build_app(name: str, **spec: Any) -> Object:
-    """An entry of the catalogue; None takes a field away."""
+    """An entry of the catalog; None takes a field away."""
     appdef = {"appkind": "kns", "commands": {"Hello": {"nested_kubernetes": {"targets": [TARGET], "templates": STEPS}}}}
     full = {"image": "registry.test/hello:1", "appDef": appdef} | spec
     kept = {key: value for key, value in full.items() if value is not None}

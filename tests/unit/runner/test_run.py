@@ -126,10 +126,10 @@ async def test_a_missing_template_is_not_retried() -> None:
 
 async def test_an_exit_code_that_is_final_is_not_retried_and_others_are() -> None:
     script = Step(name="a", type="custom", cmd="", retry=5, retry_sleep_seconds=0, final_exit_codes=(3, 139))
-    stage = Stage(script, outcomes=[REFUSED, Outcome(3, "no licence")])
+    stage = Stage(script, outcomes=[REFUSED, Outcome(3, "no license")])
     run = await stage.run()
     assert (run.state, run.steps[0].attempt, stage.executed) == ("Failed", 2, ["a", "a"])
-    assert run.steps[0].message == "the script exited with code 3, which is final: no licence"
+    assert run.steps[0].message == "the script exited with code 3, which is final: no license"
 
 
 async def test_a_timeout_is_a_failure_with_its_own_words() -> None:

@@ -178,8 +178,8 @@ def test_only_images_that_the_tenant_changed_are_carried() -> None:
     for group in ("initContainers", "containers"):
         for item in host["spec"][group]:
             item["image"] = f"mirror.example/{item['image']}"
-    labelled = build_pod(labels={"a": "b"}, initContainers=first)
-    patch = update.build_update(labelled, host, TARGET, BASELINE)
+    labeled = build_pod(labels={"a": "b"}, initContainers=first)
+    patch = update.build_update(labeled, host, TARGET, BASELINE)
     assert patch is not None
     assert patch["spec"] == {}
     second = [first[0], {"name": "j", "image": "j:2"}]

@@ -1,4 +1,4 @@
-"""Cards of the catalogue, the form's offers, and pods by place."""
+"""Cards of the catalog, the form's offers, and pods by place."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def app(name: str = "shop", status: Object | None = None, **spec: Any) -> Object
     return {"metadata": {"name": name}, "spec": spec, "status": status or {}}
 
 
-def test_a_card_has_what_the_catalogue_says() -> None:
+def test_a_card_has_what_the_catalog_says() -> None:
     commands = {
         "Start": {"name": "Start it", "description": "All of it.", "parameters": {"A": {}}, "nestedkubernetes": NESTED},
         "Batch": {"name": "JARVICE's own"},
@@ -56,7 +56,7 @@ def test_an_icon_is_a_picture_and_nothing_else() -> None:
 @pytest.mark.parametrize(
     "definition", [5, [], "x", {"commands": 3, "image": [], "name": {}}, {"commands": {"a": 5, "b": {"parameters": 3}}}]
 )
-def test_whatever_is_in_a_catalogue_has_a_card(definition: Any) -> None:
+def test_whatever_is_in_a_catalog_has_a_card(definition: Any) -> None:
     assert apps.build_app(app(appDef=definition)).title == "shop"
 
 
@@ -196,7 +196,7 @@ def test_a_pod_is_ready_by_that_condition_alone() -> None:
     assert place.pods[0].state.word == "not ready yet"
 
 
-def test_the_title_is_what_the_catalogue_shows_then_the_entrys_then_the_appdefs() -> None:
+def test_the_title_is_what_the_catalog_shows_then_the_entrys_then_the_appdefs() -> None:
     definition = {"name": "From the AppDef", "description": "The AppDef's."}
     found = app(status={"title": "As shown"}, title="The entry's", description="The entry's.", appDef=definition)
     assert (apps.build_app(found).title, apps.build_app(found).description) == ("As shown", "The entry's.")

@@ -1,4 +1,4 @@
-"""`nestor apps`: the catalogue, and what one application of it takes."""
+"""`nestor apps`: the catalog, and what one application of it takes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def apps(
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
-    """List the applications in the catalogue, or show one with its commands and parameters."""
+    """List the applications in the catalog, or show one with its commands and parameters."""
     place = options.place(None, context, kubeconfig)
     raise typer.Exit(session.run(lambda: _apps(place, name, output_form)))
 
@@ -54,7 +54,7 @@ async def _apps(place: Place, name: str | None, form: Output | None) -> int:
     elif found:
         output.print_table(*build_rows(found, datetime.datetime.now(datetime.UTC), wide=form is Output.WIDE))
     else:
-        console.tell("the catalogue is empty; create an entry with `nestor convert AppDef.json --kind app`")
+        console.tell("the catalog is empty; create an entry with `nestor convert AppDef.json --kind app`")
     return 0
 
 

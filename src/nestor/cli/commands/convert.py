@@ -28,7 +28,7 @@ class KindOption(StrEnum):
 def convert(
     file: Annotated[Path, typer.Argument(metavar="APPDEF.JSON", help="An AppDef; '-' reads standard input.", show_default=False)],
     kind: Annotated[
-        KindOption, typer.Option("--kind", help="A NestedAppJob to run, or a NestedApp for the catalogue.")
+        KindOption, typer.Option("--kind", help="A NestedAppJob to run, or a NestedApp for the catalog.")
     ] = KindOption.JOB,
     image: Annotated[
         str | None, typer.Option("--image", help="App image that contains the folder /templates.", show_default=False)
@@ -95,7 +95,7 @@ def build(appdef: dict[str, Any], kind: KindOption, wishes: Wishes) -> dict[str,
     """The object."""
     name = manifests.base_name(str(appdef.get("name") or "app"))
     if kind is KindOption.APP:
-        return manifests.build_catalogue_entry(wishes, appdef, name)
+        return manifests.build_catalog_entry(wishes, appdef, name)
     return manifests.build_job(wishes, appdef=appdef, name=name)
 
 

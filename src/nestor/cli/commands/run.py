@@ -110,7 +110,7 @@ async def run_job(place: Place, job: Object, manner: Manner) -> int:
 
 
 async def _create(opened: Session, job: Object) -> Object:
-    """Create the job, but first check that its application is in the catalogue: the operator would only refuse it later."""
+    """Create the job, but first check that its application is in the catalog: the operator would only refuse it later."""
     if "appRef" in job["spec"]:
         with contextlib.suppress(Forbidden):
             await opened.get(kinds.NESTED_APP, str(job["spec"]["appRef"]["name"]))

@@ -15,7 +15,7 @@ App = Annotated[
     str | None,
     typer.Argument(
         metavar="APP|IMAGE",
-        help="An application from the catalogue (see `nestor apps`), or an app image: anything with '/' or ':'.",
+        help="An application from the catalog (see `nestor apps`), or an app image: anything with '/' or ':'.",
         autocompletion=completion.complete_app,
         show_default=False,
     ),

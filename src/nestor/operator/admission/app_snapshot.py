@@ -1,4 +1,4 @@
-"""Keeps the application that a job started with in ConfigMap `<job>-app`: later catalogue changes only affect later jobs."""
+"""Keeps the application that a job started with in ConfigMap `<job>-app`: later catalog changes only affect later jobs."""
 
 from __future__ import annotations
 

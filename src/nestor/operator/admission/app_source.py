@@ -1,4 +1,4 @@
-"""Where a job's AppDef comes from (the job itself, the catalogue, or the app image) and how it is stored. Pure."""
+"""Where a job's AppDef comes from (the job itself, the catalog, or the app image) and how it is stored. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AppSource:
     """None: it must be read from `image`."""
     image: str | None = None
     image_pull_secret_name: str | None = None
-    """In the namespace of a job with its own `app`; in the operator's for an entry of the catalogue."""
+    """In the namespace of a job with its own `app`; in the operator's for an entry of the catalog."""
     templates_from: NamespacedConfigMapRef | None = None
     origin: str = ""
     """Where it comes from, such as `NestedApp 'hello'`; empty if it is in the job itself. An application with an origin is kept
@@ -55,10 +55,10 @@ def list_pull_secrets(source: AppSource, home: Home, images: ImagesPolicy) -> Ob
 
 
 def find_source(known: JobIdentity, apps: Iterable[Object]) -> AppSource:
-    """The application from the job's spec, or from the catalogue entry it names. Raises `Refused`."""
+    """The application from the job's spec, or from the catalog entry it names. Raises `Refused`."""
     spec = known.spec
     if spec.app_ref is not None:
-        return read_catalogue(spec.app_ref.name, apps)
+        return read_catalog(spec.app_ref.name, apps)
     if not spec.has_app:
         return AppSource(app_def=NO_APP)
     app = spec.app or App()
@@ -76,8 +76,8 @@ def find_source(known: JobIdentity, apps: Iterable[Object]) -> AppSource:
     )
 
 
-def read_catalogue(name: str, apps: Iterable[Object]) -> AppSource:
-    """The catalogue entry with that name. Raises `Refused`, listing the existing names."""
+def read_catalog(name: str, apps: Iterable[Object]) -> AppSource:
+    """The catalog entry with that name. Raises `Refused`, listing the existing names."""
     found = {item["metadata"]["name"]: item for item in apps}
     if name not in found:
         known = [f"'{item}'" for item in sorted(found)]

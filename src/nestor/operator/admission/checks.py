@@ -1,4 +1,4 @@
-"""What of a class is not for every job: long deadlines, images, and the class or the entry of the catalogue itself. Pure.
+"""What of a class is not for every job: long deadlines, images, and the class or the entry of the catalog itself. Pure.
 
 The chart's access-policy.yaml asks whoever writes an object for the right. Here is refused what nobody can have been asked about:
 the API server knows only the classes of the moment.
@@ -46,7 +46,7 @@ def check_class(job: Object, item: Object | None, access: Access) -> None:
 
 
 def check_app(job: Object, item: Object | None) -> None:
-    """The same for the entry of the catalogue that a job names."""
+    """The same for the entry of the catalog that a job names."""
     if item is not None and spec_of(item).get("access") == "Permitted":
         _check_age(job, item, f"NestedApp '{item['metadata']['name']}'", "nestedapps")
 

@@ -47,7 +47,7 @@ class CopiedInputs:
             del self._copied[key]
 
     async def ensure_pull_secret(self, known: JobIdentity, app: AppSource) -> None:
-        """Copy the pull secret of the job or of its catalogue entry; one of any other type is refused. Raises `Refused`."""
+        """Copy the pull secret of the job or of its catalog entry; one of any other type is refused. Raises `Refused`."""
         named, entry = app.image_pull_secret_name, known.spec.app_ref.name if known.spec.app_ref else ""
         wanted = choose_pull_secret(named, known.namespace, named, self._operator_namespace, entry=entry)
         if wanted is None or self._is_fresh(known.uid, "pull"):

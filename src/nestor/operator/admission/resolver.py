@@ -1,4 +1,4 @@
-"""Finds each job's application: in the job, its snapshot, the catalogue, or, by a reader's pod, in the app image."""
+"""Finds each job's application: in the job, its snapshot, the catalog, or, by a reader's pod, in the app image."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from nestor.times import now, seconds_since
 
 LOG_RETRY_SECONDS = 2.0
 REMEDY = "push a corrected image under another tag, or set `appDef` alongside `image`, and create a new job"
-CATALOGUE_REMEDY = "an admin can push a corrected image under another tag, or set `appDef` alongside `image` in the NestedApp"
+CATALOG_REMEDY = "an admin can push a corrected image under another tag, or set `appDef` alongside `image` in the NestedApp"
 
 
 class AppResolver:
@@ -172,7 +172,7 @@ def _deny(source: AppSource, action: Action) -> Denial:
         return Denial(reason, message, retry_seconds=action.delay, status="Unknown")
     if source.origin.startswith("image "):
         return Denial(reason, f"{message}; {REMEDY}", retry_seconds=action.delay)
-    return Denial(reason, f"{source.blame(message)}; {CATALOGUE_REMEDY}", retry_seconds=action.delay)
+    return Denial(reason, f"{source.blame(message)}; {CATALOG_REMEDY}", retry_seconds=action.delay)
 
 
 def _describe(source: AppSource) -> str:

@@ -93,9 +93,9 @@ class TemplateCopies:
         return _pick(found)
 
     def _check(self, resolved: Resolved, origin: NamespacedConfigMapRef, found: Object | None) -> None:
-        """Raises `Refused`. A job may use ConfigMaps of its own namespace; the catalogue, those that their owner opened to it.
+        """Raises `Refused`. A job may use ConfigMaps of its own namespace; the catalog, those that their owner opened to it.
 
-        The operator can read every ConfigMap, and every user of a catalogue entry gets a copy. Writing an entry must not let its
+        The operator can read every ConfigMap, and every user of a catalog entry gets a copy. Writing an entry must not let its
         author read ConfigMaps that he has no access to.
         """
         where = f"ConfigMap '{origin.name}' in namespace '{origin.namespace}'"
@@ -103,10 +103,10 @@ class TemplateCopies:
         is_own = origin.namespace == (self._operator_namespace if resolved.app.origin else resolved.namespace)
         if found is None:
             message = f"no ConfigMap named '{origin.name}' in namespace '{origin.namespace}'"
-        elif not is_own and labels_of(found).get(labels.CATALOGUE) != "true":
+        elif not is_own and labels_of(found).get(labels.CATALOG) != "true":
             message = (
-                f"{where} cannot be used by the catalogue: it must be in namespace '{self._operator_namespace}', or its "
-                f"owner must set label '{labels.CATALOGUE}: \"true\"'"
+                f"{where} cannot be used by the catalog: it must be in namespace '{self._operator_namespace}', or its "
+                f"owner must set label '{labels.CATALOG}: \"true\"'"
             )
         elif (count := sum(len(part) for part in _pick(found).values())) > KEYS:
             message = f"{where} has {count} keys; templates may have at most {KEYS}: put more into an app image"

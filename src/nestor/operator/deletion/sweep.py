@@ -29,7 +29,7 @@ class Sweeper:
         """When this process first saw an orphan, and the UID of its job, by the namespace's UID."""
 
     async def sweep(self, namespace: str, name: str) -> Result:
-        """Delete host namespaces labelled for this job that belong to none, once the API server confirms it."""
+        """Delete host namespaces labeled for this job that belong to none, once the API server confirms it."""
         self._drop_gone()
         known = self._context.cache.jobs.get(name, namespace)
         left = [item for item in self._find(namespace, name) if known is None or _owner(item) != known["metadata"]["uid"]]
@@ -45,7 +45,7 @@ class Sweeper:
         return Result(SLOW_SECONDS if is_slow else POLL_SECONDS)
 
     def _find(self, namespace: str, name: str) -> list[Object]:
-        """The host namespaces labelled for a job with that name. Only those that are named for it too: labels may be copied."""
+        """The host namespaces labeled for a job with that name. Only those that are named for it too: labels may be copied."""
         wanted = {labels.JOB: name, labels.JOB_NAMESPACE: namespace}
         found = []
         for item in self._context.cache.informers[kinds.NAMESPACE]:
@@ -72,5 +72,5 @@ class Sweeper:
 
 
 def _owner(namespace: Object) -> str:
-    """The UID of the job that a namespace is labelled for."""
+    """The UID of the job that a namespace is labeled for."""
     return str(namespace["metadata"]["labels"][labels.JOB_UID])

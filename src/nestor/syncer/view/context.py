@@ -41,7 +41,7 @@ _JOB_LABELS = (labels.JOB, labels.JOB_NAMESPACE, labels.JOB_UID)
 
 @dataclass(frozen=True)
 class Context:
-    """Both clusters, their caches, and how host objects are labelled."""
+    """Both clusters, their caches, and how host objects are labeled."""
 
     host: Api
     nested: Api
@@ -55,7 +55,7 @@ class Context:
 
     @property
     def target(self) -> Target:
-        """Where host objects go, and how they are labelled under the current policy."""
+        """Where host objects go, and how they are labeled under the current policy."""
         allowed = tuple(self.caches.policy.allowed_labels or ())
         if allowed not in self._targets:  # asked for many times for each pod
             self._targets.clear()

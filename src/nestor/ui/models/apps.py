@@ -1,4 +1,4 @@
-"""The catalogue as cards, and what its applications can be told. Pure."""
+"""The catalog as cards, and what its applications can be told. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nestor.objects import Object, conditions_of, spec_of, status_of
 ICON_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/svg+xml")
 ICON_BYTES = 512 * 1024
 HUES = 6
-"""So many colours there are for the letters of applications without an icon."""
+"""So many colors there are for the letters of applications without an icon."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Command:
 
 @dataclass(frozen=True)
 class App:
-    """An application of the catalogue."""
+    """An application of the catalog."""
 
     name: str
     title: str

@@ -18,7 +18,7 @@ _STAGE_WORDS: dict[str, str] = {
     conditions.EXPOSED: "Address",
     conditions.SUCCEEDED: "End",
 }
-_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_COLORS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What programs write for terminals."""
 
 
@@ -85,5 +85,5 @@ def _build_step(step: Object) -> Step:
         f"attempt {attempt} of {most}" if is_told else "",
         str(step.get("startTime") or ""),
         str(step.get("completionTime") or ""),
-        _COLOURS.sub("", str(step.get("message") or "")) if feeling in ("bad", "retry") else "",
+        _COLORS.sub("", str(step.get("message") or "")) if feeling in ("bad", "retry") else "",
     )

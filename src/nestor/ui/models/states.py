@@ -9,7 +9,7 @@ from nestor.cli.view.facts import Mood, condition, mood
 from nestor.objects import Object
 
 MARKS: dict[Mood, str] = {"good": "✓", "bad": "✗", "warn": "!", "busy": "●", "waiting": "○", "retry": "↻"}
-"""States have a sign beside their colour: not everybody sees colours."""
+"""States have a sign beside their color: not everybody sees colors."""
 
 
 @dataclass(frozen=True)

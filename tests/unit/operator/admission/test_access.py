@@ -39,7 +39,7 @@ def test_whose_jobs_a_class_takes(access: Access, spec: Object, created: str, re
     assert refused.value.denial.reason == conditions.CLASS_NOT_PERMITTED
 
 
-def test_an_entry_of_the_catalogue_must_be_older_than_the_job() -> None:
+def test_an_entry_of_the_catalog_must_be_older_than_the_job() -> None:
     job = build_job(app=None, appRef={"name": "shop"})
     entry = build_app("shop", access="Permitted")
     for created, is_refused in (("2025-01-01T00:00:00Z", False), (JOB_TIME, True)):

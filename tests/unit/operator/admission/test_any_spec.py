@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.operator.admission.app_source import KEY, AppSource, dump_snapshot, parse_snapshot
-from nestor.operator.admission.catalogue import build_status
+from nestor.operator.admission.catalog import build_status
 from nestor.operator.admission.identity import Denial, Refused
 from nestor.steps import Plan
 from tests.unit.operator.builders import STEPS, TARGET, Object, build_app, build_job, build_policy, resolve
@@ -168,7 +168,7 @@ def test_any_spec(spec: Any) -> None:
 
 @SETTINGS
 @given(spoilt(build_app("a", appDef=GOOD)["spec"]))
-def test_any_entry_of_the_catalogue_gets_a_status(spec: Any) -> None:
+def test_any_entry_of_the_catalog_gets_a_status(spec: Any) -> None:
     if not isinstance(spec, dict):  # as the API server has it
         return
     status = build_status({"metadata": {"name": "a", "generation": 1}, "spec": spec}, "2026-01-01T00:00:00Z")

@@ -18,7 +18,7 @@ from nestor.operator.admission.app_source import (
     dump_snapshot,
     find_source,
     parse_snapshot,
-    read_catalogue,
+    read_catalog,
 )
 from nestor.operator.admission.identity import JobIdentity, Refused, identify
 from nestor.operator.world.trim import trim_app
@@ -61,7 +61,7 @@ def test_nothing_to_read_an_appdef_from_is_refused(app: Object) -> None:
         find_source(known(**app), ())
 
 
-def test_an_entry_of_the_catalogue_is_told_with_its_faults() -> None:
+def test_an_entry_of_the_catalog_is_told_with_its_faults() -> None:
     apps = [build_app("a"), build_app("b", appDef={"commands": {"Hello": {"nested_kubernetes": {}}}})]
     job = build_job(app=None, appRef={"name": "a"})
     assert resolve(job, CLASSES, apps=apps).command == "Hello"
@@ -81,7 +81,7 @@ def test_an_entry_of_the_catalogue_is_told_with_its_faults() -> None:
     ids=["big", "empty", "text", "none"],
 )
 def test_an_icon_is_not_kept(image: object, kept: object) -> None:
-    found = read_catalogue("a", [build_app("a", appDef=APPDEF | {"image": image})]).app_def
+    found = read_catalog("a", [build_app("a", appDef=APPDEF | {"image": image})]).app_def
     assert found == APPDEF | {"image": kept}
 
 
@@ -90,9 +90,9 @@ def test_a_large_entry_is_as_good_as_a_small_one_and_one_that_is_too_large_is_re
     store = Informer(cast(Api, None), kinds.NESTED_APP, trim=trim_app)
     store.put(build_app("big", appDef=APPDEF | {"image": icon} | note))
     store.put(build_app("huge", image="a:1", appDef=APPDEF | {"note": "y" * 300_000}))
-    assert read_catalogue("big", store).app_def == APPDEF | {"image": icon | {"data": ""}} | note
+    assert read_catalog("big", store).app_def == APPDEF | {"image": icon | {"data": ""}} | note
     with pytest.raises(Refused, match=r"NestedApp 'huge': `spec` has \d+ bytes as JSON; at most 262144 are accepted") as refused:
-        read_catalogue("huge", store)
+        read_catalog("huge", store)
     assert refused.value.denial.reason == conditions.APPDEF_INVALID
 
 
@@ -106,7 +106,7 @@ def test_a_large_entry_is_as_good_as_a_small_one_and_one_that_is_too_large_is_re
 )
 def test_an_unknown_application_is_refused_with_the_known_ones(names: list[str], said: str) -> None:
     with pytest.raises(Refused) as refused:
-        read_catalogue("hello", [build_app(name) for name in names])
+        read_catalog("hello", [build_app(name) for name in names])
     assert refused.value.denial.reason == conditions.APP_NOT_FOUND
     assert refused.value.denial.message.startswith("no NestedApp named 'hello'; ")
     assert refused.value.denial.message.endswith(said)
@@ -122,12 +122,12 @@ def test_an_unknown_application_is_refused_with_the_known_ones(names: list[str],
 )
 def test_an_entry_that_an_older_crd_let_in_is_refused_with_the_field(spec: Object, message: str) -> None:
     with pytest.raises(Refused) as refused:
-        read_catalogue("hello", [build_app("hello", **spec)])
+        read_catalog("hello", [build_app("hello", **spec)])
     assert refused.value.denial.message.startswith(message)
 
 
 def test_a_pin_is_read_as_it_was_written() -> None:
-    source = read_catalogue(
+    source = read_catalog(
         "hello", [build_app("hello", image=None, templatesFrom={"configMapRef": {"name": "files", "namespace": "apps"}})]
     )
     assert source.templates_from is not None
@@ -138,7 +138,7 @@ def test_a_pin_is_read_as_it_was_written() -> None:
 
 
 def test_an_entrys_pull_secret_is_kept_with_it() -> None:
-    source = read_catalogue("hello", [build_app("hello", imagePullSecretName="shared")])
+    source = read_catalog("hello", [build_app("hello", imagePullSecretName="shared")])
     assert source.image_pull_secret_name == "shared"
     stored = dump_snapshot(source)
     assert parse_snapshot({"data": {KEY: stored}}, BY_NAME, digest_snapshot(stored)) == source
@@ -156,7 +156,7 @@ def test_an_entrys_pull_secret_is_kept_with_it() -> None:
     ids=["another image", "another Secret", "no Secret", "another AppDef", "a Secret without a digest"],
 )
 def test_a_pin_that_somebody_rewrote_has_no_secret_of_the_operators_used(change: Object, has_digest: bool) -> None:
-    stored = dump_snapshot(read_catalogue("hello", [build_app("hello", imagePullSecretName="shared")]))
+    stored = dump_snapshot(read_catalog("hello", [build_app("hello", imagePullSecretName="shared")]))
     rewritten = json.dumps(json.loads(stored) | change)
     assert parse_snapshot({"data": {KEY: rewritten}}, BY_NAME, digest_snapshot(stored) if has_digest else None) is None
 

@@ -56,11 +56,11 @@ async def test_default_limits_come_before_any_pod_and_the_quota_after_what_all_p
         ("nestor-system", {}, True),
         ("team-b", {}, False),
         ("team-a", {}, False),
-        ("team-b", {labels.CATALOGUE: "false"}, False),
-        ("team-b", {labels.CATALOGUE: "true"}, True),
+        ("team-b", {labels.CATALOG: "false"}, False),
+        ("team-b", {labels.CATALOG: "true"}, True),
     ],
 )
-async def test_a_catalogues_entry_takes_templates_only_from_where_their_owner_lets_it(
+async def test_a_catalogs_entry_takes_templates_only_from_where_their_owner_lets_it(
     namespace: str, marks: dict[str, str], is_admitted: bool
 ) -> None:
     """Whoever may write entries must not read by them what he may not read himself."""

@@ -24,7 +24,7 @@ DOCKER = "kubernetes.io/dockerconfigjson"
 
 @pytest.fixture
 def scene() -> Scene:
-    """A job of a catalogue's entry, and a Secret of the entry's pull secret's name in several namespaces."""
+    """A job of a catalog's entry, and a Secret of the entry's pull secret's name in several namespaces."""
     made = Scene()
     for namespace in ("nestor-system", "team-a", "team-b"):
         add_secret(made, "shared", namespace)

@@ -250,7 +250,7 @@ def test_a_cluster_whose_spec_is_too_large_is_a_stub_that_knows_its_class() -> N
     assert size(kept) < 10_000
 
 
-def test_a_catalogue_entry_is_kept_without_its_icon() -> None:
+def test_a_catalog_entry_is_kept_without_its_icon() -> None:
     app_def = {"name": "x", "image": {"type": "image/png", "data": "A" * 800_000}, "commands": {"S": {"x": "y" * 80_000}}}
     whole: Object = {"metadata": META, "spec": {"title": "Shop", "appDef": app_def}, "status": {"title": "Shop"}}
     before = copy.deepcopy(whole)
@@ -437,7 +437,7 @@ def test_a_cluster_with_a_long_record_is_kept_whole() -> None:
     assert kept["status"]["run"]["steps"][-1]["message"]
 
 
-def test_of_a_catalogue_entry_all_but_the_icon_is_kept() -> None:
+def test_of_a_catalog_entry_all_but_the_icon_is_kept() -> None:
     entry = build_app("a", title="x" * 2 * OBJECT_LIMIT)
     icon = {"type": "image/png", "data": "A" * 2_000_000}
     shown = {**entry, "spec": entry["spec"] | {"appDef": entry["spec"]["appDef"] | {"image": icon}}}

@@ -94,7 +94,7 @@ def list_uncounted(policy: NestedClassSpec, spec: NestedAppJobSpec) -> list[str]
 
 
 def _find_nodes(policy: NestedClassSpec, spec: NestedAppJobSpec) -> Object:
-    """By these, Kueue knows which flavours will do."""
+    """By these, Kueue knows which flavors will do."""
     placement = resolve_placement(policy, spec).placement
     if placement is None:
         return {}

@@ -124,7 +124,7 @@ def list_flavors(workload: Object, pod_set: str) -> list[str]:
 
 
 def find_nodes(workload: Object, pod_set: str, flavors: Mapping[str, Object]) -> AssignedNodes:
-    """Where the pods of a set may run: by its flavours, and by what admission checks add. `flavors`: their specs by name."""
+    """Where the pods of a set may run: by its flavors, and by what admission checks add. `flavors`: their specs by name."""
     specs = [flavors[name] for name in list_flavors(workload, pod_set)]
     updates = [
         update

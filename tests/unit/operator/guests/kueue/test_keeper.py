@@ -56,7 +56,7 @@ class World:
         return f"{found.reason}: {found.message}" if isinstance(found, Denial) else "; ".join(found.warnings) or NOTHING
 
 
-UNLABELLED = (
+UNLABELED = (
     "QueueNameMissing: class 'default' starts only jobs with the label `kueue.x-k8s.io/queue-name`, which names a LocalQueue"
 )
 
@@ -68,7 +68,7 @@ UNLABELLED = (
         ("Ignore", QUEUE, {}, "the label `kueue.x-k8s.io/queue-name` has no effect: class 'default' does not set `queue.kueue`"),
         ("Allow", {}, {}, NOTHING),
         ("Allow", QUEUE, {}, "Queued: it waits for Kueue in LocalQueue 'batch'"),
-        ("Require", {}, {}, UNLABELLED),
+        ("Require", {}, {}, UNLABELED),
         ("Require", QUEUE, {}, "Queued: it waits for Kueue in LocalQueue 'batch'"),
         # It ran when its class began to ask Kueue.
         ("Require", {}, RUNS, NOTHING),

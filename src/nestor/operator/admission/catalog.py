@@ -1,4 +1,4 @@
-"""The catalogue: reports in each NestedApp's status whether jobs can run it, by the same rules that apply to jobs."""
+"""The catalog: reports in each NestedApp's status whether jobs can run it, by the same rules that apply to jobs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nestor.api.faults import join, name_field
 from nestor.kube import NotFound, kinds
 from nestor.objects import Object, conditions_of, is_terminating, spec_of, status_of
 from nestor.operator.admission.admit import JOBS_PARAMETERS
-from nestor.operator.admission.app_source import read_catalogue
+from nestor.operator.admission.app_source import read_catalog
 from nestor.operator.admission.identity import Refused
 from nestor.operator.result import Result
 from nestor.operator.world.context import Context
@@ -60,7 +60,7 @@ def describe(app: Object) -> tuple[Condition, str, list[Object]]:
     spec = spec_of(app)
     title = str(spec.get("title") or "")
     try:
-        source = read_catalogue(app["metadata"]["name"], [app])
+        source = read_catalog(app["metadata"]["name"], [app])
     except Refused as refused:
         return _accepted("False", refused.denial.reason, refused.denial.message), title, []
     if source.app_def is None:

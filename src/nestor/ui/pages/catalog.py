@@ -1,4 +1,4 @@
-"""The catalogue: applications as cards, and their icons."""
+"""The catalog: applications as cards, and their icons."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from nestor.ui.visitor import Visitor, find_visitor
 APPS = List(kinds.NESTED_APP)
 
 
-class Catalogue:
+class Catalog:
     """All applications."""
 
-    template = "catalogue.html"
+    template = "catalog.html"
 
     @asynccontextmanager
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
@@ -30,12 +30,12 @@ class Catalogue:
 
 async def show(request: web.Request) -> web.Response:
     """`GET /`"""
-    return await frame.show(request, Catalogue())
+    return await frame.show(request, Catalog())
 
 
 async def live(request: web.Request) -> web.StreamResponse:
     """`GET /live`"""
-    return await frame.stream(request, Catalogue())
+    return await frame.stream(request, Catalog())
 
 
 async def icon(request: web.Request) -> web.Response:

@@ -1,11 +1,11 @@
-"""What the catalogue reports about its entries."""
+"""What the catalog reports about its entries."""
 
 from __future__ import annotations
 
 import pytest
 
 from nestor.api import conditions
-from nestor.operator.admission.catalogue import build_status
+from nestor.operator.admission.catalog import build_status
 from tests.unit.operator.builders import STEPS, Object, build_app
 
 TIME = "2026-01-01T00:00:00Z"
