@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,15 +13,12 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.objects import Object, annotations_of, status_of
 from tests.e2e.argocd import APPLICATION, NAMESPACE, ArgoCD, build_application, dump
-from tests.e2e.argocd_picture import take_tree
 from tests.e2e.conftest import fresh_namespace
 from tests.e2e.gitserver import Repository
 from tests.waiting import job_with, wait_for, wait_for_none
 
 pytestmark = [pytest.mark.xdist_group("argocd"), pytest.mark.long]
 
-PICTURES = os.environ.get("NESTOR_PICTURES", "")
-"""Where pictures for the documentation go, if somebody asked for them: `docs/pictures`."""
 SCRIPT = """#!/bin/sh
 kubectl create configmap run-$(date +%s%N)
 exit $CODE
@@ -181,13 +176,3 @@ async def test_what_git_no_longer_has_is_pruned_to_nothing(shop: Shop) -> None:
     await wait_for(shop.api, kinds.NESTED_APP, shop.name, "", lambda found: found is None)
     application = await shop.until("Healthy")
     assert [item["kind"] for item in application["status"]["resources"]] == ["NestedClass"]
-
-
-@pytest.mark.skipif(not PICTURES, reason="nobody asked for pictures")
-async def test_its_tree_is_drawn(shop: Shop, kubeconfig: Path) -> None:
-    """Last: once, after a picture, Argo CD did not answer to a refresh any more. Its program, which starts Argo CD's server for
-    itself, writes nothing that would explain it: what is in argocd-cm and argocd-secret stays, and of Redis it reads.
-    """
-    await shop.push()
-    await shop.until("Healthy")
-    await take_tree(kubeconfig, NAMESPACE, shop.name, PICTURES)

@@ -1,4 +1,4 @@
-"""The commands of the documentation, run as they stand on its pages (`tests/site/proofs.py` says which)."""
+"""The commands of the documentation, run as they stand on its pages (`tests/site/proofs.txt` says which)."""
 
 from __future__ import annotations
 

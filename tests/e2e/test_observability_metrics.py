@@ -1,7 +1,4 @@
-"""A real Prometheus reads the operator and a syncer while jobs run, and evaluates what the chart brings: dashboard and alerts.
-
-With NESTOR_PICTURES=FOLDER, it also draws the dashboard for the documentation: `NESTOR_PICTURES=docs/pictures`.
-"""
+"""A real Prometheus reads the operator and a syncer while jobs run, and evaluates what the chart brings: dashboard and alerts."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ from devcluster.cluster import settings
 from nestor.api import conditions, labels
 from nestor.contracts import syncer
 from nestor.kube import Api, kinds
-from tests.e2e import dashboard
 from tests.e2e import prometheus as server
 from tests.e2e.conftest import NOTHING, ROOT, apply, example, inline_job, open_cluster
 from tests.e2e.overflow import remove_backend
@@ -30,6 +26,7 @@ from tests.waiting import eventually, job_with
 pytestmark = [pytest.mark.xdist_group("prometheus"), pytest.mark.long]
 Object = dict[str, Any]
 
+DASHBOARD = ROOT / "charts/nestor/monitoring/dashboard.json"
 MAY_BE_EMPTY = {"Failed requests": "it shows nothing but failures, and there may be none"}
 """Panels without data for what the test does, and why."""
 INTERVAL = "10m"
@@ -106,12 +103,11 @@ async def test_every_panel_and_every_alert_is_answered_while_jobs_run(api: Api, 
         await until_panels_have_data(prometheus)
         await until_alerts_are_evaluated(prometheus, backend)
         assert await find_missing(prometheus, "operator") == set()
-    await dashboard.take(api, namespace, prometheus)
 
 
 async def until_panels_have_data(prometheus: Prometheus) -> None:
     """Await a number from every query of every panel, but for those that may be empty. What was read last is seconds old."""
-    panels = json.loads(dashboard.FILE.read_text())["panels"]
+    panels = json.loads(DASHBOARD.read_text())["panels"]
     assert MAY_BE_EMPTY.keys() < {panel["title"] for panel in panels}
     empty: list[str] = []
 
@@ -119,7 +115,7 @@ async def until_panels_have_data(prometheus: Prometheus) -> None:
         empty.clear()
         for panel in panels:
             for target in panel["targets"]:
-                values = await prometheus.query(dashboard.fill(target["expr"], INTERVAL))
+                values = await prometheus.query(target["expr"].replace("$__rate_interval", INTERVAL))
                 if not values and panel["title"] not in MAY_BE_EMPTY:
                     empty.append(f"{panel['title']}: {target['expr']}")
         return not empty

@@ -15,23 +15,9 @@ from tests.integration.operator import squatting, stolen, stolen_syncer, stolen_
 
 ROOT = Path(__file__).parents[2]
 COUNTS = {
-    "KNS": 15,
-    "K3S": 6,
-    "JVC": 6,
-    "P2C": 4,
-    "ADF": 18,
-    "NKK": 5,
-    "ING": 8,
-    "RTY": 10,
-    "TPL": 8,
-    "KCT": 5,
-    "KUS": 4,
-    "CUS": 9,
-    "APK": 5,
-    "HWE": 4,
-    "ARG": 3,
-    "KAI": 5,
-}
+    "KNS": 15, "K3S": 6, "JVC": 6, "P2C": 4, "ADF": 18, "NKK": 5, "ING": 8, "RTY": 10, "TPL": 8, "KCT": 5, "KUS": 4, "CUS": 9,
+    "APK": 5, "HWE": 4, "ARG": 3, "KAI": 5,
+}  # fmt: skip
 BATCH = {
     "KSC": (1,), "KLT": (1,), "SLM": (2,), "ARM": (1,), "YUN": (1,), "VOL": (1,), "MCD": (1,), "DRA": (1,), "JOB": (5, 8, 9),
     "PFP": (1, 2), "IDJ": (2,), "HDL": (1, 2), "MPI": (1,), "KUE": (1, 2), "JEN": (3,), "JST": (1, 2, 4, 5, 6), "WLD": (1,),
@@ -102,15 +88,8 @@ def read(path: Path) -> str:
 
 
 def test_no_attack_stands_for_two() -> None:
-    for items in (
-        attacks.APP,
-        attacks.RUNNER,
-        attacks.CONTROLLED,
-        OF_OPERATOR,
-        stolen_syncer.ATTACKS,
-        stolen_portal.ATTACKS,
-        squatting.ATTACKS,
-    ):
+    lists = (attacks.APP, attacks.RUNNER, attacks.CONTROLLED, OF_OPERATOR)
+    for items in (*lists, stolen_syncer.ATTACKS, stolen_portal.ATTACKS, squatting.ATTACKS):
         assert len({item.id for item in items}) == len(items)
     assert {item.id for item in (*attacks.APP, *attacks.CLOSED, *attacks.RUNNER)} == {item.id for item in attacks.CONTROLLED}
 

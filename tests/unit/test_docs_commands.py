@@ -88,7 +88,7 @@ def find_proof(page: str, words: list[str]) -> proofs.Proof | None:
 
 def test_a_command_is_run_by_a_test_or_has_a_reason_not_to_be() -> None:
     found = [(f"{place}: {shlex.join(words)}", find_proof(page, words)) for place, page, words in PROVEN]
-    faults = [f"no row of tests/site/proofs.py speaks of {command}" for command, row in found if row is None]
+    faults = [f"no row of tests/site/proofs.txt speaks of {command}" for command, row in found if row is None]
     used = {row for _, row in found}
     faults += [f"speaks of no command: {row.pages} {row.pattern}" for row in proofs.PROOFS if row not in used]
     for row in proofs.PROOFS:
@@ -175,28 +175,6 @@ def test_every_field_of_the_guides_exists() -> None:
     ]
     schemas = [*parts, schema_of("NestedAppJob"), values_schema()]
     assert sorted(field for field in FIELDS if not any(has_path(schema, field) for schema in schemas)) == []
-
-
-READ = (
-    ("make demo\nmake test", "bash", [["make", "demo"], ["make", "test"]]),
-    ("$ nestor list\nNAME\n$ nestor status x", "console", [["nestor", "list"], ["nestor", "status", "x"]]),
-    ("$ a \\\n> b\nout", "console", [["a", "b"]]),
-    ("a \\\n  b", "bash", [["a", "b"]]),
-    ("a && b | c; d", "bash", [["a"], ["b"], ["c"], ["d"]]),
-    ("a > f < g 2>&1", "bash", [["a"]]),
-    ("a  # it's a comment | b", "bash", [["a"]]),
-    ("a '# no' \"#c\"", "bash", [["a", "# no", "#c"]]),
-    ('if U=$(nestor run x); then\n  curl "$U"\nfi', "bash", [["nestor", "run", "x"], ["curl", "$U"]]),
-    ("X=1 make y", "bash", [["make", "y"]]),
-    ("export X=$(a) Y=2\nb", "bash", [["a"], ["b"]]),
-    ("for x in *; do\n  a $x\ndone", "bash", [["a", "$x"]]),
-    ("a '{\"b\": 1}'", "sh", [["a", '{"b": 1}']]),
-)
-
-
-def test_commands_are_read() -> None:
-    for text, language, expected in READ:
-        assert read_commands(text, language) == expected
 
 
 FAULTS: tuple[tuple[str, list[str]], ...] = (

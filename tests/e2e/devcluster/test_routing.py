@@ -1,9 +1,10 @@
-"""Paths, ports and headers, as the Ingress specification has them."""
+"""HTTP from the machine to pods through the Ingress proxy: paths, ports and headers as specified, and who is not served."""
 
 from __future__ import annotations
 
 import pytest
 
+from tests.e2e.devcluster import web
 from tests.e2e.devcluster.conftest import Kubectl
 from tests.e2e.devcluster.web import Browser, wait_until
 
@@ -67,3 +68,17 @@ def test_a_default_backend_takes_the_rest_of_its_host(site: str, kubectl: Kubect
     assert browser.ask(f"rest-{site}", "/y")["port"] == 8003
     kubectl("delete", "ingress", "rest")
     browser.wait_for(f"nobody-{site}", 404)
+
+
+def test_the_ingress_says_where_it_is_served_and_another_class_is_not(site: str, kubectl: Kubectl, browser: Browser) -> None:
+    address = "-o=jsonpath={.status.loadBalancer.ingress[0].ip}"
+    wait_until(lambda: kubectl("get", "ingress", "site", address) == "127.0.0.1", "the Ingress has its address")
+    kubectl("patch", "ingress", "site", "--type=merge", "-p", '{"spec": {"ingressClassName": "somebody-else"}}')
+    assert "no Ingress" in browser.wait_for(site, 404)
+
+
+def test_a_service_without_endpoints_is_a_503_until_it_has_some(site: str, kubectl: Kubectl, browser: Browser) -> None:
+    kubectl("delete", "pod", "server", "--wait=false")
+    assert "has no ready endpoint" in browser.wait_for(site, 503)
+    kubectl.apply(web.SERVER)
+    browser.wait_for(site, 200)

@@ -16,7 +16,23 @@ from tests.e2e.devcluster.web import wait_until
 pytestmark = pytest.mark.xdist_group("two-nodes")
 
 FIRST, SECOND = NODES = "nestor-dev", "nestor-dev-2"
+EACH = pytest.mark.parametrize("node", NODES)
 BOTH_WAYS = pytest.mark.parametrize(("client", "server"), [(FIRST, SECOND), (SECOND, FIRST)])
+
+
+IMAGE_VOLUME = f"""
+apiVersion: v1
+kind: Pod
+metadata: {{name: reader}}
+spec:
+  restartPolicy: Never
+  containers:
+    - name: reader
+      image: {BUSYBOX}
+      command: [/app/bin/busybox, ls, /app/bin]
+      volumeMounts: [{{name: app, mountPath: /app}}]
+  volumes: [{{name: app, image: {{reference: "{BUSYBOX}"}}}}]
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -100,28 +116,29 @@ def test_a_service_by_its_name_reaches_a_pod_of_the_other_node(web: Web, client:
     assert web.ask(client, web.service(server)) == [server, web.addresses[client]]
 
 
-@pytest.mark.parametrize("node", NODES)
+@EACH
 def test_a_pod_reaches_itself_through_its_own_service(web: Web, node: str) -> None:
     assert web.ask(node, web.service(node))[0] == node
 
 
-@pytest.mark.parametrize("node", NODES)
+@EACH
 def test_unknown_names_are_refused_at_once(web: Web, node: str) -> None:
     assert "NXDOMAIN" in web.run(node, "nslookup example.com 2>&1; true")
 
 
-@pytest.mark.parametrize("node", NODES)
+@EACH
 def test_the_api_server_is_reached_by_its_service(web: Web, node: str) -> None:
     # Go's answer to HTTP where it expects TLS, which this wget does not speak well enough.
     assert "400 Bad Request" in web.run(node, "wget -qO- http://kubernetes.default.svc:443/ 2>&1; true")
 
 
-@pytest.mark.parametrize("node", NODES)
+@EACH
 def test_pods_have_no_way_out(web: Web, node: str) -> None:
+    # 192.0.2.0/24 is reserved for documentation: nobody is there even if a packet left the machine.
     assert "unreachable" in web.run(node, "nc -w 3 192.0.2.77 80 2>&1; true").lower()
 
 
-@pytest.mark.parametrize("node", NODES)
+@EACH
 def test_output_and_commands_work_on_each_node(kubectl: Kubectl, node: str) -> None:
     overrides = json.dumps({"spec": {"nodeName": node, "terminationGracePeriodSeconds": 0}})
     script = "echo hello from $(hostname); sleep 1000"
@@ -132,7 +149,7 @@ def test_output_and_commands_work_on_each_node(kubectl: Kubectl, node: str) -> N
     assert kubectl("exec", "-i", "talker", "--", "cat", stdin="through the API server\n") == "through the API server\n"
 
 
-@pytest.mark.parametrize("node", NODES)
+@EACH
 def test_the_machine_reaches_pods_services_and_node_ports_of_each_node(web: Web, node: str) -> None:
     service = json.loads(web.kubectl("get", "service", f"web-{node}", "-o", "json"))["spec"]
     nodes = json.loads(web.kubectl("get", "nodes", *NODES, "-o", "json"))["items"]
@@ -146,3 +163,15 @@ def test_each_node_gives_its_pods_addresses_of_the_range_in_its_object(web: Web)
     ranges = {node: web.kubectl("get", "node", node, "-o", "jsonpath={.spec.podCIDR}") for node in NODES}
     assert ranges == {FIRST: "10.42.0.0/24", SECOND: "10.42.1.0/24"}
     assert [web.addresses[node].rpartition(".")[0] for node in NODES] == ["10.42.0", "10.42.1"]
+
+
+def test_an_image_can_be_a_volume(kubectl: Kubectl) -> None:
+    kubectl.apply(IMAGE_VOLUME)
+    kubectl("wait", "pod/reader", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
+    assert "busybox" in kubectl("logs", "reader").split()
+
+
+def test_pod_security_is_enforced(kubectl: Kubectl) -> None:
+    kubectl("label", "namespace", kubectl.namespace, "pod-security.kubernetes.io/enforce=restricted")
+    with pytest.raises(AssertionError, match='violates PodSecurity "restricted'):
+        kubectl("run", "loose", f"--image={BUSYBOX}")

@@ -53,56 +53,16 @@ VERBS = {
     "version": Options(_OUTPUT, ("--client",)),
     "wait": Options(("--for", "--timeout", *_SELECT), ("--all", "-A")),
 }  # fmt: skip
-BUILT_IN = frozenset(
-    {
-        *("all", "clusterrole", "clusterrolebinding", "configmap", "configmaps", "cm", "crd", "cronjob", "daemonset", "deploy"),
-        *(
-            "deployment",
-            "deployments",
-            "endpoints",
-            "event",
-            "events",
-            "ingress",
-            "ingresses",
-            "httproutes",
-            "job",
-            "jobs",
-            "lease",
-            "namespace",
-        ),
-        *("namespaces", "networkpolicies", "networkpolicy", "node", "nodes", "ns", "persistentvolume", "persistentvolumeclaim"),
-        *(
-            "pod",
-            "pods",
-            "po",
-            "pv",
-            "pvc",
-            "quota",
-            "resourcequota",
-            "role",
-            "rolebinding",
-            "secret",
-            "secrets",
-            "service",
-            "svc",
-        ),
-        *(
-            "hpa",
-            "serviceaccount",
-            "services",
-            "statefulset",
-            "storageclass",
-            "validatingadmissionpolicy",
-            "csr",
-            "limitrange",
-            "sa",
-        ),
-    }
-)
-OF_OTHERS = frozenset(
-    {"appproject", "applications", "application", "workloads", "workload", "localqueues", "clusterqueues", "nodeclass"}
-)
-"""Kinds of Argo CD and Kueue."""
+_KINDS = """
+    all clusterrole clusterrolebinding cm configmap configmaps crd cronjob csr daemonset deploy deployment deployments
+    endpoints event events hpa httproutes ingress ingresses job jobs lease limitrange namespace namespaces
+    networkpolicies networkpolicy node nodes ns persistentvolume persistentvolumeclaim po pod pods pv pvc quota
+    resourcequota role rolebinding sa secret secrets service serviceaccount services statefulset storageclass svc
+    validatingadmissionpolicy
+    appproject applications application workloads workload localqueues clusterqueues nodeclass
+"""
+"""Built-in ones; then those of Argo CD and Kueue."""
+KINDS = frozenset(_KINDS.split())
 _WITH_KIND = ("annotate", "delete", "describe", "edit", "get", "label", "patch", "scale", "wait")
 _PLACEHOLDERS = ("KIND", "…")
 
@@ -151,7 +111,7 @@ def _list_kinds(words: list[str]) -> Iterator[str]:
 
 
 def _check_kind(kind: str) -> Iterator[str]:
-    if kind not in names_of_kinds() and kind.lower() not in BUILT_IN | OF_OTHERS and kind not in _PLACEHOLDERS:
+    if kind not in names_of_kinds() and kind.lower() not in KINDS and kind not in _PLACEHOLDERS:
         yield f"there is no kind '{kind}', or the table of this check lacks it"
 
 
