@@ -23,11 +23,10 @@ from nestor.api import conditions, labels
 from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.kube import Api, kinds
-from nestor.names import vnode as process_of
 from nestor.objects import Object, annotations_of, labels_of, status_of
 from nestor.quantities import parse_quantity
 from tests.e2e.conftest import IS_EMBEDDED, fresh_namespace, kubectl, open_cluster
-from tests.waiting import eventually, has, wait_for, wait_for_any
+from tests.waiting import eventually, has, wait_for
 
 GPU = "nvidia.com/gpu"
 """What the plugin calls its accelerators. They do not exist, but are counted."""
@@ -217,19 +216,6 @@ async def until_forgotten(info: PluginInfo, prefix: str) -> None:
         return not records_of(info, prefix)
 
     await eventually(look)
-
-
-async def kill_process(api: Api, name: str) -> None:
-    """Kill the process of a backend's virtual nodes, and await that its successor is ready."""
-    own = labels.selector(backend=name, component=labels.COMPONENT_VNODE)
-    (old,) = await api.list(kinds.POD, SYSTEM, labels=own)
-    assert old["metadata"]["name"].startswith(process_of(name))
-    await api.delete(kinds.POD, old["metadata"]["name"], SYSTEM, grace_seconds=0)
-
-    def is_successor(item: Object) -> bool:
-        return item["metadata"]["uid"] != old["metadata"]["uid"] and has("Ready", "True")(item)
-
-    await wait_for_any(api, kinds.POD, SYSTEM, is_successor, labels=own)
 
 
 @dataclass

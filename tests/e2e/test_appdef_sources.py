@@ -11,7 +11,7 @@ import pytest
 
 from nestor.api import conditions
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import ROOT, Cluster, Web, apply, example, image, read_example
+from tests.e2e.conftest import ROOT, Cluster, Web, apply, example, read_example
 from tests.waiting import has, job_with, wait_for
 
 Object = dict[str, Any]
@@ -89,23 +89,3 @@ async def test_an_application_of_the_catalog(api: Api, namespace: str, web: Web,
     await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": name}))
     job = await see_page(api, namespace, web)
     assert (await pin_of(api, job))["source"] == f"NestedApp '{name}'"
-
-
-async def test_an_image_without_an_appdef_says_where_it_was_looked_for(api: Api, namespace: str) -> None:
-    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": "docker.io/library/busybox:1.35"}))
-    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
-    said = conditions.find(job["status"]["conditions"], conditions.READY) or {}
-    assert "the image has no file /etc/NAE/AppDef.json" in said["message"]
-    assert "set `appDef` alongside `image`" in said["message"]
-
-
-async def test_an_image_that_is_not_there_is_waited_for_and_deletion_leaves_nothing(api: Api, namespace: str) -> None:
-    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": image("no/such:1")}))
-    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.IMAGE_PULL_FAILED)
-    said = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
-    assert image("no/such:1") in said["message"]
-    homes = await api.list(kinds.NAMESPACE, labels=f"nestor.dev/job-uid={job['metadata']['uid']}")
-    assert len(homes) == 1
-    await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: found is None)
-    assert await api.find(kinds.NAMESPACE, homes[0]["metadata"]["name"]) is None

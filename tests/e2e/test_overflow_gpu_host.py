@@ -20,7 +20,7 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.objects import Object, status_of
 from tests.e2e import overflow
-from tests.e2e.conftest import NOTHING, apply, example, image, inline_job, kubectl, open_cluster, read_example
+from tests.e2e.conftest import apply, example, image, kubectl, open_cluster, read_example
 from tests.waiting import eventually, job_with, wait_for, wait_for_any
 
 # The taint keeps no other test from what it does: those that need this node name it in their pods.
@@ -195,24 +195,6 @@ async def test_a_pod_says_why_it_gets_no_gpu_until_its_class_lets_it_onto_the_ta
 def has_placement(cluster: Object) -> bool:
     """Whether the syncer of a cluster has rules about places."""
     return "placement" in status_of(cluster).get("policy", {})
-
-
-async def test_a_machine_is_a_pool_of_nodes_and_an_unknown_one_is_refused_with_those_there_are(
-    api: Api, namespace: str, gpu_node: str, gpu_class: str, enter: Enter
-) -> None:
-    await allow(api, gpu_class, RULES)
-    inside = await enter("pooled", machine="gpu-node")
-    await kubectl(inside, "apply", "-f", "-", stdin=pod("plain"))
-    assert await wait_until_running(inside, "plain") == gpu_node
-
-    documents = inline_job("lost", namespace, {"nothing.yaml": NOTHING})
-    documents[-1]["spec"] |= {"className": gpu_class, "machine": "n16"}
-    await apply(api, documents)
-    job = await job_with(api, "lost", namespace, conditions.ADMITTED, "False")
-    admitted = conditions.find(status_of(job)["conditions"], conditions.ADMITTED)
-    assert admitted is not None
-    assert admitted["reason"] == conditions.MACHINE_NOT_FOUND
-    assert "available: 'gpu-node'" in admitted["message"]
 
 
 async def test_the_example_of_a_gpu_on_a_tainted_node(api: Api, namespace: str, gpu_node: str) -> None:

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import PluginInfo
-from nestor.kube import Api, kinds
-from nestor.objects import Object, status_of
+from nestor.kube import kinds
 from tests.e2e import overflow
-from tests.e2e.conftest import kubectl, open_cluster
+from tests.e2e.conftest import kubectl
 from tests.e2e.overflow import LIMIT, NEVER, STAY, Place, deployment, pod
 from tests.waiting import has, wait_for
 
@@ -41,23 +40,6 @@ async def test_pods_at_a_backend_that_does_not_answer_keep_their_state(place: Pl
 def runs_of(plugin: PluginInfo, prefix: str) -> list[int]:
     """How often the plugin has started the containers of such pods (it remembers two runs of each): a number for each of them."""
     return [len(item["runs"]) for found in overflow.records_of(plugin, prefix) for item in found["containers"]]
-
-
-async def test_pods_outlive_the_process_of_their_node(place: Place, plugin: PluginInfo) -> None:
-    await place.allow(mode="Always")
-    await place.create(deployment("many", 5, STAY))
-    await kubectl(place.inside, "rollout", "status", "deployment/many", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-    before = sorted(item["uid"] for item in overflow.records_of(plugin, "many"))
-
-    await overflow.kill_process(place.api, place.link)
-    await wait_for(place.api, kinds.OVERFLOW_BACKEND, place.link, "", has("Ready", "True"))
-    await place.create(pod("later", "echo later"))
-    await place.ended("later", "Succeeded")
-    assert await kubectl(place.inside, "logs", "later") == "later\n"
-    assert sorted(item["uid"] for item in overflow.records_of(plugin, "many")) == before
-    assert runs_of(plugin, "many") == [1] * 5
-    await kubectl(place.inside, "delete", "deployment", "many", "--timeout=60s", limit=90)
-    await overflow.until_forgotten(plugin, "many")
 
 
 async def test_a_virtual_node_is_drained_as_any_node(place: Place, plugin: PluginInfo, kubeconfig: Path) -> None:
@@ -95,46 +77,3 @@ async def test_a_backend_that_is_deleted_empties_its_nodes_first(place: Place, p
     await place.allow(**NEVER)
     await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
     assert await place.places("mover", 2) == ["", ""]
-
-
-async def run_brief(place: Place, plugin: PluginInfo, namespace: str, folder: Path) -> str:
-    """Job `brief`, whose pod `orphan` runs at the backend; the UID of that pod's host pod."""
-    await place.allow(mode="Always")
-    _, inside = await open_cluster(place.api, "brief", namespace, folder, className=place.class_name)
-    await kubectl(inside, "create", "-f", "-", stdin=pod("orphan", STAY))
-    await kubectl(inside, "wait", "--for=condition=Ready", "pod/orphan", f"--timeout={LIMIT}s", limit=LIMIT + 30)
-    (record,) = overflow.records_of(plugin, "orphan")
-    uid: str = record["uid"]
-    return uid
-
-
-async def test_a_deleted_job_leaves_nothing_at_the_backend(
-    api: Api, place: Place, plugin: PluginInfo, namespace: str, tmp_path: Path
-) -> None:
-    await run_brief(place, plugin, namespace, tmp_path)
-    await api.delete(kinds.NESTED_APP_JOB, "brief", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "brief", namespace, lambda found: found is None)
-    await overflow.until_forgotten(plugin, "orphan")
-
-
-async def test_a_job_goes_though_its_backend_is_away_and_its_pods_end_when_it_is_back(
-    api: Api, place: Place, plugin: PluginInfo, namespace: str, tmp_path: Path
-) -> None:
-    """The backend is away for longer than other pods would be waited for, and the process of its nodes is killed meanwhile."""
-    uid = await run_brief(place, plugin, namespace, tmp_path)
-
-    plugin.client.restart(after=100)  # what runs there runs on
-    await api.delete(kinds.NESTED_APP_JOB, "brief", namespace)
-
-    def is_noted(backend: Object | None) -> bool:
-        return uid in [item["uid"] for item in status_of(backend).get("unconfirmedPods") or []]
-
-    await wait_for(api, kinds.OVERFLOW_BACKEND, place.link, "", is_noted)
-    await overflow.kill_process(api, place.link)
-
-    await wait_for(api, kinds.NESTED_APP_JOB, "brief", namespace, lambda found: found is None)
-    await overflow.until_forgotten(plugin, "orphan")
-    await wait_for(api, kinds.OVERFLOW_BACKEND, place.link, "", lambda found: not is_noted(found))
-    # It has ended there as it should: nothing was forced, and nothing may be left.
-    events = [*await api.list(kinds.EVENT, namespace), *await api.list(kinds.EVENT, "default")]
-    assert not [item for item in events if uid in item.get("message", "")]

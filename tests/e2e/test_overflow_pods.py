@@ -32,20 +32,6 @@ async def test_a_small_pod_is_where_the_mode_says(place: Place, mode: str, is_aw
     assert (await place.running("small") == place.link) is is_away
 
 
-async def test_large_jobs_go_out_by_their_completions_and_others_by_their_parallelism(place: Place) -> None:
-    await place.allow(mode="WhenFull")  # the defaults: 6 completions, 2 pods here, 50 at backends
-    await place.create(job("small", 4, 4), job("large", 6, 3))
-    assert sorted(await place.places("small", 4)) == ["", "", place.link, place.link]
-    assert await place.places("large", 3) == [place.link] * 3
-
-
-def job(name: str, completions: int, parallelism: int) -> str:
-    """A Job whose pods stay."""
-    template = {"spec": json.loads(pod(name, STAY, terminationGracePeriodSeconds=0))["spec"]}
-    spec = {"completions": completions, "parallelism": parallelism, "template": template}
-    return json.dumps({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec})
-
-
 async def test_a_pod_with_a_gpu_goes_where_the_gpus_are(place: Place) -> None:
     await place.allow(mode="Never", gpu="Backend")
     script = f"echo $ACCELERATORS; {STAY}"
@@ -134,25 +120,6 @@ async def following(inside: Path, name: str) -> AsyncIterator[asyncio.StreamRead
     async with children.running(*command, stdout=asyncio.subprocess.PIPE) as process:
         assert process.stdout is not None
         yield process.stdout
-
-
-async def test_a_container_that_was_restarted_has_a_previous_log(place: Place, plugin: PluginInfo) -> None:
-    plugin.client.switch(backoff=0.1)
-    await place.allow(mode="Always")
-    script = "echo x >> /left/runs; echo run $(wc -l < /left/runs); test $(wc -l < /left/runs) -gt 1 && exec sleep 3600"
-    await place.create(pod("again", script, restartPolicy="OnFailure", volumes=[{"name": "left", "emptyDir": {}}]))
-
-    async def is_second() -> bool:
-        code, log = await try_kubectl(place.inside, "logs", "again")
-        return code == 0 and log == "run 2\n"
-
-    await eventually(is_second)
-    assert await kubectl(place.inside, "logs", "again", "--previous") == "run 1\n"
-    await eventually(lambda: _is(place, "again", ".status.containerStatuses[0].restartCount", "1"))
-
-
-async def _is(place: Place, name: str, path: str, value: str) -> bool:
-    return await place.get(name, path) == value
 
 
 async def test_what_the_backend_cannot_do_is_refused_by_name(place: Place) -> None:

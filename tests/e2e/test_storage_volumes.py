@@ -14,7 +14,7 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.objects import labels_of, spec_of
 from tests.e2e.conftest import IS_EMBEDDED, apply, example, fresh_namespace, kubectl, nested_kubeconfig, open_cluster, try_kubectl
-from tests.waiting import eventually, job_with, wait_for_any, wait_for_none
+from tests.waiting import eventually, job_with, wait_for_none
 
 # They share a nested cluster, and the StorageClasses are the embedded cluster's.
 pytestmark = [
@@ -172,40 +172,6 @@ async def test_a_volume_of_both_nodes_is_bound_at_once_and_survives_its_pods(ins
     await kubectl(inside, "apply", "-f", "-", stdin=pod("reader", using("common"), node=second))
     await kubectl(inside, "wait", "--for=condition=Ready", "pod/reader", "--timeout=60s", limit=90)
     assert await kubectl(inside, "exec", "reader", "--", "cat", "/data/x") == "kept\n"
-
-
-async def test_an_ephemeral_volume_goes_with_its_pod(inside: Path, api: Api, opened: tuple[Object, Path]) -> None:
-    spec = "{accessModes: [ReadWriteOnce], storageClassName: local, resources: {requests: {storage: 10Mi}}}"
-    volume = f"ephemeral: {{volumeClaimTemplate: {{spec: {spec}}}}}"
-    await kubectl(inside, "apply", "-f", "-", stdin=pod("scratch", volume, command="echo x > /data/x"))
-    await kubectl(inside, "wait", "--for=condition=Ready", "pod/scratch", "--timeout=60s", limit=90)
-    assert "Bound" in await kubectl(inside, "get", "pvc", "scratch-data")
-    name = await kubectl(inside, "get", "pvc", "scratch-data", "-o", "jsonpath={.spec.volumeName}")
-    assert name in [item["metadata"]["name"] for item in await volumes_of(api, opened[0]["status"]["namespace"])]
-    await kubectl(inside, "delete", "pod", "scratch")
-
-    async def is_gone() -> bool:
-        return await api.find(kinds.PERSISTENT_VOLUME, name) is None
-
-    await eventually(is_gone)
-    assert await kubectl(inside, "get", "pvc", "scratch-data", "--ignore-not-found") == ""
-
-
-async def test_what_the_class_does_not_allow_is_told(inside: Path) -> None:
-    documents = "---".join([claim("odd", storage_class="odd"), claim("large", size="1Gi"), pod("odd", using("odd"))])
-    await kubectl(inside, "apply", "-f", "-", stdin=documents)
-    async with await Api.connect(str(inside)) as nested:
-
-        async def told(name: str, reason: str) -> str:
-            def is_meant(item: Object) -> bool:
-                return bool(item["involvedObject"]["name"] == name and item["reason"] == reason)
-
-            return str((await wait_for_any(nested, kinds.EVENT, "default", is_meant))["message"])
-
-        expected = "`spec.storageClassName` may not be 'odd': the class allows 'local', 'shared'"
-        assert await told("odd", "ClaimRefused") == expected
-        assert await told("odd", "PodRefused") == f"PersistentVolumeClaim 'odd': {expected}"
-        assert "exceeded quota" in await told("large", "ClaimRefused")
 
 
 async def test_volumes_stay_where_the_class_says_so(api: Api, namespace: str, tmp_path: Path) -> None:

@@ -47,14 +47,14 @@ GROUPS = {
     "queues": Group(
         ("src/nestor/operator/guests/queue/", "src/nestor/operator/guests/kueue/", "src/nestor/operator/guests/notices/"),
         (
-            "tests/e2e/test_queue.py", "tests/integration/operator/test_queue*", "tests/integration/operator/test_notices.py",
+            "tests/integration/operator/test_queue*", "tests/integration/operator/test_notices.py",
             "tests/unit/operator/guests/queue/test_queues.py",
         ),
     ),
     "apps": Group(
         ("src/nestor/steps/", "src/nestor/runner/", "src/nestor/reader/", "src/nestor/operator/admission/", "examples/"),
         (
-            "tests/e2e/test_appdef_*", "tests/e2e/test_bad_input.py", "tests/e2e/test_demo.py", "tests/integration/runner/",
+            "tests/e2e/test_appdef_*", "tests/e2e/test_demo.py", "tests/integration/runner/",
             "tests/integration/operator/test_sources.py", "tests/integration/operator/test_image_volumes.py",
             "tests/unit/steps/test_properties.py",
         ),
@@ -94,7 +94,7 @@ GROUPS = {
     "pages": Group(
         ("src/nestor/ui/", "src/nestor/portal/", "src/nestor/cli/", "docs/", "README.md"),
         (
-            "tests/e2e/test_ui_browser.py", "tests/e2e/test_cli.py", "tests/e2e/test_docs_commands.py",
+            "tests/e2e/test_cli.py", "tests/e2e/test_docs_commands.py",
             "tests/integration/cli/", "tests/integration/demo/", "tests/unit/test_site.py",
         ),
     ),

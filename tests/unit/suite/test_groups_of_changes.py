@@ -19,10 +19,9 @@ def test_a_change_wants_the_groups_of_its_folder() -> None:
     assert find_wanted(["src/nestor/vnode/pods/decide.py"]) == ["overflow"]
     assert find_wanted(["src/nestor/names.py"]) == ["nested"]
     assert find_wanted(["src/nestor/syncer/cluster/argocd.py", "LICENSE"]) == ["nested", "gitops"]
-    assert find_wanted(["tests/e2e/test_queue.py"]) == ["queues"]
+    assert find_wanted(["tests/unit/operator/guests/queue/test_queues.py"]) == ["queues"]
     assert find_wanted([]) == []
     assert list_tests(["queues"]) == [
-        "tests/e2e/test_queue.py",
         "tests/integration/operator/test_notices.py",
         "tests/integration/operator/test_queue.py",
         "tests/integration/operator/test_queue_kueue.py",
@@ -59,7 +58,7 @@ def test_the_core_of_the_end_to_end_tests_is_there_and_small() -> None:
 def test_groups_are_chosen_by_name_or_by_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SINCE", raising=False)
     monkeypatch.setenv("GROUP", "queues conformance")
-    assert {"tests/e2e/test_queue.py", "tests/e2e/test_conformance.py"} < set(list_chosen())
+    assert {"tests/integration/operator/test_queue.py", "tests/e2e/test_conformance.py"} < set(list_chosen())
     monkeypatch.setenv("GROUP", "queue")
     with pytest.raises(ValueError, match="there is no group 'queue'; there are overflow, "):
         list_chosen()

@@ -86,9 +86,3 @@ def test_those_of_the_class_are_for_pods_that_stay_here() -> None:
     rules = read(Placement, {"overflow": {"backends": [{"name": "aci"}], "mode": "WhenFull"}})
     away = replace(policy, placement=rules)
     assert build_host(pod, TARGET, {}, away)["spec"]["imagePullSecrets"] == [own], "a backend could read it"
-
-
-def test_without_backends_nothing_is_added() -> None:
-    spec = build_host(build_pod(), TARGET, {}, Policy())["spec"]
-    assert "imagePullSecrets" not in spec
-    assert "resources" not in spec["containers"][0]

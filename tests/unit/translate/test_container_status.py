@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.translate.container_status import build_placeholder, end_container, find_phase, has_run
+from nestor.translate.container_status import build_placeholder, find_phase, has_run
 
 Object = dict[str, Any]
 
@@ -49,22 +49,6 @@ def test_phase_follows_from_the_containers(policy: str, init: list[Object], main
 def test_sidecars_do_not_count(state: Object) -> None:
     spec = {"initContainers": [{"name": "side", "restartPolicy": "Always"}]}
     assert find_phase(spec, [state | {"name": "side"}], [RUNNING], "Never") == "Running"
-
-
-def test_a_container_that_is_ended_for_its_backend_keeps_what_is_known() -> None:
-    status = RUNNING | {"containerID": "docker://1", "ready": True}
-    status["state"] = {"running": {"startedAt": "2030-01-01T00:00:00Z"}}
-    found = end_container(status, "lost", "2030-01-01T01:00:00Z")
-    assert (found["ready"], found["started"]) == (False, False)
-    assert found["state"]["terminated"] == {
-        "exitCode": 137,
-        "reason": "ContainerStatusUnknown",
-        "message": "lost",
-        "startedAt": "2030-01-01T00:00:00Z",
-        "finishedAt": "2030-01-01T01:00:00Z",
-        "containerID": "docker://1",
-    }
-    assert end_container(found, "again", "2031-01-01T00:00:00Z") == found
 
 
 def test_of_a_container_that_nobody_tells_about_nothing_is_claimed() -> None:

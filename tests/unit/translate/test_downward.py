@@ -42,12 +42,6 @@ def test_single_labels_and_annotations_have_an_annotation_each() -> None:
     assert values == ["web", "it's $(HERE)", ""]
 
 
-def test_files_of_all_labels_are_written_as_the_kubelet_writes_them() -> None:
-    item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
-    pod = build_pod(labels={"b": "2", "a": "1"}, volumes=[{"name": "info", "downwardAPI": {"items": [item]}}])
-    assert downward.build_annotations(pod) == {"downward.nestor.dev/labels": 'a="1"\nb="2"'}
-
-
 def test_projected_items_and_accounts_are_found() -> None:
     item = {"path": "note", "fieldRef": {"fieldPath": "metadata.annotations"}}
     volume = {"name": "info", "projected": {"sources": [{"downwardAPI": {"items": [item]}}]}}
@@ -56,11 +50,6 @@ def test_projected_items_and_accounts_are_found() -> None:
         "downward.nestor.dev/annotations": "",
         "downward.nestor.dev/service-account": "robot",
     }
-
-
-def test_what_is_not_read_is_not_written() -> None:
-    pod = build_pod(labels={"app": "web"}, container={"env": env("metadata.name", "status.podIP")})
-    assert downward.build_annotations(pod) == {}
 
 
 @pytest.mark.parametrize(
@@ -76,16 +65,3 @@ def test_what_is_not_read_is_not_written() -> None:
 )
 def test_quote_is_go_s(value: str, quoted: str) -> None:
     assert downward.quote(value) == quoted
-
-
-def test_what_all_copies_of_a_pod_take_is_limited_and_no_line_is_cut() -> None:
-    items = [{"path": path, "fieldRef": {"fieldPath": f"metadata.{path}"}} for path in ("labels", "annotations")]
-    pod = build_pod(labels={"app": "web"}, volumes=[{"name": "info", "downwardAPI": {"items": items}}])
-    pod["metadata"]["annotations"] = {"a": "x" * 20_000, "b": "y" * 250_000, "c": "z" * 1000}
-    found = downward.build_annotations(pod)
-    assert found == {
-        "downward.nestor.dev/annotations": f'a="{"x" * 20_000}"\nc="{"z" * 1000}"',
-        "downward.nestor.dev/labels": 'app="web"',
-    }
-    pod["metadata"]["annotations"] = {f"k{number:04}": "v" * 1000 for number in range(200)}
-    assert sum(map(len, downward.build_annotations(pod).values())) <= downward.LIMIT

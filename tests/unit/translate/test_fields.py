@@ -10,7 +10,7 @@ import yaml
 
 from nestor.api.services import AllowedServices
 from nestor.syncer.translate import service
-from nestor.translate import fields, ignored, pod, refusals, update
+from nestor.translate import fields, ignored, pod, refusals
 from nestor.translate.fields import TABLES, pods
 from tests.openapi import Field, read_fields, read_versions
 from tests.openapi.__main__ import ROOTS
@@ -106,34 +106,11 @@ def test_what_reaches_the_host_unseen_is_agreed_on() -> None:
     assert found == {owner: set(names.split()) for owner, names in PASSES.items()}
 
 
-def test_what_passes_is_in_the_host_pod_and_nothing_else_is() -> None:
-    values: Object = {"securityContext": {"fsGroup": 7}, "resources": {"limits": {"cpu": "1"}}}
-    passing = {name: values.get(name, "x") for name in PASSES["PodSpec"].split()}
-    built = pod.build_pod(build(**passing), TARGET, {}, PRIVILEGED)["spec"]
-    assert passing.items() <= built.items()
-    others = [name for name, rule in pods.POD_SPEC.items() if rule.how in ("Own", "Ignore", "Refuse")]
-    plain, built = (pod.build_pod(build(**own), TARGET, {}, PRIVILEGED) for own in ({}, dict.fromkeys([*others, "new"], "x")))
-    assert built["spec"] == plain["spec"]
-
-
-def test_what_passes_is_in_the_host_container() -> None:
-    passing = {name: "x" for name in PASSES["Container"].split() if name != "name"} | {"resources": {"limits": {"cpu": "1"}}}
-    (built,) = pod.build_pod(build_pod(container=passing), TARGET, {}, PRIVILEGED)["spec"]["containers"]
-    assert passing.items() <= built.items()
-
-
 def test_what_passes_is_in_the_volume() -> None:
     for name in ("emptyDir", "image"):
         nested = build_pod(volumes=[{"name": "v", name: {"x": "y"}}])
         assert refusals.find_refusals(nested, BASELINE) == []
         assert pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]["volumes"] == [{"name": "v", name: {"x": "y"}}]
-
-
-def test_what_is_ignored_is_told() -> None:
-    for name in ("evictionResponders", "workloadRef", "anythingNew"):
-        (message,) = ignored.find_ignored(build(**{name: "x"}), BASELINE, TARGET)
-        assert message.startswith(f"`spec.{name}` is ")
-        assert refusals.find_refusals(build(**{name: "x"}), BASELINE) == []
 
 
 def test_what_is_refused_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,15 +151,6 @@ def test_a_field_of_a_container_that_no_version_has_yet_is_told(group: str) -> N
 
 
 CHANGES: Object = {"activeDeadlineSeconds": 7, "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]}
-
-
-@pytest.mark.parametrize("name", CHANGES)
-def test_what_changes_later_is_patched(name: str) -> None:
-    host = pod.build_pod(build_pod(), TARGET, {}, BASELINE)
-    host["metadata"]["uid"] = "host"
-    patch = update.build_update(build(**{name: CHANGES[name]}), host, TARGET, BASELINE)
-    assert patch is not None
-    assert name in patch["spec"]
 
 
 ALL = AllowedServices(node_ports=True, load_balancers=True, load_balancer_classes=["x"])

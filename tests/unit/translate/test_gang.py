@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -85,12 +84,6 @@ def test_each_term_is_narrowed(before: list[Object], after: list[Object]) -> Non
     assert terms(gang.build_release(made, entry(nodes=[write(HPC)]))) == after
 
 
-def test_a_requirement_without_values_has_none() -> None:
-    own = {"key": "nestor.dev/backend", "operator": "DoesNotExist"}
-    made = build_host_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [ZONE]}]}}})
-    assert terms(gang.build_release(made, entry(nodes=[own]))) == [{"matchExpressions": [ZONE, own]}]
-
-
 def test_where_there_is_but_one_place_nothing_is_narrowed() -> None:
     assert "affinity" not in gang.build_release(build_host_pod(), entry())["spec"]
 
@@ -159,13 +152,6 @@ def test_the_host_s_scheduler_is_told_the_group() -> None:
     assert (built["metadata"]["name"], built["metadata"]["namespace"]) == (name, TARGET.namespace)
     assert built["metadata"]["ownerReferences"][0]["uid"] == "cluster-uid"
     assert built["metadata"]["labels"].items() >= {"nestor.dev/cluster": "hello", "nestor.dev/gang": MINE.key}.items()
-
-
-@pytest.mark.parametrize("title", ["shop/Train_1", "shop/ü!", "shop/" + "x" * 253, "shop/" + "-" * 50])
-def test_a_group_has_a_name_that_kubernetes_takes(title: str) -> None:
-    name = gang.name_group(Membership(MINE.key, title, 3))
-    assert re.fullmatch("[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name)
-    assert name.endswith(MINE.key)
 
 
 @pytest.mark.parametrize(("mode", "backends"), [("WhenFull", []), ("Always", ["cloud"]), ("Never", [])])

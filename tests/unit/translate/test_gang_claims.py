@@ -9,7 +9,7 @@ import pytest
 from nestor.api.placement import Placement
 from nestor.api.placement_gang import GANG_LIMIT, Gang
 from nestor.api.policy import Policy
-from nestor.translate.gang_claims import Claim, find_claim, find_faults, join, read_size
+from nestor.translate.gang_claims import Claim, find_claim, find_faults, join
 from nestor.translate.ignored import find_ignored
 from nestor.translate.refusals import find_refusals
 from tests.unit.translate.builders import TARGET, build_pod
@@ -56,16 +56,6 @@ def pod(
 )
 def test_a_pod_is_in_the_gang_that_it_names(found: Object, expected: Claim | None) -> None:
     assert find_claim(found, ALL) == expected
-
-
-@pytest.mark.parametrize(
-    ("groups", "expected"),
-    [(["JobSet"], "JobSet"), (["IndexedJob"], "IndexedJob"), (["PodGroup", "IndexedJob"], "IndexedJob"), (["Annotation"], None)],
-)
-def test_a_class_says_where_gangs_are_looked_for(groups: list[Any], expected: str | None) -> None:
-    claim = find_claim(pod(INDEX, JOBSET, owner=JOB), Gang(groups=groups))
-    assert (claim.source if claim else None) == expected
-    assert find_claim(pod(INDEX, owner=JOB), Gang()) is None  # not by default: many Indexed Jobs are no gangs
 
 
 def job(status: Object | None = None, **spec: Any) -> Object:
@@ -126,40 +116,6 @@ def test_the_jobs_of_a_jobset_that_depend_on_each_other_are_gangs_of_their_own()
     assert (workers.size, workers.title) == (6, "shop/train-0-workers")
     assert (driver.size, driver.title) == (1, "shop/train-0-driver")
     assert workers.key != driver.key
-
-
-def test_gangs_of_one_name_are_told_apart() -> None:
-    claims = [
-        Claim("Annotation", "shop", "a", 2),
-        Claim("Annotation", "other", "a", 2),
-        Claim("PodGroup", "shop", "a", 2),
-        Claim("Annotation", "shop", "b", 2),
-    ]
-    keys = [found.key for claim in claims if (found := join(claim, None))]
-    assert len(set(keys)) == len(claims)
-    again = join(Claim("Annotation", "shop", "a", 3), None)
-    assert again is not None
-    assert again.key == keys[0]
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("1", 1),
-        ("500", 500),
-        (3, 3),
-        ("0", None),
-        ("501", None),
-        ("-1", None),
-        ("1.5", None),
-        ("٣", None),
-        ("", None),
-        (None, None),
-        ("9" * 5000, None),
-    ],
-)
-def test_a_size_is_a_whole_number_within_limits(text: object, size: int | None) -> None:
-    assert read_size(text) == size
 
 
 @pytest.mark.parametrize(

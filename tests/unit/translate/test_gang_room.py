@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from nestor.translate import gang_room
 from nestor.translate.gang_room import find_effort, find_rooms, fit, measure
 from tests.unit.translate.builders import build_pod
 
@@ -179,20 +178,6 @@ def test_a_pod_takes_what_the_scheduler_reserves(spec: Object, cpu: str) -> None
 def test_many_pods_on_many_nodes_are_placed_kind_by_kind() -> None:
     nodes = [node(f"n{number}", "4") for number in range(2000)]
     assert count([pod("1") for _ in range(500)], *nodes) == 500
-
-
-def test_pods_that_differ_in_amounts_alone_are_judged_once_for_each_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    right, calls = gang_room.may_run, list[str]()
-
-    def may_run(pod: Object, room: gang_room.Room) -> bool:
-        calls.append(room.name)
-        return right(pod, room)
-
-    monkeypatch.setattr(gang_room, "may_run", may_run)
-    nodes = [node(f"n{number}", "1") for number in range(20)]
-    own = {"affinity": affinity({"matchExpressions": [ZONE]})}
-    assert count([pod(f"{number + 1}m", **own) for number in range(30)], *nodes) == 0
-    assert sorted(calls) == sorted(item["metadata"]["name"] for item in nodes)
 
 
 def test_the_effort_grows_with_what_pods_demand_and_with_their_kinds() -> None:

@@ -77,7 +77,3 @@ def test_pods_of_a_stateful_set_all_lack_the_same_which_is_told_at_the_set() -> 
     assert hostname.find_ignored_of_set(build("web-0", subdomain="web"), NEW) is None
     for change in ({"setHostnameAsFQDN": True}, {"hostnameOverride": "own"}, {"hostNetwork": True}, {"subdomain": ""}):
         assert hostname.find_ignored_of_set(pod | {"spec": pod["spec"] | change}, NEW) is None
-
-
-def test_a_pod_in_its_node_s_network_has_the_node_s_name() -> None:
-    assert hostname.build_hostname(build("web.1", hostNetwork=True), NEW) == {}

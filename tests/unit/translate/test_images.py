@@ -38,17 +38,6 @@ def test_all_that_names_an_image_names_it_whole_where_there_is_a_list(policy: Po
     assert nested["spec"]["containers"][0]["image"] == "example/web:1"
 
 
-@pytest.mark.parametrize(("before", "after"), [(LISTED, LISTED), (BASELINE, LISTED), (LISTED, BASELINE)])
-def test_a_list_changes_no_image_of_a_pod_that_runs(before: Policy, after: Policy) -> None:
-    """Its containers would start anew."""
-    host = pod.build_pod(build_pod(), TARGET, {}, before)
-    host["metadata"]["uid"] = "host-uid"
-    assert update.build_update(build_pod(), host, TARGET, after) is None
-    patch = update.build_update(build_pod(labels={"a": "b"}), host, TARGET, after)
-    assert patch is not None
-    assert patch["spec"] == {}
-
-
 @pytest.mark.parametrize(("policy", "image"), [(LISTED, "docker.io/example/web:2"), (BASELINE, "example/web:2")])
 def test_another_image_of_a_pod_that_runs_is_carried_by_its_whole_name(policy: Policy, image: str) -> None:
     host = pod.build_pod(build_pod(), TARGET, {}, policy)

@@ -15,11 +15,6 @@ Object = dict[str, Any]
 ALLOWED = ("app", "k8s-app", "pod-template-hash", "example.org/*", "other.org/team", "app.kubernetes.io/*")
 
 
-@pytest.mark.parametrize("key", ["app", "app.kubernetes.io/name", "pod-template-hash", "example.org/tier", "other.org/team"])
-def test_allowed_keys_stay(key: str) -> None:
-    assert labels.host_key(key, ALLOWED) == key
-
-
 @pytest.mark.parametrize(
     "key", ["tier", "other.org/tier", "sub.example.org/tier", "azure.workload.identity/use", "kueue.x-k8s.io/queue-name"]
 )
@@ -55,10 +50,6 @@ def test_all_keys_are_renamed_where_none_is_allowed(key: str) -> None:
     assert list(labels.host_labels({key: "x"}, ())) == [host]
 
 
-def test_reserved_keys_of_the_same_last_part_differ() -> None:
-    assert labels.host_key("a.k8s.io/x", ALLOWED) != labels.host_key("b.k8s.io/x", ALLOWED)
-
-
 RESERVED = r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?\.k8s\.io/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
 
@@ -72,46 +63,7 @@ def test_renamed_keys_are_valid_and_never_ours(key: str) -> None:
     assert labels.host_key(key, ALLOWED) not in (known.CLUSTER, known.NESTED_UID, known.COMPONENT)
 
 
-@pytest.mark.parametrize("allowed", [ALLOWED, ()])
-def test_selectors_use_the_same_spelling_as_labels(allowed: tuple[str, ...]) -> None:
-    tenant = {"app": "web", "statefulset.kubernetes.io/pod-name": "web-0"}
-    selector: Object = {
-        "matchLabels": dict(tenant),
-        "matchExpressions": [{"key": "batch.kubernetes.io/job-name", "operator": "DoesNotExist"}],
-    }
-    host = labels.host_selector(selector, {}, allowed)
-    assert labels.is_match(selector, tenant)
-    assert labels.is_match(host, labels.host_labels(tenant, allowed))
-
-
-def test_the_scope_wins_over_the_tenant_s_words() -> None:
-    selector = {"matchLabels": {"nestor.dev/cluster": "other"}}
-    host = labels.host_selector(selector, {"nestor.dev/cluster": "hello"}, ALLOWED)
-    assert host["matchLabels"]["nestor.dev/cluster"] == "hello"
-
-
 OLD, NEW = {"app": "web"}, labels.host_labels({"app": "web"}, ())
-(NEW_KEY,) = NEW
-
-
-@pytest.mark.parametrize(
-    ("were", "there", "tenant", "kept"),
-    [
-        (["app"], OLD, {"app": "web"}, ["app"]),
-        ([NEW_KEY], NEW, {"app": "web"}, [NEW_KEY]),
-        (["app", NEW_KEY], OLD | NEW, {"app": "web"}, ["app", NEW_KEY]),
-        # The tenant changed it, or took it away.
-        (["app", NEW_KEY], OLD | NEW, {"app": "db"}, []),
-        (["app"], OLD, {}, []),
-        # Somebody else changed it on the host; or it was never ours.
-        (["app"], {"app": "other"}, {"app": "web"}, []),
-        ([], OLD, {"app": "web"}, []),
-    ],
-)
-def test_a_running_pod_keeps_what_is_still_right(
-    were: list[str], there: dict[str, str], tenant: dict[str, str], kept: list[str]
-) -> None:
-    assert labels.find_kept(were, there, tenant) == kept
 
 
 @pytest.mark.parametrize(

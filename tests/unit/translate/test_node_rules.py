@@ -46,20 +46,6 @@ def refused(nested: Object, **rules: Any) -> list[str]:
     return refusals.find_refusals(nested, replace(BASELINE, placement=read(Placement, rules)))
 
 
-def test_all_pods_run_on_the_nodes_of_the_class() -> None:
-    assert build(build_pod(), nodeSelector={"pool": "batch"})["nodeSelector"] == {"pool": "batch"}
-    both = build(build_pod(nodeSelector={"disk": "ssd", "pool": "batch"}), nodeSelector={"pool": "batch"})
-    assert both["nodeSelector"] == {"disk": "ssd", "pool": "batch"}
-
-
-def test_pods_with_a_gpu_run_on_the_nodes_of_that_resource() -> None:
-    rules = {"extendedResources": [{"name": "nvidia.com/*", "nodeSelector": {"accelerator": "nvidia"}}]}
-    assert build(build_pod(container={"resources": {"limits": {"nvidia.com/gpu": 1}}}), **rules)["nodeSelector"] == {
-        "accelerator": "nvidia"
-    }
-    assert "nodeSelector" not in build(build_pod(), **rules)
-
-
 def test_a_node_selector_that_contradicts_the_class_is_refused() -> None:
     (message,) = refused(build_pod(nodeSelector={"pool": "web"}), nodeSelector={"pool": "batch"})
     assert message == "`spec.nodeSelector` must not have 'web' for 'pool': the pod has to run on nodes with 'batch'"
@@ -107,23 +93,6 @@ def test_labels_of_nodes_that_pods_may_use(nested: Object, found: list[str]) -> 
     said = refused(nested, allowedNodeLabels=["team", "topology.kubernetes.io/*"])
     assert said == [f"{text}: {listed}" for text in found]
     assert refused(nested) == []
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        {"nodeSelector": {"nestor.dev/backend": "hpc"}},
-        {"nodeSelector": {"nestor.dev/price": "3"}},
-        {"nodeSelector": {"nestor.dev/shape": "gpu"}},
-        {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [AT_HPC]}]}}}},
-        {"affinity": {"nodeAffinity": {PREFERRED: [{"weight": 100, "preference": {"matchExpressions": [AT_HPC]}}] * 20}}},
-    ],
-)
-def test_the_place_is_not_the_pods_to_choose(spec: Object) -> None:
-    for rules in ({}, {"overflow": {"backends": TWO}}):
-        (message,) = refused(build_pod(**spec), **rules)
-        assert "must not contain 'nestor.dev/" in message
-        assert refused(build_pod(**spec), allowedNodeLabels=["nestor.dev/*"], **rules) == []
 
 
 @pytest.mark.parametrize(
@@ -247,17 +216,6 @@ def test_always_goes_to_the_backends_alone_by_weight() -> None:
     ]
 
 
-def test_one_backend_needs_no_weight() -> None:
-    assert affinity(build_pod(), overflow={"mode": "Always", "backends": TWO[:1]}) == {
-        REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [AT_HPC]}]}
-    }
-
-
-def test_never_keeps_pods_from_backends_that_have_no_taint() -> None:
-    assert terms(affinity(build_pod(), overflow={"mode": "Never", "backends": TWO})) == [[OWN_NODES]]
-    assert affinity(build_pod()) == {}
-
-
 def test_a_pods_own_terms_hold_at_backends_too() -> None:
     own = {"key": "gpu-type", "operator": "In", "values": ["v100"]}
     pod = build_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [own]}]}}})
@@ -305,17 +263,6 @@ def test_fluences_spelling() -> None:
     assert "schedulerName" not in build(build_pod(), overflow={"mode": "Never", "backends": [FLUENCE]})
 
 
-def test_an_own_node_that_shares_some_labels_with_a_backends_is_still_preferred() -> None:
-    """Of three labels, one tells them apart."""
-    preferred = affinity(build_pod(), overflow={"backends": [AKS]})[PREFERRED]
-    expressions = [item["preference"]["matchExpressions"] for item in preferred]
-    assert expressions == [
-        [{"key": "beta.kubernetes.io/os", "operator": "NotIn", "values": ["linux"]}],
-        [{"key": "kubernetes.io/role", "operator": "NotIn", "values": ["agent"]}],
-        [{"key": "type", "operator": "NotIn", "values": ["virtual-kubelet"]}],
-    ]
-
-
 @pytest.mark.parametrize(
     ("field", "names"),
     [("schedulerName", "schedulers"), ("priorityClassName", "priorityClasses"), ("runtimeClassName", "runtimeClasses")],
@@ -328,15 +275,6 @@ def test_names_are_those_of_the_host(field: str, names: str) -> None:
     assert build(same, **rules)[field] == "same"
     assert build(build_pod(), **rules)[field] == "usual"
     assert field not in build(build_pod())
-
-
-def test_a_scheduler_or_a_priority_that_is_not_allowed_is_replaced_by_the_default() -> None:
-    rules = {"schedulers": {"default": "usual"}, "priorityClasses": {"default": "low"}}
-    spec = build(build_pod(schedulerName="volcano", priorityClassName="system-node-critical"), **rules)
-    assert (spec["schedulerName"], spec["priorityClassName"]) == ("usual", "low")
-    plain = build(build_pod(schedulerName="volcano", priorityClassName="high"))
-    assert "schedulerName" not in plain
-    assert "priorityClassName" not in plain
 
 
 def test_a_runtime_that_is_not_allowed_is_refused_by_name() -> None:

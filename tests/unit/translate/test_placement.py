@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from nestor.api.data import read
 from nestor.api.placement import Placement
-from nestor.api.placement_names import Names
 from nestor.translate.placement import Batch, build_mark, decide_place, find_gpus, is_outdated, list_extended_resources
 from tests.unit.translate.builders import build_host_pod, build_pod
 
@@ -36,10 +34,6 @@ def test_a_pod_runs_where_the_mode_says(mode: str, where: str) -> None:
     found = decide_place(build_pod(), place(mode=mode))
     assert (found.where, found.reason) == (where, "")
     assert [item.name for item in found.backends] == ([] if where == "Host" else ["hpc", "cloud"])
-
-
-def test_without_rules_it_stays() -> None:
-    assert decide_place(GPU, Placement()).where == "Host"
 
 
 @pytest.mark.parametrize(
@@ -95,10 +89,6 @@ def test_pods_of_daemon_sets_stay(pod: Object, where: str) -> None:
 )
 def test_pods_of_large_jobs_go_out(trigger: int, completions: int, mode: str, where: str) -> None:
     assert decide_place(build_pod(), place(mode=mode, completionsTrigger=trigger), Batch(completions)).where == where
-
-
-def test_the_rule_for_gpus_goes_before_the_number_of_completions() -> None:
-    assert decide_place(GPU, place(gpu="Host"), Batch(13)).where == "Host"
 
 
 def test_why_a_pod_of_a_large_job_goes_out_is_said() -> None:
@@ -181,36 +171,9 @@ def test_what_counts_as_a_gpu(resources: Object, extended: list[str], gpus: list
     assert find_gpus(pods[where], Placement()) == gpus
 
 
-def test_a_class_may_say_which_resources_are_gpus() -> None:
-    pod = build_pod(container={"resources": {"limits": {"example.com/accelerator": 1, "nvidia.com/gpu": 1}}})
-    assert find_gpus(pod, Placement(gpu_resources=["example.com/*"])) == ["example.com/accelerator"]
-
-
-@pytest.mark.parametrize(
-    ("mode", "own", "names"),
-    [
-        # A pod has one scheduler. One that may also stay keeps its own, and has the backends that this one knows.
-        ("WhenFull", None, ["plain"]),
-        ("WhenFull", "fluence", ["plain", "fluence"]),
-        # One that goes out has that of the preferred backend.
-        ("Always", None, ["fluence"]),
-        ("Always", "fluence", ["plain", "fluence"]),
-    ],
-)
-def test_backends_with_a_scheduler_of_their_own(mode: str, own: str | None, names: list[str]) -> None:
-    backends = [{"name": "plain", "weight": 10}, {"name": "fluence", "weight": 90, "schedulerName": "fluence"}]
-    rules = replace(place(mode=mode, backends=backends), schedulers=Names(default=own))
-    assert [item.name for item in decide_place(build_pod(), rules).backends] == names
-
-
 def test_a_pod_whose_scheduler_knows_no_backend_stays() -> None:
     rules = place(backends=[{"name": "flux", "schedulerName": "fluence"}])
     assert decide_place(build_pod(), rules).where == "Host"
-
-
-def test_a_host_pod_says_under_which_rules_it_was_made() -> None:
-    assert build_mark(Placement()) == {}
-    assert build_mark(place()) == build_mark(place()) != build_mark(place(mode="Always"))
 
 
 @pytest.mark.parametrize(

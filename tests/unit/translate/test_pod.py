@@ -32,23 +32,6 @@ def test_golden(case: str) -> None:
     assert built == yaml.safe_load(expected.read_text())
 
 
-@pytest.mark.parametrize(
-    ("name", "spec", "hostname"),
-    [
-        ("web-0", {}, "web-0"),
-        ("web-0", {"hostname": "db", "subdomain": "dbs"}, "db"),
-        ("a.b", {}, "a-b"),
-        ("x" * 62 + "-abc", {}, "x" * 62),
-    ],
-)
-def test_hostname_is_the_nested_one(name: str, spec: Object, hostname: str) -> None:
-    nested = build_pod(**spec)
-    nested["metadata"]["name"] = name
-    built = pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]
-    assert built["hostname"] == hostname
-    assert "subdomain" not in built
-
-
 RUNTIME_DEFAULT = {"type": "RuntimeDefault"}
 LOCAL = {"type": "Localhost", "localhostProfile": "x.json"}
 
@@ -68,12 +51,6 @@ LOCAL = {"type": "Localhost", "localhostProfile": "x.json"}
 )
 def test_the_runtime_s_seccomp_profile_is_filled_in(spec: Object, policy: Policy, context: Object | None) -> None:
     assert pod.build_pod(build_pod(**spec), TARGET, {}, policy)["spec"].get("securityContext") == context
-
-
-def test_a_container_s_own_profile_stays() -> None:
-    own = {"seccompProfile": LOCAL}
-    built = pod.build_pod(build_pod(container={"securityContext": own}), TARGET, {}, BASELINE)["spec"]
-    assert built["containers"][0]["securityContext"] == own
 
 
 @pytest.mark.parametrize("said", [{}, {"imagePullPolicy": "Never"}, {"imagePullPolicy": "IfNotPresent"}])
@@ -206,9 +183,3 @@ def test_a_pod_on_the_nodes_network_has_the_nodes_name_and_resolver() -> None:
     built = pod.build_pod(build_pod(hostNetwork=True), TARGET, {}, PRIVILEGED)["spec"]
     assert "hostname" not in built
     assert built["dnsPolicy"] == "Default"
-
-
-def test_a_pod_on_the_nodes_network_may_ask_for_the_clusters_names() -> None:
-    built = pod.build_pod(build_pod(hostNetwork=True, dnsPolicy="ClusterFirstWithHostNet"), TARGET, {}, PRIVILEGED)["spec"]
-    assert built["dnsPolicy"] == "None"
-    assert built["dnsConfig"]["nameservers"] == [TARGET.dns_ip]

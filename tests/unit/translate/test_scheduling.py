@@ -51,14 +51,6 @@ def test_tolerations(toleration: Object, allowed: bool) -> None:
     assert build(tolerations=[toleration])["tolerations"] == ([toleration] if allowed else [])
 
 
-def test_node_wishes_stay() -> None:
-    preference = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
-    node = {PREFERRED: [{"weight": 1, "preference": preference}]}
-    built = build(nodeSelector={"zone": "a"}, affinity={"nodeAffinity": node})
-    assert built["nodeSelector"] == {"zone": "a"}
-    assert built["affinity"] == {"nodeAffinity": node}
-
-
 @pytest.mark.parametrize(
     "own",
     [None, {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"matchFields": []}]}}],

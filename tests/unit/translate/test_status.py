@@ -23,33 +23,6 @@ def build(host_status: Object, nested: Object | None = None) -> Object:
     return status.build_status(nested or build_pod(), build_host_pod(status=host_status), TARGET)
 
 
-def test_what_is_not_ours_to_write_is_left_out() -> None:
-    built = build(
-        {
-            "phase": "Running",
-            "qosClass": "Burstable",
-            "observedGeneration": 3,
-            "nominatedNodeName": "n",
-            "resize": "Proposed",
-            "conditions": [condition("Ready", observedGeneration=3)],
-        }
-    )
-    assert built == {"phase": "Running", "conditions": [condition("Ready")]}
-
-
-def test_addresses_and_times_are_carried() -> None:
-    own = {
-        "phase": "Running",
-        "hostIP": "10.0.0.1",
-        "hostIPs": [{"ip": "10.0.0.1"}],
-        "podIP": "10.42.0.7",
-        "podIPs": [{"ip": "10.42.0.7"}],
-        "startTime": TIME,
-        "reason": "R",
-    }
-    assert build(own) == own | {"conditions": []}
-
-
 def test_messages_are_in_nested_words() -> None:
     host = build_host_pod()
     message = f"cannot start {host['metadata']['uid']} in {TARGET.namespace}"
@@ -71,12 +44,6 @@ def test_messages_are_in_nested_words() -> None:
         "waiting": {"reason": "ImagePullBackOff", "message": "cannot start pod-uid in shop"}
     }
     assert built["containerStatuses"][0]["lastState"] == {"terminated": {"exitCode": 1}}
-
-
-def test_readiness_gates_are_not_overwritten() -> None:
-    nested = build_pod(readinessGates=[{"conditionType": "example.org/lb"}])
-    built = build({"conditions": [condition("example.org/lb", "False"), condition("Ready", "False")]}, nested)
-    assert [item["type"] for item in built["conditions"]] == ["Ready"]
 
 
 def test_readiness_gates_go_down() -> None:
@@ -168,10 +135,6 @@ def test_patch(before: Object, after: Object, expected: Object | None) -> None:
     assert patch(before, after) == expected
 
 
-def test_a_partial_patch_takes_nothing_away() -> None:
-    assert patch({"phase": "Pending", "podIP": "1.1.1.1"}, {"phase": "Pending"}, partial=True) is None
-
-
 def test_a_lost_pod_has_failed() -> None:
     last = build_host_pod(
         status={
@@ -207,18 +170,6 @@ def test_a_lost_pod_has_failed() -> None:
 def test_a_lost_pod_that_had_ended_keeps_its_end() -> None:
     last = build_host_pod(status={"phase": "Succeeded", "conditions": []})
     assert status.build_lost(build_pod(), last, TARGET, TIME) == {"phase": "Succeeded", "conditions": []}
-
-
-def test_a_pod_lost_while_nobody_looked_fails_from_its_own_last_status() -> None:
-    nested = build_pod()
-    nested["status"] = {"phase": "Running", "qosClass": "Burstable", "conditions": [condition("Ready")]}
-    assert status.build_lost(nested, None, TARGET, TIME)["phase"] == "Failed"
-
-
-def test_an_eviction_keeps_its_reason() -> None:
-    last = build_host_pod(status={"phase": "Running", "reason": "Evicted", "message": "low on memory"})
-    built = status.build_lost(build_pod(), last, TARGET, TIME)
-    assert (built["reason"], built["message"]) == ("Evicted", "low on memory")
 
 
 def test_a_refused_pod_waits_with_its_reason() -> None:

@@ -10,10 +10,9 @@ from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.translate.placement import decide_place
-from nestor.translate.pod import build_pod as build_host
 from nestor.translate.tolerations import build_tolerations, is_allowed, is_carried
 from nestor.translate.update import build_patience
-from tests.unit.translate.builders import TARGET, build_host_pod, build_pod
+from tests.unit.translate.builders import build_host_pod, build_pod
 
 Object = dict[str, Any]
 
@@ -56,29 +55,6 @@ def test_a_pods_own_toleration_is_carried_if_the_class_allows_all_of_it(allowed:
     assert not is_allowed(own, Placement())
 
 
-def test_all_pods_get_those_of_the_class_once() -> None:
-    assert tolerations(build_pod(), tolerations=[ONE]) == [ONE]
-    assert tolerations(build_pod(tolerations=[ONE]), tolerations=[ONE], allowedTolerations=[{"operator": "Exists"}]) == [ONE]
-
-
-@pytest.mark.parametrize(
-    ("resource", "name", "expected"),
-    [
-        ("nvidia.com/gpu", "nvidia.com/gpu", [FOR_GPUS]),
-        ("nvidia.com/gpu", "nvidia.com/*", [FOR_GPUS]),
-        ("nvidia.com/mig-1g.5gb", "nvidia.com/*", [FOR_GPUS]),
-        ("amd.com/gpu", "nvidia.com/*", []),
-        ("amd.com/gpu", "*/gpu", [FOR_GPUS]),
-        ("cpu", "*/*", []),
-    ],
-)
-def test_a_pod_with_a_gpu_gets_the_toleration_for_its_nodes_and_no_other_pod_does(
-    resource: str, name: str, expected: list[Object]
-) -> None:
-    pod = build_pod(container={"resources": {"limits": {resource: "1"}}})
-    assert tolerations(pod, extendedResources=[{"name": name, "tolerations": [FOR_GPUS]}]) == expected
-
-
 @pytest.mark.parametrize(("mode", "is_there"), [("Never", False), ("WhenFull", True), ("Always", True)])
 def test_those_of_a_backend_come_with_the_possibility_to_go_there(mode: str, is_there: bool) -> None:
     expected = {"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "hpc", "effect": "NoSchedule"}
@@ -113,11 +89,6 @@ def test_a_pod_stays_for_an_hour_on_a_virtual_node_that_is_away(mode: str, own: 
     assert found == [lost("not-ready", expected), lost("unreachable", expected)]
 
 
-def test_how_long_is_said_by_the_class() -> None:
-    rules = {"mode": "Always", "backends": [{"name": "hpc", "tolerations": []}], "unreachableSeconds": 600}
-    assert tolerations(build_pod(tolerations=DEFAULTS), overflow=rules) == [lost("not-ready", 600), lost("unreachable", 600)]
-
-
 def test_a_pod_that_has_got_a_virtual_node_is_changed_once_and_never_back() -> None:
     policy = Policy(placement=read(Placement, {"overflow": {"backends": [{"name": "hpc"}]}}))
     host = build_host_pod(tolerations=[*DEFAULTS, FOR_GPUS])
@@ -144,22 +115,3 @@ SEEDS = [
     # Fluence: the scheduler's name is what opts in.
     ({}, [], "fluence"),
 ]
-
-
-@pytest.mark.parametrize(("selector", "given", "scheduler"), SEEDS, ids=["azure", "interlink", "fluence"])
-@pytest.mark.parametrize("mode", ["WhenFull", "Always"])
-def test_all_three_spellings_of_a_virtual_node_can_be_said(
-    selector: dict[str, str], given: list[Object], scheduler: str | None, mode: str
-) -> None:
-    backend = {"name": "out", "nodeSelector": selector, "tolerations": given} | (
-        {"schedulerName": scheduler} if scheduler else {}
-    )
-    rules = {"overflow": {"mode": mode, "backends": [backend]}, "schedulers": {"default": scheduler} if scheduler else {}}
-    spec = build_host(build_pod(), TARGET, {}, Policy(placement=read(Placement, rules)))["spec"]
-    assert spec["tolerations"] == given
-    assert spec.get("schedulerName") == scheduler
-    terms = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-    wanted = selector or {"nestor.dev/backend": "out"}
-    away = [{"key": key, "operator": "In", "values": [value]} for key, value in sorted(wanted.items())]
-    assert terms[-1] == {"matchExpressions": away}
-    assert len(terms) == (1 if mode == "Always" else 2)

@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api.policy import Policy
 from nestor.translate import labels, pod, update
-from nestor.translate.labels import host_key
 from nestor.translate.target import Target
 from tests.unit.translate.builders import BASELINE, TARGET, build_pod
 
@@ -24,19 +22,6 @@ def carried(nested: Object) -> Object:
 def test_nothing_changed() -> None:
     nested = build_pod(labels={"app": "web"})
     assert update.build_update(nested, carried(nested), TARGET, BASELINE) is None
-
-
-def test_what_the_host_changed_itself_is_left_alone() -> None:
-    nested = build_pod(labels={"app": "web"})
-    host = carried(nested)
-    host["metadata"]["labels"]["injected"] = "yes"
-    host["spec"]["containers"][0]["image"] = "mirror.example/web:1"
-    assert update.build_update(nested, host, TARGET, BASELINE) is None
-    patch = update.build_update(build_pod(labels={"tier": "front"}), host, TARGET, BASELINE)
-    assert patch is not None
-    assert "injected" not in patch["metadata"]["labels"]
-    assert patch["metadata"]["labels"][host_key("app", ())] is None
-    assert patch["metadata"]["labels"][host_key("tier", ())] == "front"
 
 
 def allowing(*keys: str) -> Target:
@@ -104,16 +89,6 @@ def test_images_deadline_and_tolerations() -> None:
     }
 
 
-def test_every_container_whose_resources_differ_is_resized_and_no_other() -> None:
-    small, large = {"requests": {"cpu": "1"}}, {"requests": {"cpu": "2"}}
-    items = [("a", small), ("b", small), ("c", small), ("d", small)]
-    host = carried(build_pod(containers=[{"name": name, "image": "x", "resources": resources} for name, resources in items]))
-    wanted = [("a", small), ("b", large), ("c", small), ("d", large)]
-    nested = build_pod(containers=[{"name": name, "image": "x", "resources": resources} for name, resources in wanted])
-    changed = [{"name": name, "resources": large} for name in ("b", "d")]
-    assert update.build_resize(nested, host) == {"spec": {"containers": changed}}
-
-
 def test_labels_that_the_pod_reads_are_refreshed() -> None:
     item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
     volume = {"name": "info", "downwardAPI": {"items": [item]}}
@@ -135,26 +110,6 @@ def test_debug_containers_are_added_once() -> None:
     assert update.build_debug(nested, host, TARGET, BASELINE) == patch
     host["spec"]["ephemeralContainers"] = [debug]
     assert update.build_debug(nested, host, TARGET, BASELINE) is None
-
-
-@pytest.mark.parametrize("is_always", [False, True])
-def test_images_of_debug_containers_are_pulled_as_the_class_says(is_always: bool) -> None:
-    nested = build_pod(ephemeralContainers=[{"name": "debug", "image": "private", "imagePullPolicy": "Never"}])
-    patch = update.build_debug(nested, carried(build_pod()), TARGET, Policy(always_pull_images=is_always)) or {}
-    (debug,) = patch["spec"]["ephemeralContainers"]
-    assert debug["imagePullPolicy"] == ("Always" if is_always else "Never")
-
-
-def test_resources_are_resized_where_they_differ() -> None:
-    before = {"requests": {"cpu": "100m"}, "limits": {"memory": "1Gi"}}
-    host = carried(build_pod(container={"resources": before}))
-    host["spec"]["containers"][0]["resources"]["limits"] = {"memory": "1Gi", "cpu": "2"}  # the host's own default
-    assert update.build_resize(build_pod(container={"resources": before}), host) is None
-    assert update.build_resize(build_pod(), host) is None
-    after = {"requests": {"cpu": "200m"}, "limits": {"memory": "1Gi"}, "claims": []}
-    assert update.build_resize(build_pod(container={"resources": after}), host) == {
-        "spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "200m"}, "limits": {"memory": "1Gi"}}}]}
-    }
 
 
 def test_the_generation_is_noted_apart_from_the_change_and_once() -> None:
