@@ -235,8 +235,10 @@ class Informer:
             return
         key = key_of(item)
         known = self.store.get(key)
-        if event["type"] != "DELETED" and known is not None and (is_same(known, item) or is_older(item, known)):
-            return  # it was offered already, or something newer
+        if known is not None and event["type"] != "DELETED" and (is_same(known, item) or is_older(item, known)):
+            return  # an answer brought it already, or something newer
+        if event["type"] == "DELETED" and item["metadata"].get("uid") in self._gone:
+            return  # an answer brought its successor
         item = self._complete(item)
         if self.most is not None and len(self.store) >= self.most and key not in self.store:
             raise errors.TooLong(f"there are more than {self.most}")

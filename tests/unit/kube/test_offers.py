@@ -93,6 +93,15 @@ def test_a_successor_of_the_same_name_is_heard() -> None:
     assert cache.version == "3"
 
 
+def test_the_end_of_one_object_is_not_that_of_its_successor() -> None:
+    cache = Cache()
+    cache.hear(build("1"), "ADDED")
+    cache.informer.put(build("12", uid="b"))
+    cache.hear(build("11"), "DELETED")
+    assert (cache.version, cache.told) == ("12", ["1", "12"])
+    assert not cache.informer.put(build("10"))
+
+
 def test_what_an_answer_tells_of_first_is_known_and_so_is_a_successor() -> None:
     cache = Cache()
     assert cache.informer.put(build("9"))
