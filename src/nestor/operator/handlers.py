@@ -17,9 +17,6 @@ import kopf
 from nestor.api import labels
 from nestor.operator.wiring import Operator
 
-_METADATA = ("PartialObjectMetadataList", "PartialObjectMetadata")
-ACCEPT = ",".join([*(f"application/json;as={kind};g=meta.k8s.io;v=v1" for kind in _METADATA), "application/json"])
-
 
 @dataclass
 class Memo:
@@ -64,6 +61,14 @@ async def end(memo: Memo, **_: Any) -> None:
         await asyncio.wait({memo.work})
 
 
+async def _ask_for_metadata(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Of our resources; of their definitions, kopf reads more. A server knows lists and what watches bring by different names."""
+    if request.url.path.startswith(f"/apis/{labels.GROUP}/"):
+        kind = "PartialObjectMetadata" if "watch" in request.url.query else "PartialObjectMetadataList"
+        request.headers["Accept"] = f"application/json;as={kind};g=meta.k8s.io;v=v1,application/json"
+    return await send(request)
+
+
 class _Answer(aiohttp.ClientResponse):
     """An API server writes an empty list of metadata as null, which kopf 1.45 takes for a list."""
 
@@ -80,14 +85,15 @@ async def log_in(memo: Memo, **_: Any) -> kopf.AiohttpSession:
     The session stays the same while the credentials do, so that kopf gives up instead of sending for ever what is refused.
     """
     api = memo.operator.context.api
-    headers = {"Accept": ACCEPT} | await api.auth_headers()
+    headers = await api.auth_headers()
     if memo.session is None or headers.items() - memo.session.aiohttp_session.headers.items():
         if memo.session is not None:
             await memo.session.aiohttp_session.close()
         connector = aiohttp.TCPConnector(limit=0, ssl=api.ssl_context)
-        memo.session = kopf.AiohttpSession(
-            server=api.host, aiohttp_session=aiohttp.ClientSession(connector=connector, headers=headers, response_class=_Answer)
+        session = aiohttp.ClientSession(
+            connector=connector, headers=headers, response_class=_Answer, middlewares=[_ask_for_metadata]
         )
+        memo.session = kopf.AiohttpSession(server=api.host, aiohttp_session=session)
     return memo.session
 
 

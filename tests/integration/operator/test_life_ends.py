@@ -176,7 +176,7 @@ async def any_size(api: Api) -> AsyncIterator[None]:
 async def test_a_quantity_beyond_all_numbers_does_not_switch_the_deadline_off(
     operator: Operator, api: Api, namespace: str
 ) -> None:
-    _, where = await start(api, "huge", namespace, activeDeadlineSeconds=5)
+    _, where = await start(api, "huge", namespace, activeDeadlineSeconds=600)
     with pytest.raises(Invalid, match=r"spec\.storage\.size"):
         await change(api, "huge", namespace, **HUGE)
 
@@ -186,10 +186,15 @@ async def test_a_quantity_beyond_all_numbers_does_not_switch_the_deadline_off(
             return True
         return False
 
+    def is_refused(job: Object | None) -> bool:
+        return "`spec.storage.size`" in message_of(job or {}, conditions.ADMITTED)
+
     async with any_size(api):
         await eventually(is_taken)
+        await wait_for(api, kinds.NESTED_APP_JOB, "huge", namespace, is_refused)
+        await change(api, "huge", namespace, activeDeadlineSeconds=1)
         job = await job_with(api, "huge", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
-        assert "`spec.storage.size`" in message_of(job, conditions.ADMITTED)
+        assert is_refused(job)
         await until_stopped(api, "huge", where)
         await wait_for(api, kinds.POD, "huge-run", where, is_gone)
 
