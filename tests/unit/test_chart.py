@@ -19,7 +19,7 @@ from nestor.api import labels
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.contracts import vnode
 from nestor.operator.backends.process import account_of
-from nestor.operator.backends.reserved import MARGIN_SECONDS
+from nestor.operator.backends.requests import MARGIN_SECONDS
 from tests import values
 
 ROOT = Path(__file__).parents[2]

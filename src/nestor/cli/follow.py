@@ -9,19 +9,22 @@ import time
 from collections.abc import AsyncGenerator, Iterator
 from typing import Protocol
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
 
 from nestor.cli import console
+from nestor.cli.console import Symbols, clean
 from nestor.cli.exits import Code, Failure
 from nestor.cli.session import Session
+from nestor.cli.view import times
 from nestor.cli.view.facts import Ending, address, condition, find_ending
-from nestor.cli.view.job import render_page
-from nestor.cli.view.live import render_live
+from nestor.cli.view.job import render_name, render_page, render_stages, render_steps
 from nestor.cli.view.story import Story
 from nestor.kube import Change, Informer, kinds
-from nestor.objects import Object
+from nestor.objects import Object, status_of
 
 NOBODY_SECONDS = 10
 """A running operator reports on a new job in far less."""
@@ -170,3 +173,15 @@ def describe_delay(job: Object) -> str:
     if ready is None:
         return "no status reported yet; is the operator running? Check with `nestor doctor`"
     return f"{ready.get('reason')}: {ready.get('message')}"
+
+
+def render_live(
+    job: Object, now: datetime.datetime, marks: Symbols, *, elapsed: float, spinner: RenderableType, note: str = ""
+) -> Group:
+    """Title with the time since the start, stages, steps, and a note below them. `spinner` shows that somebody is there."""
+    head = Table.grid(padding=(0, 1, 0, 0))
+    head.add_row(spinner, Text.assemble(render_name(job), (f"  {times.exact(elapsed)}", "dim")))
+    parts: list[RenderableType] = [head, render_stages(job, marks)]
+    if status_of(job).get("steps"):
+        parts += [Text(), render_steps(job, now, marks)]
+    return Group(*parts, *([Text(clean(note), "warn")] if note else []))

@@ -237,7 +237,7 @@ class Informer:
         known = self.store.get(key)
         if known is not None and event["type"] != "DELETED" and (is_same(known, item) or is_older(item, known)):
             return  # an answer brought it already, or something newer
-        if event["type"] == "DELETED" and item["metadata"].get("uid") in self._gone:
+        if known is not None and event["type"] == "DELETED" and known["metadata"].get("uid") != item["metadata"].get("uid"):
             return  # an answer brought its successor
         item = self._complete(item)
         if self.most is not None and len(self.store) >= self.most and key not in self.store:
@@ -260,6 +260,7 @@ class Informer:
             if old is not None and is_same(old, new):
                 return
             self.store[key] = new
+            self._gone.pop(new["metadata"].get("uid", ""), None)  # it is selected again
         if old is not None and (new is None or new["metadata"].get("uid") != old["metadata"].get("uid")):
             self._gone[old["metadata"].get("uid", "")] = None
             if len(self._gone) > GONE_REMEMBERED:

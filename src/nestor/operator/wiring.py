@@ -25,7 +25,7 @@ from nestor.operator.world.cache import OWN
 from nestor.operator.world.context import Context
 from nestor.operator.world.definitions import Definitions
 from nestor.operator.world.homes import find_job
-from nestor.operator.world.host_watch import keep_host
+from nestor.operator.world.host_facts import keep_host
 from nestor.operator.world.kept import find_fault
 from nestor.operator.world.taints import Taints, read_backend
 from nestor.process import caches

@@ -15,12 +15,12 @@ from pathlib import Path
 from nestor.contracts import runner as contract
 from nestor.contracts.runner import Exit
 from nestor.kube import Api, ApiError
-from nestor.runner import guard, processes, waiting
+from nestor.runner import guard, processes
 from nestor.runner.clock import SystemClock
 from nestor.runner.fence import Fence
 from nestor.runner.record import Record, Superseded
 from nestor.runner.run import Runner
-from nestor.runner.settling import Settling
+from nestor.runner.settling import NoApi, Settling, wait_for_api
 from nestor.runner.steps import Executor
 from nestor.runner.types import TYPES
 from nestor.runner.workspace import Place, Workspace
@@ -118,14 +118,14 @@ async def _run(plan: Plan, place: Place) -> int:
     start = clock.seconds()
     async with await Api.connect(str(place.kubeconfig), manager="nestor-runner") as api:
         try:
-            await waiting.wait_for_api(api, clock, plan.start_timeout_seconds, show)
+            await wait_for_api(api, clock, plan.start_timeout_seconds, show)
             record = Record(api, clock)
             executor = Executor(Workspace(place, plan), plan, api)
             settling = Settling(api, clock, executor.execute)
             fence = Fence(record.check, clock, settling.execute)
             runner = Runner(plan, record, fence.execute, clock, show)
             run = await runner.run(await record.load())
-        except (waiting.NoApi, ApiError) as error:
+        except (NoApi, ApiError) as error:
             show(f"no result: {error}")
             is_refused = isinstance(error, ApiError) and not error.is_transient
             return Exit.REFUSED if is_refused else Exit.NO_API

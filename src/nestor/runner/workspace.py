@@ -6,19 +6,35 @@ import asyncio
 import contextlib
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from nestor.api import labels
 from nestor.runner import guard
 from nestor.runner.attempt import Attempt, Show
 from nestor.runner.copying import Copier, remove
 from nestor.runner.errors import AttemptError
-from nestor.runner.threads import run_to_its_end
 from nestor.steps import Plan, Step
 from nestor.steps.types import TYPES
+
+T = TypeVar("T")
+
+
+async def run_to_its_end(work: Callable[[], T], stop: Callable[[], object] = lambda: None) -> T:
+    """`work` in a thread. Who is cancelled meanwhile has `stop` called, and goes on only when the thread has ended: otherwise it
+    would still write or remove files while the next attempt begins with them.
+    """
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        stop()
+        await asyncio.wait([task])
+        raise
+
 
 SHOWN_NOTES = 10
 HOME = "home"

@@ -16,7 +16,7 @@ from nestor.kube.pace import Pace
 from nestor.process import lifetime, logs
 from nestor.syncer import limits, parts
 from nestor.syncer.cluster import bootstrap
-from nestor.syncer.process import credentials, health, identity, server
+from nestor.syncer.process import health, identity, server
 from nestor.syncer.process.gate import Gate
 from nestor.syncer.settings import Settings, parse
 from nestor.syncer.view.caches import Caches
@@ -39,7 +39,7 @@ def main(arguments: list[str]) -> int:
     code = 0
     try:
         asyncio.run(_until_signal(settings))
-    except* (credentials.Renewed, identity.Replaced) as reasons:
+    except* (identity.Renewed, identity.Replaced) as reasons:
         log.info("exiting so that the container restarts: %s", lifetime.find_first(reasons))
     except* Exception:
         log.exception("exiting: a part of the syncer stopped unexpectedly")
@@ -58,8 +58,8 @@ async def run(settings: Settings) -> None:
     gate = Gate(settings.server_port)
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         spawn = partial(lifetime.spawn, group)
-        own = credentials.read_digest(settings.access)
-        group.create_task(credentials.watch(settings.access, own), name="credentials")
+        own = identity.read_digest(settings.access)
+        group.create_task(identity.watch(settings.access, own), name="credentials")
         spawn(health.serve(state, settings.health_port), "health")
         spawn(gate.serve(settings.gate_port), "gate")
         # 1. The host side fills its caches while the nested server is still starting.

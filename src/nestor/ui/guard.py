@@ -1,21 +1,24 @@
 """Who may talk to the page: one browser that brought the printed link, from this machine, and no other site through it.
 
 Any site can have a browser send requests to loopback addresses, and can have its own name resolve to one (DNS rebinding). So the
-`Host` must be ours, what changes something must come from our own pages, and every request must have the cookie. Other
-users of this machine are refused, even if they have got hold of one.
+`Host` must be ours, what changes something must come from our own pages, and every request must have the cookie. Browsers send
+cookies to all ports of a host, and the links that they open are in the list of processes: so the program at the other end must
+be this user's own.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import os
 import secrets
-from collections.abc import Awaitable, Callable
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from aiohttp import web
-
-from nestor.ui import peers
 
 COOKIE = "nestor-ui"
 SAFE_METHODS = ("GET", "HEAD")
@@ -121,7 +124,7 @@ def build_middleware(
 
 
 def _is_own(transport: asyncio.BaseTransport) -> bool:
-    return peers.is_own(transport.get_extra_info("sockname"), transport.get_extra_info("peername"))
+    return is_own(transport.get_extra_info("sockname"), transport.get_extra_info("peername"))
 
 
 def sign_in(request: web.Request, gate: Gate) -> web.Response:
@@ -135,3 +138,40 @@ def sign_in(request: web.Request, gate: Gate) -> web.Response:
     response = web.Response(text=page, content_type="text/html")
     response.set_cookie(COOKIE, cookie, path="/", httponly=True, samesite="Strict")
     return response
+
+
+_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_ESTABLISHED = "01"
+"""The state of a connection that both ends have open. Others are listed without their owner."""
+_ROOT = 0
+"""May do everything anyway; it also relays what comes from outside a virtual machine."""
+
+Address = tuple[str, int]
+
+
+def is_own(ours: Any, theirs: Any) -> bool:
+    """Whether the program that opened this connection to us is our own user's. True where the system keeps no such table."""
+    if not _TABLES[0].exists():
+        return True
+    try:
+        lines = [line for table in _TABLES if table.exists() for line in table.read_text().splitlines()]
+    except OSError:
+        return False
+    return find_owner(lines, ours[:2], theirs[:2]) in (os.getuid(), _ROOT)
+
+
+def find_owner(lines: Iterable[str], ours: Address, theirs: Address) -> int | None:
+    """User ID of who has opened the connection from `theirs` to `ours`, by Linux's table; None if it is not open. Pure."""
+    wanted = [(write(theirs), write(ours)), (write(theirs, mapped=True), write(ours, mapped=True))]
+    for line in lines:
+        parts = line.split()
+        if len(parts) > 7 and parts[3] == _ESTABLISHED and (parts[1], parts[2]) in wanted:
+            return int(parts[7])
+    return None
+
+
+def write(address: Address, *, mapped: bool = False) -> str:
+    """An IPv4 address as the table has it; `mapped`: as an IPv6 address."""
+    number = int.from_bytes(socket.inet_aton(address[0]), "little")
+    before = f"{0:016X}{0xFFFF0000:08X}" if mapped else ""
+    return f"{before}{number:08X}:{address[1]:04X}"

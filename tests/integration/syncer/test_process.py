@@ -14,7 +14,7 @@ import pytest
 
 from nestor.kube import kinds
 from nestor.syncer import main
-from nestor.syncer.process import credentials, health
+from nestor.syncer.process import health, identity
 from tests import children
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.world import CLUSTER, World
@@ -77,7 +77,7 @@ async def test_a_part_that_ends_takes_the_process_along(world: World) -> None:
 async def test_renewed_credentials_begin_a_new_process(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The operator renews the Secret; the container is started anew by its kubelet, which the test plays."""
     await world.stop()
-    monkeypatch.setattr(credentials, "CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(identity, "CHECK_SECONDS", 0.05)
     try:
         task = asyncio.create_task(main.run(world.settings))
 
@@ -88,7 +88,7 @@ async def test_renewed_credentials_begin_a_new_process(world: World, monkeypatch
         world.plane.renew_kubelet()
         with pytest.raises(ExceptionGroup) as caught:
             await task
-        assert caught.group_contains(credentials.Renewed)
+        assert caught.group_contains(identity.Renewed)
     finally:
         monkeypatch.undo()
         await world.start()

@@ -12,10 +12,10 @@ from rich.text import Text
 from nestor.api import conditions
 from nestor.cli.commands import apps, listing
 from nestor.cli.console import ASCII, Symbols, clean
+from nestor.cli.follow import render_live
 from nestor.cli.view import times
 from nestor.cli.view.facts import Ending, find_ending, mood, pick_line
 from nestor.cli.view.job import render_page
-from nestor.cli.view.live import render_live
 from nestor.cli.view.story import Story
 from tests.unit.cli import builders, golden
 from tests.unit.cli.builders import NOW, STATES

@@ -102,6 +102,15 @@ def test_the_end_of_one_object_is_not_that_of_its_successor() -> None:
     assert not cache.informer.put(build("10"))
 
 
+def test_what_leaves_the_selection_and_returns_is_followed_as_before() -> None:
+    cache = Cache()
+    for version in (1, 11):
+        cache.hear(build(str(version)), "ADDED")
+        assert cache.informer.put(build(str(version + 1)))
+        cache.hear(build(str(version + 2)), "DELETED")
+    assert (cache.version, cache.told) == (None, ["1", "2", "gone", "11", "12", "gone"])
+
+
 def test_what_an_answer_tells_of_first_is_known_and_so_is_a_successor() -> None:
     cache = Cache()
     assert cache.informer.put(build("9"))

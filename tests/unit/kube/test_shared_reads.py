@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from nestor.kube.shared_reads import SharedReads
+from nestor.syncer.pods.isolation import SharedReads
 
 
 class Server:

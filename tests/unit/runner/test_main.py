@@ -14,7 +14,7 @@ import pytest
 from nestor import steps
 from nestor.contracts.runner import Exit
 from nestor.kube import Api
-from nestor.runner import main, waiting
+from nestor.runner import main
 from nestor.runner.record import Record, Superseded
 
 
@@ -74,7 +74,7 @@ def test_a_runner_that_another_one_took_over_from_ends_without_a_result(
         raise Superseded("another one is at it")
 
     monkeypatch.setattr(Api, "connect", connect)
-    monkeypatch.setattr(waiting, "wait_for_api", ready)
+    monkeypatch.setattr(main, "wait_for_api", ready)
     monkeypatch.setattr(Record, "load", load)
     assert main.main(arguments) == Exit.SUPERSEDED
     assert capsys.readouterr().out == "no result: another one is at it\n"

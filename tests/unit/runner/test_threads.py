@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from nestor.runner.attempt import Attempt
-from nestor.runner.threads import run_to_its_end
-from nestor.runner.workspace import Place, Workspace
+from nestor.runner.workspace import Place, Workspace, run_to_its_end
 from nestor.steps import Plan, Step
 
 

@@ -5,7 +5,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.kube import Api, ApiError, Kind, Unreachable
-from nestor.runner import waiting
+from nestor.runner import settling
 from tests.unit.runner.test_run import FakeClock
 
 
@@ -32,7 +32,7 @@ class FakeApi:
 
 async def wait(clock: FakeClock, api: FakeApi, limit: float = 600) -> list[str]:
     lines: list[str] = []
-    await waiting.wait_for_api(cast(Api, api), clock, limit, lines.append)
+    await settling.wait_for_api(cast(Api, api), clock, limit, lines.append)
     return lines
 
 
@@ -47,8 +47,8 @@ async def test_it_goes_on_when_an_app_could_be_applied() -> None:
 async def test_it_is_quick_at_first_and_never_slower_than_a_second() -> None:
     clock = FakeClock()
     await wait(clock, FakeApi(clock, api=90, namespace=0))
-    assert clock.slept[0] == waiting.FIRST_PAUSE
-    assert max(clock.slept) == waiting.LONGEST_PAUSE
+    assert clock.slept[0] == settling.FIRST_PAUSE
+    assert max(clock.slept) == settling.LONGEST_PAUSE
     assert clock.time < 92.5
 
 
@@ -62,7 +62,7 @@ async def test_a_long_wait_says_now_and_then_what_is_wrong() -> None:
 
 async def test_a_cluster_that_never_comes_is_given_up_with_the_last_trouble() -> None:
     clock = FakeClock()
-    with pytest.raises(waiting.NoApi) as given_up:
+    with pytest.raises(settling.NoApi) as given_up:
         await wait(clock, FakeApi(clock, api=1, namespace=99), limit=30)
     assert str(given_up.value) == (
         "the nested API at https://10.0.0.1 was not ready within 30 s: namespace 'kube-system' does not exist yet"

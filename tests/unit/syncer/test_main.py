@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from nestor.syncer import main
-from nestor.syncer.process import credentials, identity
+from nestor.syncer.process import identity
 from nestor.syncer.process.gate import Gate
 from nestor.syncer.settings import Settings
 
@@ -16,11 +16,11 @@ from nestor.syncer.settings import Settings
     ("error", "code"),
     [
         (None, 0),
-        (ExceptionGroup("parts", [credentials.Renewed("new")]), 0),
+        (ExceptionGroup("parts", [identity.Renewed("new")]), 0),
         (ExceptionGroup("parts", [identity.Replaced("another")]), 0),
-        (ExceptionGroup("parts", [credentials.Renewed("new"), identity.Replaced("another")]), 0),
+        (ExceptionGroup("parts", [identity.Renewed("new"), identity.Replaced("another")]), 0),
         (ExceptionGroup("parts", [RuntimeError("a part has ended")]), 1),
-        (ExceptionGroup("parts", [credentials.Renewed("new"), RuntimeError("a part has ended")]), 1),
+        (ExceptionGroup("parts", [identity.Renewed("new"), RuntimeError("a part has ended")]), 1),
         (RuntimeError("no kubeconfig"), 1),
     ],
 )

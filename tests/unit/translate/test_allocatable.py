@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.objects import Object
-from nestor.translate.allocatable import find_left, find_used, limit
+from nestor.syncer.view.shares import find_left, find_used, limit
 from tests.unit.translate.builders import build_host_pod
 
 

@@ -12,7 +12,7 @@ import yaml
 
 from nestor.api.policy import Policy
 from nestor.syncer.translate import service
-from nestor.translate import dns, pod, update
+from nestor.translate import pod, update
 from nestor.translate.labels import host_key, is_match
 from tests.unit.translate.builders import BASELINE, PRIVILEGED, PULLED, TARGET, build_pod, build_service
 
@@ -161,7 +161,7 @@ def test_no_selector_of_others_finds_the_pod_and_its_own_do() -> None:
     ],
 )
 def test_dns(spec: Object, built: Object) -> None:
-    assert dns.build_dns(build_pod(**spec), TARGET) == built
+    assert pod.build_dns(build_pod(**spec), TARGET) == built
 
 
 @pytest.mark.parametrize("field", ["hostNetwork", "hostPID", "hostIPC"])

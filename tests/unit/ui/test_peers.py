@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from nestor.ui import peers
-from nestor.ui.peers import find_owner, is_own
+from nestor.ui import guard
+from nestor.ui.guard import find_owner, is_own
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode"
 THEIRS = "   1: 0100007F:D431 0100007F:1F90 01 00000000:00000000 00:00000000 00000000  1000        0 12345 1 0 20 4 30 10 -1"
@@ -36,7 +36,7 @@ def test_a_real_connection_is_our_own(monkeypatch: pytest.MonkeyPatch) -> None:
         ours, theirs = server.getsockname(), client.getsockname()
         assert is_own(ours, theirs)
         monkeypatch.setattr(os, "getuid", lambda: 4711)
-        monkeypatch.setattr(peers, "_ROOT", 4712)
+        monkeypatch.setattr(guard, "_ROOT", 4712)
         assert not is_own(ours, theirs)
     assert not is_own(ours, theirs), "it is closed"
 
@@ -47,16 +47,16 @@ def test_only_ones_own_programs_and_roots_are_answered(
 ) -> None:
     table = tmp_path / "tcp"
     table.write_text("\n".join([HEAD, OURS, THEIRS]))
-    monkeypatch.setattr(peers, "_TABLES", (table, tmp_path / "tcp6"))
+    monkeypatch.setattr(guard, "_TABLES", (table, tmp_path / "tcp6"))
     monkeypatch.setattr(os, "getuid", lambda: user)
-    monkeypatch.setattr(peers, "_ROOT", root)
+    monkeypatch.setattr(guard, "_ROOT", root)
     assert is_own((*ADDRESS, 0, 0), (*PEER, 0, 0)) is is_ours
 
 
 def test_where_the_system_keeps_no_table_everybody_is_answered_and_where_it_cannot_be_read_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(peers, "_TABLES", (tmp_path / "tcp",))
+    monkeypatch.setattr(guard, "_TABLES", (tmp_path / "tcp",))
     assert is_own(ADDRESS, PEER)
     (tmp_path / "tcp").mkdir()
     assert not is_own(ADDRESS, PEER)

@@ -17,7 +17,7 @@ from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.checks import check_image
 from nestor.operator.admission.cluster_spec import complete_spec
 from nestor.operator.admission.identity import JobIdentity, Refused
-from nestor.operator.guests.queue.needs import find_fault
+from nestor.operator.guests.queue.entry import find_fault
 from nestor.operator.world.homes import find_home
 
 PATH = "spec.app.appDef"

@@ -1,17 +1,21 @@
-"""Facts about the host cluster: what every nested cluster is built from, and what a job's steps must not reach."""
+"""Facts about the host cluster: what nested clusters are built from, what a job's steps must not reach, and changes of both."""
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import itertools
+import logging
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from nestor.api.class_templates import RemotePolicy
 from nestor.cluster.policies import METADATA
 from nestor.cluster.shape import Host, HostDns
 from nestor.contracts.cluster import DOMAIN
-from nestor.kube import Api, Forbidden, NotFound, kinds
+from nestor.kube import Api, ApiError, Forbidden, NotFound, kinds
+from nestor.operator.world.context import Context
 from nestor.steps import Remote
 
 RESOLVER = Path("/etc/resolv.conf")
@@ -98,3 +102,24 @@ def list_denied(host: Host | None) -> tuple[str, ...]:
         return tuple(METADATA)
     services = (str(ipaddress.ip_network(cidr)[1]) for cidr in host.service_cidrs)
     return (*services, *host.api_addresses, *METADATA)
+
+
+log = logging.getLogger(__name__)
+
+SECONDS = 60
+"""How soon network policies follow."""
+
+
+async def keep_host(context: Context, on_change: Callable[[], None], delays: Iterable[float] | None = None) -> None:
+    """Read the facts again periodically. What is not readable stays as it was."""
+    for delay in delays or itertools.repeat(SECONDS):
+        await asyncio.sleep(delay)
+        try:
+            found = await read_host(context.api, context.settings.service_cidrs, context.settings.dns)
+        except (ApiError, HostUnknown) as error:
+            log.info("the facts about the host cannot be read: %s", error)
+            continue
+        if found != context.host and (found.api_addresses or not context.host.api_addresses):
+            log.info("Service ranges are now %s, API addresses %s", *map(", ".join, (found.service_cidrs, found.api_addresses)))
+            context.host = found
+            on_change()

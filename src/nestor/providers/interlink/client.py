@@ -12,9 +12,9 @@ import aiohttp
 
 from nestor.providers import words
 from nestor.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
-from nestor.providers.interlink import tls
+from nestor.providers.interlink import connections
+from nestor.providers.interlink.connections import open_socket
 from nestor.providers.interlink.settings import Settings
-from nestor.providers.interlink.sockets import open_socket
 from nestor.providers.interlink.tokens import GivenTokens, OidcTokens, Tokens
 
 _SESSION_HEADER = "InterLink-Http-Session"
@@ -42,7 +42,7 @@ class Client:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._limits = settings.limits
-        self._tls = tls.build_context(settings.tls) if settings.url.startswith("https:") else True
+        self._tls = connections.build_context(settings.tls) if settings.url.startswith("https:") else True
         self._base = settings.url.rstrip("/")
         self._headers = {
             "Accept-Encoding": "identity",
@@ -170,7 +170,7 @@ class Client:
 
     def _identity_session(self) -> aiohttp.ClientSession:
         if self._identity is None:
-            context = tls.build_identity_context(self._settings.tls)
+            context = connections.build_identity_context(self._settings.tls)
             self._identity = self._connect(aiohttp.TCPConnector(ssl=context, socket_factory=open_socket))
         return self._identity
 

@@ -10,11 +10,11 @@ import contextlib
 import logging
 from dataclasses import dataclass
 
+from nestor import names
 from nestor.kube import Change, Conflict, Forbidden, Invalid, NotFound, RetryLater, WorkQueue, kinds
 from nestor.kube.informer import Key
 from nestor.objects import Object
 from nestor.syncer.copies.memory import Recent
-from nestor.syncer.translate import event as translate
 from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.translate import messages
@@ -80,7 +80,7 @@ class EventController:
         words = _WORDS[waiting.event["involvedObject"]["kind"]](nested, self._context.target, host)
         # The namespace is terminating, or the nested server is too old for the event: not worth a retry.
         with contextlib.suppress(Forbidden, Invalid, NotFound):
-            await self._write(waiting.event["metadata"]["uid"], translate.build_event(waiting.event, nested, words))
+            await self._write(waiting.event["metadata"]["uid"], build_event(waiting.event, nested, words))
         self._done(key, waiting)
 
     def _find_objects(self, event: Object) -> tuple[Object | None, Object | None]:
@@ -144,3 +144,42 @@ def _is_told(event: Object) -> bool:
 
 def _count(event: Object) -> int:
     return int((event.get("series") or {}).get("count") or event.get("count") or 1)
+
+
+_FIELDS = (
+    "type",
+    "reason",
+    "count",
+    "firstTimestamp",
+    "lastTimestamp",
+    "eventTime",
+    "series",
+    "action",
+    "reportingComponent",
+    "reportingInstance",
+    "source",
+)
+_NAME_LIMIT = 200
+
+
+def build_event(event: Object, nested: Object, words: dict[str, str]) -> Object:
+    """The nested event. Its name derives from the host event, so a repeated event updates it instead of adding another."""
+    meta, kind = nested["metadata"], event["involvedObject"]["kind"]
+    about = {
+        "apiVersion": nested.get("apiVersion", "v1"),
+        "kind": kind,
+        "name": meta["name"],
+        "namespace": meta["namespace"],
+        "uid": meta["uid"],
+    }
+    if path := event["involvedObject"].get("fieldPath"):
+        about["fieldPath"] = path
+    own = {key: event[key] for key in _FIELDS if event.get(key) is not None}
+    name = f"{meta['name'][:_NAME_LIMIT]}.{names.digest(event['metadata']['uid'], length=16)}"
+    return own | {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": name, "namespace": meta["namespace"]},
+        "involvedObject": about,
+        "message": messages.translate(event.get("message") or "", words)[:1024],
+    }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Generic, TypeVar
 
 from nestor.kube import Change, RetryLater, kinds
-from nestor.kube.shared_reads import SharedReads
 from nestor.objects import Object
 from nestor.syncer.translate import network_policy
 from nestor.syncer.view.context import Context
@@ -56,3 +56,33 @@ class Isolation:
 
 def _trim(policy: Object) -> Object:
     return {"metadata": {key: policy["metadata"][key] for key in ("name", "resourceVersion")}}
+
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class SharedReads(Generic[K, V]):
+    """One read at a time for each key. Who asks while one is under way shares the next one with all others who do: the slower the
+    server is, the more they save it.
+    """
+
+    def __init__(self, read: Callable[[K], Awaitable[V]]) -> None:
+        self._read = read
+        self._running: dict[K, asyncio.Task[V]] = {}
+        self._next: dict[K, asyncio.Task[V]] = {}
+
+    async def get(self, key: K) -> V:
+        """What a read finds that begins after this call. Raises what the read raises."""
+        if key not in self._next:
+            self._next[key] = asyncio.create_task(self._ask(key))
+        return await asyncio.shield(self._next[key])
+
+    async def _ask(self, key: K) -> V:
+        if (running := self._running.get(key)) is not None:
+            await asyncio.wait([running])
+        self._running[key] = self._next.pop(key)
+        try:
+            return await self._read(key)
+        finally:
+            del self._running[key]

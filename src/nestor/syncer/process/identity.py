@@ -1,14 +1,18 @@
-"""Ends the process when its NestedCluster, identified by UID, is deleted and recreated.
+"""What this process was started with: its NestedCluster, identified by UID, and its certificates. With others, it ends.
 
 The old NestedCluster owns all host objects, so the garbage collector deletes them, and the status that this process remembers
-having written is not that of the new one. So the process exits, and its container restarts within a second, as with new
-credentials.
+having written is not that of the new one. Certificates are read once, at the start; open connections keep the old ones, and API
+servers reject expired ones even there. The container restarts within a second.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
 
+from nestor.contracts.syncer import ACCESS_FILES
 from nestor.kube import Change, Informer
 
 
@@ -34,3 +38,28 @@ class Identity:
         """Raise `Replaced` once a NestedCluster with another UID appears. Deletion of our own is not a replacement."""
         await self._is_replaced.wait()
         raise Replaced(f"NestedCluster '{self._name}' was deleted and recreated")
+
+
+CHECK_SECONDS = 60.0
+"""The kubelet takes about a minute anyway to write a changed Secret into the pod."""
+
+
+class Renewed(Exception):
+    """The credential files differ from those that this process started with."""
+
+
+async def watch(access: Path, first: str | None, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
+    """Raise `Renewed` once the credentials in the folder are complete and their digest differs from `first`."""
+    while True:
+        await sleep(CHECK_SECONDS)
+        now = read_digest(access)
+        if now is not None and now != first:
+            raise Renewed(f"the credentials in {access} were renewed")
+
+
+def read_digest(access: Path) -> str | None:
+    """A digest of the files' contents; None while one of them is missing."""
+    try:
+        return hashlib.sha256(b"\0".join((access / name).read_bytes() for name in ACCESS_FILES)).hexdigest()
+    except OSError:
+        return None

@@ -9,8 +9,8 @@ import pytest
 
 from nestor.contracts import vnode
 from nestor.kube import kinds
-from nestor.operator.backends import reserved
-from nestor.operator.backends.reserved import MARGIN_SECONDS, TooManyNames, find_change
+from nestor.operator.backends import requests
+from nestor.operator.backends.requests import MARGIN_SECONDS, TooManyNames, find_change
 from nestor.operator.result import Result
 from nestor.times import read
 from tests.unit.operator.backends.test_certificates import build, serving, sign, subject
@@ -40,7 +40,7 @@ def test_a_name_is_reserved_for_the_life_of_its_certificate(data: Object, change
 
 
 def test_a_process_cannot_fill_the_list_by_ever_new_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reserved, "NAMES_LIMIT", 2)
+    monkeypatch.setattr(requests, "NAMES_LIMIT", 2)
     full = {"a": f"link {LATER}", "b": f"link {LATER}", "c": f"other {LATER}"}
     with pytest.raises(TooManyNames, match="backend 'link' has had 2 nodes within a day"):
         find_change(full, "d", "link", NOW)
@@ -64,7 +64,7 @@ async def test_names_that_are_there_stay() -> None:
 
 
 async def test_a_name_too_many_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reserved, "NAMES_LIMIT", 0)
+    monkeypatch.setattr(requests, "NAMES_LIMIT", 0)
     scene = Scene()
     await show(scene, build(sign(subject()))).reconcile("csr")
     assert [item["type"] for item in read_answer(scene)] == ["Denied"]

@@ -11,7 +11,7 @@ from nestor.kube import Api, Kind, NotFound, Unreachable
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
-from nestor.operator.world.host_watch import keep_host
+from nestor.operator.world.host_facts import keep_host
 
 Object = dict[str, Any]
 

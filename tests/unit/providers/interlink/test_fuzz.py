@@ -13,7 +13,7 @@ from nestor import times
 from nestor.providers.errors import InvalidInput, NotYet, ProviderError
 from nestor.providers.interlink import answers
 from nestor.providers.interlink.build import build_create, build_plugin_create
-from nestor.providers.interlink.phase import build_status
+from nestor.providers.interlink.endings import build_status
 from nestor.providers.interlink.refusals import find_refusals
 from nestor.providers.words import cut
 from nestor.quantities import parse_quantity

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from nestor import times
-from nestor.providers.interlink.endings import Endings
-from nestor.providers.interlink.phase import build_status
+from nestor.providers.interlink.endings import Endings, build_status
 from nestor.providers.interlink.wire import PodAnswer
 
 Object = dict[str, Any]

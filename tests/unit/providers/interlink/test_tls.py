@@ -17,9 +17,9 @@ from aiohttp.test_utils import TestServer
 from nestor import times
 from nestor.cluster.certificates import Pair, new_authority, new_leaf
 from nestor.providers.errors import Unreachable
+from nestor.providers.interlink.connections import open_socket
 from nestor.providers.interlink.provider import InterlinkProvider
 from nestor.providers.interlink.settings import Oidc, Settings, Tls
-from nestor.providers.interlink.sockets import open_socket
 from tests.unit.providers.interlink.conftest import QUICK
 
 AUTHORITY = new_authority("backend", times.now())

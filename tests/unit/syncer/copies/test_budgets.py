@@ -8,8 +8,7 @@ import pytest
 
 from nestor.kube import kinds
 from nestor.syncer import limits
-from nestor.syncer.copies.rows.budgets import BudgetRow
-from nestor.syncer.translate.budget import NOT_ALLOWED
+from nestor.syncer.copies.rows.budgets import NOT_ALLOWED, BudgetRow
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 from tests.unit.translate.builders import TARGET
 

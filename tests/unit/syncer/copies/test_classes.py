@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.kube import Kind, kinds
-from nestor.syncer.copies.rows.classes import PriorityClassRow, RuntimeClassRow
-from nestor.syncer.translate.classes import build_priority_class, build_runtime_class
+from nestor.syncer.copies.rows.classes import PriorityClassRow, RuntimeClassRow, build_priority_class, build_runtime_class
 from nestor.translate.placement import build_mark
 from tests.unit.syncer.copies.pair import HOST, Clusters, Running, running
 from tests.unit.translate.builders import TARGET

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.syncer.process import credentials
+from nestor.syncer.process import identity
 
 
 @pytest.fixture
@@ -19,26 +19,26 @@ def access(tmp_path: Path) -> Path:
 
 
 def test_the_digest_is_of_the_credentials(access: Path) -> None:
-    first = credentials.read_digest(access)
+    first = identity.read_digest(access)
     (access / "other").write_text("second")
-    assert credentials.read_digest(access) == first
+    assert identity.read_digest(access) == first
     (access / "kubelet.crt").write_text("second")
-    assert credentials.read_digest(access) not in (first, None)
+    assert identity.read_digest(access) not in (first, None)
 
 
 def test_what_is_not_complete_has_no_digest(access: Path) -> None:
     (access / "kubelet.key").unlink()
-    assert credentials.read_digest(access) is None
+    assert identity.read_digest(access) is None
 
 
 async def test_renewed_credentials_end_the_watch_once_they_are_complete(access: Path) -> None:
-    first, renewed = credentials.read_digest(access), access / "kubelet.key"
+    first, renewed = identity.read_digest(access), access / "kubelet.key"
     happenings: list[Callable[[], object]] = [lambda: None, renewed.unlink, lambda: renewed.write_text("second")]
 
     async def sleep(seconds: float) -> None:
-        assert seconds == credentials.CHECK_SECONDS
+        assert seconds == identity.CHECK_SECONDS
         happenings.pop(0)()
 
-    with pytest.raises(credentials.Renewed):
-        await credentials.watch(access, first, sleep)
+    with pytest.raises(identity.Renewed):
+        await identity.watch(access, first, sleep)
     assert happenings == []

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.syncer.translate.budget import build_budget, find_ignored, find_minimum
+from nestor.syncer.copies.rows.budgets import build_budget, find_ignored, find_minimum
 from tests.unit.translate.builders import TARGET
 
 Object = dict[str, Any]

@@ -8,7 +8,8 @@ from nestor import names
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.config import CONFIG_MAP_FIELDS
 from nestor.syncer.copies.rows.nodes import NodeRow
-from nestor.syncer.translate import event, node
+from nestor.syncer.pods import events
+from nestor.syncer.translate import node
 from nestor.translate import config, messages
 from nestor.translate.target import nested_key, nested_uid
 from tests.unit.translate.builders import TARGET, build_host_pod, build_pod
@@ -178,7 +179,7 @@ def test_events_keep_their_form_and_count_up_by_name() -> None:
         "reportingComponent": "kubelet",
         "reportingInstance": "n",
     }
-    built = event.build_event(own, build_pod(), {TARGET.namespace: "shop"})
+    built = events.build_event(own, build_pod(), {TARGET.namespace: "shop"})
     assert built["involvedObject"] == {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -188,5 +189,5 @@ def test_events_keep_their_form_and_count_up_by_name() -> None:
         "fieldPath": "spec.containers{app}",
     }
     assert (built["message"], built["count"], built["type"]) == ("in shop", 3, "Warning")
-    assert built["metadata"] == event.build_event(own | {"count": 4}, build_pod(), {})["metadata"]
+    assert built["metadata"] == events.build_event(own | {"count": 4}, build_pod(), {})["metadata"]
     assert "firstTimestamp" not in built

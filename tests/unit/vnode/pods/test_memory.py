@@ -16,7 +16,7 @@ from nestor.api.backend_status import OverflowBackendStatus, UnconfirmedPod
 from nestor.kube import Api, ApiError, kinds
 from nestor.objects import status_of
 from nestor.providers.interlink.build import build_delete, build_question
-from nestor.providers.interlink.phase import build_status
+from nestor.providers.interlink.endings import build_status
 from nestor.providers.interlink.wire import PodAnswer
 from nestor.vnode.backend.view import BackendView
 from nestor.vnode.pods import decide, memory

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from nestor.operator.admission.identity import JobIdentity
-from nestor.operator.guests.queue.entry import Entry
-from nestor.operator.guests.queue.needs import JOBS, Amounts
+from nestor.operator.guests.queue.entry import JOBS, Amounts, Entry
 from nestor.quantities import write_quantity
 
 TOLD = 100

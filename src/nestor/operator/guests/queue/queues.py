@@ -12,8 +12,7 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused
 from nestor.operator.guests.queue.decide import Wait, decide, explain_crowd, explain_line, explain_own_pods
-from nestor.operator.guests.queue.entry import Entry, Said, read_entry
-from nestor.operator.guests.queue.needs import find_limits
+from nestor.operator.guests.queue.entry import Entry, Said, find_limits, read_entry
 from nestor.operator.lifecycle.running import is_running, was_stopped
 
 Policies = dict[str, NestedClassSpec]

@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets, with the number of pods that must stay. It follows the nested controller's as that changes."""
+"""PodDisruptionBudgets, with the number of pods that must stay: it follows the nested controller's as that changes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from collections.abc import Callable
 
 from nestor.kube import kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object
+from nestor.objects import Object, conditions_of, status_of
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, mapping, value
 from nestor.syncer.copies.row import Row
-from nestor.syncer.translate import budget
+from nestor.translate import fields, labels
+from nestor.translate.fields.services import BUDGET_SPEC
+from nestor.translate.target import Target
 
 
 class BudgetRow(Row):
@@ -31,15 +33,15 @@ class BudgetRow(Row):
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """Once its number is known. One without a selector selects no pod."""
-        return source["spec"].get("selector") is not None and budget.find_minimum(source) is not None
+        return source["spec"].get("selector") is not None and find_minimum(source) is not None
 
     def find_refusal(self, source: Object) -> str | None:
         """Unless the class lets them hold in the host cluster."""
-        return None if self.context.caches.policy.places.disruption_budgets else budget.NOT_ALLOWED
+        return None if self.context.caches.policy.places.disruption_budgets else NOT_ALLOWED
 
     def find_ignored(self, source: Object) -> str | None:
         """Fields that are newer than this version of Nestor."""
-        return budget.find_ignored(source)
+        return find_ignored(source)
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """On their size, and on their number: the host's controller looks at all of them whenever a pod changes."""
@@ -49,7 +51,7 @@ class BudgetRow(Row):
 
     def build(self, source: Object) -> Object:
         """The host's one."""
-        return budget.build_budget(source, self.context.target)
+        return build_budget(source, self.context.target)
 
     def follow(self, look_at: Callable[[Key], None]) -> None:
         """Look again at all when the class changes."""
@@ -62,3 +64,40 @@ class BudgetRow(Row):
 
 
 ROWS = (BudgetRow,)
+
+
+NOT_ALLOWED = (
+    "it does not hold when nodes of the host cluster are drained, because the class does not allow it "
+    "(`placement.disruptionBudgets`)"
+)
+_ALL = 2**31 - 1
+_FAILED = "SyncFailed"
+
+
+def find_minimum(budget: Object) -> int | None:
+    """How many pods must stay; None as long as that is not known.
+
+    The nested controller works it out from percentages, `maxUnavailable` and the sizes of workloads. The host's cannot: all its
+    pods belong to the NestedCluster, which has no size.
+    """
+    own, status = budget["spec"].get("minAvailable"), status_of(budget)
+    if isinstance(own, int):
+        return own
+    if any(item["type"] == "DisruptionAllowed" and item.get("reason") == _FAILED for item in conditions_of(budget)):
+        return _ALL  # as in any cluster: nothing may go while the number is not known
+    return status.get("desiredHealthy", 0) if status.get("observedGeneration") else None
+
+
+def find_ignored(budget: Object) -> str | None:
+    """Fields that this version of Nestor does not know."""
+    return "; ".join(fields.find_unknown("spec", budget["spec"], BUDGET_SPEC)) or None
+
+
+def build_budget(budget: Object, target: Target) -> Object:
+    """The host's PodDisruptionBudget. Call only if the number is known, and `spec.selector` is set."""
+    meta, spec = budget["metadata"], budget["spec"]
+    selector = labels.host_selector(spec["selector"], target.scope(meta["namespace"]), target.allowed_labels)
+    wanted: Object = {"minAvailable": find_minimum(budget), "selector": selector}
+    if policy := spec.get("unhealthyPodEvictionPolicy"):
+        wanted["unhealthyPodEvictionPolicy"] = policy
+    return {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": target.metadata(budget), "spec": wanted}

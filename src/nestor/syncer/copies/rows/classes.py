@@ -5,16 +5,16 @@ The key is the name in the nested cluster, which may differ from the host's. A t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from nestor.api import labels
 from nestor.api.placement_names import Names
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object
+from nestor.objects import Object, labels_of
 from nestor.syncer.copies.fields import LABELS, fixed, value
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
-from nestor.syncer.translate import classes
 from nestor.syncer.view.context import Context
 
 
@@ -71,7 +71,7 @@ class PriorityClassRow(_NamedRow):
 
     def build(self, source: Object) -> Object:
         """The nested one."""
-        return classes.build_priority_class(source)
+        return build_priority_class(source)
 
 
 class RuntimeClassRow(_NamedRow):
@@ -90,7 +90,7 @@ class RuntimeClassRow(_NamedRow):
 
         def find_own(_: Change | None = None) -> None:
             allowed = [item.host_name or item.name for item in self.names.allowed]
-            self.context.caches.set_own_runtimes(classes.find_own_runtimes(allowed, self._hosts, self.copies))
+            self.context.caches.set_own_runtimes(find_own_runtimes(allowed, self._hosts, self.copies))
 
         self._hosts.on_change(find_own, first=True)
         self.copies.on_change(find_own, first=True)
@@ -99,7 +99,40 @@ class RuntimeClassRow(_NamedRow):
 
     def build(self, source: Object) -> Object:
         """The nested one."""
-        return classes.build_runtime_class(source)
+        return build_runtime_class(source)
 
 
 ROWS = (PriorityClassRow, RuntimeClassRow)
+
+
+_HIGHEST = 1_000_000_000
+"""Above it are the priorities of Kubernetes' own classes, which no other class may have."""
+
+
+def build_priority_class(host: Object) -> Object:
+    """The nested PriorityClass. It is no default: pods that name none get what the class says on the host alone."""
+    copy = _build(host) | {"value": min(host["value"], _HIGHEST), "globalDefault": False}
+    return copy | {key: host[key] for key in ("description", "preemptionPolicy") if host.get(key)}
+
+
+def build_runtime_class(host: Object) -> Object:
+    """The nested RuntimeClass. Without `scheduling`: the nested API server would make it a wish of the pod's owner. The host adds
+    it to the host pod by itself.
+    """
+    copy = _build(host) | {"handler": host["handler"]}
+    return copy | ({"overhead": host["overhead"]} if host.get("overhead") else {})
+
+
+def find_own_runtimes(allowed: Iterable[str], hosts: Iterable[Object], nested: Iterable[Object]) -> dict[str, str]:
+    """The RuntimeClasses of the tenant's own that stand for one of the host's, by their names: those with the handler of an
+    `allowed` one, which is all that runs them.
+    """
+    handlers = {item["metadata"]["name"]: item["handler"] for item in hosts}
+    names = {handlers[name]: name for name in reversed([*allowed]) if name in handlers}
+    own = [item for item in nested if labels_of(item).get(labels.MANAGED_BY) != "nestor"]
+    return {item["metadata"]["name"]: names[item["handler"]] for item in own if item["handler"] in names}
+
+
+def _build(host: Object) -> Object:
+    metadata = {"name": host["metadata"]["name"], "labels": {labels.MANAGED_BY: "nestor"}}
+    return {"apiVersion": host["apiVersion"], "kind": host["kind"], "metadata": metadata}

@@ -11,7 +11,7 @@ from nestor.api.queue import ClassQueue
 from nestor.operator.admission.reserved import cap_quota, find_reserved
 from nestor.operator.admission.turn import Turn, assign_nodes, read_assigned
 from nestor.operator.guests.kueue.pod_sets import build_pod_sets, find_granted, list_uncounted
-from nestor.operator.guests.queue.needs import find_needs
+from nestor.operator.guests.queue.entry import find_needs
 from tests.unit.operator.builders import build_job, build_policy
 
 Object = dict[str, Any]

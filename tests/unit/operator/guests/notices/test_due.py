@@ -12,7 +12,7 @@ from cloudevents.core.bindings import http
 
 from nestor.api import conditions
 from nestor.api.notices import MESSAGE_LIMIT
-from nestor.operator.guests.notices.due import update_notices, write_event
+from nestor.operator.guests.notices import update_notices, write_event
 from tests.unit.operator.builders import Object, build_job
 
 T1, T2, T3 = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "2026-01-01T00:00:03Z"

@@ -21,8 +21,8 @@ from nestor.api.conditions import Condition
 from nestor.cluster import certificates
 from nestor.contracts import addresses
 from nestor.kube import Conflict, Kind, kinds
-from nestor.operator.guests.notices import outbox as outboxes
-from nestor.operator.guests.notices.outbox import AT_ONCE, Outbox
+from nestor.operator.guests import notices as outboxes
+from nestor.operator.guests.notices import AT_ONCE, Outbox
 from nestor.operator.status.build import build_status
 from nestor.operator.status.report import report
 from nestor.times import now, timestamp

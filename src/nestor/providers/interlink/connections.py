@@ -1,11 +1,19 @@
-"""TLS for a backend: its certificate authority, and our client certificate."""
+"""Connections to a backend: its certificate authority, and our client certificate.
+
+None leads to a cloud's metadata service, whatever DNS says of the backend's name.
+"""
 
 from __future__ import annotations
 
+import errno
+import socket
 import ssl
 import tempfile
 from pathlib import Path
 
+import aiohttp
+
+from nestor.contracts import addresses
 from nestor.providers.interlink.settings import Tls
 
 
@@ -35,3 +43,11 @@ def _load_certificate(context: ssl.SSLContext, tls: Tls) -> None:
         chain.touch(mode=0o600)
         chain.write_text(f"{tls.certificate}\n{tls.key}\n")
         context.load_cert_chain(chain)
+
+
+def open_socket(info: aiohttp.AddrInfoType) -> socket.socket:
+    """Called with the address itself, whether a name or the URL says it. Raises `PermissionError`."""
+    family, kind, protocol, _, where = info
+    if addresses.is_metadata(str(where[0])):
+        raise PermissionError(errno.EPERM, f"{where[0]} is, or may be, a cloud's metadata service")
+    return socket.socket(family, kind, protocol)
