@@ -59,12 +59,13 @@ test-full: $(VENV)/.ready ## Run every test (GROUP="overflow walls" for those of
 ##@ Develop
 
 .PHONY: lint
-lint: $(VENV)/.ready ## Check formatting, style, import directions, dead code and spelling
+lint: $(VENV)/.ready ## Check formatting, style, import directions, dead code, spelling and words
 	@$(VENV)/bin/ruff format --check --quiet --diff .
 	@$(VENV)/bin/ruff check .
 	@PYTHONPATH=src:. $(VENV)/bin/lint-imports --no-cache
 	@$(VENV)/bin/vulture
 	@$(VENV)/bin/codespell
+	@$(RUN) -m tests.prose
 
 .PHONY: format
 format: $(VENV)/.ready ## Format the Python code (ruff)

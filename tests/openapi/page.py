@@ -1,14 +1,12 @@
-"""Writes `docs/fields.md`, what becomes of each field, from the tables: `python -m tests.openapi.page`."""
+"""The page about what the host gets of each field, from the tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from nestor.translate.fields import TABLES, Rule
 from tests.openapi import Field, read_fields, read_versions
 
-PAGE = Path(__file__).parents[2] / "docs/fields.md"
 _FIRST = {
     "PodSpec": "Pods",
     "Container": "Containers",
@@ -28,21 +26,27 @@ _NOTES = {
 }
 """By type: what is to be known before its table."""
 _WORDS = {
-    "Pass": "as it is",
+    "Pass": "unchanged",
     "Translate": "translated",
     "Class": "by the class",
     "Refuse": "refused",
-    "Ignore": "no effect, told by an event",
+    "Ignore": "no effect, reported in an event",
     "Own": "not needed on the host",
 }
-_HEAD = """# What becomes of each field
+_HEAD = """# Fields on the host
 
-Generated from `src/nestor/translate/fields`. For each field of a nested object, this page says what the object in the host
-cluster has of it: the same value (*as it is*); its counterpart, such as the host's name of a Secret (*translated*); what the
-NestedClass allows (*by the class*, with the class's field, and an event on the object if it does not); nothing, because the
-object is *refused* with an event; or nothing, which an event says. Fields that are *not needed on the host* have done their work
-in the nested cluster, or go with another one. Fields that are newer than {newest} have no effect, and an event says so. Fields
-carried as they are include everything below them, apart from what the last table names.
+What the host cluster gets of each field of a nested object. Generated from `src/nestor/translate/fields`. An unchanged field
+includes everything below it, except for what the last table names. Fields that are newer than {newest} have no effect, which an
+event reports.
+
+| on the host | meaning |
+|---|---|
+| unchanged | the same value |
+| translated | its counterpart, such as the host's name of a Secret |
+| by the class | what the named field of the NestedClass allows; otherwise an event on the object |
+| refused | the object is not created on the host, and an event says why |
+| no effect | ignored, and an event says that |
+| not needed on the host | used in the nested cluster, or part of another field |
 """
 
 
@@ -91,7 +95,3 @@ def _note(rule: Rule) -> Iterator[str]:
 
 def _find(field: Field) -> Rule:
     return TABLES[field.owner][field.name]
-
-
-if __name__ == "__main__":
-    PAGE.write_text(build_page())

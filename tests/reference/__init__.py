@@ -1,11 +1,12 @@
-"""Pages of `docs` that are built from models, the command line and decisions: `python -m tests.reference` writes them anew."""
+"""Pages of `docs` built from models, tables, the command line and decisions: `python -m tests.reference` writes them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from nestor.api.crd import RESOURCES
-from tests.reference import appdef, attacks, cli, decisions, kinds, reasons
+from tests.openapi import page as fields
+from tests.reference import appdef, attacks, cli, decisions, kinds, reasons, values
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs"
@@ -18,6 +19,8 @@ def build_pages() -> dict[str, str]:
         "reference/appdef.md": appdef.build_page(),
         "reference/cli.md": cli.build_page(),
         "reference/reasons.md": reasons.build_page(),
+        "reference/fields.md": fields.build_page(),
+        "reference/values.md": values.build_page(values.read_values(values.VALUES.read_text())),
         "evidence/attacks.md": attacks.build_page(),
         "decisions/README.md": decisions.build_page(),
     }

@@ -20,14 +20,14 @@ Conditions say how far an object is, and their reasons why. Built from `src/nest
 
 ## Reasons
 
-**You**: waiting changes nothing. **Somebody**: it may pass by itself, but seldom does. Both are also told by a Warning event of
-that name. **Nobody**: a stage of an ordinary object, or its end.
+**You**: waiting does not help. **You or an admin**: the problem rarely goes away without action. Both kinds also cause a
+Warning event with the reason's name. The other reasons are stages of an ordinary object, or its end.
 
 | reason | who must act | what to do |
 |---|---|---|
 {reasons}
 """
-_WHO = {"user": "you", "somebody": "somebody", "nobody": "nobody"}
+_WHO = {"user": "you", "admin": "you or an admin", "nobody": ""}
 
 
 def build_page() -> str:

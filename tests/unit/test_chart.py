@@ -20,7 +20,7 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.contracts import vnode
 from nestor.operator.backends.process import account_of
 from nestor.operator.backends.requests import MARGIN_SECONDS
-from tests import values
+from tests.reference import values
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,7 +70,7 @@ def test_the_chart_has_the_version_of_the_package() -> None:
     assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
 
 
-def test_every_value_says_what_it_is_and_the_page_about_them_is_current() -> None:
+def test_every_value_says_what_it_is() -> None:
     text = values.VALUES.read_text()
     found = values.read_values(text)
     described = {item.path for item in found}
@@ -78,7 +78,6 @@ def test_every_value_says_what_it_is_and_the_page_about_them_is_current() -> Non
         parents = {path.rsplit(".", count)[0] for count in range(max(1, path.count(".")))}
         assert parents & described, f"{path} has no comment"
     assert all(item.says for item in found)
-    assert values.PAGE.read_text() == values.build_page(found), "run `python -m tests.values`"
 
 
 def test_the_schema_knows_every_value_and_no_others() -> None:
@@ -113,7 +112,7 @@ def test_package_chart_and_image_name_the_same_license() -> None:
 
 
 def test_commands_of_its_readme_are_those_of_the_pages_that_say_more() -> None:
-    pages = " ".join("".join((ROOT / page).read_text() for page in ("README.md", "docs/upgrade.md")).replace("\\\n", " ").split())
+    pages = " ".join("".join((ROOT / page).read_text() for page in ("README.md", "docs/admins.md")).replace("\\\n", " ").split())
     blocks = re.findall(r"^```bash\n(.*?)^```$", (ROOT / "charts/nestor/README.md").read_text(), re.MULTILINE | re.DOTALL)
     commands = [" ".join(line.split()) for block in blocks for line in block.replace("\\\n", " ").splitlines()]
     assert len(commands) == 8

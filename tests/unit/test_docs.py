@@ -1,4 +1,4 @@
-"""The table of KNS's features is whole, and every test that it names exists."""
+"""The tables of features are whole, every test that a page names exists, and the pages stay short."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def read_rows(page: str) -> list[list[str]]:
 ROWS, BATCH_ROWS = read_rows("features.md"), read_rows("features-batch.md")
 
 
-def test_the_readme_says_what_is_installed_on_the_machine() -> None:
-    text = (ROOT / "README.md").read_text()
+def test_the_page_of_the_cluster_lists_what_is_installed_on_the_machine() -> None:
+    text = (ROOT / "devcluster/README.md").read_text()
     packages = {*debian.TOOLS.values(), *debian.C_TOOLS.values(), *debian.BROWSER.values(), "python3-venv"}
     said = re.search(r"installed with apt, and stay: ([^.;]*)[.;]", text)
     assert said is not None
@@ -96,7 +96,7 @@ def test_no_attack_stands_for_two() -> None:
 
 def test_uninstalling_names_all_that_helm_leaves() -> None:
     plurals = sorted(f"{resource.plural}.{GROUP}" for resource in RESOURCES)
-    for page in ("README.md", "charts/nestor/README.md", "charts/nestor/templates/NOTES.txt"):
+    for page in ("docs/admins.md", "charts/nestor/README.md", "charts/nestor/templates/NOTES.txt"):
         listed = re.search(r"kubectl delete crd((?: [a-z]+\.nestor\.dev)+)", " ".join((ROOT / page).read_text().split()))
         assert listed is not None, page
         assert sorted(listed[1].split()) == plurals, page
@@ -109,3 +109,10 @@ def test_docstrings_name_modules_that_exist() -> None:
     there = {key for key, place in places.items() if place.is_dir() or place.with_suffix(".py").is_file()}
     faults = [f"{file}: nestor{path}" for file, path in sorted(named - there)]
     assert not faults, "\n".join(faults)
+
+
+def test_the_pages_stay_short() -> None:
+    """A page answers a reader's question, and a fact is on one page. The reference and the evidence are looked up, not read."""
+    counts = {page.name: len(page.read_text().split()) for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]}
+    assert sum(counts.values()) <= 25_000, counts
+    assert counts["README.md"] <= 700

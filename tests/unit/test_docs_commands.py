@@ -155,7 +155,7 @@ SOURCE = "\n".join(file.read_text() for file in sorted((ROOT / "src" / "nestor")
 
 
 def test_every_reason_event_and_kind_of_the_guides_exists() -> None:
-    known = {str(reason) for reason in REASONS} | {"FailedScheduling", "ImagePullBackOff"}
+    known = {str(reason) for reason in REASONS} | {"FailedScheduling", "ImagePullBackOff", "ImageVolume"}
     assert sorted(word for word in WORDS - known if f'"{word}"' not in SOURCE) == []
 
 
@@ -212,7 +212,7 @@ FAULTS: tuple[tuple[str, list[str]], ...] = (
     ("make demo CLUSTERS=kind", ["neither the Makefile nor devcluster knows CLUSTERS"]),
     ("pip install '.[cli]'", []),
     ("pip install '.[cmd]'", ["the package has no extra 'cmd'"]),
-    ("python -m tests.values", []),
+    ("python -m tests.reference", []),
     ("python -m tests.valuables", ["there is no module 'tests.valuables'"]),
     ("python -m devcluster node stop nestor-dev-2", []),
     ("python -m devcluster node", ["python -m devcluster node: error: the following arguments are required: action, name"]),

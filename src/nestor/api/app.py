@@ -96,6 +96,6 @@ class ParametersFrom(Model):
 
     secret_ref: SecretRef = Field(
         description="Secret of type Opaque in the job's namespace: each key is the name of a parameter, and its value is the "
-        "parameter's, as text. It is copied when the job starts, so later changes to it do not affect the job. Whoever may "
-        "create jobs can thus use the namespace's Secrets, as whoever may create pods can."
+        "parameter's, as text. It is copied when the job starts, so later changes to it do not affect the job. Users who "
+        "can create jobs can thus use the namespace's Secrets, as users who can create pods can."
     )

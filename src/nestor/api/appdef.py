@@ -181,7 +181,7 @@ def _warn_of_nested(nested: dict[str, Any]) -> list[str]:
     if isinstance(version, str) and _PATCH_FORM.fullmatch(version.strip()):
         sentences.append(f"kubernetes_version`: only major.minor of '{version}' is used, the patch is the class's choice")
     if nested.get("ingress_type") not in (None, "", "subdomain"):
-        sentences.append("ingress_type` has no effect: every job has a host name of its own, as with 'subdomain'")
+        sentences.append("ingress_type` has no effect: every job has its own host name, as with 'subdomain'")
     if str(nested.get("enable_gotty_shell") or "").lower() == "true":
         sentences.append("enable_gotty_shell` has no effect: `nestor shell` opens a shell with the nested cluster's keys")
     if nested.get("limit_range") not in (None, "", [], {}):

@@ -74,8 +74,7 @@ class NestedKubernetes(_Verbatim):
     )
     targets: list[Target] = Field(
         default_factory=list,
-        description="Services to expose; the first one gets the job's URL, the others theirs with "
-        "`expose.allTargets`. May be left out.",
+        description="Services to expose; the first one gets the job's URL, the others theirs with `expose.allTargets`. Optional.",
         max_length=64,
     )
     templates_settings: Annotated[dict[str, Any] | None, BeforeValidator(_blank_to_none)] = Field(
@@ -88,7 +87,7 @@ class NestedKubernetes(_Verbatim):
         "`custom`, or the extension `helm`) and what the type needs."
     )
 
-    ingress_type: Any = Field(None, description="Of an older tutorial. Not used: every job has a host name of its own.")
+    ingress_type: Any = Field(None, description="Of an older tutorial. Not used: every job has its own host name.")
     enable_gotty_shell: Any = Field(None, description="Of an older tutorial. Not used: `nestor shell` opens a shell.")
     limit_range: Any = Field(None, description="KNS's limits for the app's pods. Not used: the job's class sets them.")
 
@@ -169,7 +168,7 @@ class AppDef(_Verbatim):
     appkind: Text = Field(
         None,
         description="`kns` for applications such as these. JARVICE's portal offers machines by it, and takes `k8s` when it "
-        "is left out; here another value than `kns` gives a warning, no more.",
+        "is left out; here, another value than `kns` only causes a warning.",
     )
     classifications: Words = Field(None, description="Categories of JARVICE's catalog. Not used.")
     machines: Words = Field(

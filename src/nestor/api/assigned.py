@@ -28,4 +28,4 @@ class AssignedNodes(Model):
 class Assigned(AssignedNodes):
     """What Kueue has assigned to a job that runs."""
 
-    workload: str = Field(description="Name of the Workload by which Kueue admitted the job.", max_length=253)
+    workload: str = Field(description="Name of the job's Workload that Kueue admitted.", max_length=253)

@@ -35,7 +35,7 @@ Taints = Annotated[list[Taint], Field(max_length=32)]
 
 
 class Shape(Model):
-    """Machines of one kind at a backend. Each shape has a virtual node of its own, so that the scheduler sees true numbers."""
+    """Machines of one kind at a backend. Each shape has its own virtual node, so that the scheduler sees its real capacity."""
 
     name: ShapeName = Field(
         DEFAULT_SHAPE, description="Name of the shape, and the suffix of its node's name; a shape named `default` has none."
@@ -45,7 +45,7 @@ class Shape(Model):
         "resources such as `nvidia.com/gpu`."
     )
     labels: NodeLabels = Field(default_factory=dict, description="Labels of its node.")
-    taints: Taints = Field(default_factory=list, description="Taints of its node, besides those in `spec.node.taints`.")
+    taints: Taints = Field(default_factory=list, description="Taints of its node, in addition to those in `spec.node.taints`.")
     machines: int | None = Field(None, description="Number of machines, if known.", ge=0)
 
 
@@ -72,14 +72,11 @@ class NodeTemplate(Model):
         description="Taints of the nodes, so that only pods run there that tolerate them. Defaults to "
         "`virtual-kubelet.io/provider=<backend>`, with the effects `NoSchedule` and `PreferNoSchedule`; because of the "
         "second, pods that may run there use the host cluster's own nodes first. An empty list lets any pod run there, except "
-        "those of DaemonSets: whatever the taints are, they stay Pending there. Nodes without a taint that is `NoSchedule` or "
+        "those of DaemonSets, which stay Pending there regardless of the taints. Nodes without a taint that is `NoSchedule` or "
         "`NoExecute` need `operator.allowOpenNodes: true` in the values of Nestor's chart.",
     )
     pods: int = Field(
-        1000,
-        description="How many pods each node may have whose shape does not say so itself. Defaults to 1000.",
-        ge=1,
-        le=100000,
+        1000, description="Maximum number of pods on each node whose shape sets no number. Defaults to 1000.", ge=1, le=100000
     )
 
     def list_taints(self, backend: str) -> list[Taint]:

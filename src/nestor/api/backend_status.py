@@ -33,7 +33,7 @@ ContainerNames = Annotated[list[Annotated[str, StringConstraints(max_length=63)]
 class UnconfirmedPod(Model):
     """A pod that should have ended, which the backend has not confirmed: it may still run there."""
 
-    uid: str = Field(description="UID of the host pod, by which the backend knows it.", max_length=128)
+    uid: str = Field(description="UID of the host pod, which identifies it at the backend.", max_length=128)
     namespace: str = Field(description="Namespace of the host pod.", max_length=63)
     name: str = Field(description="Name of the host pod.", max_length=253)
     node: str = Field("", description="The virtual node that it was on.", max_length=253)
@@ -44,7 +44,7 @@ class UnconfirmedPod(Model):
 
 class OverflowBackendStatus(Model):
     """What was observed. `shapes`, `unconfirmedPods`, `Reachable` and `Certified` are written by the virtual nodes' process, the
-    rest by the operator: each by server-side apply, with a field manager of its own.
+    rest by the operator: each by server-side apply, with its own field manager.
     """
 
     conditions: Conditions = Field(

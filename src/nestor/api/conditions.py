@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 Status = Literal["True", "False", "Unknown"]
-Needs = Literal["user", "somebody", "nobody"]
+Needs = Literal["user", "admin", "nobody"]
 Activity = Literal["waiting", "busy", "retry"]
 
 
@@ -39,7 +39,7 @@ class Reason(str):
     """A condition's reason."""
 
     needs: Needs
-    """Who must act. `user`: waiting changes nothing, so `nestor run` ends. `somebody`: it may pass by itself, but seldom does.
+    """Who must act. `user`: waiting changes nothing, so `nestor run` ends. `admin`: it may pass, but seldom does.
     Both are told by a Warning event of the reason's name. `nobody`: a stage of an ordinary job, or its end."""
     advice: str
     """What to do about it, for `nestor doctor`."""
@@ -94,8 +94,8 @@ VERSION_UNSUPPORTED = Reason(
 CLASS_NOT_PERMITTED = Reason(
     "ClassNotPermitted",
     "user",
-    "delete the object and create it again with a `className` that you may use; `kubectl auth can-i use nestedclass/NAME` tells "
-    "you whether you may",
+    "delete the object and create it again with a `className` that you may use; `kubectl auth can-i use nestedclass/NAME` "
+    "checks that",
 )
 IMAGE_NOT_ALLOWED = Reason(
     "ImageNotAllowed",
@@ -117,7 +117,7 @@ STORAGE_NOT_ALLOWED = Reason(
 )
 TOO_MANY_JOBS = Reason(
     "TooManyJobs",
-    "somebody",
+    "admin",
     "delete a job of this class in the namespace, or ask an admin to raise the class's `maxJobsPerNamespace`",
 )
 QUEUED = Reason("Queued", advice="wait: the message says for what; an admin can raise the limits of the class's `queue`")
@@ -125,7 +125,7 @@ WAITS = (QUEUED, TOO_MANY_JOBS)
 """Reasons of a job that waits for others."""
 QUEUE_UNBOUNDED = Reason(
     "QueueUnbounded",
-    "somebody",
+    "admin",
     "an admin can set a quota for that key in the class's `namespace.quota` or its machines, or drop it from `queue.quota`",
 )
 TOO_LARGE = Reason("TooLarge", "user", "change `machine` to a smaller one, or ask an admin to raise `queue.quota` of the class")
@@ -134,7 +134,7 @@ QUEUE_NAME_MISSING = Reason(
 )
 KUEUE_UNAVAILABLE = Reason(
     "KueueUnavailable",
-    "somebody",
+    "admin",
     "an admin can install Kueue and set `kueue.enabled` in the chart's values, or set `queue.kueue: Ignore` in the class",
 )
 WORKLOAD_CONFLICT = Reason(
@@ -145,7 +145,7 @@ PRIORITY_NOT_FOUND = Reason(
 )
 RETAINED_LIMIT = Reason(
     "RetainedLimitReached",
-    "somebody",
+    "admin",
     "ask an admin to delete volumes that earlier jobs of the namespace have left, or to raise the limit in the class",
 )
 COMMAND_NOT_FOUND = Reason("CommandNotFound", "user", "delete the job and create it again with one of the listed commands")
@@ -158,7 +158,7 @@ APP_NOT_FOUND = Reason(
     "AppNotFound",
     "user",
     "create the job again with the name of an application that `nestor apps` lists, or ask an admin to add this one to the "
-    "catalog; the job then continues by itself",
+    "catalog; the job then continues automatically",
 )
 READING_APPDEF = Reason("ReadingAppDef", advice="wait until the app image is read; a private image needs `imagePullSecretName`")
 PARAMETERS_INVALID = Reason(
@@ -169,17 +169,17 @@ PARAMETERS_INVALID = Reason(
 TEMPLATES_NOT_FOUND = Reason(
     "TemplatesNotFound",
     "user",
-    "create the ConfigMap in the job's namespace, or correct what the message says of it; the job then continues by itself",
+    "create the ConfigMap in the job's namespace, or fix the problem in the message; the job then continues automatically",
 )
 PULL_SECRET_NOT_FOUND = Reason(
     "PullSecretNotFound",
     "user",
     "create the Secret, of type kubernetes.io/dockerconfigjson, in the namespace that the message names: for an application of "
-    "the catalog, an admin must do so; the job then continues by itself",
+    "the catalog, an admin must do so; the job then continues automatically",
 )
 NETWORK_NOT_ENFORCED = Reason(
     "NetworkNotEnforced",
-    "somebody",
+    "admin",
     "nothing keeps this job and others apart: an admin can install a network plugin that enforces NetworkPolicies, or accept it "
     "in the class (`network.unenforced: Accept`)",
 )
@@ -192,23 +192,22 @@ SERVER_NOT_READY = Reason(
 )
 SERVER_OUT_OF_MEMORY = Reason(
     "ServerOutOfMemory",
-    "somebody",
-    "container `syncer` holds the objects of the nested cluster: delete there what is not needed, such as large ConfigMaps and "
-    "Secrets, and pods that have ended; its API can be reached meanwhile. For container `k3s`, an admin can raise the class's "
-    "`cluster.resources`",
+    "admin",
+    "if container `syncer` ran out of memory, delete large ConfigMaps, large Secrets and finished pods in the nested cluster, "
+    "whose API stays available; for container `k3s`, an admin can raise the class's `cluster.resources`",
 )
 IMAGE_PULL_FAILED = Reason(
-    "ImagePullFailed", "somebody", "check the image's name, its pull secret, and that the nodes can reach its registry"
+    "ImagePullFailed", "admin", "check the image's name, its pull secret, and that the nodes can reach its registry"
 )
-UNSCHEDULABLE = Reason("Unschedulable", "somebody", "free capacity on the nodes, or lower the class's `cluster.resources`")
+UNSCHEDULABLE = Reason("Unschedulable", "admin", "free capacity on the nodes, or lower the class's `cluster.resources`")
 PROVISIONING_FAILED = Reason(
     "ProvisioningFailed",
-    "somebody",
+    "admin",
     "the message says what the host cluster refuses, or what takes too long; an admin can change the class",
 )
 INTERNAL_ERROR = Reason(
     "InternalError",
-    "somebody",
+    "admin",
     "undo the last change to the job, or delete it; an admin finds the cause in the operator's log and can report it",
 )
 # StepsApplied
@@ -223,7 +222,7 @@ STEP_FAILED = Reason(
     "StepFailed",
     "user",
     "correct the template or the AppDef and apply the job again, or run all steps again with `nestor rerun`. A job keeps the "
-    "templates of a ConfigMap as they were when it started: if you correct these, create the job again",
+    "templates that a ConfigMap had when it started: if you correct these, create the job again",
     end_event="JobFailed",
 )
 RUNNER_FAILED = Reason("RunnerFailed", "user", "`nestor logs` shows the runner's output; `nestor rerun` starts it again")
@@ -244,15 +243,15 @@ HOST_NOT_ALLOWED = Reason(
     "choose a host below the class's domain, or ask an admin to add yours to the class's `expose.allowedHosts`",
 )
 GATEWAY_PENDING = Reason("GatewayPending", advice="wait for the Gateway's controller to answer")
-GATEWAY_SILENT = Reason("GatewaySilent", "somebody", "ask an admin whether the class's Gateway exists and its controller runs")
+GATEWAY_SILENT = Reason("GatewaySilent", "admin", "ask an admin whether the class's Gateway exists and its controller runs")
 GATEWAY_UNAVAILABLE = Reason(
     "GatewayUnavailable",
-    "somebody",
+    "admin",
     "an admin can install Gateway API in the host cluster, or take `expose.gateway` out of the class",
 )
 GATEWAY_REFUSED = Reason(
     "GatewayRefused",
-    "somebody",
+    "admin",
     "ask an admin to let the Gateway take HTTPRoutes of jobs' namespaces, which have the label `nestor.dev/job` "
     "(`allowedRoutes`), with hosts such as this one",
 )
@@ -301,21 +300,21 @@ NETWORK_NOT_PROBED = Reason(
 BACKEND_ANSWERS = Reason("BackendAnswers")
 UNREACHABLE = Reason(
     "Unreachable",
-    "somebody",
+    "admin",
     "check the backend's `url`, that the cluster's pods can reach it, and that the server there matches the backend's `type` "
     "and `hop`",
 )
-UNAUTHORIZED = Reason("Unauthorized", "somebody", "check the credentials in the Secrets that the backend names")
+UNAUTHORIZED = Reason("Unauthorized", "admin", "check the credentials in the Secrets that the backend names")
 SECRET_NOT_FOUND = Reason(
-    "SecretNotFound", "somebody", "create the Secret that the message names, with that key, in the operator's namespace"
+    "SecretNotFound", "admin", "create the Secret that the message names, with that key, in the operator's namespace"
 )
 # Ready, of an OverflowBackend
 NODES_READY = Reason("NodesReady")
 NODES_NOT_READY = Reason("NodesNotReady", advice="wait; if this does not change, look at the log of the backend's pod")
 NODE_CONFLICT = Reason(
-    "NodeConflict", "somebody", "delete the other node of that name, or create the backend again with another `node.name`"
+    "NodeConflict", "admin", "delete the other node of that name, or create the backend again with another `node.name`"
 )
-NO_SHAPES = Reason("NoShapes", "somebody", "set `spec.shapes`: the backend does not report its resources")
+NO_SHAPES = Reason("NoShapes", "admin", "set `spec.shapes`: the backend does not report its resources")
 NOT_DEPLOYED = Reason(
     "NotDeployed",
     advice="wait; if this does not change, look at the Deployment `vnode-<backend>` in the operator's namespace, and at the "
@@ -323,11 +322,11 @@ NOT_DEPLOYED = Reason(
 )
 CERTIFICATE_NOT_ISSUED = Reason(
     "CertificateNotIssued",
-    "somebody",
+    "admin",
     "have the cluster issue certificates for the signer that the message names; some clouds, such as EKS, issue none for nodes "
     "that are not their own machines",
 )
-BACKEND_INVALID = Reason("BackendInvalid", "somebody", "correct the fields that the message names")
+BACKEND_INVALID = Reason("BackendInvalid", "admin", "correct the fields that the message names")
 
 REASONS: tuple[Reason, ...] = tuple(row for row in globals().values() if isinstance(row, Reason))
 """All of the above."""

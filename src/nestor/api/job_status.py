@@ -96,8 +96,8 @@ class NestedAppJobStatus(Model):
     argo_cd_namespace: str | None = Field(
         None,
         alias="argoCDNamespace",
-        description="Namespace of the Secret by which Argo CD knows the nested cluster, from the class's `argoCD`. Its name is "
-        "that of the job's own namespace.",
+        description="Namespace of Argo CD's Secret for the nested cluster, from the class's `argoCD`. The Secret has the name "
+        "of the job's own namespace.",
         max_length=253,
     )
     app_digest: str | None = Field(
@@ -123,13 +123,13 @@ class NestedAppJobStatus(Model):
     pods: JobPods | None = Field(None, description="Number of pods of the application, by state.")
     next_step: str | None = Field(
         None,
-        description="What to do next, by whom, if the job does not get on by itself or has failed: for the first condition that "
-        "says why. Absent if there is nothing to do.",
+        description="What to do next if the job is blocked or has failed, from the first condition that is the cause. Absent if "
+        "there is nothing to do.",
         max_length=1024,
     )
     active_deadline_seconds: int | None = Field(
         None,
-        description="For how many seconds the job may run, counted from `startTime`: the shorter of its own "
+        description="How many seconds the job can run, counted from `startTime`: the smaller of its "
         "`activeDeadlineSeconds` and what `ranSeconds` leaves of its class's `maxActiveDeadlineSeconds`. Absent if there is no "
         "limit.",
         ge=1,

@@ -88,7 +88,7 @@ class NestedAppJobSpec(Model):
     machine: ObjectName | None = Field(
         None,
         description="Machine that the job's pods run on, one of the class's `placement.machines`: a pool of nodes, perhaps with "
-        "a quota of its own; `machines` of the AppDef may leave fewer to choose from. A change applies to new pods. Defaults to "
+        "its own quota; `machines` of the AppDef may leave fewer to choose from. A change applies to new pods. Defaults to "
         "the class's default machine, or, if the AppDef does not take that, to the first one that it takes. `status.machine` "
         "says which it is.",
     )

@@ -48,7 +48,7 @@ class Policy:
     )
     allowed_labels: list[LabelPattern] | None = field(
         default=None,
-        description="Label keys that host pods have as they are in the nested cluster, from the class's "
+        description="Label keys that host pods keep from the nested cluster, from the class's "
         "`namespace.allowedLabels`. All others are renamed.",
         max_length=64,
     )
@@ -78,7 +78,7 @@ class Policy:
     )
     nodes: Literal["All", "Selected"] | None = field(
         default=None,
-        description="Which host nodes the cluster shows besides those in use, `All` or `Selected`, from the class's "
+        description="Which host nodes the cluster shows in addition to those in use, `All` or `Selected`, from the class's "
         "`cluster.nodes`.",
     )
     node_selector: LabelSelector | None = field(
@@ -87,7 +87,8 @@ class Policy:
     )
 
     services: AllowedServices | None = field(
-        default=None, description="What the cluster's Services may do besides connecting its pods, from the class's `services`."
+        default=None,
+        description="What the cluster's Services can do in addition to connecting its pods, from the class's `services`.",
     )
 
     @property

@@ -208,7 +208,7 @@ def _read_authorities(secret: Object) -> Authorities:
         meta = secret["metadata"]
         raise ForeignObject(
             f"Secret '{meta['name']}' in namespace '{meta['namespace']}' does not hold Nestor's keys any more: restore it, or "
-            "create the cluster anew"
+            "create the cluster again"
         ) from error
 
 

@@ -187,7 +187,7 @@ FLAGS = (
         "--kueue",
         "NESTOR_KUEUE",
         "false",
-        "let Kueue decide when jobs start, where classes say so: true or false",
+        "let Kueue decide when jobs of classes with `queue.kueue` start: true or false",
         read_switch,
         SWITCH,
     ),

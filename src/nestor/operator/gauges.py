@@ -58,7 +58,7 @@ def _measure(context: Context, queue: WorkQueue[Any]) -> Iterator[Family]:
     yield Family(
         "nestor_jobs_held_up",
         "gauge",
-        "Jobs that do not get on unless somebody acts: the user, or somebody else, such as an admin.",
+        "Jobs that are blocked until a user or an admin acts.",
         ("reason", "needs"),
         _count_held_up(context),
     )

@@ -41,7 +41,7 @@ def read_person(headers: CIMultiDictProxy[str], settings: Settings) -> Person:
         raise Refused(400, "The proxy before this page said more than once who you are.")
     name = settings.user_prefix + said[0].strip()
     if name.startswith(RESERVED) or not name.isprintable() or not name.isascii() or len(name) > NAME_LIMIT:
-        raise Refused(403, "Nobody with such a name may use this page.")
+        raise Refused(403, "A user with such a name cannot use this page.")
     found = [settings.groups_prefix + group.strip() for group in (listed[0] if listed else "").split(",")[:GROUPS_LIMIT]]
     return Person(name, tuple(sorted({group for group in found if group in settings.groups and not group.startswith(RESERVED)})))
 

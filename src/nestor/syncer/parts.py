@@ -84,7 +84,7 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
         "kubelet API": partial(kubelet.serve, settings.kubelet_port, partial(auth.build_tls, settings.access)),
         "Service webhook": partial(webhook.serve, settings.services_port, settings.access, addresses.review),
         "Service webhook's configuration": keep_webhook,
-        "not carried": not_carried.run,
+        "not synced": not_carried.run,
         "definitions": Definitions(context).run,
     }
     if settings.metrics_port:

@@ -59,7 +59,7 @@ def parse(arguments: list[str]) -> Settings:
     parser.add_argument("--host-kubeconfig", help="kubeconfig of the host cluster instead of the pod's service account")
     parser.add_argument("--health-port", type=int, default=syncer.HEALTH_PORT, help="port of /readyz, /healthz and /metrics")
     parser.add_argument("--kubelet-port", type=int, default=syncer.KUBELET_PORT, help="loopback port of the kubelet API")
-    parser.add_argument("--gate-port", type=int, default=GATE_PORT, help="loopback port by which CoreDNS reaches the nested API")
+    parser.add_argument("--gate-port", type=int, default=GATE_PORT, help="loopback port on which CoreDNS reaches the nested API")
     parser.add_argument(
         "--services-port", type=int, default=syncer.SERVICES_PORT, help="loopback port of the webhook for new Services"
     )

@@ -132,9 +132,7 @@ def sign_in(request: web.Request, gate: Gate) -> web.Response:
     go with what another site began, as a redirect after a click in a mail would be.
     """
     cookie = gate.exchange(request.query.get("token", ""))
-    page = (
-        '<!doctype html><html lang="en"><title>Nestor</title><meta http-equiv="refresh" content="0;url=/"><a href="/">Go on</a>'
-    )
+    page = '<!doctype html><html lang="en"><title>Nestor</title><meta http-equiv="refresh" content="0;url=/"><a href="/">Open</a>'
     response = web.Response(text=page, content_type="text/html")
     response.set_cookie(COOKIE, cookie, path="/", httponly=True, samesite="Strict")
     return response

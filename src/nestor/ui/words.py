@@ -55,7 +55,7 @@ def tell(error: ApiError | Failure | TimeoutError, *, is_shared: bool = False) -
     if isinstance(error, Conflict) and error.already_exists:
         return Told("The name is taken", _sentence(error.message), "Choose another name.", 409)
     if isinstance(error, Conflict):
-        return Told("Somebody was faster", "It has changed in the meantime.", "Look at it again, then repeat.", 409)
+        return Told("This was changed by someone else", "It has changed in the meantime.", "Look at it again, then repeat.", 409)
     if isinstance(error, Invalid):
         return Told("The cluster refused it", _sentence(_list_causes(error)), status=422)
     failure = explain(error)
@@ -65,7 +65,7 @@ def tell(error: ApiError | Failure | TimeoutError, *, is_shared: bool = False) -
 def _tell_unknown(*, is_shared: bool) -> Told:
     if is_shared:
         said = "Its own credentials, not yours, are not accepted."
-        return Told("The cluster does not know this page", said, "Tell whoever manages the page.", 502)
+        return Told("The cluster does not know this page", said, "Report this to the administrator of the page.", 502)
     return Told("The cluster does not know you", "Your credentials are not accepted.", "Log in again as you do for kubectl.", 403)
 
 
@@ -73,14 +73,14 @@ def _tell_forbidden(error: Forbidden) -> Told:
     found = _FORBIDDEN.search(error.message)
     if found and found["verb"].startswith("impersonate"):
         said = "The page may not act in your name, or not for this."
-        return Told("This page is closed to you", said, "Ask whoever manages the cluster to list you for it.", 403)
+        return Told("This page is closed to you", said, "Ask a cluster administrator to add you to its users.", 403)
     if found:
         what = _KINDS.get(found["what"], found["what"])
         where = f" in namespace '{found['space']}'" if found["space"] else ""
         return Told(
             "You may not do this",
             f"You are '{found['user']}', who may not {found['verb']} {what}{where}.",
-            f"Ask whoever manages the cluster for the permission to {found['verb']} {found['what']}{where}.",
+            f"Ask a cluster administrator for permission to {found['verb']} {found['what']}{where}.",
             403,
         )
     for form, title in ((_POLICY, "A policy of the cluster refuses this"), (_WEBHOOK, "The cluster refuses this")):

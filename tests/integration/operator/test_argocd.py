@@ -114,7 +114,7 @@ async def test_a_class_that_no_longer_says_so_takes_it_back(operator: Operator, 
 async def test_an_argo_cd_that_is_not_there_is_told_and_the_job_works(operator: Operator, api: Api, namespace: str) -> None:
     name = await make_class(api, "no-such-argocd")
     job, where = await start(api, "untold", namespace, className=name)
-    said = await job_saying(api, "untold", namespace, conditions.CLUSTER_READY, "Argo CD could not be told of the cluster")
+    said = await job_saying(api, "untold", namespace, conditions.CLUSTER_READY, "could not register the cluster with Argo CD")
     assert conditions.is_true(said["status"]["conditions"], conditions.CLUSTER_READY)
     assert job["metadata"]["uid"] == said["metadata"]["uid"]
     await make_namespace(api, "no-such-argocd")

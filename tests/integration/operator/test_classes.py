@@ -85,7 +85,7 @@ async def test_a_class_that_not_everybody_may_use_is_given_to_nobody(
     await make(MARK, access="Permitted")
     try:
         refused = await job_with(api, "early", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_PERMITTED)
-        assert "is not older than this object, so nobody was asked" in message_of(refused, conditions.ADMITTED)
+        assert "is not older than this object, so your permission was not checked" in message_of(refused, conditions.ADMITTED)
         await api.create(kinds.NESTED_APP_JOB, build_job("unnamed", namespace))
         refused = await job_with(api, "unnamed", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_PERMITTED)
         assert f"create it again with `className: {name}`" in message_of(refused, conditions.ADMITTED)

@@ -299,7 +299,7 @@ def test_keys_of_the_older_tutorial_are_accepted_with_a_warning_where_they_do_no
     where = "`appDef.commands.Hello.nestedkubernetes"
     assert choose_command(read_appdef(content), None).warnings == [
         f"{where}.kubernetes_version`: only major.minor of 'v1.28.11' is used, the patch is the class's choice",
-        f"{where}.ingress_type` has no effect: every job has a host name of its own, as with 'subdomain'",
+        f"{where}.ingress_type` has no effect: every job has its own host name, as with 'subdomain'",
         f"{where}.enable_gotty_shell` has no effect: `nestor shell` opens a shell with the nested cluster's keys",
     ]
     silent = NESTED | {"kubernetes_version": "", "enable_gotty_shell": "false", "ingress_type": "subdomain"}

@@ -39,7 +39,7 @@ NEEDED = {
     AnnotationNotAllowed ClassNotPermitted DeadlineNotAllowed ImageNotAllowed AppDefInvalid AppNotFound ParametersInvalid
     TemplatesNotFound PullSecretNotFound StepFailed RunnerFailed HostnameConflict HostNotAllowed IngressRefused
     TlsSecretNotFound TooLarge PriorityNotFound QueueNameMissing WorkloadConflict""",
-    "somebody": """TooManyJobs RetainedLimitReached NetworkNotEnforced
+    "admin": """TooManyJobs RetainedLimitReached NetworkNotEnforced
     ImagePullFailed Unschedulable ProvisioningFailed ServerOutOfMemory Unreachable Unauthorized
     GatewayRefused GatewaySilent GatewayUnavailable SecretNotFound NodeConflict NoShapes BackendInvalid CertificateNotIssued
     QueueUnbounded KueueUnavailable InternalError""",

@@ -76,7 +76,7 @@ def test_jobs_by_state_and_what_holds_them_up(operator: Operator) -> None:
     # A class that does not exist is a word of the user's.
     assert jobs == {("", "Refused"): 1, ("default", "Starting"): 1, ("default", "Ready"): 1}
     held = {key[1:]: value for key, value in found.items() if key[0] == "nestor_jobs_held_up" and value}
-    assert held == {("somebody", "Unschedulable"): 1, ("user", "ClassNotFound"): 1}
+    assert held == {("admin", "Unschedulable"): 1, ("user", "ClassNotFound"): 1}
     assert not any(part in str(found) for part in ("job-0", "team-a", "mine"))
 
 

@@ -14,7 +14,6 @@ from nestor.translate import fields, ignored, pod, refusals
 from nestor.translate.fields import TABLES, pods
 from tests.openapi import Field, read_fields, read_versions
 from tests.openapi.__main__ import ROOTS
-from tests.openapi.page import PAGE, build_page
 from tests.unit.translate.builders import BASELINE, PRIVILEGED, TARGET, build_pod, build_service
 
 Object = dict[str, Any]
@@ -189,7 +188,3 @@ def test_what_is_ignored_of_a_service_is_told() -> None:
     for name in IGNORED_OF_SERVICES:
         (message,) = service.find_ignored(build_service(**{name: IGNORED_OF_SERVICES[name]}), ALL)
         assert message.startswith(f"`spec.{name}` ")
-
-
-def test_the_page_for_users_is_what_the_tables_say() -> None:
-    assert PAGE.read_text() == build_page(), "python -m tests.openapi.page"

@@ -39,7 +39,7 @@ QUOTA = 'nestedappjobs "x" is forbidden: exceeded quota: jobs, requested: count/
         (NotFound(404, "NotFound", "x", {"name": "shop"}), 404, ["There is no 'shop'"]),
         (NotFound(404, "NotFound", "page not found"), 409, ["not installed"]),
         (Conflict(409, "AlreadyExists", 'jobs "x" already exists'), 409, ["name is taken", "another name"]),
-        (Conflict(409, "Conflict", "the object has been modified"), 409, ["Somebody was faster"]),
+        (Conflict(409, "Conflict", "the object has been modified"), 409, ["This was changed by someone else"]),
         (ApiError(500, "", "boom"), 502, ["boom"]),
         (TimeoutError(), 504, ["did not respond"]),
         (Failure("nothing to do", Code.USAGE), 400, ["Nothing to do."]),

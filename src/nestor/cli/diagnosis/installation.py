@@ -164,7 +164,7 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
         findings.append(
             warn(
                 f"class '{name}' allows each namespace {jobs} jobs: one tenant can use up the host's Service addresses",
-                "lower `maxJobsPerNamespace` in the class, and give those who need more a class of their own",
+                "lower `maxJobsPerNamespace` in the class, and create a separate class for users who need more",
             )
         )
     if facts.tls_secrets.get(name) is False:

@@ -101,7 +101,7 @@ def mood(job: Object) -> tuple[Mood, str]:
         return "bad", reason
     if reason.activity == "retry" or is_restarting(job):
         return "retry", reason
-    if reason.needs == "somebody":
+    if reason.needs == "admin":
         return "warn", reason
     return ("waiting" if reason == conditions.SUSPENDED else "busy"), reason
 

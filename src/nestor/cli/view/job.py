@@ -110,7 +110,7 @@ def _stage_mood(found: Object) -> Mood:
     reason = conditions.reason_of(found)
     if reason.needs == "user" or (found["type"] == conditions.SUCCEEDED and found.get("status") == "False"):
         return "bad"
-    return "warn" if reason.needs == "somebody" else reason.activity
+    return "warn" if reason.needs == "admin" else reason.activity
 
 
 def _facts(job: Object, now: datetime.datetime) -> Table:

@@ -56,7 +56,8 @@ def _check_age(job: Object, item: Object, what: str, plural: str) -> None:
     if str(job["metadata"].get("creationTimestamp", "")) > str(item["metadata"].get("creationTimestamp", "")):
         return
     message = (
-        f"{what} takes jobs only from those who may use it (`access: Permitted`), but is not older than this object, so nobody "
-        f"was asked: delete it and create it again; that takes the verb `{VERB}` on {plural} '{item['metadata']['name']}'"
+        f"{what} takes jobs only from those who may use it (`access: Permitted`), but is not older than this object, so your "
+        f"permission was not checked: delete it and create it again; that takes the verb `{VERB}` on {plural} "
+        f"'{item['metadata']['name']}'"
     )
     raise Refused(conditions.CLASS_NOT_PERMITTED, message)

@@ -52,7 +52,7 @@ class ArgoCD(Guest):
             elif policy and recorded and self._is_ready(home):
                 problem = await self._write(Registration(home, resolved.class_name, policy), resolved.uid)
         except ApiError as error:
-            where, problem = recorded, f"Argo CD could not be told of the cluster: {error.message}"
+            where, problem = recorded, f"could not register the cluster with Argo CD: {error.message}"
         self._words[resolved.uid] = Word({"argoCDNamespace": where}, note=problem, retry_after=RETRY_SECONDS if problem else None)
 
     def report(self, resolved: Resolved) -> Word | None:
@@ -70,7 +70,7 @@ class ArgoCD(Guest):
         except ApiError as error:
             if error.is_transient:
                 raise
-            return f"Argo CD in namespace '{where}' could not be told that the cluster goes away: {error.message}"
+            return f"could not remove the cluster from Argo CD in namespace '{where}': {error.message}"
         return None
 
     async def _delete(self, home: Home, namespace: str) -> None:
@@ -93,7 +93,9 @@ class ArgoCD(Guest):
             return ""
         found = await context.api.find(kinds.SECRET, meta["name"], meta["namespace"])
         if found is not None and not _is_of(found, registration.home):
-            return f"Argo CD could not be told of the cluster: Secret '{meta['name']}' in '{meta['namespace']}' is not Nestor's"
+            return (
+                f"could not register the cluster with Argo CD: Secret '{meta['name']}' in '{meta['namespace']}' is not Nestor's"
+            )
         said = {"metadata": {"labels": meta["labels"]}, "data": registration.data}
         if not (pki.is_current(found, key, now) and contains(found, said)):
             found = await asyncio.to_thread(registration.build_secret, authorities, now, context.settings.lifetimes)

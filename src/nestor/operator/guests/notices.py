@@ -110,7 +110,7 @@ class Outbox(Guest):
         except (aiohttp.ClientError, ApiError, LookupError, OSError, ValueError) as error:
             if seconds_since(event["time"]) < GIVE_UP_SECONDS:
                 raise ConnectionError(f"{event['type']} of {event['subject']}: {error!r}") from error
-            problem = f"sink '{sink.name}' was not told of '{event['type']}'; given up. The operator's log says why"
+            problem = f"could not deliver notice '{event['type']}' to sink '{sink.name}'; the operator's log has the error"
             log.warning("%s: %s: %r", event["subject"], problem, error)
         job = self._context.cache.jobs.get(about["name"], about["namespace"])
         if job is None or job["metadata"].get("uid") != about["uid"]:

@@ -64,7 +64,7 @@ def check_retained(namespace: str, class_name: str, limit: str, left: Iterable[O
     also = " and `kubectl get volumesnapshotcontents` alike" if any(map(_is_snapshot, found)) else ""
     message = (
         f"the volumes and snapshots that jobs of namespace '{namespace}' have left ({len(found)}) reach the limit of {limit} of "
-        f"class '{class_name}' (`storage.retainedLimit`); an admin can delete those that nobody needs "
+        f"class '{class_name}' (`storage.retainedLimit`); an admin can delete those that are not needed "
         f"(`kubectl get pv -l {labels.JOB_NAMESPACE}={namespace}`{also}), or raise the limit"
     )
     return Denial(conditions.RETAINED_LIMIT, message, retry_seconds=RETRY_SECONDS)

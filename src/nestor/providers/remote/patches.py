@@ -34,7 +34,7 @@ _CONTAINER = {"": frozenset({"name", "image"}), "resize": frozenset({"name", "re
 def build_patch(pod: Object, there: Object, patch: Object, part: Part, settings: Settings) -> Object:
     """The patch there. Empty: nothing changes. `pod`: the host pod. Raises `InvalidInput`, naming a field that cannot change."""
     if part == "status":
-        raise InvalidInput("the status of a pod in another cluster is told by its kubelet there")
+        raise InvalidInput("the status of a pod in another cluster comes from its kubelet there")
     if part == "ephemeralcontainers":
         return {"spec": {_DEBUG: list(_build_debug(pod, patch))}}
     spec = {key: value for key, value in (patch.get("spec") or {}).items() if key not in _OF_HOST}

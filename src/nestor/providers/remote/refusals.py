@@ -73,7 +73,7 @@ def find_refusals(pod: Object) -> list[str]:
 def _find_claims(spec: Object) -> Iterator[str]:
     for index, volume in enumerate(spec.get("volumes") or []):
         for kind in volume.keys() & set(BY_STORAGE):
-            yield f"`spec.volumes[{index}].{kind}` may not be set: persistent volumes are not carried to another cluster"
+            yield f"`spec.volumes[{index}].{kind}` may not be set: persistent volumes are not available in another cluster"
 
 
 def _find_unknown(spec: Object) -> Iterator[str]:

@@ -139,7 +139,7 @@ async def _keep(follow: Callable[[], Awaitable[None]]) -> None:
         try:
             return await follow()
         except Exception:
-            log.exception("a kind that is not carried cannot be followed")
+            log.exception("a kind that is not synced cannot be watched")
             await asyncio.sleep(_PAUSE_SECONDS)
 
 

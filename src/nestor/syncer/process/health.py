@@ -95,7 +95,7 @@ class Health:
         yield Family(
             "nestor_syncer_lag_seconds",
             "summary",
-            "From when a change was heard of until it was carried to the other cluster, without what it had to wait for there.",
+            "From when a change was seen until it was synced to the other cluster, without waiting for other objects.",
             queue,
             self._each(lambda item: item.lag),
             self._each(lambda item: item.done),
@@ -103,7 +103,7 @@ class Health:
         yield Family(
             "nestor_syncer_oldest_change_seconds",
             "gauge",
-            "Age of the oldest change that is not carried yet.",
+            "Age of the oldest change that is not synced yet.",
             queue,
             self._each(lambda item: item.oldest),
         )

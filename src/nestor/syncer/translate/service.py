@@ -63,7 +63,7 @@ def find_ignored(service: Object, allowed: AllowedServices = NOTHING) -> list[st
     carried = find_type(service, allowed)
     found = [*_find_ignored_type(spec, carried, allowed)]
     if carried in OUTWARD and not spec.get("selector"):
-        found.append(f"`spec.type` is '{carried}', but without `spec.selector` nobody gets in to its pods from outside")
+        found.append(f"`spec.type` is '{carried}', but without `spec.selector`, its pods cannot be reached from outside")
     if addresses := spec.get("externalIPs"):
         found.append(f"`spec.externalIPs` has {', '.join(addresses)}, but {SERVICE_SPEC['externalIPs'].note}")
     if address := spec.get("loadBalancerIP"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nestor.translate.fields.devices import DEVICE_CLASSES
 from nestor.translate.fields.rule import POD_SECURITY, Rule, Table, table
 
-_ADMITTED = Rule("Own", "the nested API server fills it in, from a class that has a field of its own")
+_ADMITTED = Rule("Own", "the nested API server sets it, from a class whose own field is translated")
 _ACCOUNT = Rule("Own", "tokens are those of the nested cluster")
 
 POD_SPEC = table(

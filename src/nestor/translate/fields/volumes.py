@@ -27,7 +27,7 @@ CLAIM_SPEC = table(
     resources=Rule("Translate", changes="Patch"),
     dataSourceRef=Rule("Own", "goes with `dataSource`"),
     selector=Rule("Refuse", "it would select among the volumes of the host cluster"),
-    volumeAttributesClassName=Rule("Refuse", "VolumeAttributesClasses are not carried to the host cluster"),
+    volumeAttributesClassName=Rule("Refuse", "VolumeAttributesClasses are not synced to the host cluster"),
 )
 
 SNAPSHOT_SPEC = table("", "source", volumeSnapshotClassName=Rule("Class", "storage.snapshotClasses"))

@@ -62,7 +62,7 @@ def _build_stage(found: Object) -> Stage:
     else:
         reason = conditions.reason_of(found)
         is_end = kind == conditions.SUCCEEDED and found.get("status") == "False"
-        feeling: Mood = "bad" if reason.needs == "user" or is_end else "warn" if reason.needs == "somebody" else reason.activity
+        feeling: Mood = "bad" if reason.needs == "user" or is_end else "warn" if reason.needs == "admin" else reason.activity
         state = State(feeling, split_words(str(found.get("reason") or "")))
     message = str(found.get("message") or found.get("reason") or "")
     return Stage(_STAGE_WORDS.get(kind, kind), state, pick_line(message), str(found.get("lastTransitionTime") or ""))

@@ -96,4 +96,4 @@ class PodChanger:
         """What the owner has to be told at a backend that cannot change pods. Labels and annotations are nobody's loss."""
         before = entry.carried or wanted | {"debug": NO_DEBUG}
         if (before["spec"], before["debug"]) != (wanted["spec"], wanted["debug"]):
-            yield f"Backend '{self._name}' cannot change pods that run there: the pod stays as it is"
+            yield f"Backend '{self._name}' cannot change pods that run there: the pod stays unchanged"

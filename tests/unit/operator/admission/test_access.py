@@ -25,7 +25,7 @@ def build_class(created: str) -> Object:
         ("Everyone", {"className": "gold"}, "2026-02-01T00:00:00Z", None),
         ("Everyone", {"className": None}, "2025-01-01T00:00:00Z", None),
         ("Permitted", {"className": "gold"}, "2025-12-31T23:59:59Z", None),
-        ("Permitted", {"className": "gold"}, JOB_TIME, "is not older than this object, so nobody was asked"),
+        ("Permitted", {"className": "gold"}, JOB_TIME, "is not older than this object, so your permission was not checked"),
         ("Permitted", {"className": "gold"}, "2026-02-01T00:00:00Z", "takes the verb `use` on nestedclasses 'gold'"),
         ("Permitted", {"className": None}, "2025-01-01T00:00:00Z", "create it again with `className: gold`"),
     ],

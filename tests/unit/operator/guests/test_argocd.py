@@ -133,7 +133,7 @@ async def test_what_is_refused_is_told() -> None:
     api.refusal = lambda *_: Forbidden(403, "Forbidden", "a policy says no")
     registrar = build_registrar(api)
     found = await ensure(registrar, recorded="forbidden", namespace="forbidden")
-    assert found == ("forbidden", "Argo CD could not be told of the cluster: a policy says no")
+    assert found == ("forbidden", "could not register the cluster with Argo CD: a policy says no")
 
 
 async def test_another_namespace_is_recorded_once_the_former_has_none() -> None:

@@ -73,7 +73,7 @@ BALANCERS = AllowedServices(load_balancers=True, load_balancer_classes=["example
         (
             {"type": "NodePort", "selector": None},
             NODE_PORTS,
-            ["`spec.type` is 'NodePort', but without `spec.selector` nobody gets in to its pods from outside"],
+            ["`spec.type` is 'NodePort', but without `spec.selector`, its pods cannot be reached from outside"],
         ),
         (
             {"type": "LoadBalancer", "externalIPs": ["1.2.3.4", "1.2.3.5"], "loadBalancerIP": "1.2.3.6"},

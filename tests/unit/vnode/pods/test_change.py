@@ -211,7 +211,7 @@ async def test_at_a_backend_that_cannot_change_pods_the_owner_is_told() -> None:
         assert "PodUpdateRefused" not in world.events
         edit(world, ephemeralContainers=[DEBUG])
         await world.until(lambda: "PodUpdateRefused" in world.events)
-        assert world.message("PodUpdateRefused") == "Backend 'far' cannot change pods that run there: the pod stays as it is"
+        assert world.message("PodUpdateRefused") == "Backend 'far' cannot change pods that run there: the pod stays unchanged"
         assert world.backend.count("get") == 0
 
 

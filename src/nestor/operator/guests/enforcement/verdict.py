@@ -12,7 +12,10 @@ from nestor.objects import Object, conditions_of, status_of
 from nestor.operator.admission.identity import Denial
 
 REMEDY = "install a network plugin that enforces NetworkPolicies"
-MEANS = "pods of jobs reach, and are reached by, whatever the nodes can: other jobs, the host's API server, the cloud's metadata"
+MEANS = (
+    "pods of jobs can reach everything that the nodes can reach, and can be reached from there: other jobs, the host's API "
+    "server, the cloud's metadata"
+)
 _OPEN = {
     Exit.NEITHER: "this cluster does not enforce NetworkPolicies",
     Exit.NO_EGRESS: "this cluster does not enforce NetworkPolicies for what pods connect to",

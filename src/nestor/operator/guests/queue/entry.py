@@ -43,8 +43,8 @@ def find_fault(policy: NestedClassSpec, class_name: str, machine: str | None) ->
     for name, limit in (policy.queue.quota or {}).items():
         if name not in quota:
             message = (
-                f"class '{class_name}' limits `{name}` of all its jobs, but a job{on} has no quota for it, so nobody knows what "
-                "it would use"
+                f"class '{class_name}' limits `{name}` of all its jobs, but a job{on} has no quota for it, so it is not known "
+                "how much it would use"
             )
             return conditions.QUEUE_UNBOUNDED, message
         if parse_quantity(quota[name]) > parse_quantity(str(limit)):

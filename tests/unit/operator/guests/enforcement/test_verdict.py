@@ -71,7 +71,7 @@ def test_jobs_say_so_until_an_admin_accepts_it(verdict: Verdict | None, unenforc
     said = explain_open(*build_class(verdict, unenforced), "default")
     assert bool(said) == (verdict == OPEN and unenforced != "Accept")
     if said:
-        assert said.startswith("this cluster does not enforce NetworkPolicies: pods of jobs reach")
+        assert said.startswith("this cluster does not enforce NetworkPolicies: pods of jobs can reach")
         assert "class 'default' (`network.unenforced: Accept`)" in said
 
 

@@ -218,7 +218,7 @@ async def test_one_that_is_over_its_time_is_given_up_after_a_try_and_an_event_sa
                 await stage.settle()
                 assert stage.look() == []
     assert len(sink.asked) == 1
-    told = "sink 'a' was not told of 'dev.nestor.job.ready'; given up. The operator's log says why"
+    told = "could not deliver notice 'dev.nestor.job.ready' to sink 'a'; the operator's log has the error"
     assert stage.events() == ([("Warning", told)] if is_there else [])
     assert stage.is_empty()
 

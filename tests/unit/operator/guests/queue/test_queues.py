@@ -125,7 +125,7 @@ def test_a_resumed_job_keeps_its_place_in_the_line_across_operators() -> None:
         (
             "free",
             "QueueUnbounded: class 'default' limits `requests.cpu` of all its jobs, but a job on machine 'free' has no quota for "
-            "it, so nobody knows what it would use",
+            "it, so it is not known how much it would use",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The page about the chart's values, built from the comments in `values.yaml`: `python -m tests.values` writes it anew."""
+"""The page about the chart's values, built from the comments in `values.yaml`: `python -m tests.reference` writes it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from typing import Any
 import yaml
 
 ROOT = Path(__file__).parents[2]
-VALUES, PAGE = ROOT / "charts/nestor/values.yaml", ROOT / "docs/values.md"
-_HEAD = """# Values of the chart
+VALUES = ROOT / "charts/nestor/values.yaml"
+_HEAD = """# Chart values
 
-Built from the comments in `charts/nestor/values.yaml` by `python -m tests.values`. helm is held to them by `values.schema.json`
-beside it: what is misspelt, or of the wrong type, is refused. Values of `defaultClass` are the fields of a NestedClass:
-`kubectl explain nclass.spec` says everything about them.
+Built from the comments in `charts/nestor/values.yaml` by `python -m tests.reference`. `values.schema.json` beside it rejects
+misspelled keys and wrong types. [NestedClass](nestedclass.md) describes the values of `defaultClass`.
 
 | value | default | what it is |
 |---|---|---|
