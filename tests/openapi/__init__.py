@@ -21,12 +21,13 @@ class Field:
     """As major.minor. Empty: all versions of the file."""
 
     def __str__(self) -> str:
-        return f"{self.owner}.{self.name} {self.type or '-'} {','.join(self.versions)}".rstrip()
+        return self.name + (self.type and f":{self.type}") + ("@" * bool(self.versions) + ",".join(self.versions))
 
 
 def read_fields() -> list[Field]:
     """All fields of the file."""
-    return [_parse(line) for line in FILE.read_text().splitlines() if line and not line.startswith("#")]
+    rows = [line.split(" ") for line in FILE.read_text().splitlines() if line and not line.startswith("#")]
+    return [_parse(owner, text) for owner, *texts in rows for text in texts]
 
 
 def read_versions() -> list[str]:
@@ -37,12 +38,15 @@ def read_versions() -> list[str]:
 
 def write_fields(fields: list[Field], patch_levels: list[str]) -> None:
     """Write the file. `patch_levels`: the versions that were read, such as `v1.36.3`."""
-    head = "# Written by `python -m tests.openapi`. Type, field, type of its content, versions that have it if not all do."
-    lines = [head, f"{_VERSIONS} {' '.join(patch_levels)}", *sorted(map(str, fields))]
+    head = "# Written by `python -m tests.openapi`. Type, and its fields: name:type of its content@versions, if not all have it."
+    owners: dict[str, list[str]] = {}
+    for field in sorted(fields, key=lambda item: (item.owner, item.name)):
+        owners.setdefault(field.owner, []).append(str(field))
+    lines = [head, f"{_VERSIONS} {' '.join(patch_levels)}", *(" ".join([owner, *texts]) for owner, texts in owners.items())]
     FILE.write_text("\n".join(lines) + "\n")
 
 
-def _parse(line: str) -> Field:
-    path, kind, *versions = line.split(" ")
-    owner, name = path.split(".")
-    return Field(owner, name, "" if kind == "-" else kind, tuple(versions[0].split(",")) if versions else ())
+def _parse(owner: str, text: str) -> Field:
+    path, _, versions = text.partition("@")
+    name, _, kind = path.partition(":")
+    return Field(owner, name, kind, tuple(versions.split(",")) if versions else ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,7 +28,7 @@ from nestor.vnode.restart import Restart
 from nestor.vnode.settings import Settings, parse
 from tests.fakes.api import MemoryApi
 from tests.fakes.backend import MemoryBackend
-from tests.unit.vnode.world import NodeApi, World, living
+from tests.unit.vnode.world import NodeApi, World
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -71,13 +70,6 @@ def test_exit_codes(monkeypatch: pytest.MonkeyPatch, error: Exception | None, co
 
     monkeypatch.setattr(main, "run", run)
     assert main.main(BASIC) == code
-
-
-@pytest.fixture
-async def world() -> AsyncIterator[World]:
-    """One virtual node."""
-    async with living() as made:
-        yield made
 
 
 async def test_metrics_and_probes(world: World) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import copy
 import json
 from collections.abc import AsyncIterator, Callable
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from nestor.api import labels
 from nestor.kube import Api, ApiError, Informer, Kind, kinds
@@ -25,6 +25,7 @@ from tests.fakes.backend import MemoryBackend
 from tests.waiting import eventually
 
 Object = dict[str, Any]
+Error = TypeVar("Error", bound=Exception)
 
 NODE, SPACE, BACKEND = "far", "shop", "far"
 
@@ -203,6 +204,17 @@ class World:
         """The message of the last event with this reason."""
         found = [item for key, item in self.api.objects.items() if key[0] == "events" and item["reason"] == reason]
         return str(found[-1]["message"])
+
+
+def first(times: int, what: str, error: Error) -> Callable[[str, Object], Error | None]:
+    """A fault of the first calls of the backend, or requests of the API, of one kind."""
+    left = [times]
+
+    def fail(call: str, _: Object) -> Error | None:
+        left[0] -= call == what
+        return error if call == what and left[0] >= 0 else None
+
+    return fail
 
 
 @contextlib.asynccontextmanager

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -71,11 +70,10 @@ def test_debug_containers_are_sent_one_by_one() -> None:
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
+async def world(world: World) -> World:
     """One virtual node, whose backend can change pods."""
-    async with living() as made:
-        made.backend.patches = MemoryPatches(made.backend)
-        yield made
+    world.backend.patches = MemoryPatches(world.backend)
+    return world
 
 
 async def run(world: World) -> str:

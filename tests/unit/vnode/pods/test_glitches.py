@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
@@ -15,25 +14,11 @@ from nestor.kube.pace import Rate
 from nestor.providers.base import Inputs
 from nestor.providers.errors import InvalidInput, NotYet, Unreachable
 from nestor.vnode.backend import health
-from nestor.vnode.pods import create, decide, writer
+from nestor.vnode.pods import decide, writer
 from nestor.vnode.pods.entry import Home
 from tests.unit.vnode.world import NODE, SPACE, World, living
 
 Object = dict[str, Any]
-
-
-@pytest.fixture
-async def world() -> AsyncIterator[World]:
-    """One virtual node."""
-    async with living() as made:
-        yield made
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short pauses."""
-    monkeypatch.setattr(create, "_FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(create, "_LONGEST_PAUSE", 0.05)
 
 
 async def polled(world: World, times: int = 3) -> None:

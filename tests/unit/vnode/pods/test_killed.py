@@ -16,7 +16,7 @@ import pytest
 from nestor.kube import kinds
 from nestor.objects import annotations_of
 from nestor.providers.errors import InvalidInput, NotYet
-from nestor.vnode.pods import create, decide, entry, writer
+from nestor.vnode.pods import decide, entry, writer
 from nestor.vnode.pods.orphans import OrphanFinder
 from tests.unit.vnode.world import NODE, SPACE, World, living
 
@@ -26,10 +26,8 @@ Moment = str
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def more_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short pauses."""
-    monkeypatch.setattr(create, "_FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(create, "_LONGEST_PAUSE", 0.05)
     monkeypatch.setattr(writer, "REPEAT_SECONDS", 0.05)
     monkeypatch.setattr(entry, "_read_limit", lambda pod: 0.2 if annotations_of(pod) else None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -15,16 +14,9 @@ from nestor.vnode.pods import status
 from nestor.vnode.pods.refresh import Refresher
 from nestor.vnode.pods.trim import FEW, SENT_LIMIT, WHOLE_LIMIT, find_excess, find_size, is_cut, trim_pod
 from tests.unit.vnode.pods.test_refresh import Refreshes
-from tests.unit.vnode.world import SPACE, World, living
+from tests.unit.vnode.world import SPACE, World
 
 Object = dict[str, Any]
-
-
-@pytest.fixture
-async def world() -> AsyncIterator[World]:
-    """One virtual node."""
-    async with living() as made:
-        yield made
 
 
 def fill(size: int) -> list[Object]:

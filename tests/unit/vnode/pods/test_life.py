@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -11,25 +10,11 @@ import pytest
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, kinds
 from nestor.objects import conditions_of, status_of
 from nestor.providers.errors import InvalidInput, NoRoom, NotYet, Unauthorized, Unreachable
-from nestor.vnode.pods import create, decide
+from nestor.vnode.pods import decide
 from nestor.vnode.pods.orphans import OrphanFinder
-from tests.unit.vnode.world import NODE, SPACE, World, living
+from tests.unit.vnode.world import NODE, SPACE, World, first
 
 Object = dict[str, Any]
-
-
-@pytest.fixture
-async def world() -> AsyncIterator[World]:
-    """One virtual node."""
-    async with living() as made:
-        yield made
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short pauses."""
-    monkeypatch.setattr(create, "_FIRST_PAUSE", 0.02)
-    monkeypatch.setattr(create, "_LONGEST_PAUSE", 0.05)
 
 
 async def test_a_pod_runs_and_succeeds(world: World) -> None:
@@ -351,13 +336,7 @@ async def test_a_forgotten_pod_fails_after_a_while(world: World, monkeypatch: py
 
 @pytest.mark.parametrize("error", [Unreachable("timeout"), NotYet("not known yet"), RuntimeError("reset")])
 async def test_a_lost_answer_starts_nothing_twice(world: World, error: Exception) -> None:
-    lost = [3]
-
-    def lose(call: str, _: Object) -> Exception | None:
-        lost[0] -= call == "create"
-        return error if call == "create" and lost[0] >= 0 else None
-
-    world.backend.lost = lose
+    world.backend.lost = first(3, "create", error)
     uid = world.bind("web")
     await world.mark("web", "Accepted")
     assert world.backend.starts == {uid: 1}
@@ -365,13 +344,7 @@ async def test_a_lost_answer_starts_nothing_twice(world: World, error: Exception
 
 @pytest.mark.parametrize("error", [Unreachable("refused"), Unauthorized("token expired"), ValueError("invalid JSON")])
 async def test_faults_before_anything_happens_are_repeated(world: World, error: Exception) -> None:
-    left = [2]
-
-    def fail(call: str, _: Object) -> Exception | None:
-        left[0] -= call == "create"
-        return error if call == "create" and left[0] >= 0 else None
-
-    world.backend.fault = fail
+    world.backend.fault = first(2, "create", error)
     uid = world.bind("web")
     await world.mark("web", "Accepted")
     assert world.backend.starts == {uid: 1}
@@ -381,13 +354,7 @@ async def test_faults_before_anything_happens_are_repeated(world: World, error: 
 async def test_a_failed_deletion_is_repeated(world: World) -> None:
     world.bind("web")
     await world.mark("web", "Accepted")
-    left = [2]
-
-    def fail(call: str, _: Object) -> Exception | None:
-        left[0] -= call == "delete"
-        return Unreachable("refused") if call == "delete" and left[0] >= 0 else None
-
-    world.backend.fault = fail
+    world.backend.fault = first(2, "delete", Unreachable("refused"))
     world.delete("web")
     await world.phase("web", None)
     assert not world.backend.pods
@@ -411,13 +378,7 @@ async def test_what_may_be_left_is_named(world: World, monkeypatch: pytest.Monke
     "error", [Conflict(409, "Conflict", "changed"), ApiError(500, "InternalError", "etcd"), Invalid(422, "Invalid", "no")]
 )
 async def test_a_status_that_is_not_accepted_is_written_again(world: World, error: ApiError) -> None:
-    left = [3]
-
-    def refuse(verb: str, body: Object) -> ApiError | None:
-        left[0] -= verb == "PATCH"
-        return error if verb == "PATCH" and left[0] >= 0 else None
-
-    world.api.refusal = refuse
+    world.api.refusal = first(3, "PATCH", error)
     uid = await world.run()
     assert world.backend.starts == {uid: 1}
 

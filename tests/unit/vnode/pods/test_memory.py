@@ -22,22 +22,21 @@ from nestor.vnode.backend.view import BackendView
 from nestor.vnode.pods import decide, memory
 from nestor.vnode.pods.entry import Home
 from nestor.vnode.pods.memory import Memory
-from tests.unit.vnode.world import BACKEND, NODE, SPACE, World, living
+from tests.unit.vnode.world import BACKEND, NODE, SPACE, World, first
 
 Object = dict[str, Any]
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
+async def world(world: World) -> World:
     """One virtual node, and its OverflowBackend."""
-    async with living() as made:
-        spec = {"type": "Interlink", "interlink": {"url": "https://x.example"}}
-        made.api.put(kinds.OVERFLOW_BACKEND, {"metadata": {"name": BACKEND, "generation": 1}, "spec": spec, "status": {}})
-        yield made
+    spec = {"type": "Interlink", "interlink": {"url": "https://x.example"}}
+    world.api.put(kinds.OVERFLOW_BACKEND, {"metadata": {"name": BACKEND, "generation": 1}, "spec": spec, "status": {}})
+    return world
 
 
 @pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def remembered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short pauses."""
     monkeypatch.setattr(memory, "NOTE_SECONDS", -1000.0)
     monkeypatch.setattr(memory, "LOOK_SECONDS", 0.01)
@@ -184,15 +183,9 @@ async def test_the_list_has_a_limit_and_the_oldest_stay(world: World, monkeypatc
 async def test_what_cannot_be_written_is_written_later(world: World) -> None:
     await note(world, item("old"))
     world.backend.is_down = True
-    left = [3]
-
-    def refuse(verb: str, _: Object) -> ApiError | None:
-        left[0] -= verb == "APPLY"
-        return ApiError(503, "Unavailable", "away") if verb == "APPLY" and left[0] >= 0 else None
-
-    world.api.refusal = refuse
+    world.api.refusal = first(3, "APPLY", ApiError(503, "Unavailable", "away"))
     async with remembering(world):
-        await world.until(lambda: left[0] < 0)
+        await world.until(lambda: sum(item.startswith("APPLY") for item in world.api.asked) > 4)
     assert [found.uid for found in noted(world)] == ["old"]
 
 

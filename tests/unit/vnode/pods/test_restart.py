@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from nestor.kube import kinds
 from nestor.vnode.pods import create
-from tests.unit.vnode.world import SPACE, World, living
+from tests.unit.vnode.world import SPACE, World
 
 Object = dict[str, Any]
-
-
-@pytest.fixture
-async def world() -> AsyncIterator[World]:
-    """One virtual node."""
-    async with living() as made:
-        yield made
 
 
 @pytest.fixture(autouse=True)
