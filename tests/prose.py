@@ -78,4 +78,4 @@ def find_in_repository() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit("\n".join(find_in_repository()))
+    sys.exit("\n".join(find_in_repository()) or None)

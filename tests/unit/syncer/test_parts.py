@@ -51,7 +51,7 @@ async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
         "kubelet API",
         "Service webhook",
         "Service webhook's configuration",
-        "not carried",
+        "not synced",
         "definitions",
         "metrics API",
     ]
