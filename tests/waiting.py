@@ -30,6 +30,18 @@ async def wait_for(
     return items[0] if items else None
 
 
+async def exists(api: Api, kind: Kind, name: str, namespace: str) -> Object:
+    """Await an object, and return it."""
+    found = await wait_for(api, kind, name, namespace, lambda item: item is not None)
+    assert found is not None
+    return found
+
+
+async def gone(api: Api, kind: Kind, name: str, namespace: str) -> None:
+    """Await that there is no such object."""
+    await wait_for(api, kind, name, namespace, lambda item: item is None)
+
+
 async def wait_for_any(api: Api, kind: Kind, namespace: str, is_met: Callable[[Object], bool], *, labels: str = "") -> Object:
     """Await one object among those that `labels` select that meets the condition."""
     items = await _watch(api, kind, namespace, "", labels, lambda items: any(map(is_met, items)))
@@ -57,6 +69,17 @@ async def eventually(check: Callable[[], Awaitable[T | None]], limit: float | No
                 pause = min(0.5, 1.3 * pause)
     except TimeoutError:
         raise AssertionError(f"not within {limit} s; last seen: {last_seen!r}") from None
+
+
+async def until(look: Callable[[], Awaitable[T | None]], is_met: Callable[[Any], object]) -> T:
+    """What `look` finds, once it is as awaited: as `eventually`, for what no single watch shows."""
+
+    async def check() -> list[Any]:
+        found = await look()
+        return [found] if is_met(found) else []
+
+    result: T = (await eventually(check))[0]
+    return result
 
 
 async def _watch(

@@ -24,7 +24,7 @@ from tests.integration.operator.world import (
     set_pod_status,
     waiting,
 )
-from tests.waiting import has, job_with, wait_for
+from tests.waiting import exists, has, job_with, wait_for
 
 
 @dataclass
@@ -316,5 +316,5 @@ async def open_site(operator: Operator, api: Api, namespace: str, name: str) -> 
     """One with a class of its own."""
     made = Site(operator, api, namespace, name, f"{name}-{namespace}")
     await api.apply(kinds.NESTED_CLASS, build_class(made.class_name))
-    await wait_for(api, kinds.NESTED_CLASS, made.class_name, "", bool)
+    await exists(api, kinds.NESTED_CLASS, made.class_name, "")
     return made

@@ -9,7 +9,7 @@ from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.world import Object, build_job
 from tests.refusals import until_refused
-from tests.waiting import job_with, wait_for
+from tests.waiting import exists, gone, job_with, wait_for
 
 
 async def make_namespace(api: Api, name: str, own: dict[str, str]) -> Object:
@@ -42,7 +42,7 @@ async def test_a_namespace_made_beforehand_under_a_jobs_name_is_not_adopted(oper
     trap = await make_namespace(api, where, labels.of_job("early", namespace, uid))
     await api.patch(kinds.NESTED_APP_JOB, "early", namespace, {"spec": {"suspend": False}})
     await recorded(api, "early", namespace, where, other_than=trap)
-    await wait_for(api, kinds.SECRET, "early-pki", where, bool)
+    await exists(api, kinds.SECRET, "early-pki", where)
 
 
 async def test_a_restarted_operator_knows_its_namespaces_also_without_the_syncers_binding(
@@ -58,11 +58,11 @@ async def test_a_restarted_operator_knows_its_namespaces_also_without_the_syncer
         assert before is not None
     await lonely.delete(kinds.ROLE_BINDING, "known-syncer", where)
     async with operator_running(second_plane):
-        await wait_for(lonely, kinds.ROLE_BINDING, "known-syncer", where, bool)
+        await exists(lonely, kinds.ROLE_BINDING, "known-syncer", where)
         live = await lonely.get(kinds.NAMESPACE, where)
         assert live["metadata"]["uid"] == before["status"]["namespaceUID"]
         await lonely.delete(kinds.NESTED_APP_JOB, "known", "default")
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "known", "default", lambda found: found is None)
+        await gone(lonely, kinds.NESTED_APP_JOB, "known", "default")
 
 
 async def test_copied_labels_do_not_get_a_namespace_deleted(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
@@ -71,7 +71,7 @@ async def test_copied_labels_do_not_get_a_namespace_deleted(second_plane: apiser
     await make_namespace(lonely, "restored", own)
     await make_namespace(lonely, names.job_namespace("vanished", "default", uid), own)
     async with operator_running(second_plane):
-        await wait_for(lonely, kinds.NAMESPACE, names.job_namespace("vanished", "default", uid), "", lambda found: found is None)
+        await gone(lonely, kinds.NAMESPACE, names.job_namespace("vanished", "default", uid), "")
         restored = await lonely.get(kinds.NAMESPACE, "restored")
         assert "deletionTimestamp" not in restored["metadata"]
     await lonely.delete(kinds.NAMESPACE, "restored")
@@ -87,10 +87,10 @@ async def test_what_a_dead_operator_left_without_a_record_is_made_again(
     await lonely.apply(kinds.NESTED_CLUSTER, {"metadata": {"name": "lost", "namespace": where, "labels": own}, "spec": {}})
     async with operator_running(second_plane):
         made = await recorded(lonely, "lost", "default", where, other_than=left)
-        await wait_for(lonely, kinds.POD, "lost-k3s-0", where, bool)
+        await exists(lonely, kinds.POD, "lost-k3s-0", where)
         assert (await lonely.get(kinds.NAMESPACE, where))["metadata"]["uid"] == made["metadata"]["uid"]
         await lonely.delete(kinds.NESTED_APP_JOB, "lost", "default")
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "lost", "default", lambda found: found is None)
+        await gone(lonely, kinds.NESTED_APP_JOB, "lost", "default")
 
 
 async def test_nobody_keeps_a_namespace_of_a_jobs_name_occupied(second_plane: apiserver.ControlPlane, lonely: Api) -> None:

@@ -9,7 +9,6 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from cryptography import x509
 
@@ -20,7 +19,7 @@ from tests import argocd_lua, children
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import change, job_saying, rerun, start
 from tests.integration.operator.world import TOUCHED, Object, build_class
-from tests.waiting import eventually, wait_for
+from tests.waiting import eventually, exists, gone, wait_for
 
 PREVIEW = Path(__file__).parents[3] / "examples" / "18-preview-per-pull-request"
 
@@ -44,9 +43,7 @@ async def make_class(api: Api, namespace: str, **argo_cd: Any) -> str:
 
 async def registered(api: Api, where: str, namespace: str) -> Object:
     """Await the Secret of the job whose own namespace is `where`."""
-    secret = await wait_for(api, kinds.SECRET, where, namespace, bool)
-    assert secret is not None
-    return secret
+    return await exists(api, kinds.SECRET, where, namespace)
 
 
 def read(secret: Object) -> dict[str, str]:
@@ -87,28 +84,7 @@ async def test_a_jobs_cluster_is_known_from_when_it_is_ready_until_the_job_goes(
     await operator.heard(api)
     assert (await api.get(kinds.SECRET, where, argo))["metadata"]["resourceVersion"] == secret["metadata"]["resourceVersion"]
     await api.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], namespace)
-    await wait_for(api, kinds.SECRET, where, argo, lambda found: found is None)
-
-
-@pytest.mark.slow
-async def test_a_class_that_no_longer_says_so_takes_it_back(operator: Operator, api: Api, namespace: str) -> None:
-    first, second = await make_namespace(api), await make_namespace(api)
-    name = await make_class(api, first, namespaces=["*"])
-    _, where = await start(api, "moved", namespace, className=name)
-    said = read(await registered(api, where, first))
-    assert not {"namespaces", "clusterResources", "project"} & said.keys()
-    await api.patch(kinds.NESTED_CLASS, name, None, {"spec": {"argoCD": {"namespace": second, "project": "p"}}})
-    assert read(await registered(api, where, second))["project"] == "p"
-    assert await api.find(kinds.SECRET, where, first) is None
-    await api.patch(kinds.NESTED_CLASS, name, None, {"spec": {"argoCD": None}})
-    await wait_for(api, kinds.SECRET, where, second, lambda found: found is None)
-
-    def is_forgotten(found: Object | None) -> bool:
-        return bool(found and "argoCDNamespace" not in found["status"])
-
-    await wait_for(api, kinds.NESTED_APP_JOB, "moved", namespace, is_forgotten)
-    cluster = await api.get(kinds.NESTED_CLUSTER, "moved", where)
-    assert "argoCD" not in cluster["status"]["policy"]
+    await gone(api, kinds.SECRET, where, argo)
 
 
 async def test_an_argo_cd_that_is_not_there_is_told_and_the_job_works(operator: Operator, api: Api, namespace: str) -> None:
@@ -137,17 +113,6 @@ async def test_a_rotation_of_keys_gives_argo_cd_a_new_certificate(operator: Oper
     certificate = x509.load_pem_x509_certificate(base64.b64decode(config["certData"]))
     keys = await api.get(kinds.SECRET, "rotated-pki", where)
     certificate.verify_directly_issued_by(x509.load_pem_x509_certificate(base64.b64decode(keys["data"]["access-ca.crt"])))
-
-
-async def test_jobs_of_other_classes_are_not_known(operator: Operator, api: Api, namespace: str) -> None:
-    argo = await make_namespace(api)
-    await make_class(api, argo)
-    job, where = await start(api, "private", namespace)
-    assert "argoCDNamespace" not in job["status"]
-    cluster = await api.get(kinds.NESTED_CLUSTER, "private", where)
-    assert "argoCD" not in cluster["status"]["policy"]
-    await operator.heard(api)
-    assert await api.list(kinds.SECRET, argo) == []
 
 
 async def test_nestor_writes_nothing_of_a_job_but_its_status_and_a_finalizer(

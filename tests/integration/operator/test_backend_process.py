@@ -24,7 +24,7 @@ from tests.fakes.interlink import FakeInterlink
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import READY_POD
-from tests.waiting import eventually, has, wait_for, wait_for_any
+from tests.waiting import eventually, gone, has, wait_for, wait_for_any
 
 Object = dict[str, Any]
 
@@ -76,7 +76,7 @@ async def test_from_a_backend_to_a_pod_that_runs_and_back(
             assert status_of(node)["capacity"] == {"cpu": "8", "memory": "16Gi", "pods": "20"}
             await _run_pod(api, link, name)
             await api.delete(kind, name)
-            await wait_for(api, kind, name, "", lambda found: found is None)
+            await gone(api, kind, name, "")
             assert await api.find(kinds.NODE, name) is None
 
 
@@ -104,7 +104,7 @@ async def _run_pod(api: Api, link: FakeInterlink, node: str) -> None:
     await _eventually(lambda: uid in link.terminating)
     assert await api.find(kinds.POD, meta["name"], "default") is not None
     link.finish(uid)
-    await wait_for(api, kinds.POD, meta["name"], "default", lambda pod: pod is None)
+    await gone(api, kinds.POD, meta["name"], "default")
     assert link.starts == [uid]
 
 

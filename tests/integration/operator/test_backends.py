@@ -28,7 +28,7 @@ from nestor.vnode.identity.request import Wish, build_request
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import READY_POD
-from tests.waiting import eventually, has, wait_for, wait_for_any
+from tests.waiting import eventually, exists, gone, has, wait_for, wait_for_any
 
 Object = dict[str, Any]
 
@@ -85,9 +85,7 @@ class Backend:
 
     async def wait_for_node(self, name: str) -> Object:
         """One of its nodes, once it is there."""
-        found = await wait_for(self.api, kinds.NODE, name, "", lambda found: found is not None)
-        assert found is not None
-        return found
+        return await exists(self.api, kinds.NODE, name, "")
 
     async def wait_for_ready(self, status: str, reason: str) -> Object:
         """Await what `Ready` says."""
@@ -123,7 +121,7 @@ async def _backend(plane: apiserver.ControlPlane, api: Api) -> AsyncIterator[Bac
     async with await Api.connect(str(plane.kubeconfig_of(account_of(name, SYSTEM))), manager="nestor-vnode") as own:
         yield Backend(api, own, name)
     await api.delete(kinds.OVERFLOW_BACKEND, name)
-    await wait_for(api, kinds.OVERFLOW_BACKEND, name, "", lambda found: found is None)
+    await gone(api, kinds.OVERFLOW_BACKEND, name, "")
 
 
 @pytest.fixture
@@ -147,14 +145,6 @@ async def start(backend: Backend, *shapes: Object, **spec: Any) -> None:
     await eventually(lambda: may_tell(backend, *shapes))
     await backend.be_ready(*(f"{backend.name}-{shape['name']}" for shape in shapes))
     await backend.wait_for_ready("True", conditions.NODES_READY)
-
-
-async def create_if_allowed(api: Api, request: Object) -> Object | None:
-    """Ask for a certificate, if the rights for that are in force already."""
-    try:
-        return await api.create(kinds.CERTIFICATE_REQUEST, request)
-    except Forbidden:
-        return None
 
 
 async def may_tell(backend: Backend, *shapes: Object) -> bool:
@@ -182,22 +172,6 @@ async def test_shapes_become_nodes_and_the_backend_ready(backend: Backend) -> No
     assert node["metadata"]["labels"].items() >= expected.items()
     assert {"key": "virtual-kubelet.io/provider", "value": backend.name, "effect": "NoSchedule"} in node["spec"]["taints"]
     assert [item["uid"] for item in node["metadata"]["ownerReferences"]] == [found["metadata"]["uid"]]
-
-
-async def test_get_shows_its_state(backend: Backend, api: Api) -> None:
-    await start(backend, CPU)
-    found = await api.get(kinds.CRD, "overflowbackends.nestor.dev")
-    (version,) = found["spec"]["versions"]
-    assert [column["name"] for column in version["additionalPrinterColumns"]] == [
-        "Type",
-        "Ready",
-        "Status",
-        "Nodes",
-        "Age",
-        "Reachable",
-        "Message",
-    ]
-    assert "ofb" in found["spec"]["names"]["shortNames"]
 
 
 async def test_the_operators_status_and_the_processs_live_side_by_side(backend: Backend) -> None:
@@ -287,7 +261,7 @@ async def test_a_node_can_neither_be_made_nor_relabeled_by_its_own_process(
             await thief.create(kinds.CERTIFICATE_REQUEST, build_request(Wish(backend.name, node, "client"), new_key()))
         await _check_tokens(api, thief, f"agents-{backend.name}")
         await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
-        await wait_for(api, kinds.NODE, node, "", lambda found: found is None)
+        await gone(api, kinds.NODE, node, "")
         with pytest.raises(Forbidden, match="this name is that of a virtual node"):
             await thief.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
 
@@ -295,7 +269,7 @@ async def test_a_node_can_neither_be_made_nor_relabeled_by_its_own_process(
 async def _check_tokens(api: Api, thief: Api, space: str) -> None:
     """As a DaemonSet's, whose pods are bound to every node: tokens are for namespaces whose owner says so."""
     await api.apply(kinds.NAMESPACE, {"metadata": {"name": space}})
-    await wait_for(api, kinds.SERVICE_ACCOUNT, "default", space, bool)
+    await exists(api, kinds.SERVICE_ACCOUNT, "default", space)
     body: Object = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
 
     async def ask(namespace: str) -> Object:
@@ -377,25 +351,10 @@ async def test_a_node_that_is_there_already_is_left_alone(backend: Backend, api:
         after = await api.get(kinds.NODE, name)
         assert "nestor" not in {item["manager"] for item in after["metadata"]["managedFields"]}
         await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
-        await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", lambda found: found is None)
+        await gone(api, kinds.OVERFLOW_BACKEND, backend.name, "")
         assert (await api.get(kinds.NODE, name))["metadata"]["uid"] == before["metadata"]["uid"]
     finally:
         await api.delete(kinds.NODE, name)
-
-
-async def test_what_a_kubelet_and_admins_put_on_a_node_stays(backend: Backend, api: Api) -> None:
-    await start(backend, CPU)
-    name = f"{backend.name}-cpu"
-    node = await backend.wait_for_node(name)
-    taints = [*node["spec"]["taints"], {"key": "mine", "effect": "NoSchedule"}]
-    await api.patch(kinds.NODE, name, None, {"metadata": {"labels": {"team": "a"}}, "spec": {"taints": taints}})
-    patch = {"spec": {"node": {"labels": {"type": "other"}, "taints": [{"key": "new", "effect": "NoExecute"}]}}}
-    await api.patch(kinds.OVERFLOW_BACKEND, backend.name, None, patch)
-    after = await wait_for(api, kinds.NODE, name, "", lambda found: labels_of(found).get("type") == "other")
-    assert after is not None
-    assert after["metadata"]["labels"]["team"] == "a"
-    kept = {item["key"] for item in taints} - {"virtual-kubelet.io/provider"}
-    assert {item["key"] for item in after["spec"]["taints"]} == kept | {"new"}
 
 
 async def test_the_certificates_that_the_process_asks_for_are_issued(backend: Backend) -> None:
@@ -423,27 +382,9 @@ async def test_other_certificates_are_denied(backend: Backend, other: Backend) -
     assert answer_of(denied) == ("Denied", "a client certificate is not for digital signature, server auth")
 
 
-async def test_a_request_of_somebody_else_is_left_to_others(plane: apiserver.ControlPlane, backend: Backend, api: Api) -> None:
-    await start(backend, CPU)
-    group, name = "rbac.authorization.k8s.io", f"{backend.name}-stranger"
-    binding = {
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "nestor-vnode"},
-        "subjects": [{"apiGroup": group, "kind": "User", "name": name}],
-    }
-    await api.apply(kinds.CLUSTER_ROLE_BINDING, binding)
-    body = build_request(Wish(backend.name, f"{backend.name}-cpu", "client"), new_key())
-    async with await Api.connect(str(plane.kubeconfig_of(name))) as stranger:
-        foreign = await eventually(lambda: create_if_allowed(stranger, body))
-    # When a later one is answered, this one has been looked at.
-    await backend.ask(Wish(backend.name, f"{backend.name}-cpu", "client"))
-    after = await api.get(kinds.CERTIFICATE_REQUEST, foreign["metadata"]["name"])
-    assert not after.get("status", {}).get("conditions")
-
-
 async def bind(api: Api, name: str, namespace: str, node: str | None, phase: str = "Running") -> Object:
     """A pod that runs on a node, or on none yet, or is in another phase."""
-    await wait_for(api, kinds.SERVICE_ACCOUNT, "default", namespace, bool)
+    await exists(api, kinds.SERVICE_ACCOUNT, "default", namespace)
     container = {"name": "a", "image": "x"}
     body: Object = {
         "apiVersion": "v1",
@@ -464,7 +405,7 @@ async def test_a_backend_that_is_deleted_leaves_no_node_and_no_process(backend: 
     pod = await bind(api, "stuck", namespace, f"{backend.name}-cpu")
     await bind(api, "elsewhere", namespace, None)
     await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
-    await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", lambda found: found is None)
+    await gone(api, kinds.OVERFLOW_BACKEND, backend.name, "")
     assert await api.list(kinds.NODE, labels=backend.selector) == []
     assert await api.find(kinds.POD, "stuck", namespace) is None
     assert await api.find(kinds.POD, "elsewhere", namespace) is not None
@@ -472,8 +413,8 @@ async def test_a_backend_that_is_deleted_leaves_no_node_and_no_process(backend: 
     said = {item["reason"]: item["message"] for item in events}
     assert f"{namespace}/stuck ({pod['metadata']['uid']})" in said["PodsLeftBehind"]
     for kind in (kinds.DEPLOYMENT, kinds.SERVICE_ACCOUNT, kinds.ROLE, kinds.ROLE_BINDING, kinds.NETWORK_POLICY):
-        await wait_for(api, kind, f"vnode-{backend.name}", SYSTEM, lambda found: found is None)
-    await wait_for(api, kinds.CLUSTER_ROLE_BINDING, f"vnode-{backend.name}", "", lambda found: found is None)
+        await gone(api, kind, f"vnode-{backend.name}", SYSTEM)
+    await gone(api, kinds.CLUSTER_ROLE_BINDING, f"vnode-{backend.name}", "")
 
 
 @pytest.mark.slow
@@ -482,7 +423,7 @@ async def test_a_shape_that_is_gone_takes_its_node_with_it(backend: Backend, api
     await bind(api, "stays", namespace, f"{backend.name}-cpu")
     await bind(api, "goes", namespace, f"{backend.name}-gpu")
     await backend.tell(CPU)
-    await wait_for(api, kinds.NODE, f"{backend.name}-gpu", "", lambda found: found is None)
+    await gone(api, kinds.NODE, f"{backend.name}-gpu", "")
     assert await api.find(kinds.POD, "goes", namespace) is None
     assert (await api.get(kinds.POD, "stays", namespace))["metadata"].get("deletionTimestamp") is None
 
@@ -491,21 +432,6 @@ async def test_a_shape_that_is_gone_takes_its_node_with_it(backend: Backend, api
 
     await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", is_told)
     await backend.wait_for_ready("True", conditions.NODES_READY)
-
-
-async def test_finished_pods_go_before_their_node(backend: Backend, api: Api, namespace: str) -> None:
-    """While the node is there, its process still takes them from the backend."""
-    await start(backend, CPU, GPU)
-    await bind(api, "stays", namespace, f"{backend.name}-cpu", "Succeeded")
-    for name, phase in (("done", "Succeeded"), ("broken", "Failed")):
-        await bind(api, name, namespace, f"{backend.name}-gpu", phase)
-    made = await api.get(kinds.OVERFLOW_BACKEND, backend.name)
-    await backend.tell(CPU)
-    await wait_for(api, kinds.NODE, f"{backend.name}-gpu", "", lambda found: found is None)
-    left = await api.list(kinds.POD, namespace)
-    assert [pod["metadata"]["name"] for pod in left] == ["stays"]
-    events = await api.list(kinds.EVENT, "default", fields=f"involvedObject.uid={made['metadata']['uid']}")
-    assert "PodsLeftBehind" not in {item["reason"] for item in events}
 
 
 async def test_a_node_that_somebody_deletes_is_made_again(backend: Backend, api: Api) -> None:
@@ -522,7 +448,7 @@ async def test_a_node_that_somebody_deletes_is_made_again(backend: Backend, api:
 async def test_a_backend_made_again_at_once_gets_a_process_of_its_own(backend: Backend, api: Api) -> None:
     await start(backend, CPU)
     await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
-    await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", lambda found: found is None)
+    await gone(api, kinds.OVERFLOW_BACKEND, backend.name, "")
     made = await backend.create()
 
     def is_its_own(found: Object | None) -> bool:

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from nestor import names, times
 from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, Invalid, kinds
 from tests.integration.operator.conftest import Operator
-from tests.integration.operator.lifetime import rerun, start
 from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of
-from tests.waiting import eventually, job_with, wait_for
+from tests.waiting import exists, job_with, wait_for
 
 MARK = {labels.DEFAULT_CLASS: "true"}
 
@@ -54,8 +52,7 @@ async def test_a_job_that_names_no_class_gets_the_default_one_and_keeps_it(
         marked = await job_with(api, "marked", namespace, conditions.ADMITTED, "True")
         assert marked["status"]["className"] == name
         where = await host_namespace(api, job)
-        cluster = await wait_for(api, kinds.NESTED_CLUSTER, "marked", where, bool)
-        assert cluster is not None
+        cluster = await exists(api, kinds.NESTED_CLUSTER, "marked", where)
         assert cluster["spec"]["className"] == name
     finally:
         await unmark(operator, api, make)
@@ -67,13 +64,6 @@ async def test_a_job_that_names_no_class_gets_the_default_one_and_keeps_it(
     for other in ("default", name):
         with pytest.raises(Invalid, match="`className` may not be added or removed"):
             await api.patch(kinds.NESTED_APP_JOB, "marked", namespace, {"spec": {"className": other}})
-
-
-async def test_a_refused_job_has_no_class_yet(operator: Operator, api: Api, namespace: str, make: Any) -> None:
-    await make(MARK | {labels.DEFAULT_CLASS: "false"})
-    await api.create(kinds.NESTED_APP_JOB, build_job("none", namespace, className=f"no-{namespace}"))
-    refused = await job_with(api, "none", namespace, conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND)
-    assert "className" not in refused["status"]
 
 
 async def test_a_class_that_not_everybody_may_use_is_given_to_nobody(
@@ -100,30 +90,6 @@ async def test_a_class_that_not_everybody_may_use_is_given_to_nobody(
     assert early["metadata"]["uid"]
 
 
-async def test_an_app_image_is_refused_before_anything_is_made_of_it(
-    operator: Operator, api: Api, namespace: str, make: Any
-) -> None:
-    name = await make(images={"allowed": ["docker.io/library", "ghcr.io/team-a"]})
-    spec: Object = {"app": {"image": "registry.test/hello:1"}, "className": name}
-    await api.create(kinds.NESTED_APP_JOB, build_job("outside", namespace, **spec))
-    refused = await job_with(api, "outside", namespace, conditions.ADMITTED, "False", conditions.IMAGE_NOT_ALLOWED)
-    assert message_of(refused, conditions.ADMITTED) == (
-        "image 'registry.test/hello:1': app image 'registry.test/hello:1' is not allowed; allowed: docker.io/library, "
-        f"ghcr.io/team-a (`images.allowed`) (class '{name}')"
-    )
-    assert "namespace" not in refused["status"]
-    await make(images={"allowed": ["registry.test"]})
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("inside", namespace, className=name))
-    await job_with(api, "inside", namespace, conditions.ADMITTED, "True")
-    where = await host_namespace(api, job)
-
-    def has_list(found: Object | None) -> bool:
-        policy = ((found or {}).get("status") or {}).get("policy") or {}
-        return bool(policy.get("allowedImages") == ["registry.test"])
-
-    await wait_for(api, kinds.NESTED_CLUSTER, "inside", where, has_list)
-
-
 async def test_a_job_gets_the_deadline_and_the_machine_that_it_may_have(
     operator: Operator, api: Api, namespace: str, make: Any
 ) -> None:
@@ -139,8 +105,7 @@ async def test_a_job_gets_the_deadline_and_the_machine_that_it_may_have(
     body["spec"]["app"]["appDef"]["machines"] = ["gpu*"]
     job = await api.create(kinds.NESTED_APP_JOB, body)
     where = await host_namespace(api, job)
-    quota = await wait_for(api, kinds.RESOURCE_QUOTA, "nestor", where, bool)
-    assert quota is not None
+    quota = await exists(api, kinds.RESOURCE_QUOTA, "nestor", where)
     assert quota["spec"]["hard"]["pods"] == "9"
     found = await job_with(api, "gpu", namespace, conditions.ADMITTED, "True")
     assert found["status"]["machine"] == "gpu-1"
@@ -170,7 +135,7 @@ async def test_no_container_has_more_than_its_class_allows_and_the_cluster_start
     job = await api.create(kinds.NESTED_APP_JOB, build_job("bound", namespace, className=name))
     where = await host_namespace(api, job)
     for pod in ("bound-k3s-0", "bound-run"):
-        await wait_for(api, kinds.POD, pod, where, lambda found: found is not None)
+        await exists(api, kinds.POD, pod, where)
     (limit,) = (await api.get(kinds.LIMIT_RANGE, "nestor", where))["spec"]["limits"]
     assert limit["max"] == {"cpu": "2", "memory": "3Gi"}
     quota = await wait_for(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: bool(found and found.get("status")))
@@ -190,69 +155,3 @@ async def test_no_container_has_more_than_its_class_allows_and_the_cluster_start
         await api.create(kinds.POD, build_pod("greedy", cpu="3"))
     with pytest.raises(Forbidden, match="exceeded quota"):
         await api.create(kinds.POD, build_pod("graphic", **{"nvidia.com/gpu": "2"}))
-
-
-async def test_a_rerun_of_a_running_job_gives_it_none_of_its_classs_time_back(
-    operator: Operator, api: Api, namespace: str, make: Any
-) -> None:
-    name = await make(maxActiveDeadlineSeconds=3600)
-    job, _ = await start(api, "twice", namespace, className=name)
-    assert job["status"]["activeDeadlineSeconds"] == 3600
-
-    async def has_run() -> bool:
-        return bool(times.timestamp() > job["status"]["startTime"])
-
-    await eventually(has_run)
-    await rerun(api, "twice", namespace, "2")
-
-    def runs_again(found: Object | None) -> bool:
-        return bool(found and found["status"].get("rerun") == "2")
-
-    again = await wait_for(api, kinds.NESTED_APP_JOB, "twice", namespace, runs_again)
-    assert again is not None
-    status = again["status"]
-    assert status["startTime"] > job["status"]["startTime"]
-    assert status["ranSeconds"] > 0
-    assert status["activeDeadlineSeconds"] == 3600 - status["ranSeconds"]
-
-
-async def test_a_class_limits_no_extended_resource_for_each_container(api: Api, namespace: str, make: Any) -> None:
-    # The most that a container may have is also its default: every container would get a GPU, those of the cluster included.
-    with pytest.raises(Invalid, match="must be limits of cpu, memory, ephemeral-storage"):
-        await make(namespace={"maxResources": {"cpu": 1, "nvidia.com/gpu": 1}})
-
-
-@pytest.mark.parametrize("part", ["requests", "limits"])
-async def test_a_class_gives_no_container_an_extended_resource_by_default(api: Api, namespace: str, make: Any, part: str) -> None:
-    # Defaults are for all pods of a job's namespace: K3s itself would ask for a GPU.
-    defaults = {"defaultResources": {part: {"cpu": "10m", "nvidia.com/gpu": 1}}}
-    with pytest.raises(Invalid, match=f"defaultResources.{part}.*must be {part} of cpu, memory, ephemeral-storage"):
-        await make(namespace=defaults)
-    with pytest.raises(Invalid, match=f"defaultResources.{part}.*must be {part} of cpu, memory, ephemeral-storage"):
-        await make(placement={"machines": [{"name": "gpu"} | defaults]})
-
-
-async def test_the_classs_secrets_for_images_are_for_all_pods_of_its_jobs(
-    operator: Operator, api: Api, namespace: str, make: Any
-) -> None:
-    house, copy = f"house-{namespace}", names.operators_pull_secret(f"house-{namespace}")
-    name = await make(images={"pullSecretNames": [house]})
-    await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
-    secret = {
-        "metadata": {"name": house, "namespace": "nestor-system"},
-        "type": "kubernetes.io/dockerconfigjson",
-        "stringData": {".dockerconfigjson": '{"auths": {"registry.test": {}}}'},
-    }
-    made = await api.apply(kinds.SECRET, secret)
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("images", namespace, className=name))
-    where = await host_namespace(api, job)
-    copied = await wait_for(api, kinds.SECRET, copy, where, bool)
-    assert (copied or {})["data"] == made["data"]
-
-    def is_allowed(found: Object | None) -> bool:
-        policy = ((found or {}).get("status") or {}).get("policy") or {}
-        return bool(policy.get("imagePullSecrets") == [house])
-
-    await wait_for(api, kinds.NESTED_CLUSTER, "images", where, is_allowed)
-    runner = await wait_for(api, kinds.POD, "images-run", where, bool)
-    assert (runner or {})["spec"]["imagePullSecrets"] == [{"name": copy}]

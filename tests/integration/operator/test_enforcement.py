@@ -11,7 +11,7 @@ from nestor.objects import Object, labels_of
 from tests.integration import apiserver
 from tests.integration.operator.conftest import operator_running
 from tests.integration.operator.world import build_job, set_pod_status
-from tests.waiting import has, job_with, wait_for, wait_for_any, wait_for_none
+from tests.waiting import exists, has, job_with, wait_for, wait_for_any, wait_for_none
 
 
 async def be_kubelet(api: Api, code: Exit) -> str:
@@ -25,10 +25,10 @@ async def be_kubelet(api: Api, code: Exit) -> str:
     assert labels_of(found)["pod-security.kubernetes.io/enforce"] == "restricted"
     body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": home}}
     await api.apply(kinds.SERVICE_ACCOUNT, body)
-    await wait_for(api, kinds.POD, "listener", home, bool)
+    await exists(api, kinds.POD, "listener", home)
     running = {"phase": "Running", "podIP": "10.42.0.9", "podIPs": [{"ip": "10.42.0.9"}]}
     await set_pod_status(api, "listener", home, running)
-    caller = await wait_for(api, kinds.POD, "caller", home, bool) or {}
+    caller = await exists(api, kinds.POD, "caller", home)
     assert caller["spec"]["containers"][0]["args"] == ["probe", "call", "10.42.0.9"]
     assert {item["metadata"]["name"] for item in await api.list(kinds.NETWORK_POLICY, home)} == {"listener", "caller"}
     state = {"terminated": {"exitCode": int(code)}}

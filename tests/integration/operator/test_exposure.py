@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import STEP, TARGET, Object, be_target, build_class, build_job, host_namespace, message_of
-from tests.waiting import eventually, job_with, wait_for, wait_for_any, wait_for_none
+from tests.waiting import eventually, gone, job_with, wait_for, wait_for_any
 
 API: Object = {"service_name": "api", "service_port": 9090, "service_namespace": "default"}
 ALL: Object = {"expose": {"allTargets": True}}
@@ -112,7 +111,7 @@ async def test_further_targets_are_exposed_as_soon_as_the_job_asks_and_as_long(
     await eventually(lambda: are_open(opened_to("api", 9090), first))
 
     await api.patch(kinds.NESTED_APP_JOB, "two", namespace, {"spec": {"expose": {"allTargets": False}}})
-    await wait_for(api, kinds.INGRESS, further["metadata"]["name"], where, lambda found: found is None)
+    await gone(api, kinds.INGRESS, further["metadata"]["name"], where)
     assert await api.find(kinds.INGRESS, "two", where)
     await eventually(lambda: are_open(first))
 
@@ -163,57 +162,6 @@ async def test_a_host_of_somebody_else_is_kept_from_that_target_alone(operator: 
     await job_with(api, "partly", namespace, conditions.EXPOSED, "True")
 
 
-async def make_foreign(api: Api, name: str, namespace: str, host: str, **own: str) -> Object:
-    """An Ingress of another tenant, of the jobs' class."""
-    backend = {"service": {"name": "portal", "port": {"number": 80}}}
-    rule = {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
-    meta = {"name": name, "namespace": namespace, "labels": own}
-    return await api.apply(kinds.INGRESS, {"metadata": meta, "spec": {"ingressClassName": "test", "rules": [rule]}})
-
-
-async def test_another_tenants_ingress_takes_nothing_from_a_job_that_has_its_host(
-    operator: Operator, api: Api, namespace: str
-) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_targets("held", namespace, **ALL))
-    where, host = await host_namespace(api, job), f"held-{namespace}.jobs.test"
-    await be_target(api, where, job)
-    await be_target(api, where, job, service="api", port=9090)
-    await job_with(api, "held", namespace, conditions.EXPOSED, "True")
-    before = {item["metadata"]["uid"] for item in await api.list(kinds.INGRESS, where)}
-    for name, rule in (("exact", host), ("further", f"api--{host}"), ("wildcard", "*.jobs.test")):
-        await make_foreign(api, name, namespace, rule, **{labels.JOB_UID: job["metadata"]["uid"]})
-    # A change that the operator has certainly seen after the Ingresses: it is reported.
-    await be_target(api, where, job, service="api", port=9090, is_ready=False)
-    await job_with(api, "held", namespace, conditions.EXPOSED, "False", conditions.NO_READY_ENDPOINT)
-    await be_target(api, where, job, service="api", port=9090)
-    shown = await job_with(api, "held", namespace, conditions.EXPOSED, "True")
-    assert shown["status"]["url"] == f"http://{host}:8080/"
-    assert {item["metadata"]["uid"] for item in await api.list(kinds.INGRESS, where)} == before
-
-
-async def test_no_label_hides_an_ingress_that_already_has_the_host(operator: Operator, api: Api, namespace: str) -> None:
-    own = {labels.JOB_UID: "anything", labels.COMPONENT: labels.COMPONENT_EXPOSURE, labels.MANAGED_BY: "nestor"}
-    host = f"hidden-{namespace}.jobs.test"
-    await make_foreign(api, "hijack", namespace, host, **own)
-    await api.create(kinds.NESTED_APP_JOB, build_job("hidden", namespace))
-    refused = await job_with(api, "hidden", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
-    assert f"host '{host}' is taken by Ingress 'hijack' in namespace '{namespace}'" in message_of(refused, conditions.EXPOSED)
-
-
-async def test_a_default_host_that_another_namespace_may_have_gets_a_hash(operator: Operator, api: Api, namespace: str) -> None:
-    longer = f"twin-{namespace}"
-    before = await api.create(kinds.NESTED_APP_JOB, build_job("shop-twin", namespace))
-    plain = f"shop-twin-{namespace}.jobs.test"
-    await ingress_for(api, before, plain)
-    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": longer}})
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("shop", longer))
-    await ingress_for(api, job, names.default_host("shop", longer, "jobs.test", is_shared=True))
-    assert [rule["host"] for rule in (await ingress_for(api, before, plain))["spec"]["rules"]] == [plain]
-    await api.delete(kinds.NESTED_APP_JOB, "shop", longer)
-    await wait_for(api, kinds.NESTED_APP_JOB, "shop", longer, lambda found: found is None)
-    await api.delete(kinds.NAMESPACE, longer)
-
-
 async def test_of_two_jobs_with_one_host_the_older_has_it_and_the_younger_its_other_target(
     operator: Operator, api: Api, namespace: str
 ) -> None:
@@ -228,33 +176,6 @@ async def test_of_two_jobs_with_one_host_the_older_has_it_and_the_younger_its_ot
     assert f"is taken by the older job 'api--young' in namespace '{namespace}'" in target_of(refused)["message"]
     await api.delete(kinds.NESTED_APP_JOB, "api--young", namespace)
     await ingress_for(api, young, host)
-
-
-async def test_the_host_of_a_further_target_cannot_be_squatted(operator: Operator, api: Api, namespace: str) -> None:
-    host = f"api--owner-{namespace}.jobs.test"
-    squatter = await api.create(kinds.NESTED_APP_JOB, build_job("squatter", namespace, expose={"host": host}))
-    await ingress_for(api, squatter, host)
-    owner = await api.create(kinds.NESTED_APP_JOB, build_targets("owner", namespace, **ALL))
-    await ingress_for(api, owner, host)
-    refused = await job_with(api, "squatter", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
-    assert f"is the default host of job 'owner' in namespace '{namespace}'" in message_of(refused, conditions.EXPOSED)
-    await wait_for_none(api, kinds.INGRESS, await host_namespace(api, squatter), labels=mine(squatter))
-
-
-async def test_every_host_is_served_with_the_classs_certificate(operator: Operator, api: Api, namespace: str) -> None:
-    name = f"secure-{namespace}"
-    await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
-    data = {key: base64.b64encode(b"x").decode() for key in ("tls.crt", "tls.key")}
-    meta = {"name": name, "namespace": "nestor-system"}
-    await api.apply(kinds.SECRET, {"metadata": meta, "type": "kubernetes.io/tls", "data": data})
-    await api.apply(kinds.NESTED_CLASS, build_class(name, tlsSecretName=name, port=8443))
-    job = await api.create(kinds.NESTED_APP_JOB, build_targets("secure", namespace, className=name, **ALL))
-    for host in (f"secure-{namespace}.jobs.test", f"api--secure-{namespace}.jobs.test"):
-        ingress = await ingress_for(api, job, host)
-        assert ingress["spec"]["tls"] == [{"hosts": [host], "secretName": "tls"}]
-    shown = await job_whose(api, job, lambda status: len(status.get("targets") or ()) == 2)
-    assert target_of(shown)["url"] == f"https://api--secure-{namespace}.jobs.test:8443/"
-    await api.delete(kinds.NESTED_CLASS, name)
 
 
 async def test_annotations_are_the_classs_the_backends_and_those_that_jobs_may_set(
@@ -292,39 +213,6 @@ async def test_annotations_are_the_classs_the_backends_and_those_that_jobs_may_s
     await api.delete(kinds.NESTED_CLASS, name)
 
 
-async def test_fifty_targets_have_fifty_hosts(operator: Operator, api: Api, namespace: str) -> None:
-    targets = [API | {"service_name": f"s{number // 2}", "service_port": 80 + number % 2} for number in range(50)]
-    job = await api.create(kinds.NESTED_APP_JOB, build_targets("many", namespace, *targets, **ALL))
-    shown = await job_whose(api, job, lambda status: len(status.get("targets") or ()) == 50)
-    assert len({item["url"] for item in shown["status"]["targets"]}) == 50
-    where = await host_namespace(api, job)
-    await ingress_for(api, job, f"s24-81--many-{namespace}.jobs.test")
-    hosts = {rule["host"] for item in await api.list(kinds.INGRESS, where) for rule in item["spec"]["rules"]}
-    assert len(hosts) == 50
-
-
-async def test_targets_that_cannot_be_are_refused_by_their_field(operator: Operator, api: Api, namespace: str) -> None:
-    bad: list[Object] = [TARGET, {"service_name": "Web_1", "service_namespace": "default"}, API | {"service_port": 70000}]
-    await api.create(kinds.NESTED_APP_JOB, build_targets("wrong", namespace, *bad, **ALL))
-    refused = await job_with(api, "wrong", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
-    said = message_of(refused, conditions.ADMITTED)
-    for field in ("targets[1].service_name", "targets[1].service_port", "targets[2].service_port"):
-        assert f"nested_kubernetes.{field}`" in said
-    assert "targets[0]" not in said
-    many = [API | {"service_port": port} for port in range(1, 66)]
-    await api.create(kinds.NESTED_APP_JOB, build_targets("toomany", namespace, *many))
-    refused = await job_with(api, "toomany", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
-    assert "at most 64 items" in message_of(refused, conditions.ADMITTED)
-
-
-async def test_targets_that_are_named_twice_are_exposed_once(operator: Operator, api: Api, namespace: str) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_targets("twice", namespace, TARGET, API, TARGET, **ALL))
-    shown = await job_whose(api, job, lambda status: len(status.get("targets") or ()) == 2)
-    assert target_of(shown, "web")["message"].endswith("listed 2 times in the AppDef's `targets`, exposed once")
-    await ingress_for(api, job, f"api--twice-{namespace}.jobs.test")
-    assert len(await api.list(kinds.INGRESS, await host_namespace(api, job))) == 2
-
-
 async def test_a_target_that_leaves_the_appdef_takes_its_ingress_along(operator: Operator, api: Api, namespace: str) -> None:
     other = API | {"service_name": "other"}
     job = await api.create(kinds.NESTED_APP_JOB, build_targets("shrink", namespace, TARGET, API, other, **ALL))
@@ -334,7 +222,7 @@ async def test_a_target_that_leaves_the_appdef_takes_its_ingress_along(operator:
     appdef = {"commands": {"Hello": {"nested_kubernetes": fewer}}}
     await api.patch(kinds.NESTED_APP_JOB, "shrink", namespace, {"spec": {"app": {"appDef": appdef}}})
     where = await host_namespace(api, job)
-    await wait_for(api, kinds.INGRESS, left["metadata"]["name"], where, lambda found: found is None)
+    await gone(api, kinds.INGRESS, left["metadata"]["name"], where)
     shown = await job_whose(api, job, lambda status: len(status.get("targets") or ()) == 2)
     assert [item["serviceName"] for item in shown["status"]["targets"]] == ["web", "other"]
     still = await api.get(kinds.INGRESS, kept["metadata"]["name"], where)
@@ -414,6 +302,6 @@ async def test_an_ingress_that_no_route_needs_is_deleted_and_one_that_a_syncer_c
 
     await make("synced", **{labels.NESTED_UID: "n1"})
     await make("stale")
-    await wait_for(api, kinds.INGRESS, "stale", where, lambda found: found is None)
+    await gone(api, kinds.INGRESS, "stale", where)
     assert (await api.get(kinds.INGRESS, made["metadata"]["name"], where))["metadata"]["uid"] == made["metadata"]["uid"]
     assert await api.find(kinds.INGRESS, "synced", where) is not None

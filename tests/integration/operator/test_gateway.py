@@ -19,7 +19,7 @@ from tests.integration.operator.world import (
     message_of,
     run_of,
 )
-from tests.waiting import eventually, job_with, wait_for, wait_for_any, wait_for_none
+from tests.waiting import eventually, exists, gone, job_with, wait_for, wait_for_any, wait_for_none
 
 pytestmark = pytest.mark.slow
 
@@ -135,9 +135,9 @@ async def test_a_host_without_the_kind_is_told_and_one_that_has_it_serves(operat
 
     # A target that is not exposed any more, and a class without a Gateway.
     await api.patch(kinds.NESTED_APP_JOB, "web", namespace, {"spec": {"expose": {"allTargets": False}}})
-    await wait_for(api, kinds.HTTP_ROUTE, second["metadata"]["name"], where, lambda found: found is None)
+    await gone(api, kinds.HTTP_ROUTE, second["metadata"]["name"], where)
     await make_class(api, namespace, has_gateway=False)
-    await wait_for(api, kinds.INGRESS, "web", where, lambda found: found is not None)
+    await exists(api, kinds.INGRESS, "web", where)
     await wait_for_none(api, kinds.HTTP_ROUTE, where)
 
     def is_without(found: Object | None) -> bool:
@@ -150,24 +150,6 @@ async def test_a_host_without_the_kind_is_told_and_one_that_has_it_serves(operat
     assert await api.find(kinds.INGRESS, "web", where), "until the Gateway serves the host"
     await answer(api, again, "True")
     await wait_for_none(api, kinds.INGRESS, where)
-    await api.delete(kinds.NESTED_CLASS, name)
-
-
-async def test_the_younger_of_two_jobs_gets_no_route_for_the_others_host(operator: Operator, api: Api, namespace: str) -> None:
-    await define(api)
-    name = await make_class(api, namespace)
-    host = f"shop-{namespace}.jobs.test"
-    wish: Object = {"className": name, "expose": {"host": host}}
-    older = await api.create(kinds.NESTED_APP_JOB, build_job("older", namespace, **wish))
-    route = await route_for(api, await host_namespace(api, older), host)
-    await answer(api, route, "True")
-    younger = await api.create(kinds.NESTED_APP_JOB, build_job("younger", namespace, **wish))
-    refused = await job_with(api, "younger", namespace, conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)
-    assert "is taken by the older job 'older'" in message_of(refused, conditions.EXPOSED)
-    await operator.heard(api)
-    assert await api.list(kinds.HTTP_ROUTE, await host_namespace(api, younger)) == []
-    await api.delete(kinds.NESTED_APP_JOB, "older", namespace)
-    await route_for(api, await host_namespace(api, younger), host)
     await api.delete(kinds.NESTED_CLASS, name)
 
 

@@ -18,7 +18,7 @@ from nestor.kube import Api, kinds
 from nestor.operator.main import RECURSION_LIMIT
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import STEP, Object, build_job, message_of
-from tests.waiting import job_with, wait_for, wait_for_any
+from tests.waiting import exists, job_with, wait_for_any
 
 MOST_PASSES = 8
 REFUSED_BY_SCHEMA = "(the API server's own schema is first)"
@@ -145,7 +145,7 @@ async def test_each_is_refused_with_a_message_and_a_good_job_proceeds_meanwhile(
     await wait_for_any(api, kinds.NESTED_APP_JOB, namespace, lambda found: True)
     await api.create(kinds.NESTED_APP_JOB, build_job("good", namespace))
     job = await job_with(api, "good", namespace, conditions.ADMITTED, "True")
-    await wait_for(api, kinds.POD, "good-run", job["status"]["namespace"], lambda found: found is not None)
+    await exists(api, kinds.POD, "good-run", job["status"]["namespace"])
     assert await writing == {}
     assert await operator.health("healthz") == 200
     # The chart gives it 512 MiB.
@@ -177,12 +177,12 @@ async def test_pods_that_look_like_those_of_a_gang_end_nobody(operator: Operator
     kind = kinds.NESTED_CLUSTER
     cluster = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": "own", "namespace": namespace}}
     await api.create(kind, cluster | {"spec": {"className": "default"}})
-    await wait_for(api, kinds.SERVICE_ACCOUNT, "default", namespace, bool)
+    await exists(api, kinds.SERVICE_ACCOUNT, "default", namespace)
     for number in range(12):
         await api.create(kinds.POD, build_gang_pod(f"large-{number}", namespace, 800_000))
     await api.create(kinds.POD, build_gang_pod("small", namespace, 0))
     await api.create(kinds.NESTED_APP_JOB, build_job("good", namespace))
     job = await job_with(api, "good", namespace, conditions.ADMITTED, "True")
-    await wait_for(api, kinds.POD, "good-run", job["status"]["namespace"], lambda found: found is not None)
+    await exists(api, kinds.POD, "good-run", job["status"]["namespace"])
     assert await operator.health("healthz") == 200
     assert peak_memory(operator) < 384

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from nestor import names
 from nestor.api import conditions
 from nestor.cluster.shape import Host
 from nestor.kube import Api, kinds
@@ -23,7 +22,7 @@ from tests.integration.operator.world import (
     message_of,
     run_of,
 )
-from tests.waiting import job_with, wait_for, wait_for_any, wait_for_none
+from tests.waiting import exists, job_with, wait_for, wait_for_any
 
 EXPECTED = {
     kinds.NESTED_CLUSTER: ["hello"],
@@ -46,7 +45,7 @@ async def await_controllers(api: Api, where: str) -> None:
     """What others make is there: each comes when its controller gets to it."""
     for kind, expected in EXPECTED.items():
         for name in BY_CONTROLLERS.intersection(expected):
-            await wait_for(api, kind, name, where, bool)
+            await exists(api, kind, name, where)
 
 
 async def test_a_job_is_admitted_after_everything_is_created(operator: Operator, api: Api, namespace: str) -> None:
@@ -110,7 +109,7 @@ async def test_a_settled_job_costs_nothing(operator: Operator, api: Api, namespa
     job = await api.create(kinds.NESTED_APP_JOB, build_job("calm", namespace))
     where = await host_namespace(api, job)
     await job_with(api, "calm", namespace, conditions.ADMITTED, "True")
-    await wait_for(api, kinds.POD, "calm-run", where, lambda found: found is not None)
+    await exists(api, kinds.POD, "calm-run", where)
     await wait_for(api, kinds.STATEFUL_SET, "calm-k3s", where, has_its_pods)
     await operator.heard(api)
     before = await versions(api, where)
@@ -140,7 +139,7 @@ async def test_what_is_deleted_or_changed_behind_our_back_is_put_right(operator:
     await job_with(api, "drift", namespace, conditions.ADMITTED, "True")
     await api.delete(kinds.INGRESS, "drift", where)
     await api.patch(kinds.SERVICE, "drift-dns", where, {"spec": {"publishNotReadyAddresses": False}})
-    await wait_for(api, kinds.INGRESS, "drift", where, lambda found: found is not None)
+    await exists(api, kinds.INGRESS, "drift", where)
 
     def is_repaired(found: Object | None) -> bool:
         return bool(found and found["spec"].get("publishNotReadyAddresses"))
@@ -151,8 +150,8 @@ async def test_what_is_deleted_or_changed_behind_our_back_is_put_right(operator:
 async def test_a_deleted_namespace_comes_back_with_everything_in_it(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
     where = await host_namespace(api, job)
-    await wait_for(api, kinds.POD, "hello-k3s-0", where, lambda found: found is not None)
-    await wait_for(api, kinds.POD, "hello-run", where, lambda found: found is not None)
+    await exists(api, kinds.POD, "hello-k3s-0", where)
+    await exists(api, kinds.POD, "hello-run", where)
     before = await api.get(kinds.NAMESPACE, where)
     await api.delete(kinds.NAMESPACE, where)
     for pod in ("hello-k3s-0", "hello-run"):
@@ -183,17 +182,3 @@ async def test_a_lost_server_makes_a_new_plan_and_a_new_runner(operator: Operato
 
     await wait_for(api, kinds.POD, "lost-run", where, is_another)
     await job_with(api, "lost", namespace, conditions.STEPS_APPLIED, "False")
-
-
-async def test_nothing_is_left_of_a_deleted_job(operator: Operator, api: Api, namespace: str) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("gone", namespace))
-    where = await host_namespace(api, job)
-    await job_with(api, "gone", namespace, conditions.ADMITTED, "True")
-    await be_target(api, where, job)
-    await api.delete(kinds.NESTED_APP_JOB, "gone", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "gone", namespace, lambda found: found is None)
-    assert await api.find(kinds.NAMESPACE, where) is None
-    assert await api.find(kinds.CLUSTER_ROLE_BINDING, where) is None
-    assert await api.find(kinds.SECRET, "gone-kubeconfig", namespace) is None
-    await wait_for_none(api, kinds.INGRESS, where)
-    assert names.job_namespace("gone", namespace, job["metadata"]["uid"]) == where

@@ -23,35 +23,13 @@ from tests.integration.operator.lifetime import (
     until_stopped,
     until_told,
 )
-from tests.integration.operator.world import (
-    READY_POD,
-    STEP,
-    Object,
-    be_ready_server,
-    build_class,
-    build_job,
-    message_of,
-    plan_hash,
-    run_of,
-    set_pod_status,
-)
+from tests.integration.operator.world import STEP, Object, build_class, build_job, message_of, plan_hash
 from tests.waiting import eventually, job_with, wait_for
 
 
 def is_gone(found: Object | None) -> bool:
     """The object is not there."""
     return found is None
-
-
-async def test_a_job_without_policies_runs_on(operator: Operator, api: Api, namespace: str) -> None:
-    job, where = await start(api, "service", namespace)
-    await come_to(api, "service", where, "Succeeded")
-    await job_saying(api, "service", namespace, conditions.SUCCEEDED, "it runs until it is deleted")
-    await operator.heard(api)
-    job = await api.get(kinds.NESTED_APP_JOB, "service", namespace)
-    assert "completionTime" not in job["status"]
-    assert job["status"]["command"] == "Hello"
-    assert (await api.get(kinds.NESTED_CLUSTER, "service", where))["spec"]["suspend"] is False
 
 
 async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_stopped(
@@ -96,15 +74,6 @@ async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_
     assert job["status"]["rerun"] == "2"
     assert [step["state"] for step in job["status"]["steps"]] == ["Pending"]
     await until_told(api, namespace, "Rerun")
-
-
-async def test_a_failed_target_fails_the_job_and_stops_it(operator: Operator, api: Api, namespace: str) -> None:
-    _, where = await start(api, "fails", namespace, successPolicy=POLICY)
-    await come_to(api, "fails", where, "Failed", "Job 'pi' has failed: BackoffLimitExceeded")
-    job = await job_with(api, "fails", namespace, conditions.SUCCEEDED, "False", conditions.TARGET_FAILED)
-    assert "BackoffLimitExceeded" in message_of(job, conditions.READY)
-    await until_stopped(api, "fails", where)
-    await until_told(api, namespace, "JobFailed", "BackoffLimitExceeded")
 
 
 async def test_a_failed_step_ends_the_job_but_keeps_its_cluster_until_the_templates_change(
@@ -199,14 +168,6 @@ async def test_a_quantity_beyond_all_numbers_does_not_switch_the_deadline_off(
         await wait_for(api, kinds.POD, "huge-run", where, is_gone)
 
 
-async def test_what_has_ended_is_deleted_when_its_time_is_over(operator: Operator, api: Api, namespace: str) -> None:
-    _, where = await start(api, "short", namespace, state="Failed")
-    await change(api, "short", namespace, ttlSecondsAfterFinished=2)
-    await until_told(api, namespace, "Expired", "`ttlSecondsAfterFinished` of 2 s")
-    await wait_for(api, kinds.NESTED_APP_JOB, "short", namespace, is_gone)
-    assert await api.find(kinds.NAMESPACE, where) is None
-
-
 async def test_a_job_that_was_deleted_and_made_again_does_not_inherit_the_end_of_the_former(
     operator: Operator, api: Api, namespace: str
 ) -> None:
@@ -231,16 +192,3 @@ async def test_a_job_without_its_class_still_ends_and_goes(operator: Operator, a
     assert not conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
     await change(api, "bound", namespace, ttlSecondsAfterFinished=1)
     await wait_for(api, kinds.NESTED_APP_JOB, "bound", namespace, is_gone)
-
-
-async def test_a_failure_that_is_ignored_is_told_and_the_job_stays_ready(operator: Operator, api: Api, namespace: str) -> None:
-    nested = {"templates": [STEP]}
-    _, where = await start(api, "ignores", namespace, nested=nested, successPolicy=POLICY, failurePolicy={"action": "Ignore"})
-    await come_to(api, "ignores", where, "Failed", "Job 'pi' has failed")
-    await job_with(api, "ignores", namespace, conditions.SUCCEEDED, "Unknown", conditions.FAILURE_IGNORED)
-    job = await job_saying(api, "ignores", namespace, conditions.READY, "Job 'pi' has failed")
-    assert conditions.is_true(job["status"]["conditions"], conditions.READY)
-    await until_told(api, namespace, "FailureIgnored", "Job 'pi' has failed")
-    await be_ready_server(api, "ignores", where, run=await run_of(api, "ignores", where, "Succeeded"))
-    await set_pod_status(api, "ignores-k3s-0", where, READY_POD)
-    assert (await api.get(kinds.NESTED_CLUSTER, "ignores", where))["spec"]["suspend"] is False

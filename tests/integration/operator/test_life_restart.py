@@ -70,27 +70,6 @@ async def test_a_failed_step_begins_the_job_again_until_its_restarts_are_used_up
     await until_told(api, namespace, "JobFailed")
 
 
-@pytest.mark.slow
-async def test_the_volume_of_a_restarted_job_is_another_one(operator: Operator, api: Api, namespace: str) -> None:
-    await ensure_persistent_class(api, f"anew-{namespace}")
-    policy = {"action": "Restart"}
-    _, where = await start(api, "anew", namespace, className=f"anew-{namespace}", successPolicy=POLICY, failurePolicy=policy)
-    first = await uid_of_server(api, "anew", where)
-    claim = await api.get(kinds.PERSISTENT_VOLUME_CLAIM, "data-anew-k3s-0", where)
-    before = (await api.get(kinds.SECRET, "anew-plan", where))["data"]
-    await come_to(api, "anew", where, "Failed", "Job 'pi' has failed")
-    await job_restarted(api, "anew", namespace, 1)
-
-    def is_another(found: Object | None) -> bool:
-        return bool(found and found["metadata"]["uid"] != claim["metadata"]["uid"])
-
-    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, "data-anew-k3s-0", where, is_another)
-    await server_of(api, "anew", where, after=first)
-    job = await job_with(api, "anew", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
-    assert job["status"]["restarts"] == 1
-    assert (await api.get(kinds.SECRET, "anew-plan", where))["data"] != before
-
-
 async def test_a_job_that_ended_at_rest_on_a_volume_runs_again_from_an_empty_one(
     operator: Operator, api: Api, namespace: str
 ) -> None:
@@ -110,14 +89,6 @@ async def test_a_job_that_ended_at_rest_on_a_volume_runs_again_from_an_empty_one
     await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, "data-rerun-k3s-0", where, is_another)
     await job_with(api, "rerun", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
     await until_stopped(api, "rerun", where, is_stopped=False)
-
-
-async def test_a_job_can_be_deleted_while_it_waits_for_its_restart(operator: Operator, api: Api, namespace: str) -> None:
-    _, where = await start(api, "waits", namespace, state="Failed", failurePolicy={"action": "Restart"})
-    await job_restarted(api, "waits", namespace, 1)
-    await api.delete(kinds.NESTED_APP_JOB, "waits", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "waits", namespace, lambda found: found is None)
-    assert await api.find(kinds.NAMESPACE, where) is None
 
 
 async def test_an_operator_goes_on_where_another_one_was_killed(second_plane: apiserver.ControlPlane, lonely: Api) -> None:

@@ -21,7 +21,6 @@ from tests.integration.operator.lifetime import (
     until_told,
 )
 from tests.integration.operator.world import (
-    OWN_DEFAULTS,
     READY_POD,
     Object,
     build_class,
@@ -31,7 +30,7 @@ from tests.integration.operator.world import (
     plan_hash,
     set_pod_status,
 )
-from tests.waiting import has, job_with, wait_for, wait_for_none
+from tests.waiting import has, job_with, wait_for
 
 
 def is_gone(found: Object | None) -> bool:
@@ -88,13 +87,6 @@ async def test_a_job_that_is_made_suspended_has_nothing_until_it_is_resumed(oper
     await server_of(api, "later", job["status"]["namespace"])
 
 
-async def test_a_job_that_is_made_suspended_can_be_deleted(operator: Operator, api: Api, namespace: str) -> None:
-    await api.create(kinds.NESTED_APP_JOB, build_job("never", namespace, suspend=True))
-    await job_with(api, "never", namespace, conditions.READY, "False", conditions.SUSPENDED)
-    await api.delete(kinds.NESTED_APP_JOB, "never", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "never", namespace, is_gone)
-
-
 async def test_with_a_volume_the_control_plane_rests_too_and_its_data_is_the_same_afterwards(
     operator: Operator, api: Api, namespace: str
 ) -> None:
@@ -133,34 +125,6 @@ async def test_with_a_volume_the_control_plane_rests_too_and_its_data_is_the_sam
     assert await plan_hash(api, "kept", where) == plan, "the runner that ended is there with its log, and no other one"
     stored = await api.get(kinds.SECRET, "kept-plan", where)
     assert plan in base64.b64decode(stored["data"]["plan.json"]).decode(), "no data was lost: nothing is applied anew"
-
-
-async def test_a_lost_server_with_a_volume_loses_no_data(operator: Operator, api: Api, namespace: str) -> None:
-    await ensure_persistent_class(api, f"safe-{namespace}")
-    _, where = await start(api, "safe", namespace, className=f"safe-{namespace}")
-    plan = await plan_hash(api, "safe", where)
-    before = await server_of(api, "safe", where)
-    await api.delete(kinds.POD, "safe-k3s-0", where, grace_seconds=0)
-    await server_of(api, "safe", where, after=before["metadata"]["uid"])
-    await set_pod_status(api, "safe-k3s-0", where, READY_POD)
-    await job_with(api, "safe", namespace, conditions.CLUSTER_READY, "True")
-    cluster = await api.get(kinds.NESTED_CLUSTER, "safe", where)
-    assert cluster["metadata"]["annotations"][labels.DATA_EPOCH] == "0"
-    stored = await api.get(kinds.SECRET, "safe-plan", where)
-    assert plan in base64.b64decode(stored["data"]["plan.json"]).decode()
-
-
-async def test_nothing_is_left_of_a_job_that_is_deleted_at_rest(operator: Operator, api: Api, namespace: str) -> None:
-    await ensure_persistent_class(api, f"rest-{namespace}")
-    _, where = await start(api, "asleep", namespace, className=f"rest-{namespace}")
-    await change(api, "asleep", namespace, suspend=True)
-    await until_stopped(api, "asleep", where)
-    await tell(api, "asleep", where, suspended=True)
-    await until_replicas(api, "asleep", where, 0)
-    await api.delete(kinds.NESTED_APP_JOB, "asleep", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "asleep", namespace, is_gone)
-    assert await api.find(kinds.NAMESPACE, where) is None
-    await wait_for_none(api, kinds.PERSISTENT_VOLUME_CLAIM, where)
 
 
 async def test_a_job_that_is_suspended_and_resumed_many_times_at_once_ends_as_it_was_told_last(
@@ -226,15 +190,3 @@ async def test_a_dead_syncer_does_not_keep_a_job_from_resting(operator: Operator
     await wait_for(api, kinds.POD, "left", where, is_gone)
     job = await job_saying(api, "mute", namespace, conditions.READY, "its pods and its control plane are stopped")
     assert job["status"]["suspendTime"] == status["suspendTime"]
-
-
-async def test_the_quota_has_room_for_the_clusters_own_volume(operator: Operator, api: Api, namespace: str) -> None:
-    name = f"quota-{namespace}"
-    body = build_class(name)
-    body["spec"]["cluster"]["persistence"] = PERSISTENCE
-    body["spec"]["namespace"] = {"quota": {"persistentvolumeclaims": "0", "requests.storage": "0"}}
-    await api.apply(kinds.NESTED_CLASS, body)
-    _, where = await start(api, "full", namespace, className=name)
-    assert await api.find(kinds.PERSISTENT_VOLUME_CLAIM, "data-full-k3s-0", where)
-    quota = await api.get(kinds.RESOURCE_QUOTA, "nestor", where)
-    assert quota["spec"]["hard"] == OWN_DEFAULTS | {"persistentvolumeclaims": "1", "requests.storage": str(2**30)}

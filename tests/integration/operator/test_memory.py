@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
-import string
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.kube import Api, Conflict, Unreachable, kinds
+from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.test_hostile import peak_memory, post
-from tests.integration.operator.world import STEP, TARGET, Object, build_job
-from tests.waiting import eventually, job_with, wait_for
+from tests.integration.operator.world import Object, build_job
+from tests.waiting import eventually, gone, job_with
 
 pytestmark = pytest.mark.slow
 
 MANY = 13
 CLUSTERS = 2
 WIDE = "[" + ",".join(["[]"] * 480_000) + "]"
-TEMPLATES = 50
-"""Jobs that read a large ConfigMap."""
-KEYS = 30_000
-"""Of each but every tenth: as Python objects, they are 3 MiB."""
 GROWTH = 100
 """MiB. As Python objects, the thirteen need 450."""
 MOST = 384
@@ -134,50 +128,4 @@ async def _make_wide_and_restart(second_plane: apiserver.ControlPlane, lonely: A
             await lonely.delete(kinds.NESTED_CLUSTER, f"c{number}", namespace)
         for name in ("like-an-object", *wide, "before", "after"):
             await lonely.delete(kinds.NESTED_APP_JOB, name, namespace)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "after", namespace, lambda found: found is None)
-
-
-async def make_templates(api: Api, name: str, namespace: str, *, keys: int, size: int) -> None:
-    """Create a ConfigMap with that many templates of that many bytes, however long a busy API server takes for it."""
-    named = itertools.islice(itertools.product(string.ascii_lowercase + string.digits, repeat=4), keys)
-    meta = {"name": name, "namespace": namespace}
-    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"".join(key): "x" * size for key in named}}
-
-    async def is_made() -> bool:
-        try:
-            await api.create(kinds.CONFIG_MAP, body)
-        except Unreachable:
-            return False
-        except Conflict:
-            pass
-        return True
-
-    await eventually(is_made)
-
-
-async def test_fifty_refused_jobs_do_not_have_the_operator_keep_their_templates(
-    second_plane: apiserver.ControlPlane, lonely: Api
-) -> None:
-    namespace = "team-templates"
-    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    await make_templates(lonely, "many", namespace, keys=KEYS, size=0)
-    await make_templates(lonely, "full", namespace, keys=1000, size=1000)
-    said = {"many": f"has {KEYS} keys; templates may have at most 1000", "full": "`templates[0].retry`"}
-    jobs = {f"job-{number}": "full" if number % 10 == 0 else "many" for number in range(TEMPLATES)}
-    async with operator_running(second_plane) as operator:
-        await lonely.create(kinds.NESTED_APP_JOB, build_job("before", namespace))
-        await job_with(lonely, "before", namespace, conditions.ADMITTED, "True")
-        base = memory(operator)
-        for name, templates in jobs.items():
-            body = build_job(name, namespace, nested={"targets": [TARGET], "templates": [STEP | {"retry": 1.5}]})
-            del body["spec"]["app"]["image"]
-            body["spec"]["app"]["templatesFrom"] = {"configMapRef": {"name": templates}}
-            await lonely.create(kinds.NESTED_APP_JOB, body)
-        for name, templates in jobs.items():
-            refusal = await eventually(partial(find_refusal, lonely, name, namespace))
-            assert said[templates] in str(refusal)
-        await eventually(partial(is_flat, operator, base))
-        assert peak_memory(operator) < MOST
-        for name in (*jobs, "before"):
-            await lonely.delete(kinds.NESTED_APP_JOB, name, namespace)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "before", namespace, lambda found: found is None)
+        await gone(lonely, kinds.NESTED_APP_JOB, "after", namespace)

@@ -16,11 +16,10 @@ from nestor.kube import Api, Invalid, kinds
 from nestor.times import now
 from tests.addresses import own_address
 from tests.fakes.sink import FakeSink, answering, hang_up
-from tests.integration import apiserver
-from tests.integration.operator.conftest import Operator, operator_running
+from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import POLICY, come_to, start
 from tests.integration.operator.world import STEP, Object, build_class
-from tests.waiting import eventually, job_with, wait_for
+from tests.waiting import eventually, gone, job_with, wait_for
 
 NESTED: Object = {"templates": [STEP]}
 SYSTEM = "nestor-system"
@@ -115,7 +114,7 @@ async def test_sinks_are_told_of_a_job_from_ready_to_its_end_and_a_dead_one_harm
         job = await job_with(api, "good", namespace, conditions.SUCCEEDED, "True")
         await until_asked(dead, 1)
         await api.delete(kinds.NESTED_APP_JOB, "bad", namespace)
-        await wait_for(api, kinds.NESTED_APP_JOB, "bad", namespace, lambda found: found is None)
+        await gone(api, kinds.NESTED_APP_JOB, "bad", namespace)
         # Away with it: then its events are owed to nobody.
         await make_class(api, {"name": "portal", "url": url, **keys}, name=name)
         status = (await settled(api, "good", namespace))["status"]
@@ -129,47 +128,6 @@ async def test_sinks_are_told_of_a_job_from_ready_to_its_end_and_a_dead_one_harm
     data = told["data"]
     assert (data["uid"], data["className"], data["reason"], data["command"]) == (uid, name, "Completed", "Hello")
     assert (data["message"], data["completionTime"]) == ("Job 'pi' is complete", status["completionTime"])
-
-
-@pytest.mark.slow
-async def test_an_operator_that_is_killed_in_between_is_no_loss(
-    second_plane: apiserver.ControlPlane, lonely: Api, address: str
-) -> None:
-    namespace = f"team-{uuid.uuid4().hex[:6]}"
-    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    before, after = FakeSink(), FakeSink()
-    before.faults = [before.hang]
-    async with operator_running(second_plane) as operator, before.serve(address) as url:
-        port = int(url.rsplit(":", 1)[1].partition("/")[0])
-        name = await make_class(lonely, {"name": "portal", "url": url})
-        await start(lonely, "between", namespace, nested=NESTED, className=name)
-        await until_asked(before, 1)
-        operator.kill()
-    (notice,) = (await lonely.get(kinds.NESTED_APP_JOB, "between", namespace))["status"]["notices"]
-    assert (notice["type"], notice["sinks"]) == ("Ready", ["portal"])
-    async with after.serve(address, port), operator_running(second_plane):
-        await settled(lonely, "between", namespace)
-        assert after.types() == ["ready"]
-        assert {after.events[0]["id"], before.asked[0]["id"]} == {notice["id"]}
-    async with after.serve(address, port), operator_running(second_plane) as third:
-        await third.heard(lonely)
-        assert after.types() == ["ready"], "what is delivered is not sent again"
-        await lonely.delete(kinds.NESTED_APP_JOB, "between", namespace)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "between", namespace, lambda found: found is None)
-
-
-async def test_no_sink_is_on_the_operators_own_node(operator: Operator, api: Api, namespace: str) -> None:
-    sink = FakeSink()
-    async with sink.serve("127.0.0.1") as url:
-        name = await make_class(api, {"name": "a", "url": url}, {"name": "b", "url": url.replace("127.0.0.1", "localhost")})
-        await start(api, "inward", namespace, nested=NESTED, className=name)
-
-        async def look() -> bool:
-            said = [line for line in operator.log.read_text().splitlines() if f"{namespace}/inward: Client" in line]
-            return all(any(f"'{key}'" in line and "PermissionError" in line for line in said) for key in "ab")
-
-        await eventually(look)
-    assert sink.asked == []
 
 
 @pytest.mark.parametrize(

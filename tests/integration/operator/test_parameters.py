@@ -11,7 +11,7 @@ from nestor.api import conditions
 from nestor.kube import Api, Invalid, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import Object, build_job, host_namespace, message_of
-from tests.waiting import job_with, wait_for
+from tests.waiting import exists, job_with
 
 PASSWORD = "correct-horse"
 
@@ -32,11 +32,9 @@ async def test_a_password_goes_from_the_users_secret_to_the_runner_alone(operato
     await api.apply(kinds.SECRET, build_login(namespace))
     job = await job_with(api, "secret", namespace, conditions.ADMITTED, "True")
     where = await host_namespace(api, job)
-    stored = await wait_for(api, kinds.SECRET, "secret-plan", where, lambda found: found is not None)
-    assert stored is not None
+    stored = await exists(api, kinds.SECRET, "secret-plan", where)
     assert json.loads(base64.b64decode(stored["data"]["plan.json"]))["environment"] == {"PASSWORD": PASSWORD}
-    pod = await wait_for(api, kinds.POD, "secret-run", where, lambda found: found is not None)
-    assert pod is not None
+    pod = await exists(api, kinds.POD, "secret-run", where)
     assert {"secretName": "secret-plan", "defaultMode": 0o440} in [volume.get("secret") for volume in pod["spec"]["volumes"]]
     maps = await api.list(kinds.CONFIG_MAP, where)
     assert PASSWORD not in json.dumps([maps, pod, job])

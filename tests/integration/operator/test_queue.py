@@ -15,7 +15,7 @@ from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.lifetime import change, create_app_pod, job_saying, start, tell, until_stopped
 from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of
-from tests.waiting import eventually, job_with, queued_job, wait_for
+from tests.waiting import eventually, gone, job_with, queued_job, wait_for
 
 Make = Callable[..., Awaitable[str]]
 MACHINES = [{"name": "small", "quota": {"requests.cpu": "2"}}, {"name": "big", "quota": {"requests.cpu": "6"}}]
@@ -113,27 +113,6 @@ async def test_a_suspended_job_gives_its_place_away_and_waits_when_it_is_resumed
     await admitted(api, "one", namespace)
 
 
-async def test_a_job_that_has_ended_gives_its_place_away_and_one_whose_step_failed_does_not(
-    operator: Operator, api: Api, namespace: str, queue: Make
-) -> None:
-    name = await queue(maxJobs=1)
-    _, where = await start(api, "one", namespace, state="Failed", className=name)
-    await job_with(api, "one", namespace, conditions.SUCCEEDED, "False", conditions.STEP_FAILED)
-    await make_jobs(api, namespace, name, "two")
-    await waiting(api, "two", namespace, 1)
-    await change(api, "one", namespace, suspend=True)
-    await until_stopped(api, "one", where)
-    await tell(api, "one", where, suspended=True)
-    where = await host_namespace(api, await admitted(api, "two", namespace))
-    await make_jobs(api, namespace, name, "three")
-    await waiting(api, "three", namespace, 1)
-    await change(api, "two", namespace, activeDeadlineSeconds=1)
-    await job_with(api, "two", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
-    await until_stopped(api, "two", where)
-    await tell(api, "two", where, suspended=True)
-    await admitted(api, "three", namespace)
-
-
 async def hold_pod(api: Api, job: Object, where: str) -> None:
     """A pod of the application that is being deleted and stays until it is let go. It has a node, or it would be cleared away."""
     await api.apply(kinds.NODE, {"metadata": {"name": "slow"}, "spec": {}})
@@ -170,60 +149,6 @@ async def test_a_place_is_free_when_the_pods_are_gone(operator: Operator, api: A
     assert (await api.get(kinds.NESTED_CLUSTER, "one", where))["spec"]["suspend"] is True
 
 
-async def test_jobs_share_a_quota_and_another_machine_gets_nobody_around_it(
-    operator: Operator, api: Api, namespace: str, queue: Make
-) -> None:
-    name = await queue(placement={"machines": MACHINES, "defaultMachine": "small"}, quota={"requests.cpu": "8"})
-    await make_jobs(api, namespace, name, "one")
-    one = await admitted(api, "one", namespace)
-    assert one["status"]["reserved"] == {"requests.cpu": "2"}
-    await make_jobs(api, namespace, name, "two", machine="big")
-    await admitted(api, "two", namespace)
-    await make_jobs(api, namespace, name, "three")
-    three = await waiting(api, "three", namespace, 1)
-    assert message_of(three, conditions.ADMITTED).endswith("; it needs 2 of `requests.cpu`, and 0 is free")
-
-    where = await host_namespace(api, one)
-    before = (await api.get(kinds.RESOURCE_QUOTA, "nestor", where))["spec"]["hard"]["requests.cpu"]
-    await change(api, "one", namespace, machine="big")
-    await operator.heard(api)
-    assert (await api.get(kinds.RESOURCE_QUOTA, "nestor", where))["spec"]["hard"]["requests.cpu"] == before
-    await change(api, "one", namespace, command=None, kubernetesVersion=None, machine="nothing")
-    await job_with(api, "one", namespace, conditions.ADMITTED, "False", conditions.MACHINE_NOT_FOUND)
-    await waiting(api, "three", namespace, 1)
-    await change(api, "three", namespace, machine="big")
-    await queue(placement={"machines": MACHINES, "defaultMachine": "small"}, quota={"requests.cpu": "5"})
-    found = await job_with(api, "three", namespace, conditions.ADMITTED, "False", conditions.TOO_LARGE)
-    assert "on machine 'big' may use 6 of `requests.cpu`" in message_of(found, conditions.ADMITTED)
-    assert "queue" not in found["status"]
-
-
-@pytest.mark.slow
-async def test_another_operator_goes_on_where_the_last_one_stopped(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
-    where = "team-restart"
-    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": where}})
-    body = build_class("restart")
-    body["spec"]["queue"] = {"maxJobs": 1}
-    await lonely.apply(kinds.NESTED_CLASS, body)
-    async with operator_running(second_plane) as first:
-        await make_jobs(lonely, where, "restart", "one", "two")
-        await make_jobs(lonely, where, "restart", "three")
-        since = (await waiting(lonely, "two", where, 1))["status"]["queue"]["since"]
-        first.kill()
-    await lonely.delete(kinds.NESTED_APP_JOB, "three", where)
-    await lonely.create(kinds.NESTED_APP_JOB, build_job("four", where, className="restart"))
-    async with operator_running(second_plane) as second:
-        await waiting(lonely, "four", where, 2)
-        await second.heard(lonely)
-        assert (await waiting(lonely, "two", where, 1))["status"]["queue"]["since"] == since
-        await lonely.delete(kinds.NESTED_APP_JOB, "one", where)
-        await admitted(lonely, "two", where)
-        await waiting(lonely, "four", where, 1)
-        for name in ("two", "four"):
-            await lonely.delete(kinds.NESTED_APP_JOB, name, where)
-            await wait_for(lonely, kinds.NESTED_APP_JOB, name, where, lambda found: found is None)
-
-
 async def test_a_job_of_another_controller_is_left_alone(operator: Operator, api: Api, namespace: str, queue: Make) -> None:
     name = await queue(maxJobs=1)
     other = await api.create(
@@ -242,7 +167,7 @@ async def test_a_job_of_another_controller_is_left_alone(operator: Operator, api
     assert "finalizers" not in found["metadata"]
     assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=other["metadata"]["uid"])) == []
     await api.delete(kinds.NESTED_APP_JOB, "other", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "other", namespace, lambda gone: gone is None)
+    await gone(api, kinds.NESTED_APP_JOB, "other", namespace)
 
 
 @pytest.mark.slow
@@ -274,7 +199,7 @@ async def test_another_operator_knows_whose_pods_are_still_there_also_while_thei
         await let_go(lonely, where)
         await admitted(lonely, "two", team)
         await lonely.delete(kinds.NESTED_APP_JOB, "two", team)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "two", team, lambda found: found is None)
+        await gone(lonely, kinds.NESTED_APP_JOB, "two", team)
 
 
 @pytest.mark.parametrize("value", ["kueue", "Kueue/x", "kueue.x-k8s.io/", ""])

@@ -15,7 +15,7 @@ from tests.integration.operator import kueue
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.lifetime import change, create_app_pod, tell, until_stopped
 from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, message_of
-from tests.waiting import has, job_with, wait_for, wait_for_any
+from tests.waiting import exists, gone, has, job_with, wait_for, wait_for_any
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +48,7 @@ async def team(lonely: Api) -> AsyncIterator[str]:
     yield name
     for job in await lonely.list(kinds.NESTED_APP_JOB, name):
         await lonely.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], name)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, job["metadata"]["name"], name, lambda found: found is None)
+        await gone(lonely, kinds.NESTED_APP_JOB, job["metadata"]["name"], name)
     for item in await lonely.list(kinds.WORKLOAD, name):
         await lonely.delete(kinds.WORKLOAD, item["metadata"]["name"], name)
 
@@ -128,7 +128,7 @@ async def test_a_job_waits_for_kueue_and_runs_where_that_says(kueue_operator: Op
     found = await job_with(lonely, "first", team, conditions.ADMITTED, "True")
     assert "queue" not in found["status"]
     where = await host_namespace(lonely, job)
-    server = await wait_for(lonely, kinds.STATEFUL_SET, "first-k3s", where, lambda item: item is not None) or {}
+    server = await exists(lonely, kinds.STATEFUL_SET, "first-k3s", where)
     assert server["spec"]["template"]["spec"]["nodeSelector"] == {"pool": "plain"}
 
     def is_placed(item: Object | None) -> bool:
@@ -185,19 +185,6 @@ async def test_kueue_is_told_how_a_job_is_and_that_it_has_ended(kueue_operator: 
     assert "activeDeadlineSeconds" in message_of(done or {}, "Finished")
 
 
-async def test_a_suspended_job_leaves_the_queue_and_comes_anew(kueue_operator: Operator, lonely: Api, team: str) -> None:
-    name, where = await run(lonely, "fourth", team)
-    old = (await lonely.get(kinds.WORKLOAD, name, team))["metadata"]["uid"]
-    await change(lonely, "fourth", team, suspend=True)
-    await until_stopped(lonely, "fourth", where)
-    await tell(lonely, "fourth", where, suspended=True)
-    await wait_for(lonely, kinds.WORKLOAD, name, team, lambda found: found is None)
-    await change(lonely, "fourth", team, suspend=False)
-    await wait_for(lonely, kinds.WORKLOAD, name, team, lambda found: bool(found and found["metadata"]["uid"] != old))
-    await job_with(lonely, "fourth", team, conditions.ADMITTED, "False", conditions.QUEUED)
-    assert (await lonely.get(kinds.NESTED_CLUSTER, "fourth", where))["spec"]["suspend"] is True
-
-
 async def test_another_operator_finds_what_kueue_said(
     kueue_operator: Operator, second_plane: apiserver.ControlPlane, lonely: Api, team: str
 ) -> None:
@@ -243,24 +230,6 @@ async def test_multikueue_gets_a_workload_for_its_jobs_and_gives_one_to_others(
     assert message_of(found, conditions.ADMITTED).endswith("belongs to NestedAppJob 'remote'")
 
 
-async def test_classes_say_what_the_label_means(kueue_operator: Operator, lonely: Api, team: str) -> None:
-    await create(lonely, "bare", team, {})
-    await job_with(lonely, "bare", team, conditions.ADMITTED, "False", conditions.QUEUE_NAME_MISSING)
-    await make_class(lonely, team, "Allow")
-    await job_with(lonely, "bare", team, conditions.ADMITTED, "True")
-    await make_class(lonely, team, "Ignore")
-    await kueue_operator.heard(lonely)
-    await create(lonely, "ignored", team)
-    found = await job_with(lonely, "ignored", team, conditions.ADMITTED, "True")
-    assert "warning: the label `kueue.x-k8s.io/queue-name` has no effect" in message_of(found, conditions.ADMITTED)
-    await make_class(lonely, team, "Require")
-    await kueue_operator.heard(lonely)
-    found = await lonely.get(kinds.NESTED_APP_JOB, "ignored", team)
-    assert conditions.is_true(found["status"]["conditions"], conditions.ADMITTED), "it ran before Kueue had a say"
-    await create(lonely, "odd", team, QUEUE | {labels.KUEUE_PRIORITY: "nothing"})
-    await job_with(lonely, "odd", team, conditions.ADMITTED, "False", conditions.PRIORITY_NOT_FOUND)
-
-
 async def test_without_the_charts_leave_nothing_is_watched(second_plane: apiserver.ControlPlane, lonely: Api, team: str) -> None:
     async with operator_running(second_plane) as plain:
         await create(lonely, "plain", team)
@@ -270,4 +239,4 @@ async def test_without_the_charts_leave_nothing_is_watched(second_plane: apiserv
         assert await lonely.list(kinds.WORKLOAD, team) == []
         assert "orkloads" not in plain.log.read_text()
         await lonely.delete(kinds.NESTED_APP_JOB, "plain", team)
-        await wait_for(lonely, kinds.NESTED_APP_JOB, "plain", team, lambda found: found is None)
+        await gone(lonely, kinds.NESTED_APP_JOB, "plain", team)

@@ -17,8 +17,8 @@ from tests.integration import apiserver
 from tests.integration.operator import kubelet
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.kubelet import Logs
-from tests.integration.operator.world import STEP, TARGET, Object, ended, host_namespace, message_of, set_pod_status, waiting
-from tests.waiting import has, job_with, wait_for, wait_for_any, wait_for_none
+from tests.integration.operator.world import STEP, TARGET, Object, ended, host_namespace, message_of, set_pod_status
+from tests.waiting import exists, gone, has, job_with, wait_for, wait_for_any, wait_for_none
 
 IMAGE = "registry.test/hello:1"
 READER = "hello-reader"
@@ -95,7 +95,7 @@ async def reader_of(api: Api, where: str, attempt: int = 1) -> Object:
 
 async def print_appdef(api: Api, logs: Logs, where: str, output: bytes) -> None:
     """The reader's pod runs and ends well, having printed `output`."""
-    await wait_for(api, kinds.POD, READER, where, lambda found: found is not None)
+    await exists(api, kinds.POD, READER, where)
     logs.printed[where, READER] = output
     await kubelet.bind(api, READER, where)
     await set_pod_status(api, READER, where, ended("reader", 0, "Completed"))
@@ -103,16 +103,14 @@ async def print_appdef(api: Api, logs: Logs, where: str, output: bytes) -> None:
 
 async def pin_of(api: Api, where: str) -> Object:
     """What is kept of the job's application."""
-    found = await wait_for(api, kinds.CONFIG_MAP, "hello-app", where, lambda item: item is not None)
-    assert found is not None
+    found = await exists(api, kinds.CONFIG_MAP, "hello-app", where)
     content: Object = json.loads(found["data"]["app.json"])
     return content
 
 
 async def path_in_plan(api: Api, where: str) -> str:
     """The template of the plan's only step."""
-    found = await wait_for(api, kinds.SECRET, "hello-plan", where, lambda item: item is not None)
-    assert found is not None
+    found = await exists(api, kinds.SECRET, "hello-plan", where)
     (step,) = json.loads(base64.b64decode(found["data"]["plan.json"]))["steps"]
     return str(step["path"])
 
@@ -135,24 +133,12 @@ async def test_a_job_waits_for_its_application_and_starts_when_it_appears(
         "image": IMAGE,
         "appDef": build_appdef(),
     }
-    pod = await wait_for(api, kinds.POD, "hello-run", job["status"]["namespace"], lambda found: found is not None)
-    assert pod is not None
+    pod = await exists(api, kinds.POD, "hello-run", job["status"]["namespace"])
     assert {"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}} in pod["spec"]["volumes"]
     await api.delete(kinds.NESTED_APP, "known-app")
 
 
-async def test_a_faulty_entry_refuses_its_jobs_until_it_is_corrected(
-    operator: Operator, api: Api, namespace: str, app: str
-) -> None:
-    await put_app(api, app, image=IMAGE, appDef=build_appdef("../secret.yml"))
-    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
-    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
-    assert message_of(job, conditions.ADMITTED).startswith(f"NestedApp '{app}': `templates[0].path`")
-    await put_app(api, app, image=IMAGE, appDef=build_appdef())
-    await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
-
-
-async def test_the_catalog_says_what_it_accepts(operator: Operator, api: Api, app: str) -> None:
+async def test_the_catalog_says_what_it_accepts_and_jobs_follow(operator: Operator, api: Api, namespace: str, app: str) -> None:
     made = await put_app(api, app, image=IMAGE, appDef=build_appdef())
     found = await app_with(api, app, "True", made["metadata"]["generation"])
     assert found["status"]["commands"] == [{"id": "Hello", "name": "Say hello", "description": ""}]
@@ -162,10 +148,14 @@ async def test_the_catalog_says_what_it_accepts(operator: Operator, api: Api, ap
     assert "`templates[0].path`" in message_of(found, conditions.ACCEPTED)
     assert "'/etc/passwd' must be relative" in message_of(found, conditions.ACCEPTED)
     assert found["status"]["title"] == "Mine"
+    await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
+    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
+    assert message_of(job, conditions.ADMITTED).startswith(f"NestedApp '{app}': `templates[0].path`")
     made = await put_app(api, app, image=IMAGE)
     found = await app_with(api, app, "True", made["metadata"]["generation"])
     assert "is read from the image when a job runs" in message_of(found, conditions.ACCEPTED)
     assert "commands" not in found["status"]
+    await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.READING_APPDEF)
 
 
 async def test_templates_of_the_catalog_need_their_owners_consent(operator: Operator, api: Api, namespace: str, app: str) -> None:
@@ -183,8 +173,7 @@ async def test_templates_of_the_catalog_need_their_owners_consent(operator: Oper
     await api.patch(kinds.CONFIG_MAP, "files", namespace, consent)
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
     where = job["status"]["namespace"]
-    copy = await wait_for(api, kinds.CONFIG_MAP, "hello-templates", where, lambda item: item is not None)
-    assert copy is not None
+    copy = await exists(api, kinds.CONFIG_MAP, "hello-templates", where)
     assert copy["data"] == files["data"]
     assert (await pin_of(api, where))["templatesFrom"] == {"name": "files", "namespace": namespace}
 
@@ -207,20 +196,9 @@ async def test_an_images_appdef_is_read_pinned_and_the_reader_goes(
     await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
     assert await pin_of(api, where) == {"source": f"image '{IMAGE}'", "image": IMAGE, "appDef": build_appdef("from-image.yml")}
     assert await path_in_plan(api, where) == "from-image.yml"
-    await wait_for(api, kinds.POD, READER, where, lambda found: found is None)
+    await gone(api, kinds.POD, READER, where)
     assert logs.queries
     assert {query["limitBytes"] for query in logs.queries} == {str(2**19 + 2)}
-
-
-async def test_an_entry_with_an_image_alone_is_read_too(
-    operator: Operator, api: Api, namespace: str, logs: Logs, app: str
-) -> None:
-    await put_app(api, app, image=IMAGE)
-    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
-    where = await host_namespace(api, job)
-    await print_appdef(api, logs, where, json.dumps(build_appdef()).encode())
-    await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
-    assert (await pin_of(api, where))["source"] == f"NestedApp '{app}'"
 
 
 async def test_with_its_namespace_a_job_does_not_lose_its_application(
@@ -243,28 +221,11 @@ async def test_with_its_namespace_a_job_does_not_lose_its_application(
     assert await path_in_plan(api, where) == "first.yml"
 
 
-async def test_an_image_that_cannot_be_pulled_is_waited_for(operator: Operator, api: Api, namespace: str) -> None:
+async def test_an_image_without_a_usable_appdef_is_refused_with_the_remedy(operator: Operator, api: Api, namespace: str) -> None:
+    said = "the image has no file /etc/NAE/AppDef.json"
     job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
     where = await host_namespace(api, job)
-    await set_pod_status(api, READER, where, waiting("reader", "ImagePullBackOff", "manifest unknown"))
-    job = await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.IMAGE_PULL_FAILED)
-    assert message_of(job, conditions.READY) == (
-        f"reading the AppDef from image '{IMAGE}': pod '{READER}', container 'reader': ImagePullBackOff: manifest unknown"
-    )
-    await set_pod_status(api, READER, where, {"phase": "Running", "containerStatuses": None})
-    await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.READING_APPDEF)
-
-
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [(10, "the image has no file /etc/NAE/AppDef.json"), (13, "/etc/NAE/AppDef.json of the image is not JSON: line 3, column 7")],
-)
-async def test_an_image_without_a_usable_appdef_is_refused_with_the_remedy(
-    operator: Operator, api: Api, namespace: str, code: int, said: str
-) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
-    where = await host_namespace(api, job)
-    status = ended("reader", code)
+    status = ended("reader", 10)
     status["containerStatuses"][0]["state"]["terminated"]["message"] = said + "\n"
     await set_pod_status(api, READER, where, status)
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.APPDEF_INVALID)
@@ -274,7 +235,7 @@ async def test_an_image_without_a_usable_appdef_is_refused_with_the_remedy(
         "alongside `image`, and create a new job"
     )
     await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: found is None)
+    await gone(api, kinds.NESTED_APP_JOB, "hello", namespace)
     assert await api.find(kinds.NAMESPACE, where) is None
     assert await api.find(kinds.CLUSTER_ROLE_BINDING, where) is None
 
@@ -298,22 +259,6 @@ async def test_a_reader_that_ends_without_a_result_is_made_anew(operator: Operat
     await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
 
 
-async def test_a_log_that_is_late_is_awaited(operator: Operator, api: Api, namespace: str, logs: Logs) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
-    where = await host_namespace(api, job)
-    await print_appdef(api, logs, where, b"")
-    del logs.printed[where, READER]
-    await wait_for(
-        api,
-        kinds.NESTED_APP_JOB,
-        "hello",
-        namespace,
-        lambda found: found is not None and "the log of pod 'hello-reader' cannot be read" in str(found.get("status")),
-    )
-    logs.printed[where, READER] = json.dumps(build_appdef()).encode()
-    await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
-
-
 async def test_a_refused_reader_is_told_and_made_when_it_may_be(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
     where = await host_namespace(api, job)
@@ -326,7 +271,7 @@ async def test_a_refused_reader_is_told_and_made_when_it_may_be(operator: Operat
     assert message_of(job, conditions.ADMITTED).startswith(said)
     assert "exceeded quota" in message_of(job, conditions.ADMITTED)
     await api.delete(kinds.RESOURCE_QUOTA, "none", where)
-    await wait_for(api, kinds.POD, READER, where, lambda found: found is not None)
+    await exists(api, kinds.POD, READER, where)
     await job_with(api, "hello", namespace, conditions.ADMITTED, "Unknown", conditions.READING_APPDEF)
 
 
@@ -347,40 +292,9 @@ async def test_a_missing_pull_secret_is_told_before_anything_is_pulled(operator:
     assert await api.find(kinds.SECRET, "hello-pull", where)
 
 
-async def test_an_entrys_image_is_pulled_with_the_operators_secret(
-    operator: Operator, api: Api, namespace: str, app: str
-) -> None:
-    await put_app(api, app, image=IMAGE, imagePullSecretName=app)
-    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, appRef={"name": app}))
-    refused = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.PULL_SECRET_NOT_FOUND)
-    assert message_of(refused, conditions.ADMITTED) == (
-        f"NestedApp '{app}': `imagePullSecretName`: no Secret '{app}' in namespace 'nestor-system'"
-    )
-    await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})
-    secret = {
-        "metadata": {"name": app, "namespace": "nestor-system"},
-        "type": "kubernetes.io/dockerconfigjson",
-        "stringData": {".dockerconfigjson": '{"auths": {"registry.test": {}}}'},
-    }
-    made = await api.apply(kinds.SECRET, secret)
-    where = await host_namespace(api, job)
-    pod = await reader_of(api, where)
-    assert pod["spec"]["imagePullSecrets"] == [{"name": "hello-pull"}]
-    assert (await api.get(kinds.SECRET, "hello-pull", where))["data"] == made["data"]
-
-
 async def test_an_entrys_secret_needs_an_image(api: Api, app: str) -> None:
     with pytest.raises(Invalid, match="`imagePullSecretName` may be set only together with `image`"):
         await put_app(api, app, imagePullSecretName="shared", appDef=build_appdef())
-
-
-async def test_a_job_that_is_deleted_while_its_image_is_read_leaves_nothing(operator: Operator, api: Api, namespace: str) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_job(namespace, app={"image": IMAGE}))
-    where = await host_namespace(api, job)
-    await reader_of(api, where)
-    await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "hello", namespace, lambda found: found is None)
-    assert await api.find(kinds.NAMESPACE, where) is None
 
 
 async def test_a_job_that_begins_suspended_makes_no_pod(operator: Operator, api: Api, namespace: str) -> None:
@@ -450,7 +364,7 @@ async def test_a_running_job_keeps_its_application_over_restarts_of_the_operator
             or {}
         )
         assert has(conditions.ADMITTED, "True")(job)
-        pod = await wait_for(lonely, kinds.POD, "hello-run", where, lambda found: found is not None) or {}
+        pod = await exists(lonely, kinds.POD, "hello-run", where)
         assert {"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}} in pod["spec"]["volumes"]
         await lonely.delete(kinds.NESTED_APP_JOB, "hello", "default")
         await wait_for_none(lonely, kinds.NESTED_APP_JOB, "default")

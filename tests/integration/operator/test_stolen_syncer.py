@@ -16,7 +16,7 @@ from tests.integration.operator.stolen_syncer import AS_GROUP, ATTACKS, COPY, GA
 from tests.integration.operator.test_stolen_token import body_of, ensure, send
 from tests.integration.operator.test_syncer_walls import build_walls
 from tests.integration.snapshots import define_snapshots
-from tests.waiting import eventually, wait_for
+from tests.waiting import eventually, exists
 
 Object = dict[str, Any]
 USER = f"system:serviceaccount:{HOME}:hello-syncer"
@@ -32,7 +32,7 @@ async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
         marks = {labels.JOB_UID: "1", "pod-security.kubernetes.io/enforce": "baseline"}
         await ensure(admin, kinds.NAMESPACE, STRANGER)
         await ensure(admin, kinds.NAMESPACE, HOME, metadata={"labels": marks})
-        await wait_for(admin, kinds.SERVICE_ACCOUNT, "default", HOME, bool)
+        await exists(admin, kinds.SERVICE_ACCOUNT, "default", HOME)
         for wall in build_walls(HOME):
             await admin.apply(kinds.NETWORK_POLICY, wall)
         await ensure(admin, kinds.NESTED_CLUSTER, "hello", HOME, spec={})

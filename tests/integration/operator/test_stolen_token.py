@@ -35,7 +35,7 @@ from tests.integration.operator.stolen import (
 from tests.integration.operator.stolen_wishes import refer, workload
 from tests.integration.operator.world import build_class, build_job
 from tests.integration.snapshots import define_snapshots
-from tests.waiting import eventually, wait_for
+from tests.waiting import eventually, exists
 
 Object = dict[str, Any]
 BACKEND: Object = {"type": "Interlink", "interlink": {"url": "https://link.test"}}
@@ -208,7 +208,7 @@ async def test_where_a_user_has_a_job_the_operator_writes(thief: Api, targets: A
     await thief.patch(kinds.VOLUME_SNAPSHOT_CONTENT, "of-job", None, kept | {"spec": {"deletionPolicy": "Retain"}})
     made = {"metadata": {"name": "nestor-y", "labels": {labels.JOB_UID: "9"} | BASELINE}}
     await thief.create(kinds.NAMESPACE, made)
-    await wait_for(targets, kinds.SERVICE_ACCOUNT, "default", "nestor-y", bool)
+    await exists(targets, kinds.SERVICE_ACCOUNT, "default", "nestor-y")
     await thief.create(kinds.POD, body_of(kinds.POD, "x", "nestor-y", {"spec": POD}))
     await thief.delete(kinds.NAMESPACE, "nestor-y")
 

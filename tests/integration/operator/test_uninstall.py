@@ -18,7 +18,7 @@ from tests.integration import apiserver
 from tests.integration.chart import CHART
 from tests.integration.operator.conftest import ROOT, await_rights, operator_running
 from tests.integration.operator.world import build_job, host_namespace
-from tests.waiting import wait_for, wait_for_any
+from tests.waiting import gone, wait_for_any
 
 pytestmark = pytest.mark.slow
 
@@ -167,4 +167,4 @@ async def test_it_says_what_it_does_not_get_rid_of(helm_plane: apiserver.Control
     if known:
         await admin.patch(kinds.NESTED_APP_JOB, "stuck", "default", {"metadata": {"finalizers": []}})
     await admin.delete(kinds.NAMESPACE, name)
-    await wait_for(admin, kinds.NAMESPACE, name, "", lambda found: found is None)
+    await gone(admin, kinds.NAMESPACE, name, "")

@@ -8,7 +8,7 @@ from nestor import names
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.times import timestamp
-from tests.waiting import wait_for, wait_for_any
+from tests.waiting import exists, wait_for_any
 
 Object = dict[str, Any]
 
@@ -64,7 +64,7 @@ async def host_namespace(api: Api, job: Object) -> str:
 
 async def set_pod_status(api: Api, name: str, namespace: str, status: Object) -> Object:
     """What kubelet would write; awaits the pod first."""
-    await wait_for(api, kinds.POD, name, namespace, lambda found: found is not None)
+    await exists(api, kinds.POD, name, namespace)
     return await api.patch(kinds.POD, name, namespace, {"status": status}, subresource="status")
 
 
@@ -102,7 +102,7 @@ READY_POD: Object = {"phase": "Running", "conditions": [{"type": "Ready", "statu
 async def be_syncer(api: Api, name: str, namespace: str, **status: Any) -> None:
     """What the syncer would write: Ready, and more status."""
     ready = {"type": "Ready", "status": "True", "reason": "Synced", "message": "ok", "lastTransitionTime": timestamp()}
-    await wait_for(api, kinds.NESTED_CLUSTER, name, namespace, lambda found: found is not None)
+    await exists(api, kinds.NESTED_CLUSTER, name, namespace)
     body = {"status": {"conditions": [ready], "kubernetesVersion": "v1.36.2+k3s1"} | status}
     await api.patch(kinds.NESTED_CLUSTER, name, namespace, body, subresource="status")
 
@@ -115,8 +115,7 @@ async def be_ready_server(api: Api, name: str, namespace: str, **status: Any) ->
 
 async def plan_hash(api: Api, name: str, namespace: str) -> str:
     """The plan that the job's runner is told to run."""
-    pod = await wait_for(api, kinds.POD, names.child(name, names.Part.RUNNER), namespace, lambda found: found is not None)
-    assert pod is not None
+    pod = await exists(api, kinds.POD, names.child(name, names.Part.RUNNER), namespace)
     return str(pod["metadata"]["annotations"]["nestor.dev/plan-hash"])
 
 

@@ -12,6 +12,7 @@ from nestor.kube import kinds
 from nestor.process import caches
 from nestor.syncer.cluster import argocd
 from tests.integration.syncer.world import World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -72,11 +73,7 @@ async def test_argo_cd_has_the_rights_that_the_class_gives_it_now(clean: World) 
     await allow(world, ["later"])
     await world.eventually(lambda: may(world, NONE))
     await allow(world, None)
-
-    async def is_gone() -> bool:
-        return not await ask(world, "later", "apps", "deployments", "create")
-
-    await world.eventually(is_gone)
+    await until(lambda: ask(world, "later", "apps", "deployments", "create"), lambda found: not found)
 
 
 async def test_what_the_class_took_back_while_no_syncer_ran_is_taken_back(clean: World) -> None:
@@ -95,9 +92,7 @@ async def test_rights_that_the_tenant_deletes_come_back(clean: World) -> None:
     await world.eventually(lambda: may(world, ONE))
     before = await world.nested.get(kinds.ROLE_BINDING, ARGOCD_USER, "default")
     await world.nested.delete(kinds.ROLE_BINDING, ARGOCD_USER, "default")
-
-    async def is_back() -> bool:
-        found = await world.nested.find(kinds.ROLE_BINDING, ARGOCD_USER, "default")
-        return found is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
-
-    await world.eventually(is_back)
+    await until(
+        lambda: world.nested.find(kinds.ROLE_BINDING, ARGOCD_USER, "default"),
+        lambda found: found is not None and found["metadata"]["uid"] != before["metadata"]["uid"],
+    )

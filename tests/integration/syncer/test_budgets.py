@@ -10,6 +10,7 @@ import pytest
 from nestor import names
 from nestor.kube import kinds
 from tests.integration.syncer.world import World
+from tests.waiting import until
 
 Object = dict[str, Any]
 Allow = Callable[[bool], Awaitable[None]]
@@ -53,11 +54,7 @@ async def minimum(world: World, space: str) -> int | None:
 
 async def becomes(world: World, space: str, number: int | None) -> None:
     """Wait for it."""
-
-    async def look() -> bool:
-        return await minimum(world, space) == number
-
-    await world.eventually(look)
+    await until(lambda: minimum(world, space), lambda found: found == number)
 
 
 async def test_the_host_s_number_follows_the_size_of_the_workload(world: World, space: str, allow: Allow) -> None:

@@ -11,6 +11,7 @@ from nestor.kube import Invalid, Kind, kinds
 from nestor.kube.errors import ApiError
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.world import World
+from tests.waiting import until
 
 Object = dict[str, Any]
 Allow = Callable[[Object | None], Awaitable[None]]
@@ -43,11 +44,7 @@ async def allow(world: World) -> AsyncIterator[Allow]:
 
 async def is_there(world: World, kind: Kind, name: str, wanted: bool) -> None:
     """Wait until the nested cluster has it, or has it no more."""
-
-    async def look() -> bool:
-        return (await world.nested.find(kind, name) is not None) is wanted
-
-    await world.eventually(look)
+    await until(lambda: world.nested.find(kind, name), lambda found: (found is not None) is wanted)
 
 
 async def test_pods_may_name_the_classes_that_are_allowed(world: World, space: str, allow: Allow) -> None:

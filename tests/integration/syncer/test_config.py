@@ -9,9 +9,9 @@ import pytest
 
 from nestor import names
 from nestor.kube import Kind, kinds
-from nestor.translate.env import links_name
 from tests.integration.syncer.pods import build_pod, condition, start
 from tests.integration.syncer.world import World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -53,11 +53,7 @@ async def test_what_a_pod_names_is_there_before_the_pod_and_follows_changes(worl
 
     change = {"data": {"color": "blue", "size": None}}
     await world.nested.patch(kinds.CONFIG_MAP, "settings", space, change)
-
-    async def followed() -> bool:
-        return await host_data(world, kinds.CONFIG_MAP, space, "settings") == {"color": "blue"}
-
-    await world.eventually(followed)
+    await until(lambda: host_data(world, kinds.CONFIG_MAP, space, "settings"), lambda found: found == {"color": "blue"})
     await world.heard()
     assert await host_data(world, kinds.CONFIG_MAP, space, "unrelated") is None
 
@@ -84,32 +80,13 @@ async def test_copies_go_with_their_last_pod(world: World, space: str) -> None:
     await world.eventually(no_tokens)
 
 
-async def test_pods_that_run_one_after_the_other_share_their_copies(world: World, space: str) -> None:
-    await world.nested.create(kinds.CONFIG_MAP, config_map(space, "settings", color="red"))
-    needed = [names.host_name(name, space) for name in ("settings", "kube-root-ca.crt")] + [links_name(space)]
-    copies = set()
-    for number in range(12):
-        pod = build_pod(space, f"job-{number}", volumes=[{"name": "settings", "configMap": {"name": "settings"}}])
-        nested, host = await start(world, pod)
-        found = [await world.host.get(kinds.CONFIG_MAP, name, world.namespace) for name in needed]
-        copies |= {item["metadata"]["uid"] for item in found}
-        await world.nested.delete(kinds.POD, nested["metadata"]["name"], space, grace_seconds=0)
-        await world.finish(host)
-        await world.gone(world.host, kinds.POD, host)
-    assert len(copies) == len(needed)
-
-
 async def test_what_comes_late_is_carried_when_it_comes(world: World, space: str) -> None:
     pod = build_pod(space, volumes=[{"name": "late", "secret": {"secretName": "late"}}])
     await world.host_pod(await world.nested.create(kinds.POD, pod))
     await world.heard()
     assert await host_data(world, kinds.SECRET, space, "late") is None
     await world.nested.create(kinds.SECRET, secret(space, "late", x="y"))
-
-    async def there() -> bool:
-        return await host_data(world, kinds.SECRET, space, "late") is not None
-
-    await world.eventually(there)
+    await until(lambda: host_data(world, kinds.SECRET, space, "late"), lambda found: found is not None)
 
 
 async def test_image_pull_secrets_keep_their_type(world: World, space: str) -> None:
@@ -131,12 +108,10 @@ async def test_a_secret_of_another_type_takes_the_place_of_an_earlier_one(world:
     )
     await world.nested.delete(kinds.SECRET, "changing", space)
     await world.nested.create(kinds.SECRET, secret(space, "changing", "kubernetes.io/basic-auth", username="me"))
-
-    async def replaced() -> bool:
-        found = await world.host.find(kinds.SECRET, names.host_name("changing", space), world.namespace)
-        return found is not None and found["type"] == "kubernetes.io/basic-auth"
-
-    await world.eventually(replaced)
+    await until(
+        lambda: world.host.find(kinds.SECRET, names.host_name("changing", space), world.namespace),
+        lambda found: found is not None and found["type"] == "kubernetes.io/basic-auth",
+    )
 
 
 async def test_a_copy_that_was_changed_on_the_host_is_put_right(world: World, space: str) -> None:
@@ -176,42 +151,6 @@ async def test_what_is_not_this_cluster_s_is_not_overwritten(world: World, space
     assert await host_data(world, kinds.CONFIG_MAP, space, "settings") == {"color": "red"}
 
 
-async def test_pods_that_do_not_run_have_nothing_copied(world: World, space: str) -> None:
-    for name in ("refused", "gated", "running"):
-        await world.nested.create(kinds.CONFIG_MAP, config_map(space, name, x="y"))
-
-    def naming(name: str, *more: Object, **spec: Any) -> Object:
-        return build_pod(space, name, volumes=[{"name": "v", "configMap": {"name": name}}, *more], **spec)
-
-    root = {"name": "root", "hostPath": {"path": "/"}}
-    refused = await world.nested.create(kinds.POD, naming("refused", root))
-    gated = await world.nested.create(kinds.POD, naming("gated", schedulingGates=[{"name": "example.org/wait"}]))
-    await world.nested_pod(refused, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
-    await world.host_pod(await world.nested.create(kinds.POD, naming("running")))
-    assert await host_data(world, kinds.CONFIG_MAP, space, "running") == {"x": "y"}
-    await world.heard()
-    assert await host_data(world, kinds.CONFIG_MAP, space, "refused") is None
-    assert await host_data(world, kinds.CONFIG_MAP, space, "gated") is None
-    await world.nested.patch(kinds.POD, "gated", space, {"spec": {"schedulingGates": None}})
-    await world.host_pod(gated)
-    assert await host_data(world, kinds.CONFIG_MAP, space, "gated") == {"x": "y"}
-
-
-async def test_a_refused_debug_container_does_not_take_a_running_pod_s_copies(world: World, space: str) -> None:
-    await world.nested.create(kinds.CONFIG_MAP, config_map(space, "settings", color="red"))
-    await start(world, build_pod(space, volumes=[{"name": "settings", "configMap": {"name": "settings"}}]))
-    debug = {"name": "debug", "image": "example/debug:1", "securityContext": {"privileged": True}}
-    await world.nested.patch(
-        kinds.POD, "web", space, {"spec": {"ephemeralContainers": [debug]}}, subresource="ephemeralcontainers", how="strategic"
-    )
-    await world.nested.patch(kinds.CONFIG_MAP, "settings", space, {"data": {"color": "blue"}})
-
-    async def followed() -> bool:
-        return await host_data(world, kinds.CONFIG_MAP, space, "settings") == {"color": "blue"}
-
-    await world.eventually(followed)
-
-
 async def test_service_links_are_those_of_nested_services(world: World, space: str) -> None:
     service = await world.nested.create(
         kinds.SERVICE,
@@ -246,10 +185,7 @@ async def test_a_name_whose_copy_is_another_s_gets_nothing(world: World, space: 
         events = await world.nested.list(kinds.EVENT, space, fields=f"involvedObject.name={name},reason={reason}")
         return [item["message"] for item in events]
 
-    async def refused() -> list[str]:
-        return await told("thief", "PodRefused")
-
-    (message,) = await world.eventually(refused)
+    (message,) = await world.eventually(lambda: told("thief", "PodRefused"))
     assert message.endswith("so that the pod cannot have it: Secret 'found-password'")
     await world.heard()
     assert await world.host.find(kinds.POD, names.host_name("thief", space), world.namespace) is None
@@ -257,39 +193,9 @@ async def test_a_name_whose_copy_is_another_s_gets_nothing(world: World, space: 
     variable = {"name": "WORD", "valueFrom": {"secretKeyRef": {"name": "found-password", "key": "word"}}}
     debug = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "busybox:1.35", "env": [variable]}]}}
     await world.nested.patch(kinds.POD, "web", space, debug, subresource="ephemeralcontainers", how="strategic")
-
-    async def kept() -> list[str]:
-        return await told("web", "PodUpdateRefused")
-
-    assert await world.eventually(kept)
+    assert await world.eventually(lambda: told("web", "PodUpdateRefused"))
     found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
     assert "ephemeralContainers" not in found["spec"]
-
-
-async def test_a_pod_that_waits_for_such_a_name_gets_nothing_either(
-    world: World, space: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The other way round: what it wants is not there yet, so it has a host pod that waits."""
-    real = names.host_name
-    monkeypatch.setattr(names, "host_name", lambda name, namespace: real(name.removeprefix("found-"), namespace))
-    await start(world, build_pod(space, "thief", volumes=[volume("found-password")]))
-    await world.nested.create(kinds.SECRET, secret(space, "password", word="sesame"))
-    await world.nested.create(kinds.POD, build_pod(space, volumes=[volume("password")]))
-
-    async def told() -> list[str]:
-        fields = "involvedObject.kind=Secret,involvedObject.name=password,reason=NotCopied"
-        return [item["message"] for item in await world.nested.list(kinds.EVENT, space, fields=fields)]
-
-    (message,) = await world.eventually(told)
-    assert message.endswith("delete that pod")
-    await world.heard()
-    assert await host_data(world, kinds.SECRET, space, "password") is None
-    await world.nested.delete(kinds.POD, "thief", space, grace_seconds=0)
-
-    async def copied() -> bool:
-        return await host_data(world, kinds.SECRET, space, "password") is not None
-
-    await world.eventually(copied)
 
 
 def volume(name: str) -> Object:

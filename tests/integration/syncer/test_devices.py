@@ -20,6 +20,7 @@ from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.test_storage import is_so, refusals
 from tests.integration.syncer.world import NODE, World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -48,11 +49,9 @@ async def classes(world: World) -> AsyncIterator[None]:
     await is_so(world, world.nested, CLASS, "gpu", None, bool)
     yield
     await allow(world, None)
-
-    async def is_gone() -> bool:
-        return await world.nested.find(CLASS, "gpu") is None
-
-    await world.eventually(is_gone)  # so that the next test does not take it for its own
+    await until(
+        lambda: world.nested.find(CLASS, "gpu"), lambda found: found is None
+    )  # so that the next test does not take it for its own
 
 
 def wish(of: str = "gpu", **exactly: Any) -> Object:
@@ -181,18 +180,6 @@ async def test_nobody_gets_a_claim_of_another_namespace_or_admin_access(world: W
         pod = await world.nested.create(kinds.POD, build_pod(other, f"web-{name}", **using(name)))
         seen = await world.nested_pod(pod, lambda item: condition(item, "PodScheduled").get("reason") == "PodRefused")
         assert condition(seen, "PodScheduled")["message"] == f"ResourceClaim '{name}': {told}"
-
-
-async def test_without_devices_claims_and_pods_say_which_field_would_allow_them(world: World, space: str) -> None:
-    await world.nested.create(CLAIM, claim(space))
-    pod = await world.nested.create(kinds.POD, build_pod(space, **using()))
-    (told,) = await refusals(world, space, "card", "NotCarried")
-    assert "the class allows no devices (`devices.classes`)" in told
-    seen = await world.nested_pod(pod, lambda item: condition(item, "PodScheduled").get("reason") == "PodRefused")
-    message = condition(seen, "PodScheduled")["message"]
-    assert message.startswith("`spec.resourceClaims` may not be set: the class allows no devices (`devices.classes`)")
-    await world.heard()
-    assert await world.host.find(CLAIM, names.host_name("card", space), world.namespace) is None
 
 
 @pytest.mark.usefixtures("classes")

@@ -24,6 +24,7 @@ from nestor.kube import kinds
 from tests.integration import apiserver
 from tests.integration.syncer.world import World
 from tests.unit.operator.builders import build_shape
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -195,11 +196,7 @@ async def test_a_cluster_without_internet_asks_nobody_else(stopped: World, space
         world.settings = replace(world.settings, dns_ready_url=dns.ready_url)
         await world.start()
         await create_service(world, space, "web", "10.43.77.3")
-
-        async def resolves() -> bool:
-            return await dns.ask(f"web.{space}.svc.cluster.local") == (NO_ERROR, [b"\x0a\x2b\x4d\x03"])
-
-        await world.eventually(resolves)
+        await until(lambda: dns.ask(f"web.{space}.svc.cluster.local"), lambda found: found == (NO_ERROR, [b"\x0a\x2b\x4d\x03"]))
         assert (await dns.ask("3.77.43.10.in-addr.arpa", PTR))[0] == NO_ERROR
         for name in ("4.77.43.10.in-addr.arpa", "8.8.8.8.in-addr.arpa", "example.org", "nobody.default.svc.cluster.local"):
             assert await dns.ask(name, PTR if name.endswith("arpa") else A) == (NX_DOMAIN, []), name
@@ -215,11 +212,7 @@ async def test_the_hosts_own_names_are_hidden(stopped: World, space: str, tmp_pa
             world.settings = replace(world.settings, dns_ready_url=dns.ready_url)
             await world.start()
             await create_service(world, space, "web", "10.43.77.5")
-
-            async def resolves() -> bool:
-                return (await dns.ask("5.77.43.10.in-addr.arpa", PTR))[0] == NO_ERROR
-
-            await world.eventually(resolves)
+            await until(lambda: dns.ask("5.77.43.10.in-addr.arpa", PTR), lambda found: found[0] == NO_ERROR)
             hidden = (
                 "6.77.43.10.in-addr.arpa",
                 "1.1.20.172.in-addr.arpa",

@@ -26,6 +26,7 @@ from nestor.syncer.pods.gang_groups import POD_GROUPS
 from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.world import CLUSTER, NODE, World
+from tests.waiting import until
 
 Object = dict[str, Any]
 Allow = Callable[[Object], Awaitable[None]]
@@ -83,12 +84,7 @@ async def look(world: World, keeper: GangKeeper) -> Object:
 
 async def decided(world: World, keeper: GangKeeper, check: Callable[[Object], bool]) -> Object:
     """What the operator decided, once `check` is true for it."""
-
-    async def is_so() -> Object | None:
-        found = await look(world, keeper)
-        return found if check(found) else None
-
-    return await world.eventually(is_so)
+    return await until(lambda: look(world, keeper), check)
 
 
 @pytest.fixture
@@ -123,12 +119,7 @@ def is_held(pod: Object) -> bool:
 
 async def until_let_go(world: World, pod: Object) -> Object:
     """The host pod of a nested one, once it is not held any more."""
-
-    async def go() -> Object | None:
-        found = await world.host_pod(pod)
-        return found if not is_held(found) else None
-
-    return await world.eventually(go)
+    return await until(lambda: world.host_pod(pod), lambda found: not is_held(found))
 
 
 async def counted(world: World, place: Object) -> None:
@@ -201,12 +192,10 @@ async def test_a_gang_that_fits_nowhere_starts_nothing_and_says_why(
     for pod in pods:
         await world.nested_pod(pod, lambda item: condition(item, "PodScheduled").get("message") == expected)
         assert is_held(await world.host_pod(pod))
-
-    async def warned() -> bool:
-        events = await world.nested.list(kinds.EVENT, space)
-        return len([item for item in events if item["reason"] == "GangWaiting"]) == 3
-
-    await world.eventually(warned)
+    await until(
+        lambda: world.nested.list(kinds.EVENT, space),
+        lambda events: len([item for item in events if item["reason"] == "GangWaiting"]) == 3,
+    )
 
 
 @pytest.mark.slow
@@ -228,27 +217,7 @@ async def test_a_gang_of_which_not_all_get_nodes_is_taken_back_whole(
     failed = await world.nested_pod(pods[0], lambda pod: status_of(pod).get("phase") == "Failed")
     assert status_of(failed)["reason"] == "GangTakenBack"
     assert condition(failed, "DisruptionTarget")["status"] == "True"
-
-    async def held_anew() -> bool:
-        now = await world.host_pod(pods[1])
-        return is_held(now) and now["metadata"]["uid"] != second["metadata"]["uid"]
-
-    await world.eventually(held_anew)
-
-
-async def test_without_backends_there_is_but_one_place(world: World, space: str, allow: Allow, keeper: GangKeeper) -> None:
-    await allow(HERE | {"gang": {}})
-    pods = await start(world, space, 2, size=2)
-    for pod in pods:
-        await world.host_pod(pod)
-    assert (await decided(world, keeper, lambda item: item.get("state") == "Released")).get("nodes", []) == []
-    for pod in pods:
-        host = await until_let_go(world, pod)
-        assert "affinity" not in host["spec"]
-        await world.schedule(host, NODE)
-    await decided(world, keeper, lambda item: item["state"] == "Started")
-    for pod in pods:
-        await staying(world, pod, 300)
+    await until(lambda: world.host_pod(pods[1]), lambda now: is_held(now) and now["metadata"]["uid"] != second["metadata"]["uid"])
 
 
 @pytest.fixture

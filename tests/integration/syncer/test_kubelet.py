@@ -103,16 +103,12 @@ async def test_kubectl_reads_logs(world: World, pod: tuple[Object, Object], kube
 @pytest.mark.parametrize(
     ("subresource", "query", "target", "passed"),
     [
-        (
-            "exec",
-            "command=sh&command=-c&stdin=true&stdout=true&tty=true&container=app",
-            "exec",
-            {("command", "sh"), ("command", "-c"), ("input", "1"), ("output", "1"), ("tty", "1")},
-        ),
+        ("exec", "command=sh&command=-c&stdin=true&stdout=true&tty=true&container=app", "exec",
+         {("command", "sh"), ("command", "-c"), ("input", "1"), ("output", "1"), ("tty", "1")}),
         ("attach", "stdout=true&stderr=true&container=app", "attach", {("output", "1"), ("error", "1")}),
         ("portforward", "", "portForward", set()),
     ],
-)
+)  # fmt: skip
 async def test_streams_pass_byte_by_byte(
     world: World,
     pod: tuple[Object, Object],

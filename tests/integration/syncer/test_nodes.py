@@ -12,6 +12,7 @@ from nestor.kube import kinds
 from nestor.syncer.copies.rows import nodes
 from tests.integration.syncer.pods import build_pod, is_ready
 from tests.integration.syncer.world import World, running_status
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -31,11 +32,7 @@ async def node(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[s
     yield name
     await allow(world, {"nodes": None, "nodeSelector": None})
     await world.host.delete(kinds.NODE, name)
-
-    async def is_gone() -> bool:
-        return await world.nested.find(kinds.NODE, name) is None
-
-    await world.eventually(is_gone)
+    await until(lambda: world.nested.find(kinds.NODE, name), lambda found: found is None)
 
 
 async def allow(world: World, policy: Object) -> None:
@@ -46,12 +43,9 @@ async def allow(world: World, policy: Object) -> None:
 
 async def see(world: World, name: str, taints: list[Object]) -> Object:
     """The nested node with these taints."""
-
-    async def look() -> Object | None:
-        found = await world.nested.find(kinds.NODE, name)
-        return found if found and (found["spec"].get("taints") or []) == taints else None
-
-    return await world.eventually(look)
+    return await until(
+        lambda: world.nested.find(kinds.NODE, name), lambda found: found and (found["spec"].get("taints") or []) == taints
+    )
 
 
 HOSTS = {"key": "host", "effect": "NoSchedule"}
@@ -87,12 +81,10 @@ async def test_a_taint_of_the_tenant_ends_pods_and_one_of_the_host_is_the_host_s
     await see(world, node, [HOSTS])
     mine = {"key": "mine", "effect": "NoExecute"}
     await world.nested.patch(kinds.NODE, node, None, {"spec": {"taints": [HOSTS, mine]}})
-
-    async def is_ending() -> bool:
-        found = await world.host.find(kinds.POD, host["metadata"]["name"], world.namespace)
-        return found is None or bool(found["metadata"].get("deletionTimestamp"))
-
-    await world.eventually(is_ending)
+    await until(
+        lambda: world.host.find(kinds.POD, host["metadata"]["name"], world.namespace),
+        lambda found: found is None or bool(found["metadata"].get("deletionTimestamp")),
+    )
     await world.finish(host)
     await world.gone(world.nested, kinds.POD, pod)
     await see(world, node, [HOSTS, mine])

@@ -6,6 +6,7 @@ from typing import Any
 
 from nestor.kube import Kind, NotFound, kinds
 from tests.integration.syncer.world import World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -40,10 +41,7 @@ async def told(world: World, space: str) -> list[tuple[str, str]]:
 
 
 async def tells(world: World, space: str, *expected: tuple[str, str]) -> None:
-    async def look() -> bool:
-        return await told(world, space) == sorted(expected)
-
-    await world.eventually(look)
+    await until(lambda: told(world, space), lambda found: found == sorted(expected))
 
 
 async def test_what_is_not_carried_is_told_once_also_across_a_restart(world: World, space: str) -> None:

@@ -11,6 +11,7 @@ from nestor.kube import Kind, kinds
 from nestor.syncer.outcome.controller import MEMORY
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.world import CLUSTER, START, World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -95,48 +96,16 @@ async def test_a_restart_forgets_nothing(world: World, space: str) -> None:
     await world.nested.create(kinds.JOB, job(space, "a"))
     await conclude(world, space, "a", "Complete")
     await told(world, is_state("Running", f"Job {space}/b does not exist yet"))
-
-    async def remembered() -> bool:
-        found = await world.nested.find(kinds.CONFIG_MAP, MEMORY[1], MEMORY[0])
-        return found is not None and f"{space}/a" in found["data"]["met.json"]
-
-    await world.eventually(remembered)
+    await until(
+        lambda: world.nested.find(kinds.CONFIG_MAP, MEMORY[1], MEMORY[0]),
+        lambda found: found is not None and f"{space}/a" in found["data"]["met.json"],
+    )
     await world.stop()
     await world.nested.delete(kinds.JOB, "a", space)
     await world.nested.create(kinds.JOB, job(space, "b"))
     await conclude(world, space, "b", "Complete")
     await world.start()
     await told(world, is_state("Succeeded"))
-
-
-async def test_a_failed_job_is_named_with_its_reason(world: World, space: str) -> None:
-    await say(world, {"targets": [target("Job", space, "a")]})
-    await world.nested.create(kinds.JOB, job(space, "a"))
-    await conclude(world, space, "a", "Failed")
-    await told(world, is_state("Failed", f"Job {space}/a has failed (Because: it is so)"))
-
-
-async def test_any_of_those_with_a_label(world: World, space: str) -> None:
-    chosen = {"kind": "Job", "namespace": space, "matchLabels": {"app": "x"}}
-    await say(world, {"operator": "Any", "targets": [chosen, target("Pod", space, "never")]})
-    await told(world, is_state("Running", f"No Job with labels app=x exists in namespace {space} yet"))
-    for name in ("a", "b"):
-        await world.nested.create(kinds.JOB, job(space, name, {"app": "x"}))
-    await world.nested.create(kinds.JOB, job(space, "other"))
-    await conclude(world, space, "a", "Complete")
-    await told(world, is_state("Running", f"Waiting for Job {space}/b to be Complete"))
-    await conclude(world, space, "b", "Complete")
-    await told(world, is_state("Succeeded", f"Job {space}/a, {space}/b are Complete"))
-
-
-async def test_a_pod_that_ends(world: World, space: str) -> None:
-    await say(world, {"targets": [target("Pod", space, "web")]})
-    nested = await world.nested.create(kinds.POD, build_pod(space, restartPolicy="Never"))
-    host = await world.host_pod(nested)
-    await world.run(host)
-    await told(world, is_state("Running", f"Waiting for Pod {space}/web to be Succeeded"))
-    await world.report(host, phase="Succeeded")
-    await told(world, is_state("Succeeded", f"Pod {space}/web is Succeeded"))
 
 
 async def test_a_pod_that_is_deleted_has_not_failed(world: World, space: str) -> None:
@@ -179,13 +148,6 @@ async def test_a_kind_that_comes_later(world: World, space: str) -> None:
     ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
     await world.nested.patch(WIDGET, "w", space, ready)
     await told(world, is_state("Succeeded", f"Widget {space}/w is Ready"))
-
-
-async def test_a_policy_that_is_taken_away_is_not_told_about(world: World, space: str) -> None:
-    await say(world, {"targets": [target("Job", space, "a")]})
-    await told(world, is_state("Running"))
-    await say(world, None)
-    await told(world, lambda outcome: outcome is None)
 
 
 async def test_the_outcome_is_about_this_server(world: World, space: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.world import NODE, World
+from tests.waiting import until
 
 Object = dict[str, Any]
 Allow = Callable[[Object | None], Awaitable[None]]
@@ -70,12 +71,10 @@ async def test_a_pod_that_waits_is_made_anew_when_the_rules_change_and_one_with_
     first = await world.host_pod(nested)
     assert "example.com/gpu" not in keys(first)
     await allow(RULES)
-
-    async def replaced() -> Object | None:
-        found = await world.host.find(kinds.POD, first["metadata"]["name"], world.namespace)
-        return found if found and found["metadata"]["uid"] != first["metadata"]["uid"] else None
-
-    second = await world.eventually(replaced)
+    second = await until(
+        lambda: world.host.find(kinds.POD, first["metadata"]["name"], world.namespace),
+        lambda found: found and found["metadata"]["uid"] != first["metadata"]["uid"],
+    )
     assert "example.com/gpu" in keys(second)
     await world.schedule(second)
     await world.nested_pod(nested, lambda pod: pod["spec"].get("nodeName") == NODE)
@@ -109,12 +108,3 @@ async def test_a_quota_counts_gpus_by_name_and_the_pod_says_so(world: World, spa
     )
     await world.host_pod(second)
     await world.host.delete(kinds.RESOURCE_QUOTA, "gpus", world.namespace)
-
-
-async def test_a_selector_that_contradicts_the_rules_is_refused_on_the_nested_pod(world: World, space: str, allow: Allow) -> None:
-    await allow(RULES)
-    nested = await world.nested.create(kinds.POD, build_pod(space, nodeSelector={"pool": "web"}))
-    refused = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
-    assert condition(refused, "PodScheduled")["message"] == (
-        "`spec.nodeSelector` must not have 'web' for 'pool': the pod has to run on nodes with 'batch'"
-    )

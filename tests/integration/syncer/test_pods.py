@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 from typing import Any
 
 import pytest
@@ -14,6 +12,7 @@ from nestor.times import timestamp
 from nestor.translate.labels import host_key
 from tests.integration.syncer.pods import build_pod, condition, is_ready, start
 from tests.integration.syncer.world import NODE, World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -43,11 +42,7 @@ async def test_the_node_is_mirrored_without_what_tells_about_others(world: World
     assert node["metadata"]["labels"]["zone"] == "a"
     assert "nestor.dev/private" not in node["metadata"]["labels"]
     assert "images" not in node["status"]
-
-    async def untainted() -> bool:
-        return not (await world.nested.get(kinds.NODE, NODE))["spec"].get("taints")
-
-    await world.eventually(untainted)
+    await until(lambda: world.nested.get(kinds.NODE, NODE), lambda found: not found["spec"].get("taints"))
 
 
 async def test_the_token_is_the_nested_account_s(world: World, space: str) -> None:
@@ -64,12 +59,10 @@ async def test_the_token_is_the_nested_account_s(world: World, space: str) -> No
 async def test_deletion_ends_the_host_pod_first(world: World, space: str) -> None:
     nested, host = await start(world, build_pod(space, terminationGracePeriodSeconds=7))
     await world.nested.delete(kinds.POD, "web", space)
-
-    async def terminating() -> Object | None:
-        found = await world.host.find(kinds.POD, host["metadata"]["name"], world.namespace)
-        return found if found and found["metadata"].get("deletionTimestamp") else None
-
-    ending = await world.eventually(terminating)
+    ending = await until(
+        lambda: world.host.find(kinds.POD, host["metadata"]["name"], world.namespace),
+        lambda found: found and found["metadata"].get("deletionTimestamp"),
+    )
     assert ending["metadata"]["deletionGracePeriodSeconds"] == 7
     assert await world.nested.find(kinds.POD, "web", space)
     await world.finish(host)
@@ -115,23 +108,6 @@ async def test_a_pod_that_the_host_ends_is_replaced_before_it_is_gone(world: Wor
     await world.gone(world.nested, kinds.POD, nested)
 
 
-async def test_an_eviction_is_told_with_its_reason(world: World, space: str) -> None:
-    nested, host = await start(world, build_pod(space))
-    await world.report(host, phase="Failed", reason="Evicted", message="The node was low on resource: memory.")
-    failed = await world.nested_pod(nested, lambda pod: pod["status"]["phase"] == "Failed")
-    assert (failed["status"]["reason"], failed["status"]["message"]) == ("Evicted", "The node was low on resource: memory.")
-
-
-async def test_a_pod_of_the_same_name_waits_for_the_earlier_one(world: World, space: str) -> None:
-    first, host = await start(world, build_pod(space))
-    await world.nested.delete(kinds.POD, "web", space, grace_seconds=0)
-    second = await world.nested.create(kinds.POD, build_pod(space))
-    await world.finish(host)
-    successor = await world.host_pod(second)
-    assert successor["metadata"]["uid"] != host["metadata"]["uid"]
-    assert second["metadata"]["uid"] != first["metadata"]["uid"]
-
-
 async def test_orphans_are_removed_after_a_restart_and_others_stay(world: World, space: str) -> None:
     _, gone_host = await start(world, build_pod(space, "gone"))
     _, kept_host = await start(world, build_pod(space, "kept"))
@@ -140,12 +116,10 @@ async def test_orphans_are_removed_after_a_restart_and_others_stay(world: World,
     await world.nested.delete(kinds.POD, "gone", space, grace_seconds=0)
     await world.finish(lost_host)
     await world.start()
-
-    async def terminating() -> bool:
-        found = await world.host.find(kinds.POD, gone_host["metadata"]["name"], world.namespace)
-        return found is None or "deletionTimestamp" in found["metadata"]
-
-    await world.eventually(terminating)
+    await until(
+        lambda: world.host.find(kinds.POD, gone_host["metadata"]["name"], world.namespace),
+        lambda found: found is None or "deletionTimestamp" in found["metadata"],
+    )
     await world.nested_pod(lost, lambda pod: pod["status"]["phase"] == "Failed")
     still = await world.host.get(kinds.POD, kept_host["metadata"]["name"], world.namespace)
     assert still["metadata"]["uid"] == kept_host["metadata"]["uid"]
@@ -158,36 +132,12 @@ async def test_changes_of_the_nested_pod_reach_the_host(world: World, space: str
     labels, containers = {"app": None, "color": "blue"}, [{"name": "app", "image": "example/web:2"}]
     change = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
     await world.nested.patch(kinds.POD, "web", space, change, how="strategic")
-
-    async def changed() -> Object | None:
-        found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
-        return found if found["metadata"]["labels"].get(host_key("color", ())) == "blue" else None
-
-    found = await world.eventually(changed)
+    found = await until(
+        lambda: world.host.get(kinds.POD, host["metadata"]["name"], world.namespace),
+        lambda found: found["metadata"]["labels"].get(host_key("color", ())) == "blue",
+    )
     assert host_key("app", ()) not in found["metadata"]["labels"]
     assert found["spec"]["containers"][0]["image"] == "example/web:2"
-
-
-async def test_a_generation_is_observed_once_the_host_s_kubelet_has_seen_it(world: World, space: str) -> None:
-    nested, host = await start(world, build_pod(space))
-    # The host has no use for the toleration, and yet somebody may wait until it has been observed.
-    tolerations = [*nested["spec"]["tolerations"], {"key": "example.org/x", "operator": "Exists", "effect": "NoSchedule"}]
-    await world.nested.patch(kinds.POD, "web", space, {"spec": {"tolerations": tolerations}})
-    await world.nested_pod(nested, lambda pod: pod["status"]["observedGeneration"] == pod["metadata"]["generation"] == 2)
-    image = {"containers": [{"name": "app", "image": "example/web:2"}]}
-    changed = await world.nested.patch(kinds.POD, "web", space, {"spec": image}, how="strategic")
-
-    async def carried() -> Object | None:
-        found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
-        return found if found["metadata"]["annotations"]["nestor.dev/nested-generation"] == "3" else None
-
-    newest = (await world.eventually(carried))["metadata"]["generation"]
-    assert newest > 1
-    assert (await world.nested.get(kinds.POD, "web", space))["status"]["observedGeneration"] == 2
-    ready = {"type": "Ready", "status": "True", "observedGeneration": newest}
-    await world.report(host, observedGeneration=newest, conditions=[ready])
-    seen = await world.nested_pod(nested, lambda pod: pod["status"]["observedGeneration"] == changed["metadata"]["generation"])
-    assert (condition(seen, "Ready")["observedGeneration"], condition(seen, "Initialized")["observedGeneration"]) == (3, 2)
 
 
 async def test_a_condition_goes_when_the_host_s_kubelet_takes_it_away(world: World, space: str) -> None:
@@ -224,15 +174,6 @@ async def allow_no_pods(world: World, name: str) -> None:
     quota = {"metadata": {"name": name, "namespace": world.namespace}, "spec": {"hard": {"pods": "0"}}}
     await world.host.create(kinds.RESOURCE_QUOTA, quota)
     await world.refuses(kinds.POD, {"spec": {"containers": [{"name": "app", "image": "example/web:1"}]}})
-
-
-async def test_a_quota_of_the_host_is_told_and_tried_again(world: World, space: str) -> None:
-    await allow_no_pods(world, "none")
-    nested = await world.nested.create(kinds.POD, build_pod(space))
-    refused = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
-    assert "exceeded quota: none" in condition(refused, "PodScheduled")["message"]
-    await world.host.delete(kinds.RESOURCE_QUOTA, "none", world.namespace)
-    await world.host_pod(nested)
 
 
 async def test_what_waits_for_a_quota_runs_once_it_is_raised(world: World, space: str) -> None:
@@ -308,32 +249,6 @@ async def test_waiting_reasons_and_events_arrive_in_nested_words(world: World, s
     assert await world.eventually(told) == ["cannot pull for web"]
 
 
-async def test_a_deployment_becomes_available(world: World, space: str) -> None:
-    template = {"metadata": {"labels": {"app": "web"}}, "spec": build_pod(space)["spec"]}
-    await world.nested.create(
-        kinds.DEPLOYMENT,
-        {
-            "apiVersion": "apps/v1",
-            "kind": "Deployment",
-            "metadata": {"name": "web", "namespace": space},
-            "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template},
-        },
-    )
-
-    async def pods() -> list[Object]:
-        found = await world.nested.list(kinds.POD, space)
-        return found if len(found) == 2 else []
-
-    for nested in await world.eventually(pods):
-        await world.run(await world.host_pod(nested))
-
-    async def available() -> bool:
-        found = await world.nested.get(kinds.DEPLOYMENT, "web", space)
-        return bool(found.get("status", {}).get("availableReplicas") == 2)
-
-    await world.eventually(available)
-
-
 async def test_resources_and_debug_containers_follow(world: World, space: str) -> None:
     resources = {"requests": {"cpu": "100m"}, "limits": {"cpu": "1"}}
     _, host = await start(world, build_pod(space, container={"resources": resources}))
@@ -350,30 +265,15 @@ async def test_resources_and_debug_containers_follow(world: World, space: str) -
     await world.eventually(followed)
 
 
-async def test_a_debug_container_that_may_not_be_is_told(world: World, space: str) -> None:
-    await start(world, build_pod(space))
-    privileged = {"name": "debug", "image": "busybox:1.35", "securityContext": {"privileged": True}}
-    debug = {"spec": {"ephemeralContainers": [privileged]}}
-    await world.nested.patch(kinds.POD, "web", space, debug, subresource="ephemeralcontainers", how="strategic")
-
-    async def told() -> list[str]:
-        events = await world.nested.list(kinds.EVENT, space, fields="involvedObject.name=web,reason=PodUpdateRefused")
-        return [item["message"] for item in events]
-
-    assert await world.eventually(told) == ["`spec.ephemeralContainers[0].securityContext.privileged` may not be true"]
-
-
 async def test_readiness_gates_reach_the_kubelet_that_decides(world: World, space: str) -> None:
     gate = "example.org/lb"
     nested, host = await start(world, build_pod(space, readinessGates=[{"conditionType": gate}]))
     gated = {"type": gate, "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     await world.nested.patch(kinds.POD, "web", space, {"status": {"conditions": [gated]}}, subresource="status", how="strategic")
-
-    async def there() -> bool:
-        found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
-        return condition(found, gate).get("status") == "True"
-
-    await world.eventually(there)
+    await until(
+        lambda: world.host.get(kinds.POD, host["metadata"]["name"], world.namespace),
+        lambda found: condition(found, gate).get("status") == "True",
+    )
     assert condition(await world.nested.get(kinds.POD, nested["metadata"]["name"], space), gate)["status"] == "True"
 
 
@@ -407,23 +307,6 @@ async def test_a_token_is_renewed_when_it_is_time(world: World, space: str) -> N
     await world.eventually(renewed)
 
 
-async def test_a_token_names_the_node_of_its_pod(world: World, space: str) -> None:
-    _, host = await start(world, build_pod(space))
-    name = host["spec"]["volumes"][0]["projected"]["sources"][0]["secret"]["name"]
-
-    async def claims() -> Object | None:
-        found = await world.host.find(kinds.SECRET, name, world.namespace)
-        payload = base64.b64decode(found["data"]["token-0-0"]).split(b".")[1] if found else b"e30"
-        own: Object = json.loads(base64.urlsafe_b64decode(payload + b"=="))
-        return own.get("kubernetes.io") if "node" in (own.get("kubernetes.io") or {}) else None
-
-    node = await world.nested.get(kinds.NODE, NODE)
-    expected = {"name": NODE, "uid": node["metadata"]["uid"]}
-    assert (await world.eventually(claims))["node"] == expected
-    await world.host.delete(kinds.SECRET, name, world.namespace)
-    assert (await world.eventually(claims))["node"] == expected
-
-
 async def test_a_node_goes_after_its_last_pod(world: World, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.3)
     await world.host.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-2"}})
@@ -451,11 +334,3 @@ async def see_a_node_go(world: World, space: str) -> None:
     await world.finish(host)
     await world.gone(world.nested, kinds.NODE, mirrored)
     await world.host.delete(kinds.NODE, "passing")
-
-
-async def test_a_tenant_s_own_node_is_left_alone(world: World, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.3)
-    await world.nested.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "virtual"}})
-    await see_a_node_go(world, space)
-    assert await world.nested.find(kinds.NODE, "virtual")
-    await world.nested.delete(kinds.NODE, "virtual")

@@ -12,6 +12,7 @@ from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod, condition, start
 from tests.integration.syncer.test_config import config_map, host_data
 from tests.integration.syncer.world import World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -73,11 +74,7 @@ async def test_what_runs_goes_on_when_its_class_comes_to_allow_less(
     assert await world.host.find(kinds.POD, names.host_name("late", space), world.namespace) is None
 
     await world.nested.patch(kinds.CONFIG_MAP, "settings", space, {"data": {"color": "blue"}})
-
-    async def followed() -> bool:
-        return await host_data(world, kinds.CONFIG_MAP, space, "settings") == {"color": "blue"}
-
-    await world.eventually(followed)
+    await until(lambda: host_data(world, kinds.CONFIG_MAP, space, "settings"), lambda found: found == {"color": "blue"})
     now = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
     assert now["metadata"]["uid"] == host["metadata"]["uid"]
     assert not now["metadata"].get("deletionTimestamp")
@@ -125,9 +122,7 @@ async def test_pods_use_only_images_that_the_class_allows_and_say_so(
     seen = await world.nested.get(kinds.POD, "late", space)
     assert seen["spec"]["containers"][0]["image"] == "example/web:1"
     await world.nested.patch(kinds.POD, "early", space, {"metadata": {"labels": {"again": "yes"}}})
-
-    async def is_carried() -> bool:
-        found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
-        return bool(found["spec"]["containers"][0]["image"] == "docker.io/example/web:2")
-
-    await world.eventually(is_carried)
+    await until(
+        lambda: world.host.get(kinds.POD, host["metadata"]["name"], world.namespace),
+        lambda found: found["spec"]["containers"][0]["image"] == "docker.io/example/web:2",
+    )

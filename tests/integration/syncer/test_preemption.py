@@ -14,6 +14,7 @@ from nestor.objects import is_terminating
 from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.world import World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -103,11 +104,7 @@ async def test_a_priority_class_that_the_class_allows_preempts_and_one_of_the_te
     await world.nested.create(kinds.PRIORITY_CLASS, {"metadata": {"name": own}, "value": 1_000_000})
     mine = await create(world, space, "mine", priorityClassName=own)
     assert mine["spec"]["priority"] == 1_000_000
-
-    async def has_no_place() -> bool:
-        return condition(await read(world, mine), "PodScheduled").get("reason") == "Unschedulable"
-
-    await world.eventually(has_no_place)
+    await until(lambda: read(world, mine), lambda found: condition(found, "PodScheduled").get("reason") == "Unschedulable")
     host = await read(world, mine)
     assert "priorityClassName" not in host["spec"]
     assert host["spec"]["priority"] == 0
@@ -125,12 +122,7 @@ async def test_a_priority_class_that_the_class_allows_preempts_and_one_of_the_te
     # The one that the class allows.
     high = await create(world, space, "high", priorityClassName="high")
     assert (await read(world, high))["spec"]["priority"] == 5000
-
-    async def is_ended() -> Object | None:
-        found = await read(world, low)
-        return found if is_terminating(found) else None
-
-    victim = await world.eventually(is_ended)
+    victim = await until(lambda: read(world, low), is_terminating)
     assert condition(victim, "DisruptionTarget")["reason"] == "PreemptionByScheduler"
     ending = await world.nested_pod(low, is_terminating)
     assert condition(ending, "DisruptionTarget")["reason"] == "PreemptionByScheduler"

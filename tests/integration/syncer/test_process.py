@@ -18,6 +18,7 @@ from nestor.syncer.process import health, identity
 from tests import children
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.world import CLUSTER, World
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[3]
 
@@ -52,11 +53,7 @@ async def test_it_works_as_a_process_and_ends_cleanly(world: World, space: str) 
     await world.stop()
     try:
         async with spawn(world) as process:
-
-            async def ready() -> bool:
-                return await world.probe("readyz") == 200
-
-            await world.eventually(ready)
+            await until(lambda: world.probe("readyz"), lambda found: found == 200)
             await world.host_pod(await world.nested.create(kinds.POD, build_pod(space)))
             process.send_signal(signal.SIGTERM)
             output, _ = await process.communicate()
@@ -80,11 +77,7 @@ async def test_renewed_credentials_begin_a_new_process(world: World, monkeypatch
     monkeypatch.setattr(identity, "CHECK_SECONDS", 0.05)
     try:
         task = asyncio.create_task(main.run(world.settings))
-
-        async def ready() -> bool:
-            return await world.probe("readyz") == 200
-
-        await world.eventually(ready)
+        await until(lambda: world.probe("readyz"), lambda found: found == 200)
         world.plane.renew_kubelet()
         with pytest.raises(ExceptionGroup) as caught:
             await task

@@ -11,12 +11,13 @@ import aiohttp
 import pytest
 
 from nestor.api import labels
-from nestor.kube import Api, Conflict, kinds
+from nestor.kube import Api, kinds
 from nestor.objects import annotations_of, labels_of
 from nestor.syncer.cluster import webhook
 from nestor.syncer.copies.rows import services
 from tests.integration.syncer.test_services import build_service, host_service
 from tests.integration.syncer.world import World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -73,24 +74,14 @@ async def test_a_service_made_again_at_once_keeps_neither_name_nor_address_from_
         body = build_service(space, clusterIP=made["spec"]["clusterIP"])
         await world.nested.delete(kinds.SERVICE, "web", space)
     last = await world.nested.create(kinds.SERVICE, build_service(space))
-
-    async def same() -> bool:
-        copy = await host_service(world, space)
-        return bool(copy and labels_of(copy)[labels.NESTED_UID] == last["metadata"]["uid"])
-
-    await world.eventually(same)
+    await until(
+        lambda: host_service(world, space), lambda copy: copy and labels_of(copy)[labels.NESTED_UID] == last["metadata"]["uid"]
+    )
     copy = await host_service(world, space)
     assert copy is not None
     assert copy["spec"]["clusterIP"] == last["spec"]["clusterIP"]
     assert labels.RESERVED_UNTIL not in annotations_of(copy)
     assert len(uids) == 10
-
-
-async def test_one_that_exists_is_refused_as_anywhere(hooked: World, space: str) -> None:
-    await hooked.nested.create(kinds.SERVICE, build_service(space))
-    with pytest.raises(Conflict) as caught:
-        await hooked.nested.create(kinds.SERVICE, build_service(space))
-    assert caught.value.already_exists
 
 
 async def test_an_address_that_is_taken_is_another_one_from_the_beginning(hooked: World, space: str) -> None:
@@ -117,11 +108,7 @@ async def test_a_service_that_is_refused_leaves_nothing_behind(
         return False
 
     await hooked.eventually(is_refused)
-
-    async def gone() -> bool:
-        return await host_service(hooked, space) is None
-
-    await hooked.eventually(gone)
+    await until(lambda: host_service(hooked, space), lambda found: found is None)
 
 
 async def test_names_that_are_generated_and_dry_runs(hooked: World, space: str) -> None:
@@ -135,23 +122,6 @@ async def test_names_that_are_generated_and_dry_runs(hooked: World, space: str) 
     await hooked.nested.request("POST", kinds.SERVICE.path(space), {"dryRun": "All"}, build_service(space, "dry"))
     await hooked.heard()
     assert await host_service(hooked, space, "dry") is None
-
-
-async def test_an_external_name_that_gets_an_address(hooked: World, space: str) -> None:
-    await hooked.nested.create(kinds.SERVICE, build_service(space, type="ExternalName", externalName="example.org"))
-    change = {"type": "ClusterIP", "externalName": None}
-    changed = await hooked.nested.patch(kinds.SERVICE, "web", space, {"spec": change})
-
-    async def followed() -> Object | None:
-        """While it is only reserved, it stays for a while whatever becomes of the nested one."""
-        found = await host_service(hooked, space)
-        return found if found and labels.RESERVED_UNTIL not in annotations_of(found) else None
-
-    host = await hooked.eventually(followed)
-    assert host["spec"]["clusterIP"] == changed["spec"]["clusterIP"]
-    back = {"type": "ExternalName", "externalName": "example.org", "clusterIP": None, "clusterIPs": None}
-    await hooked.nested.patch(kinds.SERVICE, "web", space, {"spec": back})
-    await hooked.gone(hooked.host, kinds.SERVICE, host)
 
 
 async def test_without_the_syncer_services_are_created_at_once_and_synced_later_or_told(hooked: World, space: str) -> None:

@@ -14,6 +14,7 @@ from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.test_service_addresses import await_webhook, make_other
 from tests.integration.syncer.test_services import build_service, events, host_service
 from tests.integration.syncer.world import World, running_status
+from tests.waiting import until
 
 Object = dict[str, Any]
 Allow = Callable[..., Awaitable[None]]
@@ -83,11 +84,8 @@ async def test_types_change_with_the_service_and_with_the_class(world: World, sp
             and has_access is (kind != "ClusterIP")
         )
 
-    async def told() -> list[str]:
-        return await events(world, space, "FieldsIgnored")
-
     await world.eventually(lambda: is_of("ClusterIP"))
-    assert "`services.nodePorts`" in (await world.eventually(told))[0]
+    assert "`services.nodePorts`" in (await world.eventually(lambda: events(world, space, "FieldsIgnored")))[0]
     await allow(**EVERYTHING)
     await world.eventually(lambda: is_of("NodePort"))
     changes: list[tuple[str, Object]] = [
@@ -128,11 +126,7 @@ async def test_a_node_port_that_is_taken_becomes_the_host_s_choice_without_a_new
     chosen = [port | {"nodePort": list_node_ports(after)[0]} for port in ports]
     host = await world.host_object(kinds.SERVICE, "web", space)
     await world.host.delete(kinds.SERVICE, host["metadata"]["name"], world.namespace)
-
-    async def back() -> bool:
-        return list_node_ports(await host_service(world, space)) == [chosen[0]["nodePort"]]
-
-    await world.eventually(back)
+    await until(lambda: host_service(world, space), lambda found: list_node_ports(found) == [chosen[0]["nodePort"]])
 
 
 async def test_where_a_load_balancer_is_comes_up_and_its_health_port_is_one(world: World, space: str, allow: Allow) -> None:
@@ -152,12 +146,10 @@ async def test_where_a_load_balancer_is_comes_up_and_its_health_port_is_one(worl
     ingress = [{"ip": "203.0.113.7", "ipMode": "VIP"}]
     status = {"status": {"loadBalancer": {"ingress": ingress}}}
     await world.host.patch(kinds.SERVICE, host["metadata"]["name"], world.namespace, status, subresource="status")
-
-    async def up() -> bool:
-        found = await world.nested.get(kinds.SERVICE, "web", space)
-        return bool(found["status"]["loadBalancer"].get("ingress") == ingress)
-
-    await world.eventually(up)
+    await until(
+        lambda: world.nested.get(kinds.SERVICE, "web", space),
+        lambda found: found["status"]["loadBalancer"].get("ingress") == ingress,
+    )
 
 
 # Endpoints of users' own
@@ -192,39 +184,6 @@ def build_slice(space: str, name: str, *addresses: str) -> Object:
     }
 
 
-async def test_endpoints_of_users_own_reach_own_pods_and_what_the_class_allows(world: World, space: str, allow: Allow) -> None:
-    await world.nested.create(kinds.SERVICE, build_service(space, selector=None))
-    own = await run_pod(world, space, "own", "10.42.7.1")
-    await world.nested.create(kinds.ENDPOINT_SLICE, build_slice(space, "one", "10.42.7.1", "10.42.9.9", "203.0.113.7"))
-    await world.nested.create(kinds.ENDPOINT_SLICE, build_slice(space, "two", "10.42.7.2"))
-
-    async def are(*wanted: str) -> None:
-        async def look() -> bool:
-            return await host_addresses(world, space) == [*wanted]
-
-        await world.eventually(look)
-
-    async def told() -> bool:
-        found = await events(world, space, "EndpointsIgnored")
-        return any("10.42.9.9, 203.0.113.7" in text and "`services.endpointRanges`" in text for text in found)
-
-    await are("10.42.7.1")
-    await world.eventually(told)
-    await run_pod(world, space, "other", "10.42.7.2")
-    await are("10.42.7.1", "10.42.7.2")
-    await allow(endpointRanges=["203.0.113.0/24", "10.42.0.0/16"], closedRanges=["10.0.0.0/8"])
-    await are("10.42.7.1", "10.42.7.2", "203.0.113.7")
-    await allow()
-    await are("10.42.7.1", "10.42.7.2")
-    await world.stop()
-    meta = own["metadata"]
-    await world.host.delete(kinds.POD, meta["name"], meta["namespace"], grace_seconds=0)
-    await world.start()
-    await are("10.42.7.2")
-    await world.nested.delete(kinds.SERVICE, "web", space)
-    await are()
-
-
 async def test_endpoints_become_slices_and_reach_the_host(world: World, space: str) -> None:
     """Kubernetes' own controller in the nested cluster mirrors them."""
     await world.nested.create(kinds.SERVICE, build_service(space, selector=None))
@@ -234,8 +193,4 @@ async def test_endpoints_become_slices_and_reach_the_host(world: World, space: s
         "subsets": [{"addresses": [{"ip": "10.42.8.1"}, {"ip": "10.42.9.9"}], "ports": [{"name": "http", "port": 8080}]}],
     }
     await world.nested.request("POST", f"/api/v1/namespaces/{space}/endpoints", None, endpoints)
-
-    async def look() -> bool:
-        return await host_addresses(world, space) == ["10.42.8.1"]
-
-    await world.eventually(look)
+    await until(lambda: host_addresses(world, space), lambda found: found == ["10.42.8.1"])

@@ -8,6 +8,7 @@ from nestor import names
 from nestor.kube import kinds
 from nestor.translate.labels import host_key, host_labels
 from tests.integration.syncer.world import World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -97,11 +98,7 @@ async def test_what_stays_nested_and_what_is_told(world: World, space: str) -> N
     public = await world.host_object(kinds.SERVICE, "public", space)
     assert public["spec"]["type"] == "ClusterIP"
     assert "nodePort" not in public["spec"]["ports"][0]
-
-    async def told() -> list[str]:
-        return await events(world, space, "FieldsIgnored")
-
-    assert await world.eventually(told) == [
+    assert await world.eventually(lambda: events(world, space, "FieldsIgnored")) == [
         "`spec.type` is 'LoadBalancer', but the Service is reached inside the nested cluster only, at its cluster IP: its class "
         "does not allow more (`services.loadBalancers`)"
     ]
@@ -113,12 +110,10 @@ async def test_what_stays_nested_and_what_is_told(world: World, space: str) -> N
 
 async def test_the_dns_server_has_its_usual_service_in_the_nested_cluster(world: World) -> None:
     dns = await world.host.get(kinds.SERVICE, "hello-dns", world.namespace)
-
-    async def there() -> bool:
-        found = await world.nested.find(kinds.SERVICE, "kube-dns", "kube-system")
-        return bool(found and found["spec"]["clusterIP"] == dns["spec"]["clusterIP"])
-
-    await world.eventually(there)
+    await until(
+        lambda: world.nested.find(kinds.SERVICE, "kube-dns", "kube-system"),
+        lambda found: found and found["spec"]["clusterIP"] == dns["spec"]["clusterIP"],
+    )
     await world.heard()
     assert await host_service(world, "kube-system", "kube-dns") is None
     assert await world.nested.find(kinds.CLUSTER_ROLE, "nestor:coredns")

@@ -6,7 +6,6 @@ and write what it would write.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -182,75 +181,3 @@ async def test_a_restart_in_the_middle_finds_what_has_happened(world: World, spa
         return [await world.nested.find(CONTENT, name) for name in contents] == [None, None]
 
     await world.eventually(are_gone)
-
-
-@pytest.mark.usefixtures("classes")
-async def test_a_stricter_class_takes_no_snapshot_away(world: World, space: str) -> None:
-    await bound(world, space, data(space))
-    nested, host = await made(world, space)
-    await allow(world, {"snapshotClasses": None})
-    await world.nested.create(SNAPSHOT, snapshot(space, "more"))
-    (told,) = await refusals(world, space, "more", "SnapshotRefused")
-    assert told == "the class allows no snapshots (`storage.snapshotClasses`)"
-    still = await world.host.get(SNAPSHOT, host["metadata"]["name"], world.namespace)
-    assert still["metadata"]["uid"] == host["metadata"]["uid"]
-    assert is_ready(await world.nested.get(SNAPSHOT, nested["metadata"]["name"], space))
-
-
-@pytest.mark.usefixtures("classes")
-async def test_events_of_the_host_s_snapshot_come_up(world: World, space: str) -> None:
-    await bound(world, space, data(space))
-    _, host = await made(world, space)
-    meta = host["metadata"]
-    about = {"apiVersion": SNAPSHOT.api_version, "kind": SNAPSHOT.name}
-    body = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "backup.1", "namespace": world.namespace},
-        "involvedObject": about | {key: meta[key] for key in ("name", "namespace", "uid")},
-        "type": "Normal",
-        "reason": "SnapshotReady",
-        "message": f"Snapshot {world.namespace}/{meta['name']} is ready to use.",
-        "source": {"component": "snapshot-controller"},
-    }
-    await world.host.create(kinds.EVENT, body)
-    (told,) = await refusals(world, space, "backup", "SnapshotReady")
-    assert told == f"Snapshot {space}/backup is ready to use."
-
-
-@pytest.mark.usefixtures("classes")
-async def test_without_permission_a_snapshot_says_which_field_would_give_it(world: World, space: str) -> None:
-    """The definitions are there, as if the tenant had installed them."""
-    await allow(world, None)
-    await world.nested.create(SNAPSHOT, snapshot(space))
-    (told,) = await refusals(world, space, "backup", "NotCarried")
-    assert "the class allows no snapshots (`storage.snapshotClasses`)" in told
-    await world.heard()
-    assert await world.host.find(SNAPSHOT, names.host_name("backup", space), world.namespace) is None
-
-
-@pytest.mark.usefixtures("classes")
-async def test_a_quota_s_refusal_is_told(world: World, space: str) -> None:
-    """The last one: controllers look for new kinds every 30 s, refuse what they cannot count yet, and count again when a quota
-    changes."""
-    key, name = "count/volumesnapshots.snapshot.storage.k8s.io", "snapshots"
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": name, "namespace": world.namespace}}
-    await world.host.create(kinds.RESOURCE_QUOTA, quota | {"spec": {"hard": {key: "0"}}})
-
-    numbers = itertools.count(1000)
-
-    async def is_counted() -> bool:
-        change = {"spec": {"hard": {"count/configmaps": str(next(numbers))}}}
-        found = await world.host.patch(kinds.RESOURCE_QUOTA, name, world.namespace, change)
-        return key in found.get("status", {}).get("used", {})
-
-    try:
-        await bound(world, space, data(space))
-        await world.eventually(is_counted)
-        await world.refuses(SNAPSHOT, {"spec": snapshot(space)["spec"]})
-        await world.nested.create(SNAPSHOT, snapshot(space))
-        (told,) = await refusals(world, space, "backup", "SnapshotRefused")
-        assert told.startswith(f"exceeded quota: {name}, requested: {key}=1")
-    finally:
-        await world.host.delete(kinds.RESOURCE_QUOTA, name, world.namespace)
-    await world.host_object(SNAPSHOT, "backup", space)

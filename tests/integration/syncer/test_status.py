@@ -9,7 +9,7 @@ from nestor.kube import kinds
 from nestor.objects import status_of
 from tests.integration.syncer.pods import build_pod, start
 from tests.integration.syncer.world import CLUSTER, START, World
-from tests.waiting import has
+from tests.waiting import has, until
 
 Object = dict[str, Any]
 
@@ -53,18 +53,10 @@ async def test_the_run_is_copied_and_nonsense_is_not(world: World) -> None:
     }
     meta = {"name": "nestor-run", "namespace": "kube-system"}
     await world.nested.create(kinds.CONFIG_MAP, {"metadata": meta, "data": {"run.json": json.dumps(run)}})
-
-    async def copied() -> bool:
-        return bool((await status(world)).get("run", {}).get("steps", [{}])[0].get("state") == "Running")
-
-    await world.eventually(copied)
+    await until(lambda: status(world), lambda found: found.get("run", {}).get("steps", [{}])[0].get("state") == "Running")
     run["state"] = "Nonsense"
     await world.nested.patch(kinds.CONFIG_MAP, "nestor-run", "kube-system", {"data": {"run.json": json.dumps(run)}})
-
-    async def dropped() -> bool:
-        return "run" not in await status(world)
-
-    await world.eventually(dropped)
+    await until(lambda: status(world), lambda found: "run" not in found)
     await world.nested.delete(kinds.CONFIG_MAP, "nestor-run", "kube-system")
 
 

@@ -12,6 +12,7 @@ from nestor import names
 from nestor.kube import Api, Kind, kinds
 from tests.integration.syncer.pods import build_pod, condition, start
 from tests.integration.syncer.world import World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -24,6 +25,10 @@ async def allow(world: World, storage: Object | None) -> None:
     """Write the policy, as the operator does."""
     status = {"status": {"policy": {"storage": storage}}}
     await world.tell(status)
+
+
+async def _is_gone(world: World, name: str) -> bool:
+    return await world.nested.find(kinds.STORAGE_CLASS, name) is None
 
 
 @pytest.fixture
@@ -87,12 +92,7 @@ async def provision(world: World, host: Object, size: str = "1Gi") -> str:
 
 async def is_so(world: World, api: Api, kind: Kind, name: str, namespace: str | None, check: Any) -> Object:
     """The object, once `check` is true for it."""
-
-    async def look() -> Object | None:
-        found = await api.find(kind, name, namespace)
-        return found if found is not None and check(found) else None
-
-    return await world.eventually(look)
+    return await until(lambda: api.find(kind, name, namespace), lambda found: found is not None and check(found))
 
 
 def is_bound(found: Object) -> bool:
@@ -172,23 +172,6 @@ async def test_a_claim_is_bound_as_its_copy_is_and_the_pod_gets_that(world: Worl
 
 
 @pytest.mark.usefixtures("classes")
-async def test_a_claim_that_waits_for_its_first_pod_does_not_hold_that_up(world: World, space: str) -> None:
-    body = claim(space)
-    del body["spec"]["storageClassName"]
-    await world.nested.create(CLAIM, body)
-    # The default class: if it is news to the API server's admission, a controller writes it.
-    await is_so(world, world.nested, CLAIM, "data", space, lambda found: found["spec"].get("storageClassName") == SLOW)
-    nested_pod = await world.nested.create(kinds.POD, build_pod(space, **using("data")))
-    host = await world.host_pod(nested_pod)
-    copy = await world.host_object(CLAIM, "data", space)
-    assert not is_bound(copy)
-    # The host's scheduler chooses the node, by which the provisioner makes the volume.
-    await provision(world, copy)
-    await is_so(world, world.nested, CLAIM, "data", space, is_bound)
-    await world.run(host)
-
-
-@pytest.mark.usefixtures("classes")
 async def test_a_claim_can_grow(world: World, space: str) -> None:
     await bound(world, space, claim(space))
     await world.nested.patch(CLAIM, "data", space, {"spec": {"resources": {"requests": {"storage": "3Gi"}}}})
@@ -220,28 +203,6 @@ async def test_a_claim_can_grow(world: World, space: str) -> None:
 
 
 @pytest.mark.usefixtures("classes")
-async def test_an_ephemeral_volume_is_a_claim_of_the_pod_s(world: World, space: str) -> None:
-    template = {"spec": claim(space)["spec"]}
-    volumes = [{"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}]
-    nested, host = await start(world, build_pod(space, volumes=volumes))
-    assert host["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"] == names.host_name("web-scratch", space)
-    copy = await world.host_object(CLAIM, "web-scratch", space)
-    await world.nested.delete(kinds.POD, "web", space, grace_seconds=0)
-    await world.finish(host)
-    await world.gone(world.nested, kinds.POD, nested)
-    await world.gone(world.host, CLAIM, copy)
-
-
-@pytest.mark.usefixtures("classes")
-async def test_a_pod_waits_for_its_claim(world: World, space: str) -> None:
-    nested = await world.nested.create(kinds.POD, build_pod(space, **using("late")))
-    seen = await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
-    assert condition(seen, "PodScheduled")["message"] == 'persistentvolumeclaim "late" not found'
-    await world.nested.create(CLAIM, claim(space, "late"))
-    await world.host_pod(nested)
-
-
-@pytest.mark.usefixtures("classes")
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
@@ -266,30 +227,6 @@ async def test_what_gets_no_volume_says_so_and_so_does_its_pod(world: World, spa
     assert condition(seen, "PodScheduled")["message"] == f"PersistentVolumeClaim 'data': {told}"
     await world.heard()
     assert await world.host.find(CLAIM, names.host_name("data", space), world.namespace) is None
-
-
-async def test_without_storage_a_claim_says_which_field_would_allow_it(world: World, space: str) -> None:
-    body = claim(space)
-    del body["spec"]["storageClassName"]
-    await world.nested.create(CLAIM, body)
-    (told,) = await refusals(world, space, "data")
-    assert "the class allows no persistent volumes (`storage.classes`)" in told
-
-
-@pytest.mark.usefixtures("classes")
-async def test_a_stricter_class_takes_no_volume_away(world: World, space: str) -> None:
-    nested, host = await bound(world, space, claim(space))
-    await allow(world, None)
-    await world.eventually(lambda: _is_gone(world, FAST))
-    await world.nested.create(CLAIM, claim(space, "more"))
-    await refusals(world, space, "more")
-    still = await world.host.get(CLAIM, host["metadata"]["name"], world.namespace)
-    assert still["metadata"]["uid"] == host["metadata"]["uid"]
-    assert is_bound(await world.nested.get(CLAIM, nested["metadata"]["name"], space))
-
-
-async def _is_gone(world: World, name: str) -> bool:
-    return await world.nested.find(kinds.STORAGE_CLASS, name) is None
 
 
 @pytest.mark.usefixtures("classes")
@@ -326,21 +263,6 @@ async def test_a_volume_that_the_host_takes_away_is_lost_and_not_replaced_in_sil
 
 
 @pytest.mark.usefixtures("classes")
-async def test_a_claim_that_is_changed_on_the_host_is_set_right(world: World, space: str) -> None:
-    await bound(world, space, claim(space))
-    name = names.host_name("data", space)
-    await world.host.patch(CLAIM, name, world.namespace, {"metadata": {"labels": {"nestor.dev/nested-namespace": "other"}}})
-    await is_so(
-        world,
-        world.host,
-        CLAIM,
-        name,
-        world.namespace,
-        lambda found: found["metadata"]["labels"]["nestor.dev/nested-namespace"] == space,
-    )
-
-
-@pytest.mark.usefixtures("classes")
 async def test_a_restart_in_the_middle_finds_what_has_happened(world: World, space: str) -> None:
     await world.nested.create(CLAIM, claim(space, "early"))
     early = await world.host_object(CLAIM, "early", space)
@@ -357,11 +279,7 @@ async def test_a_restart_in_the_middle_finds_what_has_happened(world: World, spa
     assert found["spec"]["volumeName"] == volume
     await world.host_object(CLAIM, "late", space)
     await world.gone(world.host, CLAIM, gone_host)
-
-    async def has_no_volume() -> bool:
-        return await world.nested.find(VOLUME, gone["spec"]["volumeName"]) is None
-
-    await world.eventually(has_no_volume)
+    await until(lambda: world.nested.find(VOLUME, gone["spec"]["volumeName"]), lambda found: found is None)
 
 
 @pytest.mark.usefixtures("classes")
@@ -411,23 +329,3 @@ async def test_a_quota_s_refusal_is_told(world: World, space: str) -> None:
     finally:
         await world.host.delete(kinds.RESOURCE_QUOTA, "storage", world.namespace)
     await world.host_object(CLAIM, "data", space)
-
-
-@pytest.mark.usefixtures("classes")
-async def test_somebody_else_s_claim_of_that_name_is_left_alone(world: World, space: str) -> None:
-    """What is not the cluster's is never taken, whoever put it there."""
-    name = names.host_name("data", space)
-    own = claim(space, size="5Gi")
-    own["metadata"] = {"name": name, "namespace": world.namespace}
-    foreign = await world.host.create(CLAIM, own)
-    await world.nested.create(CLAIM, claim(space))
-    nested = await world.nested.create(kinds.POD, build_pod(space, **using("data")))
-    (told,) = await refusals(world, space, "data")
-    assert "already exists and belongs to someone else; left untouched" in told
-    await world.nested_pod(nested, lambda pod: condition(pod, "PodScheduled").get("reason") == "PodRefused")
-    still = await world.host.get(CLAIM, name, world.namespace)
-    assert (still["metadata"]["uid"], still["spec"]) == (foreign["metadata"]["uid"], foreign["spec"])
-    await world.host.delete(CLAIM, name, world.namespace)
-    await world.host_pod(nested)
-    copy = await world.host_object(CLAIM, "data", space)
-    assert copy["spec"]["resources"]["requests"]["storage"] == "1Gi"

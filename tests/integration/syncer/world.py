@@ -27,7 +27,7 @@ from nestor.syncer import main
 from nestor.syncer.settings import Settings
 from tests.heard import Process, heard
 from tests.integration import apiserver, chart
-from tests.waiting import eventually
+from tests.waiting import eventually, until
 
 Object = dict[str, Any]
 
@@ -221,22 +221,17 @@ class World:
     async def nested_pod(self, pod: Object, check: Callable[[Object], bool]) -> Object:
         """The nested pod, once `check` is true for it."""
         meta = pod["metadata"]
-
-        async def look() -> Object | None:
-            found = await self.nested.find(kinds.POD, meta["name"], meta["namespace"])
-            return found if found and check(found) else None
-
-        return await self.eventually(look)
+        return await until(
+            lambda: self.nested.find(kinds.POD, meta["name"], meta["namespace"]), lambda found: found and check(found)
+        )
 
     async def gone(self, api: Api, kind: Kind, obj: Object) -> None:
         """Await that this very object is gone."""
         meta = obj["metadata"]
-
-        async def look() -> bool:
-            found = await api.find(kind, meta["name"], meta.get("namespace"))
-            return found is None or found["metadata"]["uid"] != meta["uid"]
-
-        await self.eventually(look)
+        await until(
+            lambda: api.find(kind, meta["name"], meta.get("namespace")),
+            lambda found: found is None or found["metadata"]["uid"] != meta["uid"],
+        )
 
     async def schedule(self, host_pod: Object, node: str = NODE) -> None:
         """Play the host's scheduler."""

@@ -24,26 +24,14 @@ def statuses(*views: TargetView) -> list[Object]:
     ("seen", "reason", "message"),
     [
         (view(replace(FIRST, refusal=("HostnameConflict", "taken"))), conditions.HOSTNAME_CONFLICT, "taken"),
-        (
-            view(FIRST, service=None),
-            conditions.TARGET_NOT_FOUND,
-            f"no Service named 'web' {IN_DEFAULT} (Services without a cluster IP or a selector do not count)",
-        ),
-        (
-            view(FIRST, service=service({"port": 80}, {"port": 443})),
-            conditions.TARGET_NOT_FOUND,
-            f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: 80, 443",
-        ),
-        (
-            view(FIRST, service=service({"port": 8080, "protocol": "UDP"})),
-            conditions.TARGET_NOT_FOUND,
-            f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: 8080 (UDP)",
-        ),
-        (
-            view(FIRST, service={"spec": {}}),
-            conditions.TARGET_NOT_FOUND,
-            f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: none",
-        ),
+        (view(FIRST, service=None), conditions.TARGET_NOT_FOUND,
+         f"no Service named 'web' {IN_DEFAULT} (Services without a cluster IP or a selector do not count)"),
+        (view(FIRST, service=service({"port": 80}, {"port": 443})), conditions.TARGET_NOT_FOUND,
+         f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: 80, 443"),
+        (view(FIRST, service=service({"port": 8080, "protocol": "UDP"})), conditions.TARGET_NOT_FOUND,
+         f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: 8080 (UDP)"),
+        (view(FIRST, service={"spec": {}}), conditions.TARGET_NOT_FOUND,
+         f"Service 'web' {IN_DEFAULT} has no TCP port 8080; its ports: none"),
         (
             view(FIRST, service=service(*({"port": port, "protocol": "UDP"} for port in range(1, 401)))),
             conditions.TARGET_NOT_FOUND,
@@ -55,13 +43,10 @@ def statuses(*views: TargetView) -> list[Object]:
         (view(FIRST, {"endpoints": None}), conditions.NO_READY_ENDPOINT, f"no pod of Service 'web' {IN_DEFAULT} is ready"),
         (view(FIRST, endpoints(is_ready=False)), conditions.NO_READY_ENDPOINT, f"no pod of Service 'web' {IN_DEFAULT} is ready"),
         (view(FIRST, endpoints(addresses=0)), conditions.NO_READY_ENDPOINT, f"no pod of Service 'web' {IN_DEFAULT} is ready"),
-        (
-            view(FIRST, endpoints(port=None)),
-            conditions.NO_READY_ENDPOINT,
-            f"no ready pod of Service 'web' {IN_DEFAULT} has a port named 'http', the `targetPort` of port 8080",
-        ),
+        (view(FIRST, endpoints(port=None)), conditions.NO_READY_ENDPOINT,
+         f"no ready pod of Service 'web' {IN_DEFAULT} has a port named 'http', the `targetPort` of port 8080"),
     ],
-)
+)  # fmt: skip
 def test_a_target_that_is_not_reached_says_why(seen: TargetView, reason: str, message: str) -> None:
     condition = decide_exposed(Exposure((seen,)))
     assert (condition.status, condition.reason, condition.message) == ("False", reason, message)

@@ -154,22 +154,16 @@ async def test_an_ingress_has_only_the_jobs_looked_at_that_may_claim_its_hosts(
     ("kind", "meta", "expected"),
     [
         (kinds.NODE, {"name": "link-gpu", "labels": {labels.BACKEND: "link"}}, [Key(BACKEND, "", "link")]),
-        (
-            kinds.DEPLOYMENT,
-            {"name": "vnode-link", "namespace": "nestor-system", "labels": {labels.BACKEND: "link"}},
-            [Key(BACKEND, "", "link")],
-        ),
-        (
-            kinds.POD,
-            {"name": "vnode-link-x", "namespace": "nestor-system", "labels": {labels.BACKEND: "link"}},
-            [Key(BACKEND, "", "link")],
-        ),
+        (kinds.DEPLOYMENT, {"name": "vnode-link", "namespace": "nestor-system", "labels": {labels.BACKEND: "link"}},
+         [Key(BACKEND, "", "link")]),
+        (kinds.POD, {"name": "vnode-link-x", "namespace": "nestor-system", "labels": {labels.BACKEND: "link"}},
+         [Key(BACKEND, "", "link")]),
         # Whoever may create pods can label them as he likes.
         (kinds.POD, {"name": "mine", "namespace": "team-a", "labels": {labels.BACKEND: "link"}}, []),
         (kinds.NAMESPACE, {"name": "team-a", "labels": {labels.BACKEND: "link"}}, []),
         (kinds.CERTIFICATE_REQUEST, {"name": "csr", "labels": {labels.BACKEND: "link"}}, [Key(REQUEST, "", "csr")]),
     ],
-)
+)  # fmt: skip
 async def test_what_belongs_to_a_backend_has_it_looked_at(kind: Kind, meta: Object, expected: list[Key]) -> None:
     scene = Scene()
     operator = Operator(scene.context)

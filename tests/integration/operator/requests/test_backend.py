@@ -12,7 +12,7 @@ from nestor.vnode.identity.request import Wish
 from tests.integration import apiserver
 from tests.integration.operator.requests.conftest import Stage
 from tests.integration.operator.test_backends import CPU, GPU, SYSTEM, Backend
-from tests.waiting import has, wait_for
+from tests.waiting import exists, gone, has, wait_for
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +26,7 @@ async def test_requests(stage: Stage, second_plane: apiserver.ControlPlane) -> N
         backend = Backend(api, own, NAME)
         async with stage.step("a backend is created: its process is made"):
             await backend.create()
-            await wait_for(api, kinds.DEPLOYMENT, f"vnode-{NAME}", SYSTEM, bool)
+            await exists(api, kinds.DEPLOYMENT, f"vnode-{NAME}", SYSTEM)
             await backend.wait_for_ready("False", conditions.NOT_DEPLOYED)
         async with stage.step("its process tells two shapes: nodes are made"):
             await backend.start_process()
@@ -47,7 +47,7 @@ async def test_requests(stage: Stage, second_plane: apiserver.ControlPlane) -> N
             await wait_for(api, kinds.OVERFLOW_BACKEND, NAME, "", is_ready)
         async with stage.step("a shape is gone"):
             await backend.tell(CPU)
-            await wait_for(api, kinds.NODE, f"{NAME}-gpu", "", lambda found: found is None)
+            await gone(api, kinds.NODE, f"{NAME}-gpu", "")
             await wait_for(api, kinds.OVERFLOW_BACKEND, NAME, "", lambda found: status_of(found).get("readyNodes") == "1/1")
         await api.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"{NAME}-gpu"}})
         async with stage.step("it comes back, but its node's name is taken"):
@@ -55,6 +55,6 @@ async def test_requests(stage: Stage, second_plane: apiserver.ControlPlane) -> N
             await backend.wait_for_ready("False", conditions.NODE_CONFLICT)
         async with stage.step("the backend is deleted"):
             await api.delete(kinds.OVERFLOW_BACKEND, NAME)
-            await wait_for(api, kinds.OVERFLOW_BACKEND, NAME, "", lambda found: found is None)
+            await gone(api, kinds.OVERFLOW_BACKEND, NAME, "")
         await api.delete(kinds.NODE, f"{NAME}-gpu")
     stage.check()

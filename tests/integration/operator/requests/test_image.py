@@ -15,7 +15,7 @@ from tests.integration.operator.lifetime import PERSISTENCE, change, job_saying,
 from tests.integration.operator.requests.conftest import Stage
 from tests.integration.operator.test_sources import READER, build_appdef
 from tests.integration.operator.world import READY_POD, Object, be_ready_server, build_job, ended, host_namespace, set_pod_status
-from tests.waiting import job_with, wait_for, wait_for_none
+from tests.waiting import exists, gone, job_with, wait_for_none
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ async def test_requests(stage: Stage, tmp_path: Path) -> None:
 async def _delete(stage: Stage, job: Object) -> None:
     name = job["metadata"]["name"]
     await stage.api.delete(kinds.NESTED_APP_JOB, name, SPACE)
-    await wait_for(stage.api, kinds.NESTED_APP_JOB, name, SPACE, lambda found: found is None)
+    await gone(stage.api, kinds.NESTED_APP_JOB, name, SPACE)
     await wait_for_none(stage.api, kinds.NAMESPACE, "", labels=f"nestor.dev/job-uid={job['metadata']['uid']}")
 
 
@@ -49,15 +49,15 @@ async def _read(stage: Stage, folder: Path) -> None:
         async with stage.step("a job of an image with its own AppDef is created: it is read first"):
             job = await api.create(kinds.NESTED_APP_JOB, body)
             where = await host_namespace(api, job)
-            await wait_for(api, kinds.POD, READER, where, bool)
+            await exists(api, kinds.POD, READER, where)
             await job_with(api, "hello", SPACE, conditions.ADMITTED, "Unknown", conditions.READING_APPDEF)
         logs.printed[where, READER] = json.dumps(build_appdef()).encode()
         await kubelet.bind(api, READER, where)
         async with stage.step("it is read, and everything is made"):
             await set_pod_status(api, READER, where, ended("reader", 0, "Completed"))
-            await wait_for(api, kinds.POD, "hello-run", where, bool)
-            await wait_for(api, kinds.POD, "hello-k3s-0", where, bool)
-            await wait_for(api, kinds.POD, READER, where, lambda found: found is None)
+            await exists(api, kinds.POD, "hello-run", where)
+            await exists(api, kinds.POD, "hello-k3s-0", where)
+            await gone(api, kinds.POD, READER, where)
             await job_saying(api, "hello", SPACE, conditions.CLUSTER_READY, "pod 'hello-k3s-0' is starting")
     async with stage.step("it is deleted"):
         await _delete(stage, job)
@@ -71,8 +71,8 @@ async def _with_a_volume(stage: Stage) -> None:
     async with stage.step("a job of an image, with a volume, is created"):
         job = await api.create(kinds.NESTED_APP_JOB, build_job("kept", SPACE, className=SPACE))
         where = await host_namespace(api, job)
-        await wait_for(api, kinds.POD, "kept-run", where, bool)
-        await wait_for(api, kinds.POD, "kept-k3s-0", where, bool)
+        await exists(api, kinds.POD, "kept-run", where)
+        await exists(api, kinds.POD, "kept-k3s-0", where)
         await job_saying(api, "kept", SPACE, conditions.CLUSTER_READY, "pod 'kept-k3s-0' is starting")
     await be_ready_server(api, "kept", where)
     async with stage.step("it is suspended"):
@@ -82,7 +82,7 @@ async def _with_a_volume(stage: Stage) -> None:
     async with stage.step("it is at rest"):
         await tell(api, "kept", where, suspended=True)
         await until_replicas(api, "kept", where, 0)
-        await wait_for(api, kinds.POD, "kept-k3s-0", where, lambda found: found is None)
+        await gone(api, kinds.POD, "kept-k3s-0", where)
         await job_saying(api, "kept", SPACE, conditions.READY, "its pods and its control plane are stopped")
     async with stage.step("it is resumed"):
         await change(api, "kept", SPACE, suspend=False)

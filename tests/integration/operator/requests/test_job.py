@@ -31,7 +31,7 @@ from tests.integration.operator.world import (
     run_of,
     set_pod_status,
 )
-from tests.waiting import job_with, wait_for, wait_for_none
+from tests.waiting import exists, gone, job_with, wait_for, wait_for_none
 
 pytestmark = pytest.mark.slow
 
@@ -48,8 +48,8 @@ async def test_requests(stage: Stage) -> None:
     async with stage.step("a job is created: everything is made"):
         job = await api.create(kinds.NESTED_APP_JOB, job)
         where = await host_namespace(api, job)
-        await wait_for(api, kinds.POD, "hello-k3s-0", where, bool)
-        await wait_for(api, kinds.POD, "hello-run", where, bool)
+        await exists(api, kinds.POD, "hello-k3s-0", where)
+        await exists(api, kinds.POD, "hello-run", where)
         await job_saying(api, "hello", SPACE, conditions.CLUSTER_READY, "pod 'hello-k3s-0' is starting")
     await _start(stage, job, where)
     await _changes(stage, job, where)
@@ -66,7 +66,7 @@ async def test_requests(stage: Stage) -> None:
         await job_with(api, "hello", SPACE, conditions.STEPS_APPLIED, "False", conditions.RUNNER_STARTING)
     async with stage.step("it is deleted"):
         await api.delete(kinds.NESTED_APP_JOB, "hello", SPACE)
-        await wait_for(api, kinds.NESTED_APP_JOB, "hello", SPACE, lambda found: found is None)
+        await gone(api, kinds.NESTED_APP_JOB, "hello", SPACE)
         await wait_for_none(api, kinds.NAMESPACE, "", labels=f"nestor.dev/job-uid={job['metadata']['uid']}")
     stage.check()
 
@@ -104,7 +104,7 @@ async def _changes(stage: Stage, job: Object, where: str) -> None:
     async with stage.step("others change a Service and delete the Ingress"):
         await api.delete(kinds.INGRESS, "hello", where)
         await api.patch(kinds.SERVICE, "hello-dns", where, {"spec": {"publishNotReadyAddresses": False}})
-        await wait_for(api, kinds.INGRESS, "hello", where, bool)
+        await exists(api, kinds.INGRESS, "hello", where)
         await wait_for(api, kinds.SERVICE, "hello-dns", where, lambda found: bool(found and _publishes(found)))
         await job_with(api, "hello", SPACE, conditions.READY, "True")
     async with stage.step("its class changes: quota, default resources, network, security, exposure"):

@@ -23,6 +23,7 @@ from tests.integration.requests.recorder import Recorder, Request
 from tests.integration.syncer import world as worlds
 from tests.integration.syncer.pods import is_ready
 from tests.integration.syncer.world import CLUSTER, START, World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -135,12 +136,10 @@ class Stage:
     async def ending(self, host: Object) -> None:
         """Await that the host pod is told to end; one that has finished goes at once."""
         meta = host["metadata"]
-
-        async def look() -> bool:
-            found = await self.world.host.find(kinds.POD, meta["name"], meta["namespace"])
-            return found is None or bool(found["metadata"].get("deletionTimestamp"))
-
-        await self.world.eventually(look)
+        await until(
+            lambda: self.world.host.find(kinds.POD, meta["name"], meta["namespace"]),
+            lambda found: found is None or bool(found["metadata"].get("deletionTimestamp")),
+        )
 
     def let_node_go(self) -> None:
         """Call this before the last pod of a node goes: the nested node goes at once, which `no_node` awaits."""
@@ -165,29 +164,19 @@ class Stage:
 
     async def no_node(self) -> None:
         """Await that the nested node is gone, as its last pod is."""
-
-        async def look() -> bool:
-            return await self.world.nested.find(kinds.NODE, self.node) is None
-
-        await self.world.eventually(look)
+        await until(lambda: self.world.nested.find(kinds.NODE, self.node), lambda found: found is None)
         nodes.LINGER_SECONDS, self._has_node = LINGER_SECONDS, False
 
     async def host_is(self, kind: Any, name: str, check: Callable[[Object | None], bool]) -> None:
         """Await that the host object of a nested one (None: absent) is as it should be."""
-
-        async def look() -> bool:
-            return check(await self.world.host.find(kind, names.host_name(name, self.space), self.world.namespace))
-
-        await self.world.eventually(look)
+        await until(lambda: self.world.host.find(kind, names.host_name(name, self.space), self.world.namespace), check)
 
     async def cluster_is(self, check: Callable[[Object], bool]) -> None:
         """Await what the NestedCluster's status says."""
-
-        async def look() -> bool:
-            cluster = await self.world.host.get(kinds.NESTED_CLUSTER, CLUSTER, self.world.namespace)
-            return check(cluster.get("status") or {})
-
-        await self.world.eventually(look)
+        await until(
+            lambda: self.world.host.get(kinds.NESTED_CLUSTER, CLUSTER, self.world.namespace),
+            lambda cluster: check(cluster.get("status") or {}),
+        )
 
     def check(self, rules: Rules = RULES) -> None:
         """Compare what was recorded with the golden file of this scenario."""

@@ -9,6 +9,7 @@ from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.requests.conftest import Object, Stage
 from tests.integration.syncer.test_config import config_map, secret
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -121,11 +122,7 @@ async def _renewal(stage: Stage, host: Object) -> None:
         )
         due = {"metadata": {"annotations": {"nestor.dev/renew-after": "2020-01-01T00:00:00Z"}}}
         before = await world.host.patch(kinds.SECRET, token, world.namespace, due)
-
-        async def renewed() -> bool:
-            return bool((await world.host.get(kinds.SECRET, token, world.namespace))["data"] != before["data"])
-
-        await world.eventually(renewed)
+        await until(lambda: world.host.get(kinds.SECRET, token, world.namespace), lambda found: found["data"] != before["data"])
 
 
 async def _what_is_in_the_way(stage: Stage) -> None:
@@ -136,14 +133,12 @@ async def _what_is_in_the_way(stage: Stage) -> None:
     pod = build_pod(
         SPACE, "taken", volumes=[{"name": "taken", "configMap": {"name": "taken"}}], automountServiceAccountToken=False
     )
-
-    async def told() -> bool:
-        events = await world.nested.list(kinds.EVENT, SPACE)
-        return {"NotCopied", "PodRefused"} <= {item["reason"] for item in events}
-
     async with stage.step("a foreign object is in the way of a copy"):
         nested = await world.nested.create(kinds.POD, pod)
-        await world.eventually(told)
+        await until(
+            lambda: world.nested.list(kinds.EVENT, SPACE),
+            lambda events: {"NotCopied", "PodRefused"} <= {item["reason"] for item in events},
+        )
     async with stage.step("it gives way"):
         await world.host.delete(kinds.CONFIG_MAP, name, world.namespace)
         host = await world.host_pod(nested)

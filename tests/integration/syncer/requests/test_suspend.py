@@ -76,8 +76,5 @@ async def _pair(stage: Stage, name: str) -> tuple[Object, Object]:
 
 
 async def _pair_of_job(stage: Stage) -> tuple[Object, Object]:
-    async def look() -> list[Object]:
-        return await stage.world.nested.list(kinds.POD, SPACE, labels="app=train")
-
-    (nested,) = await stage.world.eventually(look)
+    (nested,) = await stage.world.eventually(lambda: stage.world.nested.list(kinds.POD, SPACE, labels="app=train"))
     return nested, await stage.world.host_pod(nested)

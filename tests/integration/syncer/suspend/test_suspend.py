@@ -12,8 +12,8 @@ from nestor.kube import Informer, Kind, kinds
 from nestor.syncer.suspend import evict
 from tests.integration.syncer.player import Player
 from tests.integration.syncer.pods import build_pod, condition, is_ready
-from tests.integration.syncer.suspend.conftest import DAEMON_SET
-from tests.integration.syncer.world import CLUSTER, NODE, World
+from tests.integration.syncer.world import CLUSTER, World
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -25,12 +25,10 @@ async def suspend(world: World, wanted: bool = True) -> None:
 
 async def at_rest(world: World, wanted: bool = True) -> None:
     """Await what the syncer says about it."""
-
-    async def look() -> bool:
-        found = await world.host.get(kinds.NESTED_CLUSTER, CLUSTER, world.namespace)
-        return bool(found["status"].get("suspended") is wanted)
-
-    await world.eventually(look)
+    await until(
+        lambda: world.host.get(kinds.NESTED_CLUSTER, CLUSTER, world.namespace),
+        lambda found: found["status"].get("suspended") is wanted,
+    )
 
 
 async def pods_of(world: World, space: str, app: str, check: Callable[[Object], bool], count: int = 1) -> list[Object]:
@@ -200,22 +198,6 @@ async def test_a_resume_in_the_middle_brings_the_pod_back(world: World, space: s
     await pods_of(world, space, "web", lambda pod: is_ready(pod) and pod["metadata"]["uid"] != first["metadata"]["uid"])
 
 
-async def test_to_and_fro_ends_as_asked_last(world: World, space: str, player: Player) -> None:
-    await world.nested.create(kinds.POD, build_pod(space))
-    await world.nested.create(kinds.JOB, workload(kinds.JOB, space, "train", backoffLimit=0, pod={"restartPolicy": "Never"}))
-    await world.nested.create(kinds.DEPLOYMENT, workload(kinds.DEPLOYMENT, space, "shop", **selected("shop")))
-    for wanted in [True, False] * 20:
-        await suspend(world, wanted)
-    for app in ("web", "train", "shop"):
-        await pods_of(world, space, app, is_ready)
-    await at_rest(world, False)
-    job = await world.nested.get(kinds.JOB, "train", space)
-    assert job["spec"].get("suspend", False) is False
-    assert job["status"].get("failed", 0) == 0
-    await suspend(world)
-    await at_rest(world)
-
-
 async def test_restarts_on_the_way_to_and_fro_lose_nothing(world: World, space: str, player: Player) -> None:
     for name in ("one", "two", "three"):
         await world.nested.create(kinds.POD, build_pod(space, name))
@@ -254,33 +236,6 @@ async def test_a_pod_that_its_owner_deletes_does_not_come_back(world: World, spa
     await suspend(world, False)
     await at_rest(world, False)
     assert await world.nested.list(kinds.POD, space) == []
-
-
-async def test_nodes_stay_while_a_cluster_rests(world: World, space: str, player: Player) -> None:
-    await world.nested.create(kinds.POD, build_pod(space))
-    await world.nested.create(DAEMON_SET, workload(DAEMON_SET, space, "agent", **selected("agent")))
-    await pods_of(world, space, "agent", is_ready)
-    nodes = [node["metadata"]["uid"] for node in await world.nested.list(kinds.NODE)]
-    assert nodes
-    await suspend(world)
-    await pods_of(world, space, "agent", waits)
-    assert [node["metadata"]["uid"] for node in await world.nested.list(kinds.NODE)] == nodes
-    await suspend(world, False)
-    await pods_of(world, space, "agent", is_ready)
-
-
-async def test_a_node_that_the_user_named_is_kept(world: World, space: str, player: Player) -> None:
-    nested = await world.nested_pod(await world.nested.create(kinds.POD, build_pod(space, nodeName=NODE)), is_ready)
-    await suspend(world)
-    await world.gone(world.nested, kinds.POD, nested)
-    await at_rest(world)
-
-    def waits_for_its_node(pod: Object) -> bool:
-        return pod["spec"].get("nodeName") == NODE and condition(pod, "PodScheduled").get("reason") == "Suspended"
-
-    await pods_of(world, space, "web", waits_for_its_node)
-    await suspend(world, False)
-    await pods_of(world, space, "web", is_ready)
 
 
 async def test_to_rest_is_no_outcome(world: World, space: str, player: Player) -> None:

@@ -61,14 +61,10 @@ def test_what_a_job_has_to_set_is_no_fault() -> None:
         ({"appDef": {}}, ["`appDef.commands` must be set"]),
         ({"appDef": {"commands": {}}}, ["`appDef.commands`"]),
         ({"appDef": {"commands": {"A": {"path": "/bin/true"}}}}, ["`nested_kubernetes`"]),
-        (
-            {"appDef": {"commands": {"A": {"nested_kubernetes": {"templates": []}}, "B": {"nested_kubernetes": {}}}}},
-            ["command 'A': `templates` must be a list", "`appDef.commands.B.nested_kubernetes.templates` must be set"],
-        ),
-        (
-            {"appDef": {"commands": {"A": GOOD | {"parameters": {"size": {"type": "INT", "min": "x"}}}}}},
-            ["command 'A': `appDef.commands.A.parameters.size.min`"],
-        ),
+        ({"appDef": {"commands": {"A": {"nested_kubernetes": {"templates": []}}, "B": {"nested_kubernetes": {}}}}},
+         ["command 'A': `templates` must be a list", "`appDef.commands.B.nested_kubernetes.templates` must be set"]),
+        ({"appDef": {"commands": {"A": GOOD | {"parameters": {"size": {"type": "INT", "min": "x"}}}}}},
+         ["command 'A': `appDef.commands.A.parameters.size.min`"]),
         ({"appDef": "x"}, ["NestedApp 'a': `spec.appDef` must be a dictionary"]),
         (
             {
@@ -79,7 +75,7 @@ def test_what_a_job_has_to_set_is_no_fault() -> None:
             ["command 'A': `templates[0].path`", "must not contain '..'"],
         ),
     ],
-)
+)  # fmt: skip
 def test_a_faulty_entry_is_told_with_its_fields(spec: Object, messages: list[str]) -> None:
     accepted, message, _ = status_of(build_app("a", **spec))
     assert accepted == "False"

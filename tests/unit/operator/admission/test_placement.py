@@ -255,31 +255,21 @@ def test_wishes_within_the_class_are_added_to_it() -> None:
 @pytest.mark.parametrize(
     ("wishes", "message"),
     [
-        (
-            {"nodeSelector": {"secret": "x"}},
-            "`spec.placement.nodeSelector` must not contain 'secret': the class allows 'zone', 'site'",
-        ),
-        (
-            {"nodeSelector": {"site": "b"}},
-            "`spec.placement.nodeSelector` must not have 'b' for 'site': the pods have to run on 'a'",
-        ),
-        (
-            {"tolerations": [{"key": "web", "operator": "Exists"}]},
-            "`spec.placement.tolerations` must not contain 'web': the class allows 'gpu'",
-        ),
-        (
-            {"tolerations": [{"operator": "Exists"}]},
-            "`spec.placement.tolerations` must not contain 'all taints': the class allows 'gpu'",
-        ),
+        ({"nodeSelector": {"secret": "x"}},
+         "`spec.placement.nodeSelector` must not contain 'secret': the class allows 'zone', 'site'"),
+        ({"nodeSelector": {"site": "b"}},
+         "`spec.placement.nodeSelector` must not have 'b' for 'site': the pods have to run on 'a'"),
+        ({"tolerations": [{"key": "web", "operator": "Exists"}]},
+         "`spec.placement.tolerations` must not contain 'web': the class allows 'gpu'"),
+        ({"tolerations": [{"operator": "Exists"}]},
+         "`spec.placement.tolerations` must not contain 'all taints': the class allows 'gpu'"),
         ({"schedulerName": "volcano"}, "`spec.placement.schedulerName` may not be 'volcano': the class allows 'fluence'"),
         ({"priorityClassName": "low"}, "`spec.placement.priorityClassName` may not be 'low': the class allows 'high'"),
         ({"runtimeClassName": "kata"}, "`spec.placement.runtimeClassName` may not be 'kata': the class allows none"),
-        (
-            {"overflow": {"backends": ["hpc", "mine"]}},
-            "`spec.placement.overflow.backends` must not contain 'mine': the class allows 'hpc', 'cloud'",
-        ),
+        ({"overflow": {"backends": ["hpc", "mine"]}},
+         "`spec.placement.overflow.backends` must not contain 'mine': the class allows 'hpc', 'cloud'"),
     ],
-)
+)  # fmt: skip
 def test_a_wish_that_the_class_does_not_allow_is_refused_and_changes_nothing(wishes: Object, message: str) -> None:
     refused = refusal(placement=wishes)
     assert refused.reason == conditions.PLACEMENT_NOT_ALLOWED
@@ -445,19 +435,15 @@ def equal(key: str, value: str, effect: str) -> Object:
     ("node", "expected"),
     [
         ({}, [equal("virtual-kubelet.io/provider", "hpc", "NoSchedule")]),
-        (
-            {"taints": [{"key": "virtual-node.interlink/no-schedule"}]},
-            [equal("virtual-node.interlink/no-schedule", "", "NoSchedule")],
-        ),
-        (
-            {"taints": [{"key": "a", "value": "b", "effect": "NoExecute"}, {"key": "site"}]},
-            [equal("a", "b", "NoExecute"), equal("site", "", "NoSchedule")],
-        ),
+        ({"taints": [{"key": "virtual-node.interlink/no-schedule"}]},
+         [equal("virtual-node.interlink/no-schedule", "", "NoSchedule")]),
+        ({"taints": [{"key": "a", "value": "b", "effect": "NoExecute"}, {"key": "site"}]},
+         [equal("a", "b", "NoExecute"), equal("site", "", "NoSchedule")]),
         # How an admin has the host's own nodes preferred.
         ({"taints": [{"key": "later", "effect": "PreferNoSchedule"}]}, []),
         ({"taints": []}, []),
     ],
-)
+)  # fmt: skip
 def test_pods_tolerate_the_taints_that_a_backend_says_its_nodes_have(node: Object, expected: list[Object]) -> None:
     placement = data.read(Placement, {"overflow": CLASS["overflow"]})
     resolved = tolerate_backends(placement, taints_of(node))

@@ -81,18 +81,12 @@ def test_what_is_done_with_the_pod(found: Object | None, kind: str, attempt: int
     [
         (RUNNING, conditions.READING_APPDEF, ""),
         (builders.waiting("ContainerCreating"), conditions.READING_APPDEF, ""),
-        (
-            builders.waiting("ImagePullBackOff", "Back-off"),
-            conditions.IMAGE_PULL_FAILED,
-            "pod 'hello-reader', container 'k3s': ImagePullBackOff: Back-off",
-        ),
-        (
-            {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}]},
-            conditions.UNSCHEDULABLE,
-            "pod 'hello-reader': 0/1 nodes",
-        ),
+        (builders.waiting("ImagePullBackOff", "Back-off"), conditions.IMAGE_PULL_FAILED,
+         "pod 'hello-reader', container 'k3s': ImagePullBackOff: Back-off"),
+        ({"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "0/1 nodes"}]},
+         conditions.UNSCHEDULABLE, "pod 'hello-reader': 0/1 nodes"),
     ],
-)
+)  # fmt: skip
 def test_what_it_waits_for_is_told(status: Object, reason: str, message: str) -> None:
     assert decide_reader(pod(status), IMAGE, NOW) == Action("Wait", message, reason=reason)
 

@@ -59,15 +59,11 @@ def test_a_class_that_says_nothing_comes_to_nothing() -> None:
         (CLASS, {}, {"className": "hidden"}, "`spec.storage.className` may not be 'hidden': the class allows 'fast', 'slow'"),
         (None, {}, {"className": "fast"}, "`spec.storage.className` may not be 'fast': the class allows none"),
         (CLASS, {}, {"size": "101Gi"}, "`spec.storage.size` may not be '101Gi': at most 100Gi is allowed"),
-        (
-            CLASS,
-            {"requests.storage": "1Gi"},
-            {"size": "1025Mi"},
-            "`spec.storage.size` may not be '1025Mi': at most 1Gi is allowed",
-        ),
+        (CLASS, {"requests.storage": "1Gi"}, {"size": "1025Mi"},
+         "`spec.storage.size` may not be '1025Mi': at most 1Gi is allowed"),
         (None, {}, {"size": "1Gi"}, "`spec.storage.size` may not be '1Gi': the class allows no persistent volumes"),
     ],
-)
+)  # fmt: skip
 def test_a_job_that_wishes_too_much_is_refused(storage: Object | None, quota: Object, wish: Object, message: str) -> None:
     given = policy(storage, namespace={"quota": quota})
     with pytest.raises(Refused) as refused:

@@ -53,22 +53,15 @@ def test_each_shape_is_a_node_with_what_it_is_known_by() -> None:
     ("node", "name", "own", "taints"),
     [
         # aksjobscheduler: selectors and the toleration of its pods.
-        (
-            {"labels": {"type": "virtual-kubelet", "beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent"}},
-            "azure",
-            {"type": "virtual-kubelet", "beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent"},
-            ["virtual-kubelet.io/provider=azure:NoSchedule", "virtual-kubelet.io/provider=azure:PreferNoSchedule"],
-        ),
+        ({"labels": {"type": "virtual-kubelet", "beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent"}}, "azure",
+         {"type": "virtual-kubelet", "beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent"},
+         ["virtual-kubelet.io/provider=azure:NoSchedule", "virtual-kubelet.io/provider=azure:PreferNoSchedule"]),
         # NuNet: selected by its host name.
-        (
-            {"name": "nunet-node", "taints": [{"key": "virtual-node.interlink/no-schedule"}]},
-            "nunet-node",
-            {"kubernetes.io/hostname": "nunet-node", "type": "virtual-kubelet"},
-            ["virtual-node.interlink/no-schedule=:NoSchedule"],
-        ),
+        ({"name": "nunet-node", "taints": [{"key": "virtual-node.interlink/no-schedule"}]}, "nunet-node",
+         {"kubernetes.io/hostname": "nunet-node", "type": "virtual-kubelet"}, ["virtual-node.interlink/no-schedule=:NoSchedule"]),
         ({"labels": {}, "taints": []}, "azure", {"kubernetes.io/hostname": "azure"}, []),
     ],
-)
+)  # fmt: skip
 def test_the_seeds_spellings(node: Object, name: str, own: dict[str, str], taints: list[str]) -> None:
     found = want(backend="azure", node=node)
     assert found.name == name

@@ -144,19 +144,13 @@ async def test_a_settled_job_asks_for_no_secret_and_gets_its_copy_again_with_its
         ),
         ("Opaque", {}, "`spec.parameters.PASSWORD` must be set"),
         ("Opaque", {"PASSWORD": "x", "OTHER": SECRET}, "`spec.parametersFrom`: key 'OTHER' is unknown; the command has: "),
-        (
-            "Opaque",
-            {f"k{number}": SECRET for number in range(257)},
-            "`spec.parametersFrom`: Secret 'login' in namespace 'team-a' has 257 keys; at most 256 are accepted",
-        ),
-        (
-            "Opaque",
-            {"PASSWORD": SECRET * 20_000},
-            "`spec.parametersFrom`: Secret 'login' in namespace 'team-a' has 420008 bytes; at most 262144 are accepted",
-        ),
+        ("Opaque", {f"k{number}": SECRET for number in range(257)},
+         "`spec.parametersFrom`: Secret 'login' in namespace 'team-a' has 257 keys; at most 256 are accepted"),
+        ("Opaque", {"PASSWORD": SECRET * 20_000},
+         "`spec.parametersFrom`: Secret 'login' in namespace 'team-a' has 420008 bytes; at most 262144 are accepted"),
         ("Opaque", {"PASSWORD": "x", "PORT": SECRET}, "`spec.parametersFrom`: key 'PORT' has no value of type INT"),
     ],
-)
+)  # fmt: skip
 async def test_what_is_wrong_with_it_is_told_without_its_value_until_it_is_corrected(
     scene: Scene, kind: str, values: dict[str, str], said: str
 ) -> None:

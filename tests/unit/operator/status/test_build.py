@@ -168,21 +168,13 @@ RUNS = conditions.merge([], [says("Unknown", conditions.RUNNING)], 1, TIME)
         ({}, {}, says("Unknown", conditions.RUNNING), []),
         ({}, {"suspendTime": TIME}, says("Unknown", conditions.SUSPENDED), [("Normal", "Suspended", "why")]),
         ({"suspendTime": TIME}, {"suspendTime": TIME}, says("Unknown", conditions.SUSPENDED), []),
-        (
-            {"suspendTime": TIME},
-            {"startTime": LATER},
-            says("Unknown", conditions.RUNNING),
-            [("Normal", "Resumed", f"resumed at {LATER}")],
-        ),
+        ({"suspendTime": TIME}, {"startTime": LATER}, says("Unknown", conditions.RUNNING),
+         [("Normal", "Resumed", f"resumed at {LATER}")]),
         ({"suspendTime": TIME}, {}, says("False", conditions.STEP_FAILED), [("Warning", "JobFailed", "why")]),
         ({"restarts": 1}, {"restarts": 2}, says("Unknown", conditions.RESTARTING), [("Warning", "Restarted", "why")]),
         ({"restarts": 2}, {}, says("Unknown", conditions.RUNNING), []),
-        (
-            {"conditions": RUNS},
-            {"rerun": "2"},
-            says("Unknown", conditions.RUNNING),
-            [("Normal", "Rerun", "all steps run again: annotation nestor.dev/rerun changed")],
-        ),
+        ({"conditions": RUNS}, {"rerun": "2"}, says("Unknown", conditions.RUNNING),
+         [("Normal", "Rerun", "all steps run again: annotation nestor.dev/rerun changed")]),
         ({}, {"rerun": "2"}, says("Unknown", conditions.RUNNING), []),
         ({"conditions": RUNS}, {}, says("True", conditions.COMPLETED), [("Normal", "Completed", "why")]),
         ({"conditions": RUNS}, {}, says("False", conditions.STEP_FAILED), [("Warning", "JobFailed", "why")]),
@@ -192,7 +184,7 @@ RUNS = conditions.merge([], [says("Unknown", conditions.RUNNING)], 1, TIME)
         ({"conditions": RUNS}, {}, says("Unknown", conditions.FAILURE_IGNORED), [("Warning", "FailureIgnored", "why")]),
         ({"conditions": RUNS}, {}, says("Unknown", conditions.RUNNING), []),
     ],
-)
+)  # fmt: skip
 def test_events_tell_the_jobs_life_once(
     old: dict[str, object], new: dict[str, object], found: Condition, events: list[tuple[str, str, str]]
 ) -> None:

@@ -53,19 +53,13 @@ WAITING = pod("web", phase="Pending", conditions=[UNSCHEDULABLE])
         ([pod("web", phase="Pending", conditions=[UNSCHEDULABLE], component=labels.COMPONENT_RUNNER)], {}, None),
         ([pod("web", phase="Failed", containerStatuses=[CRASHED])], {}, None),
         ([pod("web", node="far", phase="Running")], {"far": virtual("True")}, None),
-        (
-            [pod("web", node="far", phase="Running")],
-            {"far": virtual("Unknown", "no heartbeat")},
-            "pod 'web' in namespace 'shop': node 'far' of backend 'hpc' is not ready: no heartbeat",
-        ),
-        (
-            [pod("web", node="far", phase="Pending")],
-            {"far": virtual("False")},
-            "pod 'web' in namespace 'shop': node 'far' of backend 'hpc' is not ready: NodeStatusUnknown",
-        ),
+        ([pod("web", node="far", phase="Running")], {"far": virtual("Unknown", "no heartbeat")},
+         "pod 'web' in namespace 'shop': node 'far' of backend 'hpc' is not ready: no heartbeat"),
+        ([pod("web", node="far", phase="Pending")], {"far": virtual("False")},
+         "pod 'web' in namespace 'shop': node 'far' of backend 'hpc' is not ready: NodeStatusUnknown"),
         ([pod("web", node="far", phase="Succeeded")], {"far": virtual("False")}, None),
     ],
-)
+)  # fmt: skip
 def test_what_holds_up_a_pod_is_told_of_the_first(pods: list[Object], nodes: dict[str, Object], said: str | None) -> None:
     assert explain_held(pods, nodes) == said
 

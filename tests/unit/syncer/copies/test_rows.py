@@ -102,37 +102,6 @@ async def test_a_service_whose_address_is_taken_is_told_and_synced_when_it_is_ma
         await made.until(lambda: host_service(clusters) is not None)
 
 
-async def test_an_address_that_was_just_released_is_waited_for() -> None:
-    clusters = Clusters.build()
-    clusters.nested.put(kinds.SERVICE, service())
-    async with running(clusters, ServiceRow) as made:
-        give_addresses(clusters)
-        copy = host_service(clusters)
-        assert copy is not None
-        clusters.host.drop(kinds.SERVICE, copy["metadata"]["name"], HOST)
-        await made.settle()
-        assert host_service(clusters) is None
-        clusters.host.refusal = lambda *_: None
-        await made.until(lambda: host_service(clusters) is not None)
-        made_again = host_service(clusters)
-        assert made_again is not None
-        assert made_again["spec"]["clusterIP"] == TAKEN
-
-
-async def test_a_service_made_again_by_its_owner_moves_the_host_s() -> None:
-    clusters = Clusters.build()
-    clusters.nested.put(kinds.SERVICE, service())
-    async with running(clusters, ServiceRow) as made:
-        clusters.nested.hold(kinds.SERVICE)
-        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
-        clusters.nested.put(kinds.SERVICE, service(clusterIP=FREE))
-        clusters.nested.release(kinds.SERVICE)
-        await made.settle()
-        copy = host_service(clusters)
-        assert copy is not None
-        assert copy["spec"]["clusterIP"] == FREE
-
-
 async def test_a_foreign_service_in_the_way_is_told_once_and_left_alone() -> None:
     clusters = Clusters.build()
     clusters.nested.put(kinds.SERVICE, service())

@@ -30,34 +30,18 @@ def failure(*targets: Object) -> FailurePolicy:
     ("target", "selection", "condition", "phase"),
     [
         ({"kind": "Job", "name": "a"}, Selection("batch/v1", "Job", "default", "a"), "Complete", ""),
-        (
-            {"kind": "Job", "name": "a", "condition": "SuccessCriteriaMet"},
-            Selection("batch/v1", "Job", "default", "a"),
-            "SuccessCriteriaMet",
-            "",
-        ),
-        (
-            {"kind": "JobSet", "name": "a", "namespace": "ml"},
-            Selection("jobset.x-k8s.io/v1alpha2", "JobSet", "ml", "a"),
-            "Completed",
-            "",
-        ),
-        (
-            {"kind": "JobSet", "apiVersion": "jobset.x-k8s.io/v1", "name": "a"},
-            Selection("jobset.x-k8s.io/v1", "JobSet", "default", "a"),
-            "Completed",
-            "",
-        ),
-        (
-            {"kind": "Pod", "matchLabels": {"b": "2", "a": "1"}},
-            Selection("v1", "Pod", "default", "", (("a", "1"), ("b", "2"))),
-            "",
-            "Succeeded",
-        ),
+        ({"kind": "Job", "name": "a", "condition": "SuccessCriteriaMet"}, Selection("batch/v1", "Job", "default", "a"),
+         "SuccessCriteriaMet", ""),
+        ({"kind": "JobSet", "name": "a", "namespace": "ml"}, Selection("jobset.x-k8s.io/v1alpha2", "JobSet", "ml", "a"),
+         "Completed", ""),
+        ({"kind": "JobSet", "apiVersion": "jobset.x-k8s.io/v1", "name": "a"},
+         Selection("jobset.x-k8s.io/v1", "JobSet", "default", "a"), "Completed", ""),
+        ({"kind": "Pod", "matchLabels": {"b": "2", "a": "1"}}, Selection("v1", "Pod", "default", "", (("a", "1"), ("b", "2"))),
+         "", "Succeeded"),
         ({"kind": "Pod", "name": "a", "condition": "Ready"}, Selection("v1", "Pod", "default", "a"), "Ready", ""),
         (WIDGET, Selection("example.org/v1", "Widget", "default", "w"), "Ready", ""),
     ],
-)
+)  # fmt: skip
 def test_what_means_success(target: Object, selection: Selection, condition: str, phase: str) -> None:
     assert criteria.build_success(success(target)) == [criteria.Criterion(selection, condition, phase)]
 

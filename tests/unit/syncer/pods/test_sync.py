@@ -134,27 +134,17 @@ PRICY = build_pod(container={"resources": {"limits": {"nvidia.com/gpu": 1}}})
 @pytest.mark.parametrize(
     ("nested", "mode", "gpu", "node", "told"),
     [
-        (
-            build_pod(),
-            "WhenFull",
-            "Any",
-            {labels.BACKEND: "hpc"},
-            ["of backend 'hpc': no node of the host cluster could take it"],
-        ),
+        (build_pod(), "WhenFull", "Any", {labels.BACKEND: "hpc"},
+         ["of backend 'hpc': no node of the host cluster could take it"]),
         # Room is not the only reason why no other node could.
-        (
-            build_pod(nodeSelector={labels.BACKEND: "hpc"}),
-            "WhenFull",
-            "Any",
-            {labels.BACKEND: "hpc"},
-            ["of backend 'hpc': no node of the host cluster could take it"],
-        ),
+        (build_pod(nodeSelector={labels.BACKEND: "hpc"}), "WhenFull", "Any", {labels.BACKEND: "hpc"},
+         ["of backend 'hpc': no node of the host cluster could take it"]),
         (build_pod(), "Always", "Any", {"type": "aci"}, ["of backend 'aci': the rules send all pods there"]),
         (PRICY, "WhenFull", "Backend", {labels.BACKEND: "hpc"}, ["of backend 'hpc': it requests 'nvidia.com/gpu'"]),
         (build_pod(), "WhenFull", "Any", {"type": "plain"}, []),
         (build_pod(), "Never", "Any", {"type": "plain"}, []),
     ],
-)
+)  # fmt: skip
 async def test_a_pod_that_has_overflowed_says_where_and_why(
     nested: Object, mode: OverflowMode, gpu: GpuPlace, node: dict[str, str], told: list[str], is_cached: bool
 ) -> None:

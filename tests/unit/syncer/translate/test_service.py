@@ -64,17 +64,11 @@ BALANCERS = AllowedServices(load_balancers=True, load_balancer_classes=["example
     [
         ({}, service.NOTHING, []),
         ({"clusterIPs": ["10.43.7.7", "fd00::7"]}, service.NOTHING, []),
-        (
-            {"type": "NodePort"},
-            service.NOTHING,
-            [f"`spec.type` is 'NodePort', but {INSIDE}: its class does not allow more (`services.nodePorts`)"],
-        ),
+        ({"type": "NodePort"}, service.NOTHING,
+         [f"`spec.type` is 'NodePort', but {INSIDE}: its class does not allow more (`services.nodePorts`)"]),
         ({"type": "NodePort"}, NODE_PORTS, []),
-        (
-            {"type": "NodePort", "selector": None},
-            NODE_PORTS,
-            ["`spec.type` is 'NodePort', but without `spec.selector`, its pods cannot be reached from outside"],
-        ),
+        ({"type": "NodePort", "selector": None}, NODE_PORTS,
+         ["`spec.type` is 'NodePort', but without `spec.selector`, its pods cannot be reached from outside"]),
         (
             {"type": "LoadBalancer", "externalIPs": ["1.2.3.4", "1.2.3.5"], "loadBalancerIP": "1.2.3.6"},
             service.NOTHING,
@@ -94,14 +88,11 @@ BALANCERS = AllowedServices(load_balancers=True, load_balancer_classes=["example
         ),
         ({"type": "LoadBalancer"}, BALANCERS, []),
         ({"type": "LoadBalancer", "loadBalancerClass": "example.com/internal"}, BALANCERS, []),
-        (
-            {"type": "LoadBalancer", "loadBalancerClass": "example.com/public"},
-            BALANCERS,
-            [f"`spec.loadBalancerClass` is 'example.com/public', {DENIED}: {INSIDE}"],
-        ),
+        ({"type": "LoadBalancer", "loadBalancerClass": "example.com/public"}, BALANCERS,
+         [f"`spec.loadBalancerClass` is 'example.com/public', {DENIED}: {INSIDE}"]),
         ({"externalIPs": ["1.2.3.4"]}, BALANCERS, ["`spec.externalIPs` has 1.2.3.4, but external addresses are not supported"]),
     ],
-)
+)  # fmt: skip
 def test_what_has_no_effect_is_named(spec: Object, allowed: AllowedServices, found: list[str]) -> None:
     assert service.find_ignored(build_service(**spec), allowed) == found
 
@@ -125,14 +116,10 @@ OUTWARD: Object = {
         ("NodePort", NODE_PORTS, "NodePort", {"externalTrafficPolicy"}),
         ("LoadBalancer", service.NOTHING, "ClusterIP", set()),
         ("LoadBalancer", NODE_PORTS, "NodePort", {"externalTrafficPolicy"}),
-        (
-            "LoadBalancer",
-            BALANCERS,
-            "LoadBalancer",
-            {"externalTrafficPolicy", "loadBalancerSourceRanges", "healthCheckNodePort", "allocateLoadBalancerNodePorts"},
-        ),
+        ("LoadBalancer", BALANCERS, "LoadBalancer",
+         {"externalTrafficPolicy", "loadBalancerSourceRanges", "healthCheckNodePort", "allocateLoadBalancerNodePorts"}),
     ],
-)
+)  # fmt: skip
 def test_what_reaches_outside_is_carried_as_the_class_allows(
     kind: str, allowed: AllowedServices, carried: str, fields: set[str]
 ) -> None:

@@ -77,12 +77,8 @@ def test_there_is_one_default_where_there_are_classes(given: Storage, default: s
         ({}, ALLOWED, False, None),
         ({}, Storage(), False, "`spec.storageClassName` may not be 'fast': the class allows no persistent volumes"),
         ({}, ALLOWED, True, "StorageClass 'fast' of this cluster is not the host cluster's"),
-        (
-            {"storageClassName": "other"},
-            ALLOWED,
-            False,
-            "`spec.storageClassName` may not be 'other': the class allows 'fast', 'slow'",
-        ),
+        ({"storageClassName": "other"}, ALLOWED, False,
+         "`spec.storageClassName` may not be 'other': the class allows 'fast', 'slow'"),
         ({"storageClassName": None}, ALLOWED, False, "`spec.storageClassName` is not set"),
         ({"storageClassName": ""}, ALLOWED, False, "`spec.storageClassName` is not set"),
         ({"volumeName": "pv"}, ALLOWED, False, "`spec.volumeName` is 'pv', but the host cluster has no volume for this claim"),
@@ -91,20 +87,12 @@ def test_there_is_one_default_where_there_are_classes(given: Storage, default: s
         ({"selector": {"matchLabels": {}}}, ALLOWED, False, "`spec.selector` may not be set"),
         ({"volumeAttributesClassName": "gold"}, ALLOWED, False, "`spec.volumeAttributesClassName` may not be set"),
         ({"dataSource": {"kind": "PersistentVolumeClaim", "name": "a"}}, ALLOWED, False, None),
-        (
-            {"dataSourceRef": {"kind": "VolumeSnapshot", "apiGroup": "x", "name": "a"}},
-            ALLOWED,
-            False,
-            "`spec.dataSourceRef` may not",
-        ),
-        (
-            {"dataSourceRef": {"kind": "PersistentVolumeClaim", "namespace": "other"}},
-            ALLOWED,
-            False,
-            "`spec.dataSourceRef` may not",
-        ),
+        ({"dataSourceRef": {"kind": "VolumeSnapshot", "apiGroup": "x", "name": "a"}}, ALLOWED, False,
+         "`spec.dataSourceRef` may not"),
+        ({"dataSourceRef": {"kind": "PersistentVolumeClaim", "namespace": "other"}}, ALLOWED, False,
+         "`spec.dataSourceRef` may not"),
     ],
-)
+)  # fmt: skip
 def test_what_gets_no_volume(spec: Object, allowed: Storage, is_own: bool, message: str | None) -> None:
     found = storage.find_refusal(build_claim(**spec), allowed, is_own_class=is_own)
     assert found == message if message is None or found is None else found.startswith(message)

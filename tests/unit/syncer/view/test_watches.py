@@ -25,17 +25,13 @@ RESOURCES = [
     ("api_version", "name", "asked", "found"),
     [
         ("example.org/v1", "Widget", "GET /apis/example.org/v1", Kind("example.org", "v1", "widgets", "Widget")),
-        (
-            "example.org/v1",
-            "Planet",
-            "GET /apis/example.org/v1",
-            Kind("example.org", "v1", "planets", "Planet", namespaced=False),
-        ),
+        ("example.org/v1", "Planet", "GET /apis/example.org/v1",
+         Kind("example.org", "v1", "planets", "Planet", namespaced=False)),
         ("v1", "Widget", "GET /api/v1", Kind("", "v1", "widgets", "Widget")),
         ("example.org/v1", "Scale", "GET /apis/example.org/v1", None),
         ("example.org/v1", "Nothing", "GET /apis/example.org/v1", None),
     ],
-)
+)  # fmt: skip
 async def test_what_is_found(api_version: str, name: str, asked: str, found: Kind | None) -> None:
     api = fakes.FakeApi(answer={"resources": RESOURCES})
     assert await watches.discover(api, api_version, name) == found  # type: ignore[arg-type]

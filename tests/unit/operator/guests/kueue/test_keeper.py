@@ -74,14 +74,10 @@ UNLABELED = (
         ("Require", {}, RUNS, NOTHING),
         ("Require", QUEUE, RUNS, NOTHING),
         # What Kueue has admitted cannot leave its queue.
-        (
-            "Allow",
-            {},
-            RUNS | {"assigned": {"workload": "w"}},
-            "Queued: it needs the label `kueue.x-k8s.io/queue-name` to run again",
-        ),
+        ("Allow", {}, RUNS | {"assigned": {"workload": "w"}},
+         "Queued: it needs the label `kueue.x-k8s.io/queue-name` to run again"),
     ],
-)
+)  # fmt: skip
 async def test_class_and_label_say_together_who_asks_kueue(mode: str, own: Object, status: Object, told: str) -> None:
     world = World(mode)
     assert await world.ask(world.add(own, status)) == told

@@ -28,10 +28,8 @@ def say(refused: Any) -> str:
         (job("a"), "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
         (job("a", YOUNG), "starts"),
         (job("a", YOUNG, is_placed=True), "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
-        (
-            job("a", is_placed=True, refused=conditions.APPDEF_INVALID),
-            "Queued: next in the queue of class 'default'; 1 job runs, and 1 may",
-        ),
+        (job("a", is_placed=True, refused=conditions.APPDEF_INVALID),
+         "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
         (job("a", refused=conditions.APPDEF_INVALID), "starts"),
         (job("a", suspend=True), "starts"),
         (job("a", className="gold"), "starts"),
@@ -39,10 +37,8 @@ def say(refused: Any) -> str:
         (job("a", managedBy="nestor.dev/operator"), "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
         (end(job("a", is_placed=True)), "starts"),
         (end(job("a", is_placed=True), conditions.DEADLINE_EXCEEDED), "starts"),
-        (
-            end(job("a", is_placed=True), conditions.STEP_FAILED),
-            "Queued: next in the queue of class 'default'; 1 job runs, and 1 may",
-        ),
+        (end(job("a", is_placed=True), conditions.STEP_FAILED),
+         "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
         (end(job("a", is_placed=True), conditions.STEP_FAILED, suspendTime=YOUNG), "starts"),
     ],
 )  # fmt: skip
