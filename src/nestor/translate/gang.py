@@ -85,7 +85,7 @@ def explain_wait(host: Object, entry: GangStatus | None) -> str:
     if entry is not None and entry.state == "Waiting" and entry.message:
         return entry.message
     title, size = (annotations_of(host).get(key, "") for key in (labels.GANG_NAME, labels.GANG_SIZE))
-    return f"one place must have room for all {size} pods of gang '{title}', which is being looked for"
+    return f"waiting for a place with room for all {size} pods of gang '{title}'"
 
 
 def keep_together(place: Place) -> Place:

@@ -216,7 +216,7 @@ FAULTS: tuple[Fault[Site], ...] = (
     Fault(
         "walls", want_walls, "NetworkNotEnforced", "does not enforce NetworkPolicies", "class 'walls-", "install a network plugin"
     ),
-    Fault("queue", fill_queue, "Queued", "1 job runs, and 1 may", "class 'queue-", "raise the limits of the class's `queue`"),
+    Fault("queue", fill_queue, "Queued", "jobs running: 1 of 1", "class 'queue-", "raise the limits of the class's `queue`"),
     Fault(
         "quota",
         exceed_quota,
@@ -247,7 +247,7 @@ FAULTS: tuple[Fault[Site], ...] = (
         "starve",
         starve,
         "ServerOutOfMemory",
-        "more memory than it may have, and was ended (OOMKilled)",
+        "exceeded its memory limit and was killed (OOMKilled)",
         "pod 'starve-k3s-0', container 'syncer'",
         "delete there what is not needed",
         "ServerOutOfMemory",

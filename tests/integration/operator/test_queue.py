@@ -70,7 +70,7 @@ async def test_jobs_wait_in_turn_and_what_waits_has_nothing(operator: Operator, 
     await make_jobs(api, namespace, name, "one", "two", "three")
     await admitted(api, "one", namespace)
     two = await waiting(api, "two", namespace, 1)
-    assert message_of(two, conditions.ADMITTED) == f"next in the queue of class '{name}'; 1 job runs, and 1 may"
+    assert message_of(two, conditions.ADMITTED) == f"next in the queue of class '{name}'; jobs running: 1 of 1"
     assert conditions.reason_of(conditions.find(two["status"]["conditions"], conditions.READY)) == conditions.QUEUED
     assert two["status"]["queue"]["since"] == two["metadata"]["creationTimestamp"]
     three = await waiting(api, "three", namespace, 2)
@@ -137,7 +137,7 @@ async def test_a_place_is_free_when_the_pods_are_gone(operator: Operator, api: A
     await hold_pod(api, job, where)
     await tell(api, "one", where, suspended=True)
     two = await job_saying(api, "two", namespace, conditions.ADMITTED, "1 job is ending")
-    assert message_of(two, conditions.ADMITTED).endswith("it needs 6 of `requests.cpu`, and 4 is free; 1 job is ending")
+    assert message_of(two, conditions.ADMITTED).endswith("it needs 6 of `requests.cpu`, 4 available; 1 job is ending")
     await change(api, "one", namespace, suspend=False, machine="big")
     one = await job_saying(api, "one", namespace, conditions.ADMITTED, "its pods from before it was stopped are still ending")
     assert one["status"]["reserved"] == {"requests.cpu": "2"}, "not what it will have"

@@ -108,9 +108,7 @@ def test_pods_of_a_round_that_failed_are_taken_back(state: str, number: int, own
 
 def test_a_pod_says_what_its_gang_waits_for() -> None:
     made = host()
-    assert (
-        gang.explain_wait(made, None) == "one place must have room for all 3 pods of gang 'shop/Train', which is being looked for"
-    )
+    assert gang.explain_wait(made, None) == "waiting for a place with room for all 3 pods of gang 'shop/Train'"
     assert gang.explain_wait(made, entry("Waiting", message="no room")) == "no room"
     gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated", "message": "blocked"}
     other = {"type": "Ready", "status": "False", "reason": "x"}

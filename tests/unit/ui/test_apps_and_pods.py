@@ -159,7 +159,7 @@ def test_pods_are_grouped_by_place_and_waiting_ones_say_why() -> None:
         ("In this cluster", "", ["a"]),
         ("At backend 'hpc'", "no room here", ["b"]),
         ("Waiting for a node", "", ["c"]),
-        ("Nestor's own", "", ["shop-k3s"]),
+        ("System pods", "", ["shop-k3s"]),
     ]
     assert grouped[2].pods[0].why == "is not scheduled: 0/2 nodes have a GPU"
     assert grouped[2].pods[0].state.mood == "warn"

@@ -115,7 +115,7 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
         return conditions.SERVER_NOT_READY, f"pod '{name}' is being replaced"
     if starved := pod_status.find_starved(server):
         said_of = f"pod '{name}', container '{starved}'"
-        message = f"{said_of}: it needed more memory than it may have, and was ended ({pod_status.OUT_OF_MEMORY})"
+        message = f"{said_of}: it exceeded its memory limit and was killed ({pod_status.OUT_OF_MEMORY})"
         return conditions.SERVER_OUT_OF_MEMORY, message
     if waiting := pod_status.find_waiting(server):
         reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.SERVER_NOT_READY

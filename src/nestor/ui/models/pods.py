@@ -58,7 +58,7 @@ def group_pods(pods: list[Object], backends: Mapping[str, str], job: Object) -> 
     here = name_place(HOST)
     ordered = sorted(places, key=lambda title: (title == WAITING, title != here, title))
     found = [Place(title, _build_all(places[title]), reasons.get(title, "")) for title in ordered]
-    return found + ([Place("Nestor's own", _build_all(own))] if own else [])
+    return found + ([Place("System pods", _build_all(own))] if own else [])
 
 
 def _list_places(job: Object) -> list[Object]:

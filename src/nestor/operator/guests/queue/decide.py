@@ -93,11 +93,9 @@ def explain_own_pods(class_name: str) -> str:
 
 def _explain_missing(limits: Amounts, entry: Entry, wait: Wait, name: str, free: Decimal) -> str:
     if name != JOBS:
-        return f"it needs {write_quantity(entry.needs[name])} of `{name}`, and {write_quantity(free)} is free"
-    jobs = "1 job runs" if wait.running == 1 else f"{wait.running} jobs run"
-    if not wait.ending:
-        return f"{jobs}, and {limits[JOBS]} may"
-    return f"{jobs}, {wait.ending} {'is' if wait.ending == 1 else 'are'} ending, and {limits[JOBS]} may run"
+        return f"it needs {write_quantity(entry.needs[name])} of `{name}`, {write_quantity(free)} available"
+    ending = f", ending: {wait.ending}" if wait.ending else ""
+    return f"jobs running: {wait.running} of {limits[JOBS]}{ending}"
 
 
 def explain_crowd(known: JobIdentity, most: int) -> str:

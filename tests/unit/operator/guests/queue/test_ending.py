@@ -10,7 +10,7 @@ from nestor.api import conditions, labels
 from tests.unit.operator.guests.queue.test_queues import MACHINES, ONE, SIZED, say
 from tests.unit.operator.guests.queue.world import MIDDLE, OLD, YOUNG, Object, Town, end, job
 
-ENDING = "Queued: next in the queue of class 'default'; 0 jobs run, 1 is ending, and 1 may run"
+ENDING = "Queued: next in the queue of class 'default'; jobs running: 0 of 1, ending: 1"
 OWN = (
     "Queued: its pods from before it was stopped are still ending; when they are gone, it waits for its turn in the queue of "
     "class 'default'"
@@ -61,7 +61,7 @@ def test_a_stopped_job_has_its_place_until_its_pods_are_gone(stopped: Object) ->
     town.see("a", is_busy=False)
     assert set(town.woken) == {"b", "c"}
     assert town.run("b") is None
-    assert say(town.run("c")).endswith("; 1 job runs, and 1 may")
+    assert say(town.run("c")).endswith("; jobs running: 1 of 1")
 
 
 @pytest.mark.parametrize("stopped", [end(RUNS), suspended(RUNS)])
@@ -96,16 +96,16 @@ def test_a_job_that_only_somebody_elses_finalizer_holds_has_no_place_once_its_po
 def test_who_runs_and_who_is_ending_are_told_apart() -> None:
     town = Town(*(job(uid, is_placed=True) for uid in "ab"), end(job("c", is_placed=True)), job("m", YOUNG), queue={"maxJobs": 3})
     town.busy.update("abc")
-    assert say(town.ask("m")).endswith("; 2 jobs run, 1 is ending, and 3 may run")
+    assert say(town.ask("m")).endswith("; jobs running: 2 of 3, ending: 1")
     town.put(end(town.jobs["team-a", "b"]))
-    assert say(town.ask("m")).endswith("; 1 job runs, 2 are ending, and 3 may run")
+    assert say(town.ask("m")).endswith("; jobs running: 1 of 3, ending: 2")
 
 
 def test_a_job_that_is_ending_counts_with_what_it_started_with() -> None:
     shrunk = end(job("a", is_placed=True, machine="small"), reserved={"requests.cpu": "6"})
     town = Town(shrunk, job("m", MIDDLE, machine="big"), **SIZED)
     town.busy.add("a")
-    said = "Queued: next in the queue of class 'default'; it needs 6 of `requests.cpu`, and 2 is free; 1 job is ending"
+    said = "Queued: next in the queue of class 'default'; it needs 6 of `requests.cpu`, 2 available; 1 job is ending"
     assert say(town.ask("m")) == said
     town.see("a", is_busy=False)
     assert say(town.ask("m")) == "starts"
@@ -156,7 +156,7 @@ def test_a_job_that_was_let_in_again_is_not_taken_for_one_that_ends() -> None:
     town.put(job("b", MIDDLE))
     town.see("a", is_busy=True)
     assert town.ask("a") is None
-    assert say(town.ask("b")).endswith("; 1 job runs, and 1 may")
+    assert say(town.ask("b")).endswith("; jobs running: 1 of 1")
 
 
 @pytest.mark.parametrize("stopped", [suspended(RUNS), deleted(suspended(RUNS, suspend=False))])
@@ -217,4 +217,4 @@ def test_what_a_machine_is_for_is_counted_once_when_a_job_comes_back_with_anothe
     town.put(job("m", OLD, machine="small"))
     assert say(town.run("m")) == "starts", "it takes 2 of the 4 that are left"
     town.see("a", is_busy=False)
-    assert say(town.run("a")).endswith("it needs 6 of `requests.cpu`, and 4 is free")
+    assert say(town.run("a")).endswith("it needs 6 of `requests.cpu`, 4 available")

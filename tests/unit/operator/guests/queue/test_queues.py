@@ -24,21 +24,21 @@ def say(refused: Any) -> str:
 @pytest.mark.parametrize(
     ("other", "said"),
     [
-        (job("a", is_placed=True), "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
-        (job("a"), "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
+        (job("a", is_placed=True), "Queued: next in the queue of class 'default'; jobs running: 1 of 1"),
+        (job("a"), "Queued: next in the queue of class 'default'; jobs running: 1 of 1"),
         (job("a", YOUNG), "starts"),
-        (job("a", YOUNG, is_placed=True), "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
+        (job("a", YOUNG, is_placed=True), "Queued: next in the queue of class 'default'; jobs running: 1 of 1"),
         (job("a", is_placed=True, refused=conditions.APPDEF_INVALID),
-         "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
+         "Queued: next in the queue of class 'default'; jobs running: 1 of 1"),
         (job("a", refused=conditions.APPDEF_INVALID), "starts"),
         (job("a", suspend=True), "starts"),
         (job("a", className="gold"), "starts"),
         (job("a", managedBy="kueue.x-k8s.io/multikueue"), "starts"),
-        (job("a", managedBy="nestor.dev/operator"), "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
+        (job("a", managedBy="nestor.dev/operator"), "Queued: next in the queue of class 'default'; jobs running: 1 of 1"),
         (end(job("a", is_placed=True)), "starts"),
         (end(job("a", is_placed=True), conditions.DEADLINE_EXCEEDED), "starts"),
         (end(job("a", is_placed=True), conditions.STEP_FAILED),
-         "Queued: next in the queue of class 'default'; 1 job runs, and 1 may"),
+         "Queued: next in the queue of class 'default'; jobs running: 1 of 1"),
         (end(job("a", is_placed=True), conditions.STEP_FAILED, suspendTime=YOUNG), "starts"),
     ],
 )  # fmt: skip
@@ -117,7 +117,7 @@ def test_a_resumed_job_keeps_its_place_in_the_line_across_operators() -> None:
     ("machine", "said"),
     [
         ("small", "starts"),
-        ("big", "Queued: next in the queue of class 'default'; it needs 6 of `requests.cpu`, and 2 is free"),
+        ("big", "Queued: next in the queue of class 'default'; it needs 6 of `requests.cpu`, 2 available"),
         (
             "free",
             "QueueUnbounded: class 'default' limits `requests.cpu` of all its jobs, but a job on machine 'free' has no quota for "
@@ -140,7 +140,7 @@ def test_a_job_that_could_never_start_holds_nobody_up() -> None:
 
 def test_a_default_quota_counts() -> None:
     town = Town(job("a", is_placed=True), job("b", MIDDLE), queue={"quota": {"pods": 150}})
-    assert say(town.ask("b")).endswith("it needs 100 of `pods`, and 50 is free")
+    assert say(town.ask("b")).endswith("it needs 100 of `pods`, 50 available")
 
 
 def test_another_machine_counts_only_from_the_next_start_on() -> None:
@@ -172,7 +172,7 @@ def test_a_lowered_limit_stops_nobody() -> None:
     town = Town(job("a", is_placed=True), job("b", is_placed=True), queue={"maxJobs": 0})
     assert town.ask("a") is None
     town.put(job("m"))
-    assert say(town.ask("m")) == "Queued: next in the queue of class 'default'; 2 jobs run, and 0 may"
+    assert say(town.ask("m")) == "Queued: next in the queue of class 'default'; jobs running: 2 of 0"
 
 
 steps = st.lists(
@@ -409,7 +409,7 @@ def test_who_is_not_next_is_told_what_he_needs_and_far_behind_no_place() -> None
     town = Town(job("r", is_placed=True, machine="big"), *jobs, **SIZED, maxJobsPerNamespace=200)
     said = [say(town.run(f"j{number:03}")) for number in range(101)]
     where = "in the queue of class 'default'; it needs 6 of `requests.cpu`"
-    assert said[0] == f"Queued: next {where}, and 2 is free"
+    assert said[0] == f"Queued: next {where}, 2 available"
     assert said[1] == f"Queued: number 2 {where}"
     assert said[99] == f"Queued: number 100 {where}"
     assert said[100] == f"Queued: behind more than 99 jobs {where}"
@@ -418,6 +418,6 @@ def test_who_is_not_next_is_told_what_he_needs_and_far_behind_no_place() -> None
 def test_what_a_limit_of_jobs_alone_makes_wait_is_told_no_amounts() -> None:
     town = Town(job("r", is_placed=True), job("a", MIDDLE), job("b", YOUNG), queue=ONE)
     assert [say(town.run(uid)) for uid in "ab"] == [
-        "Queued: next in the queue of class 'default'; 1 job runs, and 1 may",
+        "Queued: next in the queue of class 'default'; jobs running: 1 of 1",
         "Queued: number 2 in the queue of class 'default'",
     ]
