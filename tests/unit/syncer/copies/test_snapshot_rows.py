@@ -133,16 +133,12 @@ async def test_the_nested_cluster_has_the_classes_that_its_class_allows() -> Non
 
 
 REFUSALS: list[tuple[Object, str]] = [
-    (
-        {"volumeSnapshotClassName": "hidden"},
-        "`spec.volumeSnapshotClassName` may not be 'hidden': the class allows 'hourly', 'daily'",
-    ),
-    (
-        {"source": {"volumeSnapshotContentName": "snapcontent-of-somebody"}},
-        "`spec.source.volumeSnapshotContentName` may not be set: it would be a content of the host cluster",
-    ),
+    ({"volumeSnapshotClassName": "hidden"},
+     "`spec.volumeSnapshotClassName` may not be 'hidden': the class allows 'hourly', 'daily'"),
+    ({"source": {"volumeSnapshotContentName": "snapcontent-of-somebody"}},
+     "`spec.source.volumeSnapshotContentName` may not be set: it would be a content of the host cluster"),
     ({"source": {"persistentVolumeClaimName": "other"}}, "there is no PersistentVolumeClaim 'other'"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("spec", "message"), REFUSALS, ids=["class", "content", "claim"])

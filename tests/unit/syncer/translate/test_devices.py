@@ -44,16 +44,10 @@ def test_what_is_allowed_is_carried(given: Object) -> None:
 
 REFUSALS: list[tuple[Object, Devices, str]] = [
     (claim(one()), Devices(), "the class allows no devices (`devices.classes`)"),
-    (
-        claim(one(deviceClassName="nic")),
-        GPUS,
-        "`spec.devices.requests[0].exactly.deviceClassName` may not be 'nic': the class allows 'gpu', 'fpga'",
-    ),
-    (
-        claim(one(), either(deviceClassName="nic")),
-        GPUS,
-        "`spec.devices.requests[1].firstAvailable[1].deviceClassName` may not be 'nic': the class allows 'gpu', 'fpga'",
-    ),
+    (claim(one(deviceClassName="nic")), GPUS,
+     "`spec.devices.requests[0].exactly.deviceClassName` may not be 'nic': the class allows 'gpu', 'fpga'"),
+    (claim(one(), either(deviceClassName="nic")), GPUS,
+     "`spec.devices.requests[1].firstAvailable[1].deviceClassName` may not be 'nic': the class allows 'gpu', 'fpga'"),
     (
         claim(one(adminAccess=True)),
         GPUS,
@@ -66,13 +60,10 @@ REFUSALS: list[tuple[Object, Devices, str]] = [
         "`spec.devices.requests[0].firstAvailable[1].tolerations` may not be set: taints of the host cluster's devices are "
         "not the nested cluster's to tolerate",
     ),
-    (
-        claim(one(), config=CONFIG),
-        GPUS,
-        "`spec.devices.config` may not be set: the class allows no parameters (`devices.parameters`)",
-    ),
+    (claim(one(), config=CONFIG), GPUS,
+     "`spec.devices.config` may not be set: the class allows no parameters (`devices.parameters`)"),
     ({"metadata": {}}, GPUS, "the claim is too large"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("given", "allowed", "message"), REFUSALS)
