@@ -26,9 +26,9 @@ def build_class(default: Object, class_name: str) -> Object:
     """The class `default`, with the level of pod security that the column is about, all else that a class may allow, and room for
     the tests.
     """
-    cluster = default["spec"]["cluster"] | {"nodes": "All"}
+    cluster = (default["spec"].get("cluster") or {}) | {"nodes": "All"}
     namespace = (default["spec"].get("namespace") or {}) | {"podSecurity": POD_SECURITY[class_name], "quota": QUOTA}
-    placement = (default["spec"].get("placement") or {}) | {"runtimeClasses": {"allowed": [{"name": RUNTIME}]}}
+    placement = (default["spec"].get("placement") or {}) | {"runtimeClasses": {"allowed": [RUNTIME]}}
     own = {"cluster": cluster, "namespace": namespace, "placement": placement, "services": {"nodePorts": True}}
     return _build("NestedClass", job_name(class_name), default["spec"] | own)
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import nestor
 from devcluster.cluster import ClusterInfo, settings
-from nestor.api import labels
 
 Object = dict[str, Any]
 
@@ -25,7 +24,10 @@ def build_values(kind: str, info: ClusterInfo, image: str, digest: str | None = 
         del expose["ingressClassName"]
     if info.http_url_port == 80:
         del expose["port"]
-    values: Object = {"image": {"repository": repository, "tag": tag}, "defaultClass": {"expose": expose}}
+    values: Object = {
+        "image": {"repository": repository, "tag": tag},
+        "defaultClass": {"profile": "Evaluation", "expose": expose},
+    }
     operator: Object = {}
     if kind == "embedded":
         # Tests and conformance have classes whose jobs may have privileged pods.
@@ -37,17 +39,12 @@ def build_values(kind: str, info: ClusterInfo, image: str, digest: str | None = 
         values["image"] |= {"repository": f"{repository}-core", "runner": image}
         # Its Ingress controller runs on the machine, beside the cluster.
         link = f"{settings.MACHINE_IP.rpartition('.')[0]}.0/{settings.LINK_PREFIX}"
-        expose["from"] = [{"ipBlock": {"cidr": link}}]
+        expose["from"] = [link]
         # As are this machine's users, who reach Services directly; pods of the other node get to see the first one's address.
-        anywhere_else = {"namespaceSelector": {"matchExpressions": [{"key": labels.JOB, "operator": "DoesNotExist"}]}}
-        values["defaultClass"]["network"] = {
-            "apiFrom": [anywhere_else, *({"ipBlock": {"cidr": cidr}} for cidr in (link, settings.NODES_CIDR))]
-        }
+        values["defaultClass"]["network"] = {"apiFrom": ["*", link, settings.NODES_CIDR]}
         # Two CPUs are all that the scheduler may give away here; a nested cluster at rest needs far less than its default share.
-        values["defaultClass"]["cluster"] = {
-            "versions": [{"version": settings.KUBERNETES_VERSION, "image": K3S_STAND_IN}],
-            "resources": {"requests": {"cpu": "50m", "memory": "256Mi"}},
-        }
+        values["defaultClass"]["cluster"] = {"resources": {"requests": {"cpu": "50m", "memory": "256Mi"}}}
+        values["k3s"] = {"versions": [{"version": settings.KUBERNETES_VERSION, "image": K3S_STAND_IN}]}
     if digest:
         operator["podAnnotations"] = {DIGEST_ANNOTATION: digest}
     return values | ({"operator": operator} if operator else {})

@@ -27,6 +27,7 @@ from devcluster.cluster import embedded, paths, settings
 from devcluster.demo import install
 from devcluster.demo.tools import find_tool
 from nestor.api import conditions, labels
+from nestor.api.appdef_versions import sort_versions
 from nestor.kube import Api, kinds
 from tests import children, waiting
 from tests.e2e import failures
@@ -257,15 +258,18 @@ async def web(cluster: Cluster) -> AsyncIterator[Web]:
 @pytest.fixture
 async def versions(api: Api) -> list[str]:
     """The Kubernetes versions that the default class offers, the newest one last."""
-    offered = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]["cluster"]["versions"]
-    return sorted((item["version"] for item in offered), key=lambda text: [int(part) for part in text.strip("v").split(".")])
+    return sort_versions(await _list_offered(api))
+
+
+async def _list_offered(api: Api) -> list[str]:
+    found: list[str] = (await api.get(kinds.NESTED_CLASS, "default"))["status"]["effective"]["cluster"]["versions"]
+    return found
 
 
 @pytest.fixture
-async def default_version(api: Api, versions: list[str]) -> str:
+async def default_version(api: Api) -> str:
     """The one that a job gets which asks for none."""
-    cluster = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]["cluster"]
-    return str(cluster.get("defaultVersion") or versions[-1])
+    return (await _list_offered(api))[0]
 
 
 def push_images(images: Sequence[tuple[str, Path]]) -> None:

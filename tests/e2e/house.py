@@ -95,7 +95,7 @@ async def house_class(api: Api) -> AsyncIterator[str]:
     priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 100}
     await api.create(kinds.PRIORITY_CLASS, priority)
     spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    placement = {"disruptionBudgets": True, "priorityClasses": {"allowed": [{"name": "low", "hostName": name}]}}
+    placement = {"disruptionBudgets": True, "priorityClasses": {"allowed": [name]}}
     allowed = {"services": {"nodePorts": True}, "placement": placement}
     await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | allowed})
     yield name

@@ -274,7 +274,7 @@ async def secured(api: Api, cluster: Cluster) -> AsyncIterator[Secured]:
     meta = {"name": name, "namespace": install.NAMESPACE}
     await api.apply(kinds.SECRET, {"metadata": meta, "type": "kubernetes.io/tls", "data": data})
     spec = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    spec["expose"] |= {"tlsSecretName": name, "scheme": "https", "port": cluster.https_port}
+    spec["expose"] |= {"tlsSecretName": name, "port": cluster.https_port}
     await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec})
     yield Secured(name, ssl.create_default_context(cadata=authority.certificate.decode()))
     await api.delete(kinds.NESTED_CLASS, name)

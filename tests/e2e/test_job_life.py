@@ -189,7 +189,7 @@ async def persistent_class(api: Api) -> AsyncIterator[str]:
         },
     )
     spec = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    persistent = spec | {"cluster": spec["cluster"] | {"persistence": {"size": "1Gi", "storageClassName": name}}}
+    persistent = spec | {"cluster": spec.get("cluster", {}) | {"persistence": {"size": "1Gi", "storageClassName": name}}}
     await api.create(
         kinds.NESTED_CLASS,
         {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedClass", "metadata": {"name": name}, "spec": persistent},

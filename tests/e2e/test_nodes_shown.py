@@ -26,7 +26,7 @@ async def generous(api: Api) -> AsyncIterator[str]:
     spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
     name = f"nodes-{uuid.uuid4().hex[:6]}"
     await api.apply(
-        kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | {"cluster": spec["cluster"] | {"nodes": "All"}}}
+        kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | {"cluster": spec.get("cluster", {}) | {"nodes": "All"}}}
     )
     yield name
     await api.delete(kinds.NESTED_CLASS, name)

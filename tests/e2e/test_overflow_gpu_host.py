@@ -33,10 +33,10 @@ DEVICES = 2
 # every pod with a GPU, whatever its class says.
 POOL = "example.com/pool"
 TAINT = {"key": POOL, "value": "gpu", "effect": "NoSchedule"}
-TOLERATION = {"key": POOL, "operator": "Exists", "effect": "NoSchedule"}
+TOLERATED = f"{POOL}:NoSchedule"
 RULES: Object = {
-    "extendedResources": [{"name": RESOURCE, "tolerations": [TOLERATION]}],
-    "machines": [{"name": "gpu-node", "nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [TOLERATION]}],
+    "extendedResources": [{"name": RESOURCE, "tolerations": [TOLERATED]}],
+    "machines": [{"name": "gpu-node", "nodeSelector": {"kubernetes.io/hostname": NODE}, "tolerations": [TOLERATED]}],
 }
 PLUGINS = "/var/lib/kubelet/device-plugins"
 LIMIT = 120
@@ -202,7 +202,7 @@ async def test_the_example_of_a_gpu_on_a_tainted_node(api: Api, namespace: str, 
     folder = "11-gpu-on-a-tainted-node"
     (patch,) = renamed(read_example(folder, "placement.yaml"))
     (rule,) = patch["spec"]["placement"]["extendedResources"]
-    rule["tolerations"] = [TOLERATION]
+    rule["tolerations"] = [TOLERATED]
     async with overflow.overflow_class(api, **patch["spec"]) as class_name:
         documents = renamed(example(folder, "training", namespace))
         documents[-1]["spec"]["className"] = class_name

@@ -23,7 +23,7 @@ kind: Pod
 metadata: {{name: {name}, namespace: pods, labels: {{app: web}}}}
 spec:
   terminationGracePeriodSeconds: 1
-  priorityClassName: low
+  priorityClassName: {priority}
   {fields}
   containers:
   - name: main
@@ -50,14 +50,15 @@ spec:
 @pytest.fixture
 async def room(house: House) -> AsyncIterator[Room]:
     """A namespace of a cluster whose class allows all of it."""
-    await kubectl(house.kubeconfig, "wait", "--for=create", "priorityclass/low", "--timeout=60s", limit=90)
+    await kubectl(house.kubeconfig, "wait", "--for=create", f"priorityclass/{house.class_name}", "--timeout=60s", limit=90)
     async with house.room("pods") as made:
         yield made
 
 
 async def test_names_priorities_and_budgets_hold_on_the_host(api: Api, house: House, room: Room) -> None:
     fields = "hostname: db-0\n  subdomain: db\n  setHostnameAsFQDN: true"
-    pods = POD.format(name="db", fields=fields) + POD.format(name="web.1", fields="restartPolicy: Never")
+    written = (("db", fields), ("web.1", "restartPolicy: Never"))
+    pods = "".join(POD.format(name=name, fields=fields, priority=house.class_name) for name, fields in written)
     await room.kubectl("apply", "-f", "-", stdin=pods + REST)
     await room.kubectl("wait", "--for=condition=Ready", "pod/db", "pod/web.1", "--timeout=60s")
 

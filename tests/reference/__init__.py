@@ -1,4 +1,7 @@
-"""Pages of `docs` built from models, tables, the command line and decisions: `python -m tests.reference` writes them."""
+"""What is built from models, tables, the command line and decisions: `python -m tests.reference` writes it.
+
+These are pages of `docs`, and the schema of the chart's `defaultClass`.
+"""
 
 from __future__ import annotations
 

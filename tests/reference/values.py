@@ -1,4 +1,4 @@
-"""The page about the chart's values, built from the comments in `values.yaml`: `python -m tests.reference` writes it."""
+"""What follows from `values.yaml` and the CRDs: the page about the chart's values, and the schema of `defaultClass`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 VALUES = ROOT / "charts/nestor/values.yaml"
+SCHEMA, CRD = ROOT / "charts/nestor/values.schema.json", ROOT / "crds/nestedclasses.yaml"
+_DROPPED = ("default", "description", "format")
 _HEAD = """# Chart values
 
 Built from the comments in `charts/nestor/values.yaml` by `python -m tests.reference`. `values.schema.json` beside it rejects
@@ -53,6 +55,33 @@ def build_page(values: list[Value]) -> str:
         for item in values
     ]
     return _HEAD + "\n".join(rows) + "\n"
+
+
+def fill_schema(text: str, crd: dict[str, Any]) -> str:
+    """The schema of all values, with that of `defaultClass`, its last property, as the CRD says it: one field per line."""
+    spec = _convert(crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"])
+    lines = [f"        {json.dumps(name)}: {json.dumps(field)}" for name, field in spec["properties"].items()]
+    fields = ",\n".join(['        "create": {"type": "boolean"}', *lines])
+    head = text[: text.index('    "defaultClass": ')]
+    return f"""{head}    "defaultClass": {{
+      "type": "object",
+      "additionalProperties": false,
+      "properties": {{
+{fields}
+      }}
+    }}
+  }}
+}}
+"""
+
+
+def _convert(schema: dict[str, Any]) -> dict[str, Any]:
+    """Without what helm cannot check; a field that nobody knows is refused."""
+    found = {key: value for key, value in schema.items() if key not in _DROPPED and not key.startswith("x-kubernetes")}
+    if "properties" in found:
+        found["properties"] = {name: _convert(item) for name, item in found["properties"].items()}
+        found["additionalProperties"] = False
+    return found | {key: _convert(found[key]) for key in ("items", "additionalProperties") if isinstance(found.get(key), dict)}
 
 
 def _read(text: str, values: dict[str, Any]) -> Iterator[Value]:

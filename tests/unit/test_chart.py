@@ -6,9 +6,7 @@ import base64
 import json
 import re
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import jsonschema_rs
 import pytest
@@ -25,44 +23,11 @@ from tests.reference import values
 ROOT = Path(__file__).parents[2]
 
 
-def find_differences(values: dict[str, Any], spec: dict[str, Any], path: str) -> Iterator[str]:
-    """Fields that only one of two schemas knows, as far as the chart's lists them and refuses all others."""
-    if values.get("additionalProperties") is not False:
-        return
-    known, fields = values["properties"], spec["properties"]
-    yield from (f"{path}.{name}" for name in known.keys() ^ fields.keys())
-    for name in known.keys() & fields.keys():
-        yield from find_differences(
-            known[name].get("items", known[name]), fields[name].get("items", fields[name]), f"{path}.{name}"
-        )
-
-
 def test_the_chart_takes_every_field_of_a_class_and_no_others() -> None:
-    values = json.loads((ROOT / "charts/nestor/values.schema.json").read_text())["properties"]["defaultClass"]
-    crd = yaml.safe_load((ROOT / "crds/nestedclasses.yaml").read_text())
-    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    assert values["properties"].pop("create") == {"type": "boolean"}
-    assert sorted(find_differences(values, spec, "defaultClass")) == []
-
-
-@pytest.mark.parametrize(("name", "is_taken"), [("cpu", True), ("ephemeral-storage", True), ("nvidia.com/gpu", False)])
-def test_the_chart_limits_no_extended_resource_for_each_container(name: str, is_taken: bool) -> None:
-    schema = json.loads((ROOT / "charts/nestor/values.schema.json").read_text())
-    defaults = {"defaultResources": {"requests": {name: 1}}}
-    limited: dict[str, Any] = {"namespace": {"maxResources": {name: 1}}}
-    for given in (limited, {"namespace": defaults}, {"placement": {"machines": [{"name": "m"} | defaults]}}):
-        found = jsonschema_rs.iter_errors(schema, {"defaultClass": given})
-        faults = [error.message for error in found if name in error.message]
-        assert (not faults) is is_taken
-    crd = yaml.safe_load((ROOT / "crds/nestedclasses.yaml").read_text())
-    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-    machines = spec["placement"]["properties"]["machines"]["items"]["properties"]
-    parts = [group["defaultResources"]["properties"] for group in (spec["namespace"]["properties"], machines)]
-    fields = [spec["namespace"]["properties"]["maxResources"], *(field for item in parts for field in item.values())]
-    assert len(fields) == 5
-    for field in fields:
-        (found,) = field["x-kubernetes-validations"]
-        assert (f"'{name}'" in found["rule"]) is is_taken
+    crd = yaml.safe_load(values.CRD.read_text())
+    assert values.SCHEMA.read_text() == values.fill_schema(values.SCHEMA.read_text(), crd), "run `python -m tests.reference`"
+    faults = list(jsonschema_rs.iter_errors(json.loads(values.SCHEMA.read_text()), {"defaultClass": {"expose": {"prt": 80}}}))
+    assert any("prt" in fault.message for fault in faults)
 
 
 def test_the_chart_has_the_version_of_the_package() -> None:

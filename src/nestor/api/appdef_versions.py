@@ -8,7 +8,7 @@ asks for is a user's own and recent wish: there, another version is never taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 _FORM = re.compile(r"v([0-9]{1,3})\.([0-9]{1,3})", re.ASCII)
@@ -29,10 +29,15 @@ def find_offer(wanted: str, offered: Collection[str]) -> Offer | None:
     newer = [version for version in offered if least is not None and (_read(version) or least) > least]
     if not newer:
         return None
-    nearest = min(newer, key=lambda version: _read(version) or (0, 0))
+    nearest = sort_versions(newer)[0]
     return Offer(
         nearest, f"the AppDef's Kubernetes version '{wanted}' is not offered; {nearest}, the nearest newer one, is taken"
     )
+
+
+def sort_versions(versions: Iterable[str]) -> list[str]:
+    """By their numbers, the highest last."""
+    return sorted(versions, key=lambda version: _read(version) or (0, 0))
 
 
 def _read(version: str) -> tuple[int, int] | None:

@@ -173,21 +173,33 @@ Quantities = Annotated[dict[str, Quantity], Limits(max_length=64)]
 """Quantities by resource name, such as `cpu`, `memory` or `nvidia.com/gpu`."""
 
 
+_REQUESTED = ("cpu", "memory", "ephemeral-storage", "storage")
+
+
+def complete_quota(value: object) -> object:
+    """With the keys as a ResourceQuota has them: `cpu` is `requests.cpu`, and so are storage and extended resources."""
+    return {_complete(key): amount for key, amount in value.items()} if isinstance(value, dict) else value
+
+
+def _complete(key: str) -> str:
+    is_extended = "/" in key and ".k8s.io/" not in key and not key.startswith(("requests.", "count/"))
+    return f"requests.{key}" if is_extended or key in _REQUESTED else key
+
+
 Quota = Annotated[
     dict[str, Quantity],
     Limits(
         max_length=64,
+        check=complete_quota,
         json_schema_extra=rules(
             rule(
-                "self.all(key, key.startsWith('requests.') || key.startsWith('count/') || !key.contains('/') || "
-                "key.contains('.k8s.io/'))",
-                "extended resources are counted by their requests: write 'requests.nvidia.com/gpu', not 'nvidia.com/gpu' or "
-                "'limits.nvidia.com/gpu'",
+                "self.all(key, !key.startsWith('limits.') || !key.contains('/'))",
+                "extended resources are counted by their requests: write 'nvidia.com/gpu', not 'limits.nvidia.com/gpu'",
             )
         ),
     ),
 ]
-"""Quantities by the keys of a ResourceQuota."""
+"""Quantities by the keys of a ResourceQuota, of which `requests.` may be left out."""
 
 
 @part()

@@ -16,6 +16,12 @@ def find_class_name(job: Object, default: str = "") -> str:
     return str(spec_of(job).get("className") or status_of(job).get("className") or default)
 
 
+def read_effective(item: Object | None) -> Object:
+    """What a class comes to, or, as long as the operator has not said that, what it says."""
+    found: Object = status_of(item).get("effective") or spec_of(item)
+    return found
+
+
 def find_default(items: Iterable[Object]) -> str:
     """The class of jobs that name none: of those with the annotation the newest, as of StorageClasses."""
     marked = [item["metadata"] for item in items if annotations_of(item).get(labels.DEFAULT_CLASS) == "true"]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from nestor.api.base import ImagePrefix, ObjectName
-from nestor.api.model import Model
+from nestor.api.model import BY_PROFILE, Model
 
 
 class ImagesPolicy(Model):
@@ -28,9 +28,11 @@ class ImagesPolicy(Model):
         False,
         description="Whether every image that a job names, app images included, is pulled with "
         "`imagePullPolicy: Always`, whatever its pods say. Otherwise a pod may start from a copy on its node that somebody else "
-        "pulled with credentials of their own. Set it where tenants have private images and nodes run a kubelet older than 1.35, "
-        "or one without `KubeletEnsureSecretPulledImages`: since 1.35, kubelets make sure of it by themselves. Images that are "
-        "only on the nodes and in no registry then cannot be used. A change applies to new pods. Defaults to false.",
+        "pulled with credentials of their own. It is not needed where all nodes run a kubelet of 1.35 or later with "
+        "`KubeletEnsureSecretPulledImages`, which makes sure of it by itself. Images that are "
+        "only on the nodes and in no registry then cannot be used. A change applies to new pods. Defaults to true under "
+        "`profile: Tenants`, and otherwise to false.",
+        json_schema_extra=BY_PROFILE,
     )
 
     pull_secret_names: Annotated[list[ObjectName], Field(max_length=8)] = Field(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from nestor.api.base import DefaultResources, LabelPattern, Quantities, Quota, limited
-from nestor.api.model import Model
+from nestor.api.model import BY_PROFILE, Model
 from nestor.api.policy import PodSecurity
 
 DEFAULT_QUOTA: dict[str, str] = {
@@ -29,6 +29,8 @@ ENDED_PODS = 10
 """How many pods there may be by default, with those that have ended, for each that may run."""
 DEFAULT_EPHEMERAL_STORAGE = "10Gi"
 """Limit for containers that set none."""
+SMALL_REQUESTS = {"cpu": "100m", "memory": "128Mi"}
+"""What containers that request nothing count as where a quota counts that: it would refuse them otherwise."""
 
 
 class NamespacePolicy(Model):
@@ -41,7 +43,8 @@ class NamespacePolicy(Model):
         "container runtime. `Privileged` allows all of these; whoever may "
         "use the class is then root on the nodes: give it only to people whom you trust with the nodes, and run the operator on "
         "other nodes. What no nested cluster supports is still refused. A change applies at once to "
-        "new pods of running jobs. Defaults to `Baseline`.",
+        "new pods of running jobs. Defaults to `Baseline`, and under `profile: Trusted` to `Privileged`.",
+        json_schema_extra=BY_PROFILE,
     )
     allowed_labels: list[LabelPattern] | None = Field(
         None,
@@ -55,10 +58,14 @@ class NamespacePolicy(Model):
     )
     quota: Quota | None = Field(
         None,
-        description="Quota for the application, with the keys of a ResourceQuota: `requests.cpu`, `limits.memory`, "
-        "`pods` and so on. What the nested cluster's own objects need is added to it. These keys have a default, which "
-        f"applies even if others are set: {', '.join(f'`{key}: {value}`' for key, value in DEFAULT_QUOTA.items())}. CPU and "
-        "memory have none, nor has `services.nodeports` where `expose.annotations` ask cert-manager for certificates: the "
+        description="What the pods of one job may have in all, with the keys of a ResourceQuota: `cpu`, `memory`, `storage` (of "
+        "volumes), `nvidia.com/gpu`, `pods`, `limits.memory` and so on. `cpu` is short for `requests.cpu`, and so on. What the "
+        "nested cluster's own objects need is added to it. A quota of CPU or memory counts containers that request none as if "
+        f"they requested {SMALL_REQUESTS['cpu']} and {SMALL_REQUESTS['memory']}, unless `defaultResources` says otherwise; what "
+        "they use beyond their requests is up to `limits.cpu` and `limits.memory`. These keys have a default, which "
+        f"applies even if others are set: {', '.join(f'`{key}: {value}`' for key, value in DEFAULT_QUOTA.items())}; and, "
+        "under `profile: Tenants`, `cpu: 8` and `memory: 32Gi`; under `Trusted`, `storage: 1Ti`. There is none of "
+        "`services.nodeports` where `expose.annotations` ask cert-manager for certificates: the "
         "Services with which it proves a host usually have node ports. A quota only limits new objects: what a job already "
         "has stays. `count/pods` counts pods that have ended too; its default is at least ten times `pods`. Where "
         "`storage.snapshotClasses` or `devices` is set, there is one more for each: "

@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from nestor.api.base import Cidr, rule, rules
-from nestor.api.model import Model
-from nestor.api.policies import IpBlock
-from nestor.api.selectors import LabelSelector
+from nestor.api.base import Cidr, check_cidr, rule, rules
+from nestor.api.model import BY_PROFILE, Model
+from nestor.api.parts import Limits
 
 PRIVATE_RANGES = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10"]
 
 
-class Peer(Model):
-    """Where traffic may come from, as in a NetworkPolicy."""
+def _check_peer(value: str) -> str:
+    return check_cidr(value) if "/" in value else value
 
-    model_config = ConfigDict(
+
+ANYWHERE = "*"
+"""Namespaces of the host cluster that belong to no job."""
+Peer = Annotated[
+    str,
+    Limits(
+        min_length=1,
+        max_length=63,
         json_schema_extra=rules(
             rule(
-                "has(self.ipBlock) != (has(self.namespaceSelector) || has(self.podSelector))",
-                "either `ipBlock` or selectors must be set: `namespaceSelector`, `podSelector` or both",
+                "self == '*' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') || isCIDR(self)",
+                "must be a namespace such as 'ingress-nginx', an address range such as '10.0.0.0/8', or '*' for all "
+                "namespaces that belong to no job",
             )
-        )
-    )
-
-    namespace_selector: LabelSelector | None = Field(None, description="Namespaces of the host cluster.")
-    pod_selector: LabelSelector | None = Field(None, description="Pods in the selected namespaces.")
-    ip_block: IpBlock | None = Field(None, description="Address range, for an Ingress controller on the host network.")
+        ),
+    ),
+    Limits(check=_check_peer),
+]
+"""From where traffic may come."""
 
 
 class NetworkPolicyModel(Model):
@@ -44,14 +50,16 @@ class NetworkPolicyModel(Model):
     private_ranges: list[Cidr] = Field(
         default=PRIVATE_RANGES,
         description="Address ranges that the application may not connect to, such as the office or data center "
-        "network and the host cluster's own. Defaults to the private ranges of RFC 1918 and RFC 6598.",
+        "network and the host cluster's own. Defaults to the private ranges of RFC 1918 and RFC 6598, and under "
+        "`profile: Trusted` to none besides the host cluster's own.",
         max_length=64,
+        json_schema_extra=BY_PROFILE,
     )
     api_from: list[Peer] = Field(
         default_factory=list,
-        description="From where the nested API servers may be reached, besides their own pods and by `kubectl port-forward`. "
-        "Users whose machines have a route to the host's Services need an `ipBlock`. If not set, they may be reached from any "
-        "namespace that does not belong to a job.",
+        description="From where the nested API servers may be reached, besides their own pods and by `kubectl port-forward`: "
+        "namespaces, by name; address ranges, such as that of users' machines which have a route to the host's Services; and `*` "
+        "for all namespaces that belong to no job. Defaults to `*` alone.",
         max_length=32,
     )
     unenforced: Literal["Refuse", "Warn", "Accept"] = Field(
@@ -61,5 +69,6 @@ class NetworkPolicyModel(Model):
         "probe has found. `Refuse`: no job is admitted until the cluster is known to enforce them, hence none at all without "
         "the probe (`operator.networkProbe: false` in the chart's values); jobs that run stay. `Warn`: condition "
         "`Admitted` of each job says so, with the reason `NetworkNotEnforced`. `Accept`: nothing more is said. "
-        "Defaults to `Warn`.",
+        "Defaults to `Refuse`; to `Warn` under `profile: Evaluation`, and `Accept` under `Trusted`.",
+        json_schema_extra=BY_PROFILE,
     )

@@ -126,7 +126,8 @@ RESOURCES = [
         NestedClassStatus,
         scope="Cluster",
         columns=[
-            Column("Default-Version", ".spec.cluster.defaultVersion", "Kubernetes version for jobs that ask for none."),
+            Column("Profile", ".spec.profile", "For whom it is."),
+            Column("Version", ".status.effective.cluster.versions[0]", "Kubernetes version for jobs that ask for none."),
             Column("Domain", ".spec.expose.domain", "Domain under which jobs get their host."),
             Column(
                 "Default",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
@@ -35,18 +35,6 @@ AnnotationValue = Annotated[
         ),
     ),
 ]
-
-
-class HttpsBackends(Model):
-    """Targets that speak HTTPS themselves: those at port 443, or at a port of a Service that is named `https` or `https-…`, or
-    has the `appProtocol` https. An `appProtocol` goes before a name, and that before the number.
-    """
-
-    annotations: Annotated[dict[str, str], Field(max_length=64)] = Field(
-        default_factory=dict,
-        description="Annotations for the Ingresses of these targets, besides those of `expose.annotations`. For ingress-nginx: "
-        "`nginx.ingress.kubernetes.io/backend-protocol: HTTPS`.",
-    )
 
 
 class GatewayRef(Model):
@@ -119,14 +107,10 @@ class ExposePolicy(Model):
         "In values, `$(job)`, `$(namespace)`, `$(class)` and `$(host)` stand for the job's name, its namespace, its class, and "
         "the URL's host. Users can add those of `allowedAnnotations`. Websockets "
         "work without any, but ingress-nginx closes those that are idle for a minute unless "
-        "`nginx.ingress.kubernetes.io/proxy-read-timeout` and `…/proxy-send-timeout` are raised, for example to '3600'. With "
+        "`nginx.ingress.kubernetes.io/proxy-read-timeout` and `…/proxy-send-timeout` are raised, for example to '3600'. Those "
+        "of targets that speak HTTPS themselves also have `nginx.ingress.kubernetes.io/backend-protocol: HTTPS`. With "
         "`cert-manager.io/cluster-issuer` or `cert-manager.io/issuer`, and without `tlsSecretName`, each exposed target gets "
         "its own certificate in Secret `<Ingress>-tls` of the job's namespace.",
-    )
-    https_backends: HttpsBackends = Field(
-        default_factory=HttpsBackends,
-        description="How the controller reaches targets that speak HTTPS themselves. Without it, that is up to the controller: "
-        "Traefik knows them by their ports, ingress-nginx does not.",
     )
     allowed_annotations: Annotated[list[AnnotationKey], Field(max_length=64)] = Field(
         default_factory=list,
@@ -134,23 +118,19 @@ class ExposePolicy(Model):
         "`annotations`. Their values are whatever users write, and configure a controller that all share: list none that takes "
         "code, such as snippets, paths, or names of Secrets and Services. If not set, none are allowed.",
     )
-    scheme: Literal["http", "https"] | None = Field(
-        None,
-        description="Scheme of the URLs in the jobs' status. Defaults to `https` if `tlsSecretName`, `controllerCertificate` or "
-        "cert-manager provides TLS, otherwise to `http`.",
-    )
     port: int | None = Field(
         None,
-        description="Port of the URLs in the jobs' status, if the Ingress controller does not listen on the scheme's "
-        "default port.",
+        description="Port of the URLs in the jobs' status. Defaults to 443 if `tlsSecretName`, `controllerCertificate` or "
+        "cert-manager provides TLS, otherwise to 80. With port 443, URLs are https in any case: something before the Ingress "
+        "controller provides TLS.",
         ge=1,
         le=65535,
     )
     from_: list[Peer] = Field(
         default_factory=list,
         alias="from",
-        description="Where traffic to exposed pods may come from, that is, where the Ingress controller runs. A controller "
-        "on the host network needs an `ipBlock`. If not set, traffic may come from any namespace that does not belong to a job.",
+        description="Where traffic to exposed pods may come from, that is, where the Ingress controller runs: its namespace, or "
+        "the nodes' address range if it is on the host network. `*` is all namespaces that belong to no job. Defaults to `*`.",
         max_length=32,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -15,6 +15,10 @@ class Model(BaseModel):
 
     # Deferred: each process validates few of the models that it imports, and building one takes up to 10 ms.
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore", defer_build=True)
+
+
+BY_PROFILE: dict[str, Any] = {"default": None}
+"""Of a field of classes whose default is the profile's: an API server that knew one would write it into every class."""
 
 
 class ConditionStatus(Model):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Any, Literal
+
 from pydantic import Field
 
 from nestor.api.access import Access
 from nestor.api.argocd import ArgoCDPolicy
+from nestor.api.base import HostPattern
 from nestor.api.class_cluster import ClusterPolicy
 from nestor.api.class_images import ImagesPolicy
 from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.class_network import NetworkPolicyModel
-from nestor.api.class_templates import TemplatesPolicy
 from nestor.api.devices import Devices
 from nestor.api.expose import ExposePolicy
-from nestor.api.model import Conditions, Model
-from nestor.api.notices import NoticesPolicy
+from nestor.api.model import BY_PROFILE, Conditions, Model
+from nestor.api.notices import Sinks
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.queue import ClassQueue
 from nestor.api.services import ServicesPolicy
@@ -24,7 +26,18 @@ from nestor.api.storage import ClassStorage
 class NestedClassSpec(Model):
     """The policy."""
 
-    cluster: ClusterPolicy = Field(description="The nested clusters: their versions, server and data.")
+    profile: Literal["Evaluation", "Tenants", "Trusted"] = Field(
+        "Tenants",
+        description="For whom the class is: what is right for them is the default of other fields. What the class says itself "
+        "goes first, in maps such as `namespace.quota` key by key; `status.effective` shows what comes of it. `Tenants`: people "
+        "who need not trust each other. A job has 8 CPUs and 32Gi of memory, runs for 7 days at most, and always pulls its "
+        "images; a namespace has 20 jobs; where NetworkPolicies are not enforced, there is none. `Evaluation`: to try Nestor on "
+        "any host, without limits of CPU, memory and time. `Trusted`: people whom you trust with the nodes. Pods may be "
+        "privileged and connect to private addresses; volumes may have 1Ti. Defaults to `Tenants`.",
+    )
+    cluster: ClusterPolicy = Field(
+        default_factory=ClusterPolicy, description="The nested clusters: their versions, server and data."
+    )
     namespace: NamespacePolicy = Field(
         default_factory=NamespacePolicy, description="The namespace that each job gets in the host cluster."
     )
@@ -33,14 +46,21 @@ class NestedClassSpec(Model):
         default_factory=ServicesPolicy, description="What Services of jobs may do besides connecting their own pods."
     )
     expose: ExposePolicy = Field(default_factory=ExposePolicy, description="How jobs are exposed.")
-    templates: TemplatesPolicy = Field(default_factory=TemplatesPolicy, description="What the steps may do.")
+    template_hosts: Annotated[list[HostPattern], Field(max_length=64)] | None = Field(
+        None,
+        description="Hosts from which steps may take templates (`format: url`) and Helm charts: host names, or `*.example.com` "
+        "for all hosts below example.com. The node, the cloud's metadata address and the host cluster's API server are never "
+        "allowed. This is no boundary: scripts (type `custom`) and the application's own pods connect to whatever `network` "
+        "allows. An empty list allows none. If not set, all are allowed.",
+    )
     max_jobs_per_namespace: int = Field(
         50,
         description="How many jobs of the class one namespace may have, finished ones included. Further jobs wait until one is "
         "deleted, in the order of their creation. Jobs that were admitted before the limit was set or lowered keep running. "
-        "Defaults to 50.",
+        "Defaults to 20; to 50 under `profile: Evaluation`, and 200 under `Trusted`.",
         ge=0,
         le=100_000,
+        json_schema_extra=BY_PROFILE,
     )
     queue: ClassQueue = Field(
         default_factory=ClassQueue, description="How many jobs run at a time, and in which order the others wait."
@@ -59,7 +79,8 @@ class NestedClassSpec(Model):
         "`activeDeadlineSeconds`, this counts the whole time that a job has run, also before it was suspended or rerun, and "
         "while it is kept for inspection after a failed step; only the rerun of a job that has ended starts from zero, because "
         "it waits in the queue like a new one. Pods of a stopped job have ten more minutes to end, whatever their grace period. "
-        "A change applies to running jobs, too. If not set, there is no limit.",
+        "A change applies to running jobs, too. Defaults to 604800, 7 days; under `profile: Evaluation` and `Trusted`, there "
+        "is no limit.",
         ge=1,
         le=315_360_000,
     )
@@ -74,7 +95,9 @@ class NestedClassSpec(Model):
         description="The devices that jobs may have by dynamic resource allocation (ResourceClaims). Hosts of Kubernetes 1.34 "
         "and later have it. If not set, there are none.",
     )
-    notices: NoticesPolicy = Field(default_factory=NoticesPolicy, description="Who is notified when jobs become ready or end.")
+    notices: Sinks = Field(
+        default_factory=list, description="Servers that are notified when jobs become ready or end. If not set, there are none."
+    )
     argo_cd: ArgoCDPolicy | None = Field(
         None,
         alias="argoCD",
@@ -92,3 +115,7 @@ class NestedClassStatus(Model):
         "and from the host. `False` with reason `UnenforcedAccepted` where `network.unenforced` accepts that it does not.",
     )
     observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)
+    effective: dict[str, Any] | None = Field(
+        None,
+        description="The whole class: the fields of `spec`, with what its profile and the operator say where it says nothing.",
+    )

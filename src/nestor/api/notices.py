@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field
 
 from nestor.api.base import ObjectName, list_map, rule, rules
-from nestor.api.endpoints import SecretKey, Url
+from nestor.api.endpoints import Url
 from nestor.api.model import Model
 
 NoticeType = Literal["Ready", "Succeeded", "Failed"]
 SINK_LIMIT, MESSAGE_LIMIT = 8, 1000
-_HAS_TLS = "self.url.startsWith('https://') || !(has(self.tokenRef) || has(self.caRef))"
-_NEEDS_TLS = rules(rule(_HAS_TLS, "`url` must be an https URL if there is `tokenRef` or `caRef`"))
+_HAS_TLS = "self.url.startsWith('https://') || !has(self.secretName)"
+_NEEDS_TLS = rules(rule(_HAS_TLS, "`url` must be an https URL if there is `secretName`"))
 
 
 class Sink(Model):
@@ -25,24 +25,15 @@ class Sink(Model):
     url: Url = Field(
         description="URL that notices are sent to by POST, without redirects and never to link-local or loopback addresses."
     )
-    token_ref: SecretKey | None = Field(
-        None, description="Token, in a Secret of the operator's namespace, read for each notice. If not set, none is sent."
-    )
-    token_header: Annotated[str, StringConstraints(max_length=64, pattern=r"^[A-Za-z0-9-]+$")] = Field(
-        "Authorization",
-        description="Header with the token, after the word `Bearer` if it is `Authorization`. Defaults to `Authorization`.",
-    )
-    ca_ref: SecretKey | None = Field(
-        None, description="The server's certificate authorities (PEM), in a Secret of that namespace. Defaults to the system's."
+    secret_name: ObjectName | None = Field(
+        None,
+        description="Secret of the operator's namespace, read for each notice. Its key `token` is sent as `Authorization: Bearer "
+        "…`, or unchanged in the header that `header` names; `ca.crt` has the authorities to trust (PEM), if not the system's. "
+        "All three may be left out.",
     )
 
 
-class NoticesPolicy(Model):
-    """Who is told when jobs become ready or end."""
-
-    sinks: Annotated[list[Sink], Field(max_length=SINK_LIMIT, json_schema_extra=list_map("name"))] = Field(
-        default_factory=list, description="The servers. If not set, nobody is notified."
-    )
+Sinks = Annotated[list[Sink], Field(max_length=SINK_LIMIT, json_schema_extra=list_map("name"))]
 
 
 class NoticeStatus(Model):

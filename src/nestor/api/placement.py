@@ -8,6 +8,7 @@ from nestor.api.base import LabelKey, LabelPattern, LabelValue, NodeLabels, Obje
 from nestor.api.parts import Limits, field, part
 from nestor.api.placement_gang import Gang
 from nestor.api.placement_names import Names
+from nestor.api.taints import Tolerated
 from nestor.api.words import HOST
 
 ResourcePattern = Annotated[str, Limits(min_length=1, max_length=316, pattern=r"^[-a-z0-9.*]+/[-A-Za-z0-9_.*]+$")]
@@ -15,48 +16,11 @@ ResourcePattern = Annotated[str, Limits(min_length=1, max_length=316, pattern=r"
 OverflowMode = Literal["Never", "WhenFull", "Always"]
 GpuPlace = Literal["Host", "Backend", "Any"]
 
-DEFAULT_GPU_RESOURCES = ["*gpu*/*", "*/*gpu*", "nvidia.com/mig-*"]
+GPU_RESOURCES = ("*gpu*/*", "*/*gpu*", "nvidia.com/mig-*")
+"""Extended resources that are GPUs; `*` stands for any characters."""
 DEFAULT_COMPLETIONS_TRIGGER = 6
 DEFAULT_LOCAL_PARALLELISM = 2
 DEFAULT_BACKEND_PARALLELISM = 50
-DEFAULT_UNREACHABLE_SECONDS = 3600
-
-
-_TAINT_RULES = (
-    rule("has(self.key) || self.operator == 'Exists'", "`operator` must be 'Exists' if there is no `key`"),
-    rule("self.operator == 'Equal' || !has(self.value)", "`value` may not be set if `operator` is 'Exists'"),
-)
-
-
-@part(rules(*_TAINT_RULES))
-class TaintMatch:
-    """Some taints of nodes."""
-
-    key: LabelKey | None = field(default=None, description="Key of the taints. If not set, all taints.")
-    operator: Literal["Exists", "Equal"] = field(
-        default="Equal", description="`Exists`: whatever their value. `Equal`: those with `value`. Defaults to `Equal`."
-    )
-    value: LabelValue | None = field(default=None, description="Value of the taints. Defaults to the empty string.")
-    effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"] | None = field(
-        default=None, description="Effect of the taints. If not set, all effects."
-    )
-
-
-@part(
-    rules(
-        *_TAINT_RULES,
-        rule(
-            "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
-            "`tolerationSeconds` may be set only together with effect 'NoExecute'",
-        ),
-    )
-)
-class Toleration(TaintMatch):
-    """A toleration that pods get."""
-
-    toleration_seconds: int | None = field(
-        default=None, description="Seconds for which the taint is tolerated. If not set, without limit.", ge=0, le=315_360_000
-    )
 
 
 @part(
@@ -84,24 +48,14 @@ class NodeRequirement:
 
 
 @part()
-class NodePreference:
-    """Nodes that the scheduler should prefer."""
-
-    weight: int = field(description="Weight among all preferences of a pod.", ge=1, le=100)
-    match_expressions: Annotated[list[NodeRequirement], Limits(min_length=1, max_length=16)] = field(
-        description="The nodes: those whose labels meet all requirements."
-    )
-
-
-@part()
 class ResourceRule:
     """Where pods run that request an extended resource."""
 
     name: ResourcePattern = field(
         description="Name of the resource, for example `nvidia.com/gpu`. `*` stands for any characters, as in `nvidia.com/*`."
     )
-    tolerations: Annotated[list[Toleration], Limits(max_length=32)] = field(
-        default_factory=list, description="Tolerations that these pods get, for the taints of the nodes that have the resource."
+    tolerations: Annotated[list[Tolerated], Limits(max_length=32)] = field(
+        default_factory=list, description="Taints of the nodes that have the resource: these pods tolerate them."
     )
     node_selector: NodeLabels = field(
         default_factory=dict, description="Labels that nodes of the host cluster must have for these pods to run there."
@@ -124,21 +78,16 @@ class Backend:
         description="Labels of its virtual nodes. Defaults to `nestor.dev/backend: <name>`, which those of an "
         "OverflowBackend have.",
     )
-    tolerations: Annotated[list[Toleration], Limits(max_length=32)] | None = field(
+    tolerations: Annotated[list[Tolerated], Limits(max_length=32)] | None = field(
         default=None,
-        description="Tolerations for the taints of its virtual nodes. Defaults to those that the OverflowBackend of this name "
-        "says its nodes have, and to one for `virtual-kubelet.io/provider=<name>:NoSchedule` if there is none.",
+        description="Taints of its virtual nodes, which pods tolerate. Defaults to those that the OverflowBackend of this name "
+        "says its nodes have, and to `virtual-kubelet.io/provider=<name>:NoSchedule` if there is none.",
     )
     image_pull_secrets: Annotated[list[ObjectName], Limits(max_length=8)] = field(
         default_factory=list,
         description="Secrets of the operator's namespace, of type kubernetes.io/dockerconfigjson, with which images are pulled "
         "for pods that may run there, besides those that a pod names itself. Every backend that such a pod may go to can read "
         "them.",
-    )
-    scheduler_name: ObjectName | None = field(
-        default=None,
-        description="Scheduler of the host cluster for pods that run there. Pods that may also stay in the host cluster are sent "
-        "here only if they have this scheduler anyway. Defaults to the pods' own.",
     )
 
 
@@ -186,14 +135,6 @@ class Overflow:
         description="Requests and limits of containers that set none, in pods that can only run at a backend. Those of all other "
         "pods come from `namespace.defaultResources`.",
     )
-    unreachable_seconds: int = field(
-        default=DEFAULT_UNREACHABLE_SECONDS,
-        description="Seconds for which a pod stays on a virtual node that is not ready, for example because its backend does not "
-        "answer. It replaces Kubernetes' default of 300, but nothing that a pod says itself. Defaults to "
-        f"{DEFAULT_UNREACHABLE_SECONDS}, an hour.",
-        ge=300,
-        le=604_800,
-    )
     pending_seconds: int = field(
         default=0,
         description="Seconds within which a backend must start a pod. After that the pod fails, so that its controller makes "
@@ -218,20 +159,15 @@ class Placement:
         description="Labels that nodes of the host cluster must have for pods to run there; those of backends need not. "
         "A pod whose own node selector contradicts them is refused.",
     )
-    required_nodes: Annotated[list[NodeRequirement], Limits(max_length=16)] = field(
-        default_factory=list, description="Further requirements that nodes of the host cluster must meet."
-    )
-    preferred_nodes: Annotated[list[NodePreference], Limits(max_length=16)] = field(
+    tolerations: Annotated[list[Tolerated], Limits(max_length=MOST)] = field(
         default_factory=list,
-        description="Nodes to prefer, for example by locality (`topology.kubernetes.io/region`) or price (`nestor.dev/price`).",
+        description="Taints that all pods tolerate, for nodes that are reserved for them, as kubectl writes them: `pool=batch`, "
+        "`gpu:NoSchedule`; `*` for all. Without a value or an effect, those with any.",
     )
-    tolerations: Annotated[list[Toleration], Limits(max_length=MOST)] = field(
-        default_factory=list, description="Tolerations that all pods get, for nodes that are reserved for them."
-    )
-    allowed_tolerations: Annotated[list[TaintMatch], Limits(max_length=32)] = field(
+    allowed_tolerations: Annotated[list[Tolerated], Limits(max_length=32)] = field(
         default_factory=list,
-        description="Taints that pods may tolerate by tolerations of their own; all others have no effect. The tolerations of "
-        "`node.kubernetes.io/not-ready` and `…/unreachable` are always allowed.",
+        description="Taints that pods may tolerate by tolerations of their own, written as in `tolerations`; all other "
+        "tolerations have no effect. `node.kubernetes.io/not-ready` and `…/unreachable` are always allowed.",
     )
     allowed_node_labels: Annotated[list[LabelPattern], Limits(max_length=64)] | None = field(
         default=None,
@@ -264,11 +200,6 @@ class Placement:
         default_factory=list,
         description="Where pods run that request extended resources, such as GPUs. `namespace.quota` limits how many a job may "
         "have at a time, for example by `requests.nvidia.com/gpu: 2`.",
-    )
-    gpu_resources: Annotated[list[ResourcePattern], Limits(max_length=32)] = field(
-        default_factory=lambda: list(DEFAULT_GPU_RESOURCES),
-        description="Extended resources that are GPUs; `*` stands for any characters. Defaults to "
-        f"{', '.join(f'`{item}`' for item in DEFAULT_GPU_RESOURCES)}.",
     )
     overflow: Overflow | None = field(
         default=None, description="Which pods run at a backend. Jobs may narrow it. If not set, none."

@@ -10,8 +10,6 @@ GangScheduler = Literal["Nestor", "Kubernetes"]
 GangSource = Literal["Annotation", "PodGroup", "JobSet", "IndexedJob"]
 
 DEFAULT_GROUPS: tuple[GangSource, ...] = ("Annotation", "PodGroup", "JobSet")
-DEFAULT_WARNING_SECONDS = 300
-DEFAULT_START_SECONDS = 120
 GANG_LIMIT = 500
 """Pods of one gang."""
 
@@ -33,28 +31,4 @@ class Gang:
         "namespace, as many as `nestor.dev/gang-size` says, or as their Job runs at a time. `PodGroup`: those of a PodGroup of "
         "group scheduling.k8s.io in the nested cluster. `JobSet`: those of a JobSet. `IndexedJob`: those of an Indexed Job that "
         "runs all of them at a time. Defaults to all but `IndexedJob`.",
-    )
-    warning_seconds: int = field(
-        default=DEFAULT_WARNING_SECONDS,
-        description="Seconds after which pods of a gang that still waits get a warning event, once. Only for scheduler `Nestor`. "
-        f"Defaults to {DEFAULT_WARNING_SECONDS}.",
-        ge=1,
-        le=604_800,
-    )
-    pending_seconds: int = field(
-        default=0,
-        description="Seconds for which a pod is held on the host until its gang is given a place. After that the pod fails with "
-        "the reason `GangNotPlaced`; a Job counts that as a failure, and ends or makes others by its `backoffLimit`. Pods that a "
-        "quota keeps from the host are not held there yet. 0: no limit; pods wait, as those do that fit nowhere. Only for "
-        "scheduler `Nestor`. Defaults to 0.",
-        ge=0,
-        le=604_800,
-    )
-    start_seconds: int = field(
-        default=DEFAULT_START_SECONDS,
-        description="Seconds within which all pods of a gang must have got nodes, once there was room for them. Otherwise all "
-        "are taken back, also those that run, and wait again, each time twice as long. Only for scheduler `Nestor`. Defaults to "
-        f"{DEFAULT_START_SECONDS}.",
-        ge=10,
-        le=86_400,
     )

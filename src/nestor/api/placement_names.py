@@ -6,27 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from nestor.api.base import ObjectName, list_map
+from nestor.api.base import ObjectName
 from nestor.api.parts import Limits, field, part
 
 
 @part()
-class AllowedName:
-    """A name that pods may use, and what it stands for in the host cluster."""
-
-    name: ObjectName = field(description="Name in the nested cluster.")
-    host_name: ObjectName | None = field(default=None, description="Name in the host cluster. Defaults to `name`.")
-
-
-@part()
 class Names:
-    """Names of the host cluster that pods get, or may choose by names of the nested cluster."""
+    """Names of the host cluster that pods get, or may choose."""
 
     default: ObjectName | None = field(
-        default=None,
-        description="Name in the host cluster of what pods get that choose none of `allowed`. Defaults to the host's default.",
+        default=None, description="Name of what pods get that choose none of `allowed`. Defaults to the host's default."
     )
-    allowed: Annotated[list[AllowedName], Limits(max_length=64, json_schema_extra=list_map("name"))] = field(
+    allowed: Annotated[list[ObjectName], Limits(max_length=64)] = field(
         default_factory=list, description="Names that pods may choose. If not set, they may choose none."
     )
 
@@ -44,7 +35,7 @@ class Names:
 
     def _list(self) -> dict[str, str]:
         """What each name that pods may choose stands for."""
-        return {item.name: item.host_name or item.name for item in self.allowed}
+        return {name: name for name in self.allowed}
 
 
 @dataclass(frozen=True, kw_only=True)

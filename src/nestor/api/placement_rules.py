@@ -6,21 +6,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from nestor.api.base import DefaultResources, NodeLabels, ObjectName, Quantities, Quota, list_map, rule, rules
+from nestor.api.base import NodeLabels, ObjectName, Quota, list_map, rule, rules
 from nestor.api.model import Model
 from nestor.api.parts import Limits, field, part
-from nestor.api.placement import GpuPlace, OverflowMode, Placement, Toleration
-
-SIZES = {
-    "cpu": "requests.cpu",
-    "memory": "requests.memory",
-    "ephemeral-storage": "requests.ephemeral-storage",
-    "storage": "requests.storage",
-    "pods": "pods",
-}
-"""Keys of a machine's `size`, each with its key of a quota."""
-SMALL_REQUESTS = {"cpu": "100m", "memory": "128Mi"}
-"""What containers count as on machines with a size that request nothing."""
+from nestor.api.placement import GpuPlace, OverflowMode, Placement
+from nestor.api.taints import Tolerated
 
 
 class Machine(Model):
@@ -33,31 +23,13 @@ class Machine(Model):
     node_selector: NodeLabels = Field(
         default_factory=dict, description="Labels of the pool's nodes. They are added to those of `placement.nodeSelector`."
     )
-    tolerations: Annotated[list[Toleration], Limits(max_length=16)] = Field(
-        default_factory=list, description="Tolerations for the taints of the pool's nodes."
-    )
-    size: Quantities | None = Field(
-        None,
-        description="How much of the pool one job gets, by resources: `cpu`, `memory`, `storage` (of persistent volumes), "
-        "`pods`, `ephemeral-storage`, and extended ones such as `nvidia.com/gpu`. It is what its pods may request in all, a "
-        "short form of `quota`: `cpu` of `requests.cpu`, and so on. Containers that request no CPU or memory count as if they "
-        f"did: {SMALL_REQUESTS['cpu']} and {SMALL_REQUESTS['memory']}, if `cpu` or `memory` is set, unless default resources say "
-        "otherwise. What they may use beyond their requests is up to limits: for a hard bound, set `limits.memory` in `quota`, "
-        "and default limits.",
-        json_schema_extra=rules(
-            rule(
-                f"self.all(name, name.contains('/') || name in {sorted(SIZES)})",
-                f"must be sizes of {', '.join(sorted(SIZES))}, or of extended resources such as 'nvidia.com/gpu'",
-            )
-        ),
+    tolerations: Annotated[list[Tolerated], Limits(max_length=16)] = Field(
+        default_factory=list, description="Taints of the pool's nodes, which its jobs tolerate, as in `placement.tolerations`."
     )
     quota: Quota | None = Field(
         None,
-        description="Quota of a job on this machine. Its keys take precedence over `size`, and over those of the class's "
-        "`namespace.quota`.",
-    )
-    default_resources: DefaultResources | None = Field(
-        None, description="Requests and limits for containers that set none. Replaces the class's `namespace.defaultResources`."
+        description="How much of the pool one job gets: what its pods may have in all, by the keys of `namespace.quota`, over "
+        "which it takes precedence: `cpu`, `memory`, `storage`, `pods`, `nvidia.com/gpu` and so on.",
     )
 
 
@@ -135,9 +107,10 @@ class JobPlacement(Model):
         description="Labels that nodes of the host cluster must have for the job's pods to run there. The keys must be "
         "among the class's `allowedNodeLabels`, if it has any, and the values may not contradict it.",
     )
-    tolerations: Annotated[list[Toleration], Limits(max_length=16)] = Field(
+    tolerations: Annotated[list[Tolerated], Limits(max_length=16)] = Field(
         default_factory=list,
-        description="Tolerations that all of the job's pods get. They must be among the class's `allowedTolerations`.",
+        description="Taints that all of the job's pods tolerate, as kubectl writes them: `pool=batch:NoSchedule`. They must be "
+        "among the class's `allowedTolerations`.",
     )
     scheduler_name: ObjectName | None = Field(
         None, description="Scheduler for pods that name none, one of the class's `schedulers`. Defaults to the class's default."

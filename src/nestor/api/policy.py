@@ -15,7 +15,6 @@ from nestor.api.devices import Devices
 from nestor.api.parts import Limits, field, part
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
-from nestor.api.selectors import LabelSelector
 from nestor.api.services import AllowedServices
 from nestor.api.storage import Storage
 from nestor.objects import Object, status_of
@@ -76,14 +75,10 @@ class Policy:
         default=None,
         description="Where the cluster's pods may run, from the class's `placement`, the job's machine and its `placement`.",
     )
-    nodes: Literal["All", "Selected"] | None = field(
+    nodes: Literal["All"] | None = field(
         default=None,
-        description="Which host nodes the cluster shows in addition to those in use, `All` or `Selected`, from the class's "
-        "`cluster.nodes`.",
-    )
-    node_selector: LabelSelector | None = field(
-        default=None,
-        description="Labels of the nodes that it shows if `nodes` is `Selected`, from the class's `cluster.nodeSelector`.",
+        description="`All`: the cluster shows all host nodes on which its pods may run, from the class's `cluster.nodes`. "
+        "Otherwise, those in use.",
     )
 
     services: AllowedServices | None = field(

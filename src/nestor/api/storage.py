@@ -4,31 +4,21 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from nestor.api.base import ObjectName, Quantity, rule, rules
+from nestor.api.base import ObjectName, Quantity
 from nestor.api.parts import Limits, field, part
 
 Retention = Literal["Delete", "Retain"]
 
-_DEFAULT_RULE = rule(
-    "!has(self.defaultClass) || (has(self.classes) && self.defaultClass in self.classes)",
-    "`defaultClass` must be one of the classes in `classes`",
-)
 
-
-@part(rules(_DEFAULT_RULE))
+@part()
 class Storage:
     """The volumes that the claims of a nested cluster may get."""
 
     classes: Annotated[list[ObjectName], Limits(max_length=32)] = field(
         default_factory=list,
-        description="StorageClasses of the host cluster that nested clusters have too, by name. PersistentVolumeClaims that name "
-        "one of them get a volume of the host cluster; all others stay Pending, and so do their pods. If not set, there are no "
-        "persistent volumes.",
-    )
-    default_class: ObjectName | None = field(
-        default=None,
-        description="StorageClass of claims that name none, one of `classes`. Defaults to the first of them, whatever the host "
-        "cluster's own default is.",
+        description="StorageClasses of the host cluster that nested clusters have too, by name. The first is that of claims that "
+        "name none, whatever the host cluster's own default is. PersistentVolumeClaims of these classes get a volume of the host "
+        "cluster; all others stay Pending, and so do their pods. If not set, there are no persistent volumes.",
     )
     block_volumes: bool = field(
         default=False,
@@ -50,7 +40,7 @@ class Storage:
     @property
     def default(self) -> str | None:
         """The StorageClass of claims that name none."""
-        return self.default_class or next(iter(self.classes), None)
+        return next(iter(self.classes), None)
 
 
 @part()

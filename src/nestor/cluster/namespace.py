@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nestor.api import labels as marks
+from nestor.api.base import DefaultResources
 from nestor.api.class_namespace import (
     DEFAULT_EPHEMERAL_STORAGE,
     DEFAULT_QUOTA,
     DEVICES_QUOTA,
     ENDED_PODS,
+    SMALL_REQUESTS,
     SNAPSHOTS_QUOTA,
     NamespacePolicy,
 )
@@ -93,8 +95,11 @@ def find_default_limits(policy: NamespacePolicy) -> dict[str, str]:
 
 
 def _find_default_requests(policy: NamespacePolicy) -> dict[str, str]:
-    requests, most = policy.default_resources.requests if policy.default_resources else None, _find_most(policy)
-    return {name: find_smaller(str(value), most.get(name, str(value))) for name, value in (requests or {}).items()}
+    said, most = policy.default_resources or DefaultResources(), _find_most(policy)
+    counted = {name for name in SMALL_REQUESTS if f"requests.{name}" in (policy.quota or {})}
+    small = {name: SMALL_REQUESTS[name] for name in counted - (said.limits or {}).keys()}
+    requests = small | {name: str(value) for name, value in (said.requests or {}).items()}
+    return {name: find_smaller(value, most.get(name, value)) for name, value in requests.items()}
 
 
 def add_own_share(name: str, limit: str, own: list[Object]) -> str:

@@ -12,7 +12,7 @@ import ipaddress
 from collections.abc import Sequence
 
 from nestor.api import labels
-from nestor.api.class_network import NetworkPolicyModel, Peer
+from nestor.api.class_network import ANYWHERE, NetworkPolicyModel, Peer
 from nestor.cluster.home import Home
 from nestor.cluster.shape import API_PORT, DNS_PORT, Host, Shape, collapse, list_closed_ranges
 from nestor.contracts import addresses
@@ -123,7 +123,7 @@ def build_exposed(home: Home, name: str, selector: dict[str, str], port: Object,
 
 def list_peers(peers: Sequence[Peer]) -> list[Object]:
     """From where a class lets traffic in that is nobody's of the cluster."""
-    return [_dump(peer) for peer in peers] or [_NO_JOBS]
+    return [_build_peer(peer) for peer in peers or (ANYWHERE,)]
 
 
 def _build_solver(shape: Shape) -> list[Object]:
@@ -143,7 +143,7 @@ def _build_host_access(shape: Shape) -> list[Object]:
     host = shape.host
     api = [_block(address) for address in host.api_addresses]
     services = [_block(str(ipaddress.ip_network(cidr)[1])) for cidr in host.service_cidrs]
-    pods = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}} for name in host.dns.namespaces]
+    pods = [_namespace(name) for name in host.dns.namespaces]
     resolvers = [_block(address) for address in sorted({*host.resolvers, NODE_LOCAL_DNS})]
     ranges = [{"ipBlock": {"cidr": cidr}} for cidr in host.dns.ranges]
     ports = [_port(protocol, port) for port in host.dns.ports for protocol in ("UDP", "TCP")]
@@ -191,5 +191,9 @@ def _pods(selected: dict[str, str]) -> Object:
     return {"podSelector": {"matchLabels": selected}}
 
 
-def _dump(peer: Peer) -> Object:
-    return peer.model_dump(by_alias=True, exclude_none=True)
+def _build_peer(peer: Peer) -> Object:
+    return _NO_JOBS if peer == ANYWHERE else {"ipBlock": {"cidr": peer}} if "/" in peer else _namespace(peer)
+
+
+def _namespace(name: str) -> Object:
+    return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}

@@ -5,10 +5,9 @@ A mode decides here which objects a `Shape` becomes; `provision` applies them, i
 
 from __future__ import annotations
 
-from nestor.api.class_network import NetworkPolicyModel, Peer
+from nestor.api.class_network import NetworkPolicyModel
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
-from nestor.api.selectors import LabelSelector
 from nestor.cluster import access, coredns, policies, server
 from nestor.cluster.home import Home
 from nestor.cluster.shape import Host, Shape
@@ -19,13 +18,20 @@ Body = tuple[Kind, Object]
 
 
 def build_shape(
-    spec: NestedClusterSpec, home: Home, policy: NestedClassSpec, *, host: Host, nestor_image: str, replicas: int = 1
+    spec: NestedClusterSpec,
+    home: Home,
+    policy: NestedClassSpec,
+    *,
+    host: Host,
+    nestor_image: str,
+    core_dns_image: str,
+    replicas: int = 1,
 ) -> Shape:
     """The shape of a cluster with a complete `spec`, that is, one with an image and, if it has a volume, with that."""
     return Shape(
         **vars(home),
         image=spec.image or "",
-        core_dns_image=policy.cluster.core_dns_image,
+        core_dns_image=core_dns_image,
         nestor_image=nestor_image,
         host=host,
         resources=policy.cluster.resources,
@@ -45,8 +51,7 @@ def _open_api(policy: NestedClassSpec) -> NetworkPolicyModel:
     """The class's network, where Argo CD reaches the API server even if only some others do."""
     if policy.argo_cd is None or not policy.network.api_from:
         return policy.network
-    selected = LabelSelector(match_labels={"kubernetes.io/metadata.name": policy.argo_cd.namespace})
-    peers = [*policy.network.api_from, Peer(namespace_selector=selected)]
+    peers = [*policy.network.api_from, policy.argo_cd.namespace]
     return policy.network.model_copy(update={"api_from": peers})
 
 

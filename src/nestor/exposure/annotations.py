@@ -9,6 +9,8 @@ from nestor.api.expose import ExposePolicy
 from nestor.exposure.ports import find_port
 from nestor.objects import Object, spec_of
 
+HTTPS_BACKEND = {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"}
+"""For targets that speak HTTPS themselves. Traefik knows them by their ports."""
 _HTTPS = ("https", "kubernetes.io/https")
 
 
@@ -30,7 +32,7 @@ def build_annotations(
     """The annotations. `facts`: what `$(…)` in the class's values stands for; `own`: the job's, which are allowed; `is_https`:
     the target speaks HTTPS itself.
     """
-    said = {**(policy.annotations or {}), **(policy.https_backends.annotations if is_https else {})}
+    said = (HTTPS_BACKEND if is_https else {}) | (policy.annotations or {})
     return {key: _fill(value, facts) for key, value in said.items()} | dict(own or {})
 
 

@@ -39,6 +39,6 @@ def _find_secret(name: str, policy: ExposePolicy) -> Object:
 
 def build_url(host: str, policy: ExposePolicy) -> str:
     """The URL for a browser, with the port only if it is not the scheme's default."""
-    scheme = policy.scheme or ("https" if policy.has_tls else "http")
+    scheme = "https" if policy.has_tls or policy.port == DEFAULT_PORTS["https"] else "http"
     port = f":{policy.port}" if policy.port and policy.port != DEFAULT_PORTS[scheme] else ""
     return f"{scheme}://{host}{port}/"

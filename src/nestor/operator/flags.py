@@ -17,7 +17,7 @@ from nestor.cluster.pki import Lifetimes
 from nestor.cluster.shape import HostDns
 from nestor.contracts.syncer import SERVER_SECONDS, SERVER_SECONDS_VARIABLE
 from nestor.objects import Object
-from nestor.operator.settings import Settings
+from nestor.operator.settings import CORE_DNS_IMAGE, Settings
 
 INTEGER = "a whole number"
 SECONDS = "a number of seconds"
@@ -61,6 +61,14 @@ def read_switch(text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError(f"it is '{text}'")
     return text == "true"
+
+
+def read_versions(text: str) -> dict[str, str]:
+    """The image of K3s for each version. Raises `ValueError`."""
+    found = json.loads(text)
+    if not isinstance(found, list) or not all(isinstance(item, dict) and item.keys() == {"version", "image"} for item in found):
+        raise ValueError("it is no list of objects with `version` and `image`")
+    return {item["version"]: item["image"] for item in found}
 
 
 def read_cidrs(text: str) -> tuple[str, ...]:
@@ -116,6 +124,15 @@ FLAGS = (
         read_pull_policy,
         f"one of {', '.join(PULL_POLICIES)}",
     ),
+    Flag(
+        "--k3s-versions",
+        "NESTOR_K3S_VERSIONS",
+        "[]",
+        "JSON: the versions of Kubernetes that classes may offer, and K3s' images",
+        read_versions,
+        'a JSON list such as [{"version": "v1.36", "image": "docker.io/rancher/k3s:v1.36.2-k3s1"}]',
+    ),
+    Flag("--core-dns-image", "NESTOR_CORE_DNS_IMAGE", CORE_DNS_IMAGE, "image of the nested clusters' DNS"),
     Flag("--namespace", "POD_NAMESPACE", "nestor-system", "the operator's own namespace"),
     Flag(
         "--service-cidr",

@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nestor.api.conditions import Condition
+from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster.home import Home
 from nestor.exposure.routes import Route
 from nestor.kube import Informer, WorkQueue
@@ -91,8 +93,8 @@ class Guest:
     def forget(self, uid: str) -> None:
         """The job with that UID is being deleted, or its namespace was."""
 
-    async def reconcile_class(self, name: str) -> None:
-        """A pass over a class."""
+    def judge(self, item: Object, policy: NestedClassSpec) -> Condition | None:
+        """In a pass over a class: what its status is to say. None: what it says already."""
 
     def measure(self) -> Iterable[Family]:
         """What Prometheus is told."""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nestor.cluster.pki import Lifetimes
 from nestor.cluster.shape import HostDns
 from nestor.contracts.syncer import SERVER_SECONDS
 from nestor.objects import Object
+
+CORE_DNS_IMAGE = "docker.io/coredns/coredns:1.15.0"
 
 
 @dataclass(frozen=True)
@@ -23,6 +26,10 @@ class Settings:
     """When the pods that serve backends pull it."""
     namespace: str = "nestor-system"
     """The operator's own namespace: TLS Secrets of classes are read from it."""
+    k3s_versions: Mapping[str, str] = field(default_factory=dict)
+    """The image of K3s for each version of Kubernetes that classes may offer."""
+    core_dns_image: str = CORE_DNS_IMAGE
+    """The image of the nested clusters' DNS."""
     service_cidrs: tuple[str, ...] = ()
     """The host cluster's Service ranges; empty: read from the host (ServiceCIDR, Kubernetes 1.33 and later)."""
     port: int = 8080

@@ -20,6 +20,7 @@ from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.result import Result
+from nestor.operator.status.classes import reconcile_class
 from nestor.operator.status.report import is_new, write_first
 from nestor.operator.world.cache import OWN
 from nestor.operator.world.context import Context
@@ -142,8 +143,7 @@ class Operator:
         if key.kind == APP:
             return await self._apps.reconcile(key.name)
         if key.kind == CLASS:
-            for guest in self.guests:
-                await guest.reconcile_class(key.name)
+            await reconcile_class(self.context, self.guests, key.name)
             return Result()
         if key.kind == BACKEND:
             return await self._backends.reconcile(key.name)

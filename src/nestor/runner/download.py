@@ -122,7 +122,7 @@ class Downloader:
         if response.content_type == "text/html":
             raise AttemptError(f"'{shown}' is a web page, not a manifest: use the URL of the raw file")
         most = self._rules.max_bytes
-        too_large = StepError(f"'{shown}' is refused: it is larger than the {most} bytes that the job's class allows")
+        too_large = StepError(f"'{shown}' is refused: it is larger than {most} bytes")
         if (response.content_length or 0) > most:
             raise too_large
         digest, size = hashlib.sha256(), 0

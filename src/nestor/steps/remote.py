@@ -13,7 +13,6 @@ from nestor.steps.plan import Remote
 URL_LIMIT = 2048
 WEB_SCHEMES = ("https", "http")
 _LABEL_FORM = re.compile(r"[0-9a-z_]([-0-9a-z_]{0,61}[0-9a-z_])?", re.ASCII)
-_REMOTE_FIELD = "templates.remote"
 
 
 def find_fault(url: str, remote: Remote, *, schemes: Sequence[str] = WEB_SCHEMES) -> str | None:
@@ -49,10 +48,10 @@ def _is_host(host: str) -> bool:
 
 def _check_policy(host: str, remote: Remote) -> str | None:
     if not remote.enabled:
-        return f"may not be remote: the job's class does not allow it (`{_REMOTE_FIELD}.enabled`)"
+        return "may not be remote: the job's class does not allow it (`templateHosts`)"
     if not is_allowed(host, remote):
         known = ", ".join(f"'{pattern}'" for pattern in remote.allowed_hosts)
-        return f"must be at a host that the job's class allows (`{_REMOTE_FIELD}.allowedHosts`: {known}), not {faults.show(host)}"
+        return f"must be at a host that the job's class allows (`templateHosts`: {known}), not {faults.show(host)}"
     return None
 
 

@@ -21,8 +21,6 @@ GATE = {"name": labels.GANG}
 
 WAITING = "GangWaiting"
 """Reason of a nested pod's condition and event: its gang waits until one place has room for all of it."""
-NOT_PLACED = "GangNotPlaced"
-"""Reason of a nested pod that failed because its gang was given no place in the time that the class sets, and of its event."""
 TAKEN_BACK = "GangTakenBack"
 """Reason of a nested pod that failed because its gang could not start as a whole."""
 

@@ -8,6 +8,7 @@ from typing import Any
 from nestor.api import labels
 from nestor.api.placement_names import Names
 from nestor.api.policy import Policy
+from nestor.api.taints import read_toleration
 from nestor.objects import Object
 from nestor.translate import fields, hostname
 from nestor.translate.fields import Table
@@ -46,10 +47,10 @@ def _check(pod: Object, policy: Policy) -> Iterator[str]:
     if places.gang is None and (gang := find_name(pod)):
         yield f"annotation `{labels.GANG}` is '{gang}', but the class has no `placement.gang`"
     keys = {item.get("key") or "" for item in spec.get("tolerations") or [] if not is_allowed(item, places)}
-    keys -= {item.key or "" for item in list_given(pod, places)}
+    keys -= {read_toleration(item).get("key", "") for item in list_given(pod, places)}
     if dropped := sorted(key for key in keys if not key.startswith(_OF_KUBERNETES)):
         taints = ", ".join(f"'{key}'" if key else "all taints" for key in dropped)
-        allowed = ", ".join(f"'{item.key}'" if item.key else "all taints" for item in places.allowed_tolerations) or "none"
+        allowed = ", ".join(f"'{item}'" for item in places.allowed_tolerations) or "none"
         yield f"`spec.tolerations` has {taints}, but the class allows {allowed} (`{POD_SPEC['tolerations'].note}`)"
 
 
@@ -70,5 +71,5 @@ def _quote(value: Any) -> str:
 def _name(field: str, name: str, known: Names) -> Iterator[str]:
     """If a name that a pod chose is not allowed."""
     if not known.allows(name):
-        listed = ", ".join(f"'{item.name}'" for item in known.allowed) or "none"
+        listed = ", ".join(f"'{item}'" for item in known.allowed) or "none"
         yield f"`spec.{field}` is '{name}', but the class allows {listed} (`{POD_SPEC[field].note}`)"

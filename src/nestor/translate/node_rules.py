@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from nestor.api import data, labels
+from nestor.api import labels
 from nestor.api.placement import Backend, Placement
 from nestor.objects import Object, labels_of
 from nestor.translate.labels import is_listed
@@ -78,9 +78,7 @@ def _find_choices(pod: Object, placement: Placement, place: Place) -> list[list[
         return away
     if _names_node(pod):
         away = []  # under `WhenFull`, the node of a backend is not the pod's to choose
-    own = [data.write(item) for item in placement.required_nodes]
-    if placement.overflow is not None:
-        own.append({"key": labels.BACKEND, "operator": "DoesNotExist"})
+    own: list[Object] = [{"key": labels.BACKEND, "operator": "DoesNotExist"}] if placement.overflow is not None else []
     if place.backends:
         own += _require(_find_demanded(pod, placement))
     return [own, *away]
@@ -94,9 +92,6 @@ def _names_node(pod: Object) -> bool:
 
 
 def _find_preferences(place: Place, placement: Placement) -> Iterator[Object]:
-    for item in placement.preferred_nodes:
-        wished = data.write(item)
-        yield {"weight": wished.pop("weight"), "preference": wished}
     if place.where == "HostFirst":
         yield from _prefer_own(place.backends)
     if len(place.backends) > 1:

@@ -11,7 +11,7 @@ from typing import Literal
 
 from nestor import names
 from nestor.api import data, labels
-from nestor.api.placement import Backend, Overflow, Placement, ResourceRule
+from nestor.api.placement import GPU_RESOURCES, Backend, Overflow, Placement, ResourceRule
 from nestor.objects import Object, annotations_of, is_of_daemon_set
 from nestor.quantities import parse_quantity
 from nestor.translate.claims import find_claims
@@ -61,13 +61,13 @@ def decide_place(pod: Object, placement: Placement, batch: Batch | None = None) 
         return Place("Wait", "it has to run at a backend, and none is allowed") if wanted == "Backend" else _HOST
     if batch is not None and (wanted == "Backend" or overflow.mode != "Never"):
         wanted, reason = _limit(wanted, reason, overflow, batch)
-    backends = _choose_backends(wanted, find_scheduler(pod, placement), overflow)
+    backends = () if wanted in ("Host", "Wait") else tuple(overflow.backends)
     return Place("Host" if wanted == "HostFirst" and not backends else wanted, reason, backends)
 
 
 def _find_wish(pod: Object, placement: Placement, overflow: Overflow, batch: Batch | None) -> tuple[Where, str]:
     """Before the number of its Job's pods is looked at."""
-    gpus = find_gpus(pod, placement)
+    gpus = find_gpus(pod)
     if gpus and overflow.gpu != "Any":
         return overflow.gpu, f"it requests '{gpus[0]}'"
     if overflow.mode == "Never":
@@ -93,24 +93,9 @@ def _limit(wanted: Where, reason: str, overflow: Overflow, batch: Batch) -> tupl
     return wanted, reason
 
 
-def _choose_backends(where: Where, scheduler: str | None, overflow: Overflow) -> tuple[Backend, ...]:
-    """Those that one scheduler can reach: for pods that may also stay, the pod's own; otherwise that of the preferred backend."""
-    if where in ("Host", "Wait"):
-        return ()
-    chosen = scheduler
-    if where == "Backend":
-        chosen = max(overflow.backends, key=lambda item: item.weight).scheduler_name or scheduler
-    return tuple(item for item in overflow.backends if (item.scheduler_name or scheduler) == chosen)
-
-
-def find_scheduler(pod: Object, placement: Placement) -> str | None:
-    """The host's scheduler for a pod that stays in the host cluster; None for the default one."""
-    return placement.schedulers.find(pod["spec"].get("schedulerName"))
-
-
-def find_gpus(pod: Object, placement: Placement) -> list[str]:
+def find_gpus(pod: Object) -> list[str]:
     """The GPUs that the pod requests, by resource name."""
-    return [name for name in list_extended_resources(pod) if any(is_match(name, item) for item in placement.gpu_resources)]
+    return [name for name in list_extended_resources(pod) if any(is_match(name, item) for item in GPU_RESOURCES)]
 
 
 def find_rules(pod: Object, placement: Placement) -> list[ResourceRule]:

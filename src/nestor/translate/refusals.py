@@ -58,7 +58,7 @@ def find_permitted_debug(pod: Object, policy: Policy) -> set[str]:
 def _check_pod(spec: Object, policy: Policy) -> Iterator[str]:
     runtimes, name = policy.places.runtime_classes, spec.get("runtimeClassName")
     if name and not runtimes.allows(name):
-        listed = ", ".join(f"'{item.name}'" for item in runtimes.allowed) or "none"
+        listed = ", ".join(f"'{item}'" for item in runtimes.allowed) or "none"
         yield f"`spec.runtimeClassName` may not be '{name}': the class allows {listed} (`{POD_SPEC['runtimeClassName'].note}`)"
     if spec.get("resourceClaims") and not policy.allowed_devices.classes:
         yield f"`spec.resourceClaims` may not be set: {NO_DEVICES}"

@@ -8,7 +8,6 @@ from nestor.api.labels import NESTED_NAMESPACE
 from nestor.api.placement import Placement
 from nestor.objects import Object, labels_of
 from nestor.translate import labels, node_rules, tolerations
-from nestor.translate import placement as placements
 from nestor.translate.placement import Place
 from nestor.translate.target import Target
 
@@ -26,17 +25,14 @@ def build_scheduling(pod: Object, target: Target, namespaces: Namespaces, placem
         result["affinity"] = affinity
     if spread := [_spread(item, pod, target) for item in spec.get("topologySpreadConstraints") or []]:
         result["topologySpreadConstraints"] = spread
-    return result | _names(pod, placement, place)
+    return result | _names(pod, placement)
 
 
-def _names(pod: Object, placement: Placement, place: Place) -> Object:
+def _names(pod: Object, placement: Placement) -> Object:
     """What has a name in the host cluster; nothing where the host's default is right."""
     spec = pod["spec"]
-    scheduler = placements.find_scheduler(pod, placement)
-    if place.where == "Backend" and place.backends:
-        scheduler = place.backends[0].scheduler_name or scheduler
     found = {
-        "schedulerName": scheduler,
+        "schedulerName": placement.schedulers.find(spec.get("schedulerName")),
         "priorityClassName": placement.priority_classes.find(spec.get("priorityClassName")),
         "runtimeClassName": placement.runtime_classes.find(spec.get("runtimeClassName")),
     }

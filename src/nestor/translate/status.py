@@ -103,17 +103,12 @@ def build_lost(nested: Object, last: Object | None, target: Target, time: str) -
     return result
 
 
-def build_failed(nested: Object, host: Object, target: Target, reason: str, message: str) -> Object:
-    """The status of a pod that we end."""
-    last = host | {"status": {**status_of(host), "reason": reason, "message": message}}
-    return build_lost(nested, last, target, times.timestamp())
-
-
 def build_disrupted(nested: Object, host: Object, target: Target, reason: str, message: str) -> Object:
     """The status of a pod that we end, for no fault of its own: failed, so that its controller replaces it."""
-    result = build_failed(nested, host, target, reason, message)
+    last, now = host | {"status": {**status_of(host), "reason": reason, "message": message}}, times.timestamp()
+    result = build_lost(nested, last, target, now)
     why = known.Condition("DisruptionTarget", "True", reason, message)
-    return result | {"conditions": _without_generation(known.merge(result["conditions"], [why], 0, times.timestamp()))}
+    return result | {"conditions": _without_generation(known.merge(result["conditions"], [why], 0, now))}
 
 
 def explain_gate(desired: Object, reason: str, message: str) -> Object:

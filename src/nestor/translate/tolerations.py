@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from nestor.api import data
-from nestor.api.placement import Backend, Placement, TaintMatch, Toleration
+from nestor.api.placement import Backend, Placement
+from nestor.api.taints import read_toleration
 from nestor.api.words import DEFAULT_TAINT
 from nestor.objects import Object
 from nestor.translate.placement import Place, find_rules
 
 ALWAYS_ALLOWED = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
 """Taints that every pod may tolerate: the nested admission adds them to each pod, both for a limited time."""
+UNREACHABLE_SECONDS = 3600
+"""For which a pod stays on a virtual node whose backend does not answer."""
 _DEFAULT_SECONDS = 300
 """For which the API servers let a pod tolerate them that does not say so itself."""
 
@@ -21,11 +23,11 @@ def build_tolerations(pod: Object, placement: Placement, place: Place) -> list[O
     for backend in place.backends:
         given += _tolerate(backend)
     for item in given:
-        toleration = data.write(item)
+        toleration = read_toleration(item)
         if toleration not in found:
             found.append(toleration)
     if place.where == "Backend" and placement.overflow is not None:
-        return [_extend(item, placement.overflow.unreachable_seconds) for item in found]
+        return [_extend(item) for item in found]
     return found
 
 
@@ -37,12 +39,12 @@ def extend_tolerations(host: Object, placement: Placement) -> list[Object] | Non
     if placement.overflow is None:
         return None
     there = host["spec"].get("tolerations") or []
-    wanted = [_extend(item, placement.overflow.unreachable_seconds) for item in there]
+    wanted = [_extend(item) for item in there]
     return wanted if wanted != there else None
 
 
-def _extend(toleration: Object, seconds: int) -> Object:
-    return toleration | {"tolerationSeconds": seconds} if _is_default(toleration) else toleration
+def _extend(toleration: Object) -> Object:
+    return toleration | {"tolerationSeconds": UNREACHABLE_SECONDS} if _is_default(toleration) else toleration
 
 
 def _is_default(toleration: Object) -> bool:
@@ -57,8 +59,8 @@ def is_carried(toleration: Object, there: list[Object]) -> bool:
     return _is_default(toleration) and any(item | {"tolerationSeconds": _DEFAULT_SECONDS} == toleration for item in there)
 
 
-def list_given(pod: Object, placement: Placement) -> list[Toleration]:
-    """Those that the pod gets wherever it runs."""
+def list_given(pod: Object, placement: Placement) -> list[str]:
+    """The taints that the pod tolerates wherever it runs."""
     return [*placement.tolerations, *(item for part in find_rules(pod, placement) for item in part.tolerations)]
 
 
@@ -73,18 +75,15 @@ def is_allowed(toleration: Object, placement: Placement) -> bool:
     return is_always or any(covers(item, toleration) for item in placement.allowed_tolerations)
 
 
-def covers(allowed: TaintMatch, toleration: Object) -> bool:
+def covers(allowed: str, toleration: Object) -> bool:
     """Whether the toleration tolerates only taints that are allowed."""
-    if allowed.key is not None and toleration.get("key") != allowed.key:
+    most = read_toleration(allowed)
+    if any(toleration.get(field) != most[field] for field in ("key", "effect") if field in most):
         return False
-    if allowed.effect is not None and toleration.get("effect") != allowed.effect:
-        return False
-    if allowed.operator == "Exists":
+    if most["operator"] == "Exists":
         return True
-    return toleration.get("operator", "Equal") == "Equal" and (toleration.get("value") or "") == (allowed.value or "")
+    return toleration.get("operator", "Equal") == "Equal" and (toleration.get("value") or "") == str(most["value"])
 
 
-def _tolerate(backend: Backend) -> list[Toleration]:
-    if backend.tolerations is None:
-        return [Toleration(key=DEFAULT_TAINT, operator="Equal", value=backend.name, effect="NoSchedule")]
-    return backend.tolerations
+def _tolerate(backend: Backend) -> list[str]:
+    return [f"{DEFAULT_TAINT}={backend.name}:NoSchedule"] if backend.tolerations is None else backend.tolerations

@@ -25,8 +25,7 @@ pytestmark = pytest.mark.slow
 
 app = test_ui.app
 CLASS: Object = {
-    "cluster": {"versions": [{"version": "v1.36", "image": "registry.test/k3s:1"}], "coreDNSImage": "registry.test/coredns:1"},
-    "placement": {"machines": [{"name": "small"}, {"name": "large", "description": "16 CPUs"}], "defaultMachine": "small"},
+    "placement": {"machines": [{"name": "small"}, {"name": "large", "description": "16 CPUs"}], "defaultMachine": "small"}
 }
 
 

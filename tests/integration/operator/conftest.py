@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import re
 import signal
@@ -23,7 +24,7 @@ from tests.children import WITH_US
 from tests.heard import Process, heard
 from tests.integration import apiserver, late
 from tests.integration.chart import ALLOW_PRIVILEGED, install_roles
-from tests.integration.operator.world import build_class
+from tests.integration.operator.world import VERSIONS, build_class
 from tests.samples import read_samples
 from tests.waiting import eventually
 
@@ -91,6 +92,7 @@ async def operator_running(
         environment = os.environ | {
             "KUBECONFIG": str(kubeconfig),
             "NESTOR_IMAGE": "nestor.test/nestor:1",
+            "NESTOR_K3S_VERSIONS": json.dumps(VERSIONS),
             "NESTOR_PORT": str(port),
             "NESTOR_FORCE_AFTER": "4",
             "NESTOR_GIVE_UP_AFTER": str(give_up),

@@ -29,7 +29,7 @@ async def ensure_persistent_class(api: Api, name: str, persistence: Object | Non
     """A class whose clusters have their data on a volume; nothing provisions one here, and nobody waits for it."""
     body = build_class(name)
     if persistence:
-        body["spec"]["cluster"]["persistence"] = persistence
+        body["spec"]["cluster"] = {"persistence": persistence}
     await api.apply(kinds.NESTED_CLASS, body)
 
 

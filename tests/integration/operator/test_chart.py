@@ -12,7 +12,7 @@ import yaml
 from nestor.api import labels
 from nestor.cluster.shape import HostDns
 from nestor.kube import Api, Forbidden, Kind, kinds
-from nestor.operator.flags import read_dns
+from nestor.operator.flags import read_dns, read_versions
 from nestor.portal.settings import parse as parse_portal
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ACCOUNT, ROOT
@@ -75,7 +75,7 @@ async def test_the_default_class_is_taken_by_the_api_server(plane: apiserver.Con
         "--set",
         "defaultClass.expose.port=8443",
         "--set-json",
-        'defaultClass.expose.from=[{"ipBlock":{"cidr":"10.0.0.0/24"}}]',
+        'defaultClass.expose.from=["10.0.0.0/24"]',
         "--set-json",
         'defaultClass.namespace={"podSecurity":"Baseline","quota":{"requests.cpu":4}}',
         "--set-json",
@@ -85,7 +85,26 @@ async def test_the_default_class_is_taken_by_the_api_server(plane: apiserver.Con
     found["metadata"]["name"] = "from-chart"
     applied = await api.apply(kinds.NESTED_CLASS, found)
     assert applied["spec"]["expose"]["domain"] == "apps.example.com"
+    assert "unenforced" not in applied["spec"]["network"], "that is for the profile to say"
     await api.delete(kinds.NESTED_CLASS, "from-chart")
+
+
+async def test_the_operator_is_told_of_the_images_of_nested_clusters() -> None:
+    (deployment,) = [item for item in await render() if item["kind"] == "Deployment"]
+    variables = {item["name"]: item.get("value") for item in deployment["spec"]["template"]["spec"]["containers"][0]["env"]}
+    assert read_versions(variables["NESTOR_K3S_VERSIONS"])["v1.36"].startswith("docker.io/rancher/k3s:v1.36.")
+    assert variables["NESTOR_CORE_DNS_IMAGE"].startswith("docker.io/coredns/coredns:")
+
+
+@pytest.mark.parametrize(("profile", "is_privileged"), [("Tenants", False), ("Evaluation", False), ("Trusted", True)])
+async def test_the_operator_may_make_privileged_namespaces_if_the_default_class_is_for_trusted_people(
+    profile: str, is_privileged: bool
+) -> None:
+    rendered = await render("--set", f"defaultClass.profile={profile}")
+    (policy,) = [
+        item for item in rendered if item["metadata"]["name"] == "nestor-operator-namespaces" and "validations" in item["spec"]
+    ]
+    assert any("'privileged'" in item["expression"] for item in policy["spec"]["validations"]) is is_privileged
 
 
 @pytest.mark.parametrize(
@@ -182,7 +201,7 @@ async def test_all_users_read_the_catalog_and_its_keepers_write_it(plane: apiser
     async with await Api.connect(str(plane.kubeconfig_of("keeper"))) as keeper:
         await keeper.apply(kinds.NESTED_APP, body)
         with pytest.raises(Forbidden):
-            await keeper.apply(kinds.NESTED_CLASS, {"metadata": {"name": "mine"}, "spec": {"cluster": {"versions": []}}})
+            await keeper.apply(kinds.NESTED_CLASS, {"metadata": {"name": "mine"}, "spec": {}})
         await keeper.delete(kinds.NESTED_APP, "from-keeper")
 
 

@@ -128,7 +128,7 @@ async def test_a_job_gets_the_deadline_and_the_machine_that_it_may_have(
 async def test_no_container_has_more_than_its_class_allows_and_the_cluster_starts_all_the_same(
     operator: Operator, api: Api, namespace: str, make: Any
 ) -> None:
-    machine = {"name": "small", "size": {"cpu": 4, "memory": "8Gi", "nvidia.com/gpu": 1}}
+    machine = {"name": "small", "quota": {"cpu": 4, "memory": "8Gi", "nvidia.com/gpu": 1}}
     name = await make(
         namespace={"maxResources": {"cpu": 1, "memory": "3Gi"}}, placement={"machines": [machine], "defaultMachine": "small"}
     )

@@ -182,12 +182,8 @@ async def test_annotations_are_the_classs_the_backends_and_those_that_jobs_may_s
     operator: Operator, api: Api, namespace: str
 ) -> None:
     name, size = f"notes-{namespace}", "nginx.ingress.kubernetes.io/proxy-body-size"
-    https = {"example.com/backend": "HTTPS"}
-    rules = {
-        "annotations": {"example.com/auth": "group=$(namespace)"},
-        "httpsBackends": {"annotations": https},
-        "controllerCertificate": True,
-    }
+    https = {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"}
+    rules = {"annotations": {"example.com/auth": "group=$(namespace)"}, "controllerCertificate": True}
     await api.apply(kinds.NESTED_CLASS, build_class(name, **rules))
     targets = (API, {"service_name": "secure", "service_port": 8443, "service_namespace": "default"})
     wish = {"expose": {"allTargets": True, "annotations": {size: "8m"}}}

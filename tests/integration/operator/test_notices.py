@@ -38,7 +38,7 @@ async def make_class(api: Api, *sinks: Object, name: str = "") -> str:
     """A class with these sinks."""
     name = name or f"told-{uuid.uuid4().hex[:6]}"
     body = build_class(name)
-    body["spec"]["notices"] = {"sinks": list(sinks)}
+    body["spec"]["notices"] = list(sinks)
     await api.apply(kinds.NESTED_CLASS, body)
     return name
 
@@ -94,14 +94,15 @@ async def test_sinks_are_told_of_a_job_from_ready_to_its_end_and_a_dead_one_harm
 ) -> None:
     portal, grid, dead = FakeSink(), FakeSink(), FakeSink()
     tls, authority = make_tls(address, tmp_path)
-    await make_secret(api, "portal", token="s3cret", ca=authority)
-    keys = {"tokenRef": {"name": "portal", "key": "token"}, "caRef": {"name": "portal", "key": "ca"}}
+    keys = {"token": "s3cret", "ca.crt": authority}
+    await make_secret(api, "portal", **keys)
+    await make_secret(api, "grid", header="aeg-sas-key", **keys)
     dead.faults, portal.faults = [dead.hang] * 99, [answering(500), hang_up]
     async with portal.serve(address, tls=tls) as url, grid.serve(address, tls=tls) as second, dead.serve(address) as third:
         name = await make_class(
             api,
-            {"name": "portal", "url": url, **keys},
-            {"name": "grid", "url": second, "tokenHeader": "aeg-sas-key", **keys},
+            {"name": "portal", "url": url, "secretName": "portal"},
+            {"name": "grid", "url": second, "secretName": "grid"},
             {"name": "dead", "url": third},
         )
         good, inside = await start(api, "good", namespace, nested=NESTED, className=name, successPolicy=POLICY)
@@ -116,7 +117,7 @@ async def test_sinks_are_told_of_a_job_from_ready_to_its_end_and_a_dead_one_harm
         await api.delete(kinds.NESTED_APP_JOB, "bad", namespace)
         await gone(api, kinds.NESTED_APP_JOB, "bad", namespace)
         # Away with it: then its events are owed to nobody.
-        await make_class(api, {"name": "portal", "url": url, **keys}, name=name)
+        await make_class(api, {"name": "portal", "url": url, "secretName": "portal"}, name=name)
         status = (await settled(api, "good", namespace))["status"]
     assert {item["authorization"] for item in portal.headers} == {"Bearer s3cret"}
     assert {item["aeg-sas-key"] for item in grid.headers} == {"s3cret"}
@@ -135,8 +136,7 @@ async def test_sinks_are_told_of_a_job_from_ready_to_its_end_and_a_dead_one_harm
     [
         ({"url": "http://169.254.169.254/latest"}, "link-local"),
         ({"url": "https://user:password@portal.test/"}, "without user, password or query"),
-        ({"url": "http://portal.test/", "tokenRef": {"name": "a", "key": "b"}}, "must be an https URL"),
-        ({"url": "http://portal.test/", "tokenHeader": "a: b"}, "tokenHeader"),
+        ({"url": "http://portal.test/", "secretName": "a"}, "must be an https URL"),
         ({"url": "ftp://portal.test/"}, "must be a URL"),
     ],
 )

@@ -159,12 +159,11 @@ async def test_where_pods_run_reaches_the_syncer_and_follows_class_and_job(
     [
         ({"placement": {"defaultMachine": "n4"}}, "`defaultMachine` must be one of the machines"),
         ({"placement": {"overflow": {"mode": "Always"}}}, "`overflow.backends` must be set"),
-        ({"placement": {"tolerations": [{"operator": "Equal"}]}}, "`operator` must be 'Exists' if there is no `key`"),
-        ({"namespace": {"quota": {"nvidia.com/gpu": "1"}}}, "write 'requests.nvidia.com/gpu'"),
+        ({"placement": {"tolerations": ["*=batch"]}}, "must be taints as kubectl writes them"),
+        ({"namespace": {"quota": {"limits.nvidia.com/gpu": "1"}}}, "write 'nvidia.com/gpu'"),
         # What a container may have, or has by default, is for K3s' own too: all would get a GPU.
         ({"namespace": {"maxResources": GPU}}, "must be limits of cpu, memory, ephemeral-storage"),
         ({"namespace": {"defaultResources": {"requests": GPU}}}, "must be requests of cpu, memory, ephemeral-storage"),
-        ({"placement": {"machines": [{"name": "a", "defaultResources": {"limits": GPU}}]}}, "must be limits of cpu"),
     ],
 )
 async def test_a_class_that_no_pod_could_obey_is_not_taken(policy: Any, spec: Object, message: str) -> None:

@@ -57,7 +57,7 @@ async def make_class(api: Api, name: str, mode: str = "Require", **quota: str) -
     """A class whose jobs have 4 CPUs, and 8 on a big machine."""
     body = build_class(name)
     machines = [{"name": "big", "quota": {"requests.cpu": "8"}}]
-    placement = {"machines": machines, "tolerations": [{"key": "own", "operator": "Exists"}]}
+    placement = {"machines": machines, "tolerations": ["own"]}
     own = {"requests.cpu": "4", "limits.memory": "8Gi", "requests.nvidia.com/gpu": "1"} | quota
     body["spec"] |= {"queue": {"kueue": mode}, "namespace": {"quota": own, "defaultResources": DEFAULTS}, "placement": placement}
     await api.apply(kinds.NESTED_CLASS, body)

@@ -34,10 +34,7 @@ def build_class(name: str = "default", **expose: Any) -> Object:
     """A class whose jobs are exposed below `jobs.test`."""
     return {
         "metadata": {"name": name},
-        "spec": {
-            "cluster": {"versions": VERSIONS, "startTimeoutSeconds": 600},
-            "expose": {"domain": "jobs.test", "ingressClassName": "test", "port": 8080} | expose,
-        },
+        "spec": {"profile": "Evaluation", "expose": {"domain": "jobs.test", "ingressClassName": "test", "port": 8080} | expose},
     }
 
 

@@ -16,10 +16,7 @@ from tests.waiting import until
 Object = dict[str, Any]
 Allow = Callable[[Object | None], Awaitable[None]]
 
-RULES: Object = {
-    "priorityClasses": {"allowed": [{"name": "low", "hostName": "classes-batch"}]},
-    "runtimeClasses": {"allowed": [{"name": "sandboxed", "hostName": "classes-gvisor"}]},
-}
+RULES: Object = {"priorityClasses": {"allowed": ["classes-batch"]}, "runtimeClasses": {"allowed": ["classes-gvisor"]}}
 
 
 @pytest.fixture
@@ -48,12 +45,12 @@ async def is_there(world: World, kind: Kind, name: str, wanted: bool) -> None:
 
 
 async def test_pods_may_name_the_classes_that_are_allowed(world: World, space: str, allow: Allow) -> None:
-    pod = build_pod(space, priorityClassName="low", runtimeClassName="sandboxed")
-    with pytest.raises(ApiError, match="no PriorityClass with name low"):
+    pod = build_pod(space, priorityClassName="classes-batch", runtimeClassName="classes-gvisor")
+    with pytest.raises(ApiError, match="no PriorityClass with name classes-batch"):
         await world.nested.create(kinds.POD, pod)
     await allow(RULES)
-    await is_there(world, kinds.PRIORITY_CLASS, "low", True)
-    await is_there(world, kinds.RUNTIME_CLASS, "sandboxed", True)
+    await is_there(world, kinds.PRIORITY_CLASS, "classes-batch", True)
+    await is_there(world, kinds.RUNTIME_CLASS, "classes-gvisor", True)
 
     async def taken() -> Object | None:
         try:
@@ -77,5 +74,5 @@ async def test_pods_may_name_the_classes_that_are_allowed(world: World, space: s
     assert second["spec"]["runtimeClassName"] == "classes-gvisor"
     await world.nested.delete(kinds.RUNTIME_CLASS, f"own-{space}")
     await allow(None)
-    await is_there(world, kinds.PRIORITY_CLASS, "low", False)
-    await is_there(world, kinds.RUNTIME_CLASS, "sandboxed", False)
+    await is_there(world, kinds.PRIORITY_CLASS, "classes-batch", False)
+    await is_there(world, kinds.RUNTIME_CLASS, "classes-gvisor", False)

@@ -18,10 +18,12 @@ from nestor.api import labels
 from nestor.cluster.shape import Host
 from nestor.kube import kinds
 from nestor.objects import annotations_of, status_of
+from nestor.operator.guests.gangs import decide
 from nestor.operator.guests.gangs.keeper import GangKeeper
 from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
+from nestor.syncer.pods import sync
 from nestor.syncer.pods.gang_groups import POD_GROUPS
 from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
@@ -179,9 +181,10 @@ async def test_a_gang_that_does_not_fit_the_host_goes_out_whole(
 
 
 async def test_a_gang_that_fits_nowhere_starts_nothing_and_says_why(
-    world: World, space: str, allow: Allow, keeper: GangKeeper
+    world: World, space: str, allow: Allow, keeper: GangKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await allow(RULES | {"gang": {"warningSeconds": 1}})
+    monkeypatch.setattr(sync, "WARNING_SECONDS", 1)
+    await allow(RULES)
     pods = await start(world, space, 3)
     for pod in pods:
         await world.host_pod(pod)
@@ -200,9 +203,10 @@ async def test_a_gang_that_fits_nowhere_starts_nothing_and_says_why(
 
 @pytest.mark.slow
 async def test_a_gang_of_which_not_all_get_nodes_is_taken_back_whole(
-    world: World, space: str, allow: Allow, keeper: GangKeeper
+    world: World, space: str, allow: Allow, keeper: GangKeeper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await allow(RULES | {"gang": {"startSeconds": 10}})
+    monkeypatch.setattr(decide, "START_SECONDS", 10)
+    await allow(RULES)
     small: Object = {"resources": {"requests": {"cpu": "1"}}}
     pods = await start(world, space, 2, size=2, **small)
     for pod in pods:

@@ -18,10 +18,10 @@ Allow = Callable[[Object | None], Awaitable[None]]
 TOLERATION = {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 RULES: Object = {
     "nodeSelector": {"pool": "batch"},
-    "requiredNodes": [{"key": "disk", "operator": "In", "values": ["ssd"]}],
-    "preferredNodes": [{"weight": 5, "matchExpressions": [{"key": "nestor.dev/price", "operator": "Lt", "values": ["3"]}]}],
-    "schedulers": {"allowed": [{"name": "fluence"}]},
-    "extendedResources": [{"name": "example.com/gpu", "tolerations": [TOLERATION], "nodeSelector": {"gpus": "yes"}}],
+    "schedulers": {"allowed": ["fluence"]},
+    "extendedResources": [
+        {"name": "example.com/gpu", "tolerations": ["example.com/gpu:NoSchedule"], "nodeSelector": {"gpus": "yes"}}
+    ],
     "overflow": {"backends": [{"name": "hpc"}, {"name": "cloud", "weight": 80}]},
 }
 GPU = {"resources": {"limits": {"example.com/gpu": "1"}}}
@@ -57,8 +57,8 @@ async def test_the_host_takes_all_that_the_rules_make_of_a_pod(world: World, spa
     affinity = spec["affinity"]["nodeAffinity"]
     required = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
     assert [term["matchExpressions"][0] for term in required] == [own] * 3
-    assert [item["key"] for item in required[0]["matchExpressions"]] == ["zone", "disk", "nestor.dev/backend", "gpus", "pool"]
-    assert [item["weight"] for item in affinity["preferredDuringSchedulingIgnoredDuringExecution"]] == [5, 100, 25, 40]
+    assert [item["key"] for item in required[0]["matchExpressions"]] == ["zone", "nestor.dev/backend", "gpus", "pool"]
+    assert [item["weight"] for item in affinity["preferredDuringSchedulingIgnoredDuringExecution"]] == [100, 25, 40]
     tolerations = [item for item in spec["tolerations"] if not item["key"].startswith("node.kubernetes.io/")]
     assert tolerations[0] == TOLERATION
     assert [item["value"] for item in tolerations[1:]] == ["hpc", "cloud"]

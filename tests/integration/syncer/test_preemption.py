@@ -44,11 +44,7 @@ async def node(world: World, control_plane: apiserver.ControlPlane) -> AsyncIter
     await world.host.patch(kinds.NODE, name, None, {"spec": {"taints": None}})
     await world.host.patch(kinds.NODE, name, None, {"status": status}, subresource="status")
     await world.host.create(kinds.PRIORITY_CLASS, {"metadata": {"name": HIGH}, "value": 5000})
-    allowed = {
-        "nodeSelector": {"only": name},
-        "schedulers": {"default": SCHEDULER},
-        "priorityClasses": {"allowed": [{"name": "high", "hostName": HIGH}]},
-    }
+    allowed = {"nodeSelector": {"only": name}, "schedulers": {"default": SCHEDULER}, "priorityClasses": {"allowed": [HIGH]}}
 
     async def allow(placement: Object | None) -> None:
         body = {"status": {"policy": {"placement": placement}}}
@@ -120,7 +116,7 @@ async def test_a_priority_class_that_the_class_allows_preempts_and_one_of_the_te
     await world.nested.delete(kinds.POD, "mine", space)
 
     # The one that the class allows.
-    high = await create(world, space, "high", priorityClassName="high")
+    high = await create(world, space, "high", priorityClassName=HIGH)
     assert (await read(world, high))["spec"]["priority"] == 5000
     victim = await until(lambda: read(world, low), is_terminating)
     assert condition(victim, "DisruptionTarget")["reason"] == "PreemptionByScheduler"

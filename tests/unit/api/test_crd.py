@@ -15,7 +15,8 @@ from nestor.api.class_network import NetworkPolicyModel
 from nestor.api.crd import RESOURCES, Resource
 
 ROOT = Path(__file__).parents[3]
-FREE_FORM = {"appDef", "parameters"}
+CLASS_LIMIT = 120
+FREE_FORM = {"appDef", "effective", "parameters"}
 MAPS = {
     "reserved",
     "capacity",
@@ -44,6 +45,13 @@ def nodes(resource: Resource) -> list[tuple[str, str, dict[str, Any]]]:
     """All schema nodes below spec and status."""
     root = crd.build_crd(resource)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
     return [item for part in ("spec", "status") if part in root for item in walk(root[part], part, part)]
+
+
+def test_an_admin_can_read_a_class_in_one_sitting() -> None:
+    """Every field and every group of fields counts, and a list as what its items have."""
+    (resource,) = (item for item in RESOURCES if item.kind == "NestedClass")
+    fields = [path for name, path, _ in nodes(resource) if path.startswith("spec.") and not name.endswith("[]")]
+    assert len(fields) <= CLASS_LIMIT, fields
 
 
 @pytest.mark.parametrize("folder", ["crds", "charts/nestor/crds"])

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from nestor.api import data
 from nestor.api.data import Unreadable, read, write
 from nestor.api.observed import GangStatus, Outcome, RunStatus
-from nestor.api.placement import Placement, TaintMatch, Toleration
+from nestor.api.placement import Placement
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policies import FailurePolicy, IpBlock, OutcomeTarget, SuccessPolicy
 from nestor.api.policy import Policy
@@ -21,18 +21,9 @@ from nestor.translate.placement import build_mark
 
 Object = dict[str, Any]
 
-TAINT = {"key": "a", "operator": "Exists", "value": "v", "effect": "NoSchedule"}
-TOLERATION = TAINT | {"tolerationSeconds": 5}
 NODES = {"key": "k", "operator": "In", "values": ["x"]}
-NAMES = {"default": "d", "allowed": [{"name": "a", "hostName": "b"}]}
-BACKEND = {
-    "name": "hpc",
-    "weight": 7,
-    "nodeSelector": {"a": "b"},
-    "tolerations": [TOLERATION],
-    "imagePullSecrets": ["s"],
-    "schedulerName": "x",
-}
+NAMES = {"default": "d", "allowed": ["a"]}
+BACKEND = {"name": "hpc", "weight": 7, "nodeSelector": {"a": "b"}, "tolerations": ["a=v:NoSchedule"], "imagePullSecrets": ["s"]}
 OVERFLOW = {
     "mode": "Always",
     "gpu": "Host",
@@ -41,23 +32,19 @@ OVERFLOW = {
     "localParallelism": 1,
     "backendParallelism": 1,
     "backendResources": {"requests": {"cpu": 1, "memory": "1Gi"}, "limits": {"cpu": "2"}},
-    "unreachableSeconds": 301,
     "pendingSeconds": 1,
 }
-GANG = {"scheduler": "Kubernetes", "groups": ["JobSet"], "warningSeconds": 1, "pendingSeconds": 1, "startSeconds": 10}
+GANG = {"scheduler": "Kubernetes", "groups": ["JobSet"]}
 PLACEMENT = {
     "nodeSelector": {"a": "b"},
-    "requiredNodes": [NODES],
-    "preferredNodes": [{"weight": 3, "matchExpressions": [NODES]}],
-    "tolerations": [TOLERATION],
-    "allowedTolerations": [TAINT],
+    "tolerations": ["a=v:NoSchedule"],
+    "allowedTolerations": ["*"],
     "allowedNodeLabels": ["team"],
     "schedulers": NAMES,
     "priorityClasses": NAMES,
     "runtimeClasses": NAMES,
     "disruptionBudgets": True,
-    "extendedResources": [{"name": "a.example/gpu", "tolerations": [TOLERATION], "nodeSelector": {"a": "b"}}],
-    "gpuResources": ["a.example/*"],
+    "extendedResources": [{"name": "a.example/gpu", "tolerations": ["a=v:NoSchedule"], "nodeSelector": {"a": "b"}}],
     "overflow": OVERFLOW,
     "gang": GANG,
 }
@@ -92,10 +79,9 @@ FULL: dict[type, Object] = {
         "imagePullSecrets": ["s"],
         "ephemeralStorageLimit": 5,
         "placement": PLACEMENT,
-        "nodes": "Selected",
-        "nodeSelector": {"matchLabels": {"a": "b"}, "matchExpressions": [{"key": "k", "operator": "In", "values": ["v"]}]},
+        "nodes": "All",
         "services": SERVICES,
-        "storage": {"classes": ["a"], "defaultClass": "a", "blockVolumes": True, "snapshotClasses": ["s"]},
+        "storage": {"classes": ["a"], "blockVolumes": True, "snapshotClasses": ["s"]},
         "argoCD": {"namespaces": ["*"]},
         "devices": {"classes": ["gpu"], "parameters": True},
         "internet": [{"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}],
@@ -185,11 +171,11 @@ def test_what_is_not_of_its_type_is_refused_by_name(kind: type, value: object, m
 
 def test_what_is_written_may_be_changed_without_changing_the_part() -> None:
     """It goes into pods, and a policy holds for all of them."""
-    found = read(Placement, {"nodeSelector": {"a": "b"}, "gpuResources": ["c"]})
+    found = read(Placement, {"nodeSelector": {"a": "b"}, "allowedNodeLabels": ["c"]})
     written = write(found)
     written["nodeSelector"]["x"] = "y"
-    written["gpuResources"].append("z")
-    assert found == read(Placement, {"nodeSelector": {"a": "b"}, "gpuResources": ["c"]})
+    written["allowedNodeLabels"].append("z")
+    assert found == read(Placement, {"nodeSelector": {"a": "b"}, "allowedNodeLabels": ["c"]})
 
 
 def test_fields_of_another_version_are_told() -> None:
@@ -204,13 +190,6 @@ def test_json_is_kept_as_it_is_but_for_what_is_not_known() -> None:
     assert data.trim(RunStatus, {"steps": steps, "mood": 2}) == {"steps": [{"name": "a", "message": ""}, {"name": "b"}]}
     with pytest.raises(Unreadable, match=r"`steps\[0\].name` is missing"):
         data.trim(RunStatus, {"steps": [{}]})
-
-
-def test_a_part_that_extends_another_one_has_its_fields_and_rules() -> None:
-    assert {*data.list_names(TaintMatch)} < {*data.list_names(Toleration)}
-    assert read(Toleration, TOLERATION) == Toleration(
-        key="a", operator="Exists", value="v", effect="NoSchedule", toleration_seconds=5
-    )
 
 
 def test_what_is_limited_is_checked_by_pydantic_alone() -> None:
@@ -239,18 +218,8 @@ def test_what_is_limited_is_checked_by_pydantic_alone() -> None:
             },
             "2edcd0496a0063e5",
         ),
-        (
-            {
-                "nodeSelector": {"ä": "b"},
-                "requiredNodes": [{"key": "a", "operator": "In", "values": ["x"]}, {"key": "b", "operator": "Exists"}],
-                "preferredNodes": [{"weight": 3, "matchExpressions": [{"key": "b", "operator": "Exists"}]}],
-            },
-            "f5f48fea2806b80d",
-        ),
-        (
-            {"gpuResources": [], "extendedResources": [{"name": "nvidia.com/gpu", "tolerations": [{"key": "g"}]}], "gang": GANG},
-            "b1f2dfe7c7940111",
-        ),
+        ({"nodeSelector": {"ä": "b"}}, "7d4ba13712d60952"),
+        ({"extendedResources": [{"name": "nvidia.com/gpu", "tolerations": ["g"]}], "gang": GANG}, "569ba34f7b7f7f4f"),
         ({"gang": {}}, "b871f0dcaf85d50e"),
     ],
 )

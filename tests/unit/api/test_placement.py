@@ -7,30 +7,37 @@ from typing import Any
 import pytest
 
 from nestor.api.class_namespace import NamespacePolicy
-from nestor.api.placement import NodeRequirement, Toleration
+from nestor.api.placement import NodeRequirement
 from nestor.api.placement_rules import ClassPlacement, Machine
 from nestor.api.schema import build_schema
+from nestor.api.taints import read_toleration, write_tolerated
 from nestor.cli.offline import rules
+
+Object = dict[str, Any]
 
 HPC = [{"name": "hpc"}]
 
 
 @pytest.mark.parametrize(
-    ("toleration", "is_good"),
+    ("text", "toleration"),
     [
-        ({"key": "gpu", "operator": "Exists"}, True),
-        ({"key": "gpu", "operator": "Equal", "value": "a"}, True),
-        ({"key": "gpu", "operator": "Equal"}, True),
-        ({"operator": "Exists"}, True),
-        ({"operator": "Equal"}, False),
-        ({"key": "gpu", "operator": "Exists", "value": "a"}, False),
-        ({"key": "gpu", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 5}, True),
-        ({"key": "gpu", "operator": "Exists", "effect": "NoSchedule", "tolerationSeconds": 5}, False),
-        ({"key": "gpu", "operator": "Exists", "tolerationSeconds": 5}, False),
+        ("gpu", {"key": "gpu", "operator": "Exists"}),
+        ("nvidia.com/gpu:NoSchedule", {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}),
+        ("pool=batch", {"key": "pool", "operator": "Equal", "value": "batch"}),
+        ("pool=:NoExecute", {"key": "pool", "operator": "Equal", "value": "", "effect": "NoExecute"}),
+        ("*", {"operator": "Exists"}),
+        ("*:NoSchedule", {"operator": "Exists", "effect": "NoSchedule"}),
     ],
 )
-def test_tolerations_are_such_as_a_pod_may_have(toleration: dict[str, Any], is_good: bool) -> None:
-    assert (list(rules.check(toleration, build_schema(Toleration), "t")) == []) is is_good
+def test_taints_are_written_as_by_kubectl(text: str, toleration: Object) -> None:
+    assert list(rules.check({"tolerations": [text]}, build_schema(ClassPlacement), "p")) == []
+    assert read_toleration(text) == toleration
+    assert write_tolerated(toleration) == text
+
+
+@pytest.mark.parametrize("text", ["", "gpu:Never", "*=batch", "=batch", "a=b=c", "a b", "gpu:NoSchedule:NoExecute", "-a"])
+def test_other_words_are_no_taints(text: str) -> None:
+    assert list(rules.check({"tolerations": [text]}, build_schema(ClassPlacement), "p"))
 
 
 @pytest.mark.parametrize(
@@ -69,18 +76,24 @@ def test_a_class_names_what_it_refers_to(placement: dict[str, Any], is_good: boo
 
 
 @pytest.mark.parametrize(
-    ("key", "is_good"),
+    ("key", "counted"),
     [
-        ("requests.cpu", True),
-        ("pods", True),
-        ("requests.nvidia.com/gpu", True),
-        ("count/jobs.batch", True),
-        ("fast.storageclass.storage.k8s.io/requests.storage", True),
-        ("gpu.deviceclass.resource.k8s.io/devices", True),
-        ("nvidia.com/gpu", False),
-        ("limits.nvidia.com/gpu", False),
+        ("requests.cpu", "requests.cpu"),
+        ("cpu", "requests.cpu"),
+        ("limits.cpu", "limits.cpu"),
+        ("memory", "requests.memory"),
+        ("storage", "requests.storage"),
+        ("ephemeral-storage", "requests.ephemeral-storage"),
+        ("pods", "pods"),
+        ("nvidia.com/gpu", "requests.nvidia.com/gpu"),
+        ("requests.nvidia.com/gpu", "requests.nvidia.com/gpu"),
+        ("count/jobs.batch", "count/jobs.batch"),
+        ("fast.storageclass.storage.k8s.io/requests.storage", "fast.storageclass.storage.k8s.io/requests.storage"),
+        ("gpu.deviceclass.resource.k8s.io/devices", "gpu.deviceclass.resource.k8s.io/devices"),
+        ("limits.nvidia.com/gpu", None),
     ],
 )
-def test_a_quota_counts_extended_resources_by_their_requests(key: str, is_good: bool) -> None:
+def test_a_quota_counts_by_requests(key: str, counted: str | None) -> None:
     for model, value in ((NamespacePolicy, {"quota": {key: "1"}}), (Machine, {"name": "n4", "quota": {key: "1"}})):
-        assert (list(rules.check(value, build_schema(model), "q")) == []) is is_good
+        assert (list(rules.check(value, build_schema(model), "q")) == []) is (counted is not None)
+    assert counted is None or NamespacePolicy(quota={key: "1"}).quota == {counted: "1"}

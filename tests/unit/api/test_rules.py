@@ -93,8 +93,3 @@ def test_a_class_allows_annotations_by_their_whole_keys(text: str, is_good: bool
 )
 def test_a_jobs_annotation_adds_no_line_to_a_controllers_configuration(text: str, is_good: bool) -> None:
     assert accepts(VALUE, text) is is_good
-
-
-def test_a_machines_size_has_the_keys_that_become_those_of_a_quota() -> None:
-    (found,) = [rule["rule"] for rule in RULES if rule["message"].startswith("must be sizes of")]
-    assert found == "self.all(name, name.contains('/') || name in ['cpu', 'ephemeral-storage', 'memory', 'pods', 'storage'])"

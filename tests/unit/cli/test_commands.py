@@ -249,8 +249,7 @@ def test_validate_says_when_there_is_nothing_to_check(tmp_path: Path) -> None:
 
 def test_validate_compares_versions_with_a_class_in_another_file(tmp_path: Path) -> None:
     (tmp_path / "a-job.yaml").write_text(yaml.safe_dump(job(kubernetesVersion="v1.30")))
-    versions = [{"version": "v1.36", "image": "k3s"}]
-    (tmp_path / "b-class.yaml").write_text(yaml.safe_dump(nested_class(cluster={"versions": versions})))
+    (tmp_path / "b-class.yaml").write_text(yaml.safe_dump(nested_class(cluster={"versions": ["v1.36"]})))
     result = call("validate", str(tmp_path))
     assert result.exit_code == Code.FAILED
     said = "Kubernetes version 'v1.30' is not offered by class 'default'; available: v1.36"
@@ -261,8 +260,7 @@ def test_validate_compares_versions_with_a_class_in_another_file(tmp_path: Path)
 def test_validate_takes_the_default_class_by_name_or_from_a_file(tmp_path: Path) -> None:
     body = job(kubernetesVersion="v1.30")
     body["spec"].pop("className", None)
-    versions = [{"version": "v1.36", "image": "k3s"}]
-    big, small = (nested_class(cluster={"versions": versions}) | {"metadata": {"name": name}} for name in ("big", "small"))
+    big, small = (nested_class(cluster={"versions": ["v1.36"]}) | {"metadata": {"name": name}} for name in ("big", "small"))
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "job.yaml").write_text(yaml.safe_dump(body))
     (tmp_path / "big.yaml").write_text(yaml.safe_dump(big))

@@ -25,7 +25,7 @@ OPERATOR: Object = {
 }
 CLASS: Object = {
     "metadata": {"name": "default"},
-    "spec": {"cluster": {"versions": [{"version": "v1.36"}]}, "expose": {"domain": "apps.test", "ingressClassName": "nginx"}},
+    "spec": {"cluster": {"versions": ["v1.36"]}, "expose": {"domain": "apps.test", "ingressClassName": "nginx"}},
 }
 LOGIN = CLASS["spec"]["expose"] | {"annotations": {"nginx.ingress.kubernetes.io/auth-url": "https://login.test"}}
 NGINX: Object = {"metadata": {"name": "nginx"}}
@@ -190,7 +190,7 @@ def test_what_may_not_be_seen_is_no_fault() -> None:
 
 
 def test_a_login_is_fine_if_only_the_controller_gets_past_it() -> None:
-    facts = dataclasses.replace(HEALTHY, classes=[changed(CLASS, expose=LOGIN | {"from": [{"podSelector": {}}]})])
+    facts = dataclasses.replace(HEALTHY, classes=[changed(CLASS, expose=LOGIN | {"from": ["ingress"]})])
     assert {finding.level for finding in installation.judge(facts)} == {"good"}
 
 

@@ -59,6 +59,6 @@ def test_pods_of_a_dns_elsewhere_may_be_asked_and_no_others() -> None:
 )
 def test_the_wall_says_what_the_class_lets_reach_further(policy: Object, said: dict[str, str]) -> None:
     found = build_resolved()
-    shape = shared.build_shape(found.cluster, found.home, build_policy(**policy), host=HOST, nestor_image="n")
+    shape = shared.build_shape(found.cluster, found.home, build_policy(**policy), host=HOST, nestor_image="n", core_dns_image="c")
     (wall,) = [item for item in policies.build_policies(shape) if labels_of(item).get(labels.PURPOSE) == labels.EGRESS_WALL]
     assert said.items() <= labels_of(wall).items()

@@ -9,8 +9,7 @@ import pytest
 
 from nestor.api.base import Resources
 from nestor.api.class_namespace import NamespacePolicy
-from nestor.api.class_network import NetworkPolicyModel, Peer
-from nestor.api.class_templates import RemotePolicy
+from nestor.api.class_network import NetworkPolicyModel
 from nestor.api.data import read
 from nestor.api.policies import Persistence
 from nestor.api.services import ServicesPolicy
@@ -125,16 +124,15 @@ def test_no_class_opens_the_clouds_metadata(network: str) -> None:
     blocks = policies.build_internet(opened, build_shape().host)
     excepted = [ipaddress.ip_network(cidr) for block in blocks for cidr in block["ipBlock"]["except"]]
     assert any(closed.version == other.version and closed.subnet_of(other) for other in excepted)  # type: ignore[arg-type]
-    assert network in build_remote(RemotePolicy(), None).denied_addresses
+    assert network in build_remote(None, None).denied_addresses
 
 
 def test_an_exposed_target_is_reached_from_where_the_class_says() -> None:
-    peer = Peer.model_validate({"ipBlock": {"cidr": "10.40.0.0/30", "except": ["10.40.0.3/32"]}})
     port = {"protocol": "TCP", "port": 8080}
-    exposed = policies.build_exposed(build_shape(), "hello-exposed", {"app": "web"}, port, [peer])
+    exposed = policies.build_exposed(build_shape(), "hello-exposed", {"app": "web"}, port, ["10.40.0.0/30", "ingress"])
     assert exposed["spec"]["podSelector"] == {"matchLabels": {"app": "web"}}
-    block = {"ipBlock": {"cidr": "10.40.0.0/30", "except": ["10.40.0.3/32"]}}
-    assert exposed["spec"]["ingress"] == [{"from": [block], "ports": [port]}]
+    named = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}
+    assert exposed["spec"]["ingress"] == [{"from": [{"ipBlock": {"cidr": "10.40.0.0/30"}}, named], "ports": [port]}]
     anywhere = policies.build_exposed(build_shape(), "hello-exposed", {"app": "web"}, port, [])
     no_job = {"namespaceSelector": {"matchExpressions": [{"key": "nestor.dev/job", "operator": "DoesNotExist"}]}}
     assert anywhere["spec"]["ingress"] == [{"from": [no_job], "ports": [port]}]
@@ -173,9 +171,9 @@ def test_the_nested_api_is_reached_from_where_the_class_says() -> None:
     def peers(**network: Any) -> Any:
         return list_policies(network=NetworkPolicyModel.model_validate(network))["server"]["ingress"][1]["from"]
 
-    block = {"ipBlock": {"cidr": "10.40.0.0/30"}}
-    assert peers(apiFrom=[block]) == [block]
-    assert peers() == [{"namespaceSelector": {"matchExpressions": [{"key": "nestor.dev/job", "operator": "DoesNotExist"}]}}]
+    no_job = {"namespaceSelector": {"matchExpressions": [{"key": "nestor.dev/job", "operator": "DoesNotExist"}]}}
+    assert peers(apiFrom=["fd00::/8", "*"]) == [{"ipBlock": {"cidr": "fd00::/8"}}, no_job]
+    assert peers() == peers(apiFrom=[]) == [no_job]
 
 
 def test_cert_managers_solvers_are_reached_only_where_there_is_an_issuer() -> None:
@@ -248,6 +246,21 @@ def test_a_class_that_only_sets_a_request_of_storage_gets_no_limit_below_it(requ
     (found,) = namespace.build_limit_range(build_shape(), policy)["spec"]["limits"]
     assert found["defaultRequest"]["ephemeral-storage"] == str(request_)
     assert found["default"]["ephemeral-storage"] == limit
+
+
+@pytest.mark.parametrize(
+    ("policy", "requests"),
+    [
+        ({"quota": {"cpu": 4, "memory": "1Gi"}}, {"cpu": "100m", "memory": "128Mi"}),
+        ({"quota": {"pods": 4, "limits.cpu": 4}}, {}),
+        ({"quota": {"cpu": 4}, "defaultResources": {"requests": {"cpu": "1"}}}, {"cpu": "1"}),
+        ({"quota": {"cpu": 4}, "defaultResources": {"limits": {"cpu": "50m"}}}, {}),
+        ({"quota": {"cpu": 4}, "maxResources": {"cpu": "50m", "memory": "1Gi"}}, {"cpu": "50m", "memory": "0"}),
+    ],
+)
+def test_a_quota_refuses_no_container_because_it_says_nothing(policy: Object, requests: Object) -> None:
+    (found,) = namespace.build_limit_range(build_shape(), NamespacePolicy.model_validate(policy))["spec"]["limits"]
+    assert found["defaultRequest"] == {"ephemeral-storage": "0"} | requests
 
 
 OWN = [{"limits": {"cpu": "2", "memory": "2Gi"}}, {"limits": {"cpu": "1", "memory": "512Mi"}}]

@@ -17,7 +17,7 @@ from nestor.steps.render import render
 
 Object = dict[str, Any]
 
-DEFAULT: Object = {"spec": {"cluster": {"versions": [{"version": "v1.36", "image": "k3s:1"}]}}}
+DEFAULT: Object = {"spec": {"cluster": {"versions": ["v1.36"]}}}
 
 
 def node(name: str, cpu: str) -> Object:

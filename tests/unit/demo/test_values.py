@@ -18,9 +18,9 @@ def test_the_embedded_cluster_gets_the_stand_in_and_its_ingress() -> None:
         "domain": "nestor.localhost",
         "ingressClassName": "nestor-dev",
         "port": 8080,
-        "from": [{"ipBlock": {"cidr": "10.40.0.0/30"}}],
+        "from": ["10.40.0.0/30"],
     }
-    assert built["defaultClass"]["cluster"]["versions"] == [{"version": "v1.36", "image": values.K3S_STAND_IN}]
+    assert built["k3s"]["versions"] == [{"version": "v1.36", "image": values.K3S_STAND_IN}]
     (peer,) = built["metrics"]["from"]
     assert built["metrics"]["enabled"]
     assert peer == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
@@ -32,7 +32,7 @@ def test_other_clusters_get_k3s_and_their_own_ingress() -> None:
     built = values.build_values("current", info, "registry.example.com:5000/nestor:1.2")
     assert built == {
         "image": {"repository": "registry.example.com:5000/nestor", "tag": "1.2"},
-        "defaultClass": {"expose": {"domain": "apps.example.com"}},
+        "defaultClass": {"profile": "Evaluation", "expose": {"domain": "apps.example.com"}},
     }
 
 

@@ -16,7 +16,6 @@ SIZE, AUTH = "nginx.ingress.kubernetes.io/proxy-body-size", "nginx.ingress.kuber
 FACTS = {"job": "shop", "namespace": "team-a", "class": "gold", "host": "shop-team-a.jobs.test"}
 POLICY: Object = {
     "annotations": {SIZE: "1m", AUTH: "https://auth.test/check?group=$(namespace)&job=$(job)&rd=https://$(host)/&c=$(class)"},
-    "httpsBackends": {"annotations": {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"}},
     "allowedAnnotations": [SIZE],
 }
 FILLED = "https://auth.test/check?group=team-a&job=shop&rd=https://shop-team-a.jobs.test/&c=gold"
@@ -36,13 +35,13 @@ def test_the_facts_of_the_job_stand_in_the_classs_values_and_not_in_the_jobs() -
 
 
 def test_targets_that_speak_https_have_further_ones() -> None:
-    found = build(is_https=True)
-    assert found.pop("nginx.ingress.kubernetes.io/backend-protocol") == "HTTPS"
-    assert found == build()
+    key = "nginx.ingress.kubernetes.io/backend-protocol"
+    assert build(is_https=True) == {key: "HTTPS"} | build()
+    assert build(is_https=True, annotations={key: "GRPCS"}) == {key: "GRPCS"}, "the class knows its controller better"
 
 
 def test_without_a_word_there_are_none() -> None:
-    assert build_annotations(ExposePolicy(), FACTS, is_https=True) == {}
+    assert build_annotations(ExposePolicy(), FACTS) == {}
 
 
 @pytest.mark.parametrize(

@@ -80,9 +80,8 @@ def test_a_job_has_a_host_by_its_name_below_its_classs_domain_alone() -> None:
         ({"port": 80}, "http://h/"),
         ({"tlsSecretName": "x"}, "https://h/"),
         ({"annotations": {"cert-manager.io/issuer": "x"}}, "https://h/"),
-        ({"annotations": {"cert-manager.io/issuer": "x"}, "scheme": "http"}, "http://h/"),
-        ({"scheme": "https", "port": 8443}, "https://h:8443/"),
-        ({"scheme": "https", "port": 443}, "https://h/"),
+        ({"controllerCertificate": True, "port": 8443}, "https://h:8443/"),
+        ({"port": 443}, "https://h/"),
     ],
 )
 def test_the_url(policy: Object, expected: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from nestor.api import conditions
+from nestor.api.class_profile import resolve as resolve_class
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.cluster.shape import Host, Shape
@@ -18,6 +19,7 @@ from nestor.operator.lifecycle.record import Record
 Object = dict[str, Any]
 
 TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "default"}
+IMAGES = {"v1.9": "k3s:9", "v1.36": "k3s:36", "v1.37": "k3s:37"}
 STEPS = [
     {"name": "database", "type": "kubectl", "path": "db.yml", "retry": 2},
     {"name": "web", "type": "kubectl", "path": "web.yml"},
@@ -26,10 +28,10 @@ STEPS = [
 
 def build_policy(**changes: Any) -> NestedClassSpec:
     """A class with two versions and a domain."""
-    versions = [{"version": "v1.9", "image": "k3s:9"}, {"version": "v1.36", "image": "k3s:36"}]
-    return NestedClassSpec.model_validate(
+    return resolve_class(
         {
-            "cluster": {"versions": versions} | changes.pop("cluster", {}),
+            "profile": "Evaluation",
+            "cluster": {"versions": ["v1.36", "v1.9"]} | changes.pop("cluster", {}),
             "expose": {"domain": "jobs.test", "port": 8080} | changes.pop("expose", {}),
             **changes,
         }
@@ -65,7 +67,7 @@ def resolve(
 ) -> Resolved:
     """The job with all that it names. Raises `Refused`, also where an AppDef would have to be read from an image."""
     known = identify(job, classes)
-    return admit(known, find_source(known, apps), cluster)
+    return admit(known, find_source(known, apps), cluster, images=IMAGES)
 
 
 def build_resolved(job: Object | None = None, policy: NestedClassSpec | None = None) -> Resolved:

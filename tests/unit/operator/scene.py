@@ -11,7 +11,7 @@ from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from tests.fakes.api import MemoryApi
-from tests.unit.operator.builders import Object, build_job, build_policy
+from tests.unit.operator.builders import IMAGES, Object, build_job, build_policy
 
 
 class Scene:
@@ -20,7 +20,7 @@ class Scene:
     def __init__(self) -> None:
         self.api = MemoryApi()
         api = cast(Api, self.api)
-        settings = Settings(namespace="nestor-system", image="nestor:1")
+        settings = Settings(namespace="nestor-system", image="nestor:1", k3s_versions=IMAGES)
         self.context = Context.create(api, settings, Cache(api), Host(()))
         self._version = 0
         self.set_class("Privileged")

@@ -72,6 +72,20 @@ def test_lifetimes_can_be_short_for_tests() -> None:
     assert found.server_seconds == 90
 
 
+def test_the_images_of_nested_clusters() -> None:
+    given = '[{"version": "v1.36", "image": "k3s:36"}]'
+    found = read_settings(["--image", "x", "--k3s-versions", given, "--core-dns-image", "dns:1"])
+    assert (found.k3s_versions, found.core_dns_image) == ({"v1.36": "k3s:36"}, "dns:1")
+    assert read_settings(["--image", "x"]).k3s_versions == {}
+
+
+@pytest.mark.parametrize("text", ["{", "{}", '["v1.36"]', '[{"version": "v1.36"}]'])
+def test_a_version_needs_an_image(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        read_settings(["--image", "x", "--k3s-versions", text])
+    assert "NESTOR_K3S_VERSIONS or --k3s-versions must be a JSON list such as" in capsys.readouterr().err
+
+
 def test_what_admins_say_about_the_pods_of_backends() -> None:
     text = '{"imagePullSecrets": [{"name": "a"}], "nodeSelector": {}, "priorityClassName": "", "tolerations": [{"key": "b"}]}'
     found = read_settings(["--image", "x", "--vnode-pod", text])

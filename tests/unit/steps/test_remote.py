@@ -90,11 +90,11 @@ def test_hosts_are_allowed_by_name_or_as_those_below_one(host: str, patterns: li
 def test_what_the_class_forbids_names_its_rule() -> None:
     policy = Remote(allowed_hosts=("*.corp.test", "git.test"))
     assert faults_of(template(path=URL, format="url"), remote=policy) == [
-        "`templates[0].path` must be at a host that the job's class allows (`templates.remote.allowedHosts`: '*.corp.test', "
+        "`templates[0].path` must be at a host that the job's class allows (`templateHosts`: '*.corp.test', "
         "'git.test'), not 'raw.example.com'"
     ]
     assert faults_of(template(path=URL, format="url"), remote=Remote(enabled=False)) == [
-        "`templates[0].path` may not be remote: the job's class does not allow it (`templates.remote.enabled`)"
+        "`templates[0].path` may not be remote: the job's class does not allow it (`templateHosts`)"
     ]
     assert read(template(path="https://x.corp.test/a", format="url"), remote=policy).path == "https://x.corp.test/a"
 
@@ -104,7 +104,7 @@ def test_the_classs_rule_holds_for_charts_too() -> None:
     oci, named = chart(path=None, chart="oci://x.test/web"), chart(path=None, chart="web", repo="https://x.test")
     for step, key in ((oci, "chart"), (named, "repo")):
         assert faults_of(step, remote=off) == [
-            f"`templates[0].{key}` may not be remote: the job's class does not allow it (`templates.remote.enabled`)"
+            f"`templates[0].{key}` may not be remote: the job's class does not allow it (`templateHosts`)"
         ]
         [fault] = faults_of(step, remote=some)
         assert fault.startswith(f"`templates[0].{key}` must be at a host that the job's class allows")

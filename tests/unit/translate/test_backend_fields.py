@@ -45,10 +45,7 @@ def test_a_container_gets_what_it_does_not_say_itself(own: Object | None, defaul
 
 def host_spec(pod: Object, **overflow: Any) -> Object:
     """The spec of the host pod for two backends."""
-    backends = [
-        {"name": "aci", "imagePullSecrets": ["acr"]},
-        {"name": "hpc", "weight": 80, "imagePullSecrets": ["acr", "site"], "schedulerName": "slurm"},
-    ]
+    backends = [{"name": "aci", "imagePullSecrets": ["acr"]}, {"name": "hpc", "weight": 80, "imagePullSecrets": ["acr", "site"]}]
     rules = read(Placement, {"overflow": {"backends": backends, "backendResources": ACI} | overflow})
     spec: Object = build_host(pod, TARGET, {}, Policy(placement=rules))["spec"]
     return spec
@@ -62,15 +59,7 @@ def test_resources_are_those_of_the_place_where_the_pod_can_only_run_there(mode:
         assert container.get("resources") == (ACI if is_there else None)
 
 
-@pytest.mark.parametrize(
-    ("mode", "expected"),
-    [
-        ("Never", []),
-        # Where pods may also stay, a backend with a scheduler of its own is none of theirs; where not, the preferred one decides.
-        ("WhenFull", ["acr"]),
-        ("Always", ["acr", "site"]),
-    ],
-)
+@pytest.mark.parametrize(("mode", "expected"), [("Never", []), ("WhenFull", ["acr", "site"]), ("Always", ["acr", "site"])])
 def test_pull_secrets_are_those_of_all_backends_that_the_pod_may_go_to(mode: str, expected: list[str]) -> None:
     spec = host_spec(build_pod(imagePullSecrets=[{"name": "own"}]), mode=mode)
     own = names.host_name("own", "shop")

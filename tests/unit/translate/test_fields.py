@@ -69,7 +69,7 @@ def test_every_rule_that_is_told_says_why() -> None:
 
 def test_the_file_covers_the_versions_that_the_chart_offers() -> None:
     values = yaml.safe_load(VALUES_FILE.read_text())
-    offered = {item["version"] for item in values["defaultClass"]["cluster"]["versions"]}
+    offered = {item["version"] for item in values["k3s"]["versions"]}
     assert offered
     assert offered <= set(read_versions())
 

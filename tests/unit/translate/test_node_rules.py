@@ -117,28 +117,19 @@ def test_a_pod_that_names_its_node_has_room_nowhere_else(spec: Object) -> None:
     assert terms(affinity(build_pod(**spec), overflow={"mode": "Always", "backends": TWO})) == [[AT_HPC], [AT_CLOUD]]
 
 
-def test_what_the_class_requires_goes_into_each_term_of_the_pods_own() -> None:
-    wanted = {"key": "disk", "operator": "In", "values": ["ssd"]}
-    assert terms(affinity(build_pod(), requiredNodes=[wanted])) == [[wanted]]
-    own = [{"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}]
-    pod = build_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [item]} for item in own]}}})
-    assert terms(affinity(pod, requiredNodes=[wanted])) == [[own[0], wanted], [own[1], wanted]]
-
-
-POOL = {"nodeSelector": {"pool": "batch"}, "requiredNodes": [{"key": "disk", "operator": "Exists"}]}
+POOL = {"nodeSelector": {"pool": "batch"}}
 GPU_RULE = {"extendedResources": [{"name": "nvidia.com/gpu", "nodeSelector": {"accelerator": "nvidia"}}]}
 
 
 @pytest.mark.parametrize(
     ("mode", "selector", "expected"),
     [
-        ("Never", {"own": "1", "pool": "batch", "accelerator": "nvidia"}, [[{"key": "disk", "operator": "Exists"}, OWN_NODES]]),
+        ("Never", {"own": "1", "pool": "batch", "accelerator": "nvidia"}, [[OWN_NODES]]),
         (
             "WhenFull",
             {"own": "1"},
             [
                 [
-                    {"key": "disk", "operator": "Exists"},
                     OWN_NODES,
                     {"key": "accelerator", "operator": "In", "values": ["nvidia"]},
                     {"key": "pool", "operator": "In", "values": ["batch"]},
@@ -156,21 +147,6 @@ def test_a_pool_is_one_of_the_hosts_nodes_and_no_reason_not_to_overflow(
     spec = build(pod, overflow={"mode": mode, "backends": TWO[:1]}, **POOL, **GPU_RULE)
     assert spec["nodeSelector"] == selector
     assert terms(spec["affinity"]["nodeAffinity"]) == expected
-
-
-def test_prices_and_regions_are_preferences() -> None:
-    price = {"key": "nestor.dev/price", "operator": "Lt", "values": ["3"]}
-    region = {"key": "topology.kubernetes.io/region", "operator": "In", "values": ["eu-1"]}
-    wished = [{"weight": 30, "matchExpressions": [price]}, {"weight": 20, "matchExpressions": [region]}]
-    own = {"weight": 1, "preference": {"matchExpressions": [{"key": "disk", "operator": "Exists"}]}}
-    found = affinity(build_pod(affinity={"nodeAffinity": {PREFERRED: [own]}}), preferredNodes=wished)
-    assert found == {
-        PREFERRED: [
-            own,
-            {"weight": 30, "preference": {"matchExpressions": [price]}},
-            {"weight": 20, "preference": {"matchExpressions": [region]}},
-        ]
-    }
 
 
 def test_when_full_own_nodes_are_preferred_to_all_backends_whatever_their_weight() -> None:
@@ -226,19 +202,20 @@ def test_a_pods_own_terms_hold_at_backends_too() -> None:
 AKS = {
     "name": "aci",
     "nodeSelector": {"beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent", "type": "virtual-kubelet"},
-    "tolerations": [{"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "azure", "effect": "NoSchedule"}],
+    "tolerations": ["virtual-kubelet.io/provider=azure:NoSchedule"],
 }
 NUNET = {
     "name": "nunet",
     "nodeSelector": {"kubernetes.io/hostname": "nunet-node"},
-    "tolerations": [{"key": "virtual-node.interlink/no-schedule", "operator": "Exists"}],
+    "tolerations": ["virtual-node.interlink/no-schedule"],
 }
-FLUENCE = {"name": "flux", "schedulerName": "fluence"}
 
 
 def test_aksjobschedulers_spelling() -> None:
     spec = build(build_pod(), overflow={"mode": "Always", "backends": [AKS]})
-    assert spec["tolerations"] == AKS["tolerations"]
+    assert spec["tolerations"] == [
+        {"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "azure", "effect": "NoSchedule"}
+    ]
     assert terms(spec["affinity"]["nodeAffinity"]) == [
         [
             {"key": "beta.kubernetes.io/os", "operator": "In", "values": ["linux"]},
@@ -251,16 +228,25 @@ def test_aksjobschedulers_spelling() -> None:
 
 def test_interlinks_spelling() -> None:
     spec = build(build_pod(), overflow={"mode": "Always", "backends": [NUNET]})
-    assert spec["tolerations"] == NUNET["tolerations"]
+    assert spec["tolerations"] == [{"key": "virtual-node.interlink/no-schedule", "operator": "Exists"}]
     assert terms(spec["affinity"]["nodeAffinity"]) == [
         [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["nunet-node"]}]
     ]
 
 
 def test_fluences_spelling() -> None:
-    spec = build(build_pod(), overflow={"mode": "Always", "backends": [FLUENCE]})
-    assert spec["schedulerName"] == "fluence"
-    assert "schedulerName" not in build(build_pod(), overflow={"mode": "Never", "backends": [FLUENCE]})
+    rules = {"overflow": {"mode": "Always", "backends": TWO[:1]}, "schedulers": {"allowed": ["fluence"]}}
+    assert build(build_pod(schedulerName="fluence"), **rules)["schedulerName"] == "fluence"
+    assert "schedulerName" not in build(build_pod(), **rules)
+
+
+def test_prices_and_regions_are_preferences() -> None:
+    price = {"key": "nestor.dev/price", "operator": "Lt", "values": ["3"]}
+    region = {"key": "topology.kubernetes.io/region", "operator": "In", "values": ["eu-1"]}
+    own = [{"weight": 30, "preference": {"matchExpressions": [item]}} for item in (price, region)]
+    pod, rules = build_pod(affinity={"nodeAffinity": {PREFERRED: own}}), {"mode": "Always", "backends": TWO[:1]}
+    assert refused(pod) == ["`spec.affinity.nodeAffinity` must not contain 'nestor.dev/price': the class does not allow it"]
+    assert affinity(pod, overflow=rules, allowedNodeLabels=[price["key"], region["key"]])[PREFERRED] == own
 
 
 @pytest.mark.parametrize(
@@ -268,15 +254,14 @@ def test_fluences_spelling() -> None:
     [("schedulerName", "schedulers"), ("priorityClassName", "priorityClasses"), ("runtimeClassName", "runtimeClasses")],
 )
 def test_names_are_those_of_the_host(field: str, names: str) -> None:
-    rules = {names: {"default": "usual", "allowed": [{"name": "mine", "hostName": "hosts"}, {"name": "same"}]}}
-    mine, same = build_pod(), build_pod()
-    mine["spec"][field], same["spec"][field] = "mine", "same"
-    assert build(mine, **rules)[field] == "hosts"
-    assert build(same, **rules)[field] == "same"
+    rules = {names: {"default": "usual", "allowed": ["mine"]}}
+    mine = build_pod()
+    mine["spec"][field] = "mine"
+    assert build(mine, **rules)[field] == "mine"
     assert build(build_pod(), **rules)[field] == "usual"
     assert field not in build(build_pod())
 
 
 def test_a_runtime_that_is_not_allowed_is_refused_by_name() -> None:
-    (message,) = refused(build_pod(runtimeClassName="kata"), runtimeClasses={"default": "x", "allowed": [{"name": "gvisor"}]})
+    (message,) = refused(build_pod(runtimeClassName="kata"), runtimeClasses={"default": "x", "allowed": ["gvisor"]})
     assert message == "`spec.runtimeClassName` may not be 'kata': the class allows 'gvisor' (`placement.runtimeClasses`)"

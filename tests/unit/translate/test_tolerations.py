@@ -31,25 +31,25 @@ ONE = {"key": "gpu", "operator": "Equal", "value": "a100", "effect": "NoSchedule
 @pytest.mark.parametrize(
     ("allowed", "own", "expected"),
     [
-        ({"key": "gpu", "operator": "Exists"}, ONE, True),
-        ({"key": "gpu", "operator": "Exists"}, {"key": "gpu", "operator": "Exists"}, True),
-        ({"key": "gpu", "value": "a100"}, ONE, True),
-        ({"key": "gpu", "value": "a100"}, {"key": "gpu", "value": "a100", "effect": "NoSchedule"}, True),
-        ({"key": "gpu", "value": "a100", "effect": "NoSchedule"}, ONE, True),
-        ({"operator": "Exists"}, ONE, True),
-        ({"operator": "Exists"}, {"operator": "Exists"}, True),
-        ({"operator": "Exists", "effect": "NoSchedule"}, ONE, True),
+        ("gpu", ONE, True),
+        ("gpu", {"key": "gpu", "operator": "Exists"}, True),
+        ("gpu=a100", ONE, True),
+        ("gpu=a100", {"key": "gpu", "value": "a100", "effect": "NoSchedule"}, True),
+        ("gpu=a100:NoSchedule", ONE, True),
+        ("*", ONE, True),
+        ("*", {"operator": "Exists"}, True),
+        ("*:NoSchedule", ONE, True),
         # A toleration must not tolerate more than what is allowed.
-        ({"key": "gpu", "operator": "Exists"}, {"operator": "Exists"}, False),
-        ({"key": "gpu", "operator": "Exists"}, {"key": "other", "operator": "Exists"}, False),
-        ({"key": "gpu", "value": "a100"}, {"key": "gpu", "operator": "Exists"}, False),
-        ({"key": "gpu", "value": "a100"}, {"key": "gpu", "value": "h100"}, False),
-        ({"key": "gpu"}, ONE, False),
-        ({"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}, {"key": "gpu", "operator": "Exists"}, False),
-        ({"operator": "Exists", "effect": "NoSchedule"}, {"operator": "Exists", "effect": "NoExecute"}, False),
+        ("gpu", {"operator": "Exists"}, False),
+        ("gpu", {"key": "other", "operator": "Exists"}, False),
+        ("gpu=a100", {"key": "gpu", "operator": "Exists"}, False),
+        ("gpu=a100", {"key": "gpu", "value": "h100"}, False),
+        ("gpu=", ONE, False),
+        ("gpu:NoSchedule", {"key": "gpu", "operator": "Exists"}, False),
+        ("*:NoSchedule", {"operator": "Exists", "effect": "NoExecute"}, False),
     ],
 )
-def test_a_pods_own_toleration_is_carried_if_the_class_allows_all_of_it(allowed: Object, own: Object, expected: bool) -> None:
+def test_a_pods_own_toleration_is_carried_if_the_class_allows_all_of_it(allowed: str, own: Object, expected: bool) -> None:
     assert is_allowed(own, read(Placement, {"allowedTolerations": [allowed]})) is expected
     assert tolerations(build_pod(tolerations=[own]), allowedTolerations=[allowed]) == ([own] if expected else [])
     assert not is_allowed(own, Placement())
@@ -107,11 +107,11 @@ SEEDS = [
     # aksjobscheduler, on Azure's virtual kubelet.
     (
         {"type": "virtual-kubelet", "beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent"},
-        [{"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "azure", "effect": "NoSchedule"}],
+        ["virtual-kubelet.io/provider=azure:NoSchedule"],
         None,
     ),
     # interLink's demonstration on NuNet.
-    ({"kubernetes.io/hostname": "nunet-node"}, [{"key": "virtual-node.interlink/no-schedule", "operator": "Exists"}], None),
+    ({"kubernetes.io/hostname": "nunet-node"}, ["virtual-node.interlink/no-schedule"], None),
     # Fluence: the scheduler's name is what opts in.
     ({}, [], "fluence"),
 ]

@@ -77,7 +77,7 @@ def test_machines_are_offered_by_class_with_the_usual_one_marked() -> None:
 
 def test_only_machines_that_the_application_takes_are_offered() -> None:
     machines = [
-        {"name": "small", "size": {"cpu": 2, "memory": "4Gi"}},
+        {"name": "small", "quota": {"cpu": 2, "memory": "4Gi"}},
         {"name": "gpu-a"},
         {"name": "gpu-b", "description": "Two GPUs"},
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nestor import __version__
 from nestor.api import conditions, crd_fields, labels
-from nestor.api.class_choice import find_default
+from nestor.api.class_choice import find_default, read_effective
 from nestor.api.crd import RESOURCES, Resource
 from nestor.api.crd_fields import describe
 from nestor.cli.diagnosis.facts import Installation
@@ -160,7 +160,7 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
                 "let `expose.from` in the class name the namespace of the Ingress controller alone",
             )
         )
-    if (jobs := spec_of(item).get("maxJobsPerNamespace", 0)) > MANY_JOBS:
+    if (jobs := read_effective(item).get("maxJobsPerNamespace", 0)) > MANY_JOBS:
         findings.append(
             warn(
                 f"class '{name}' allows each namespace {jobs} jobs: one tenant can use up the host's Service addresses",
@@ -174,7 +174,7 @@ def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
                 "create it in the operator's namespace, of type kubernetes.io/tls",
             )
         )
-    versions = [entry.get("version", "") for entry in (spec_of(item).get("cluster") or {}).get("versions") or ()]
+    versions = (read_effective(item).get("cluster") or {}).get("versions") or ["what the operator has"]
     yield from findings or [good(f"class '{name}' offers {', '.join(versions)} and exposes jobs below {expose.get('domain')}")]
 
 

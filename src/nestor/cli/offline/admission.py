@@ -9,13 +9,12 @@ from pydantic import ValidationError
 from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.cli.offline.appdefs import relocate
 from nestor.cli.offline.known import Known
 from nestor.operator.admission.admit import Resolved, admit, check_wishes
 from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.checks import check_image
-from nestor.operator.admission.cluster_spec import complete_spec
+from nestor.operator.admission.cluster_spec import choose_version
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.guests.queue.entry import find_fault
 from nestor.operator.world.homes import find_home
@@ -72,6 +71,5 @@ def _admit(job: JobIdentity) -> Resolved | None:
         return admit(job, source)
     check_wishes(job)
     check_image(job, source)
-    wanted = NestedClusterSpec(class_name=job.class_name).model_copy(update={"kubernetes_version": job.spec.kubernetes_version})
-    complete_spec(wanted, job.policy.cluster, None)
+    choose_version(job.spec.kubernetes_version, job.class_name, job.policy.cluster)
     return None

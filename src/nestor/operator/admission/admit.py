@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 
 from nestor import names
 from nestor.api import conditions, faults
@@ -103,9 +105,11 @@ def admit(
     host: Host | None = None,
     given: SecretParameters | None = None,
     turn: Turn | None = None,
+    images: Mapping[str, str] = MappingProxyType({}),
 ) -> Resolved:
     """The job with its command, parameters and version. `cluster` is its NestedCluster if it already exists, `host` the
-    cluster it runs in, `given` the content of its Secret with parameters, `turn` what its turn brought. Raises `Refused`.
+    cluster it runs in, `given` the content of its Secret with parameters, `turn` what its turn brought, `images` those of K3s,
+    by version. Raises `Refused`.
     """
     check_wishes(known)
     if cluster is None:
@@ -117,7 +121,7 @@ def admit(
     checked = _check_parameters(known, source, chosen, given)
     offer = _choose_offer(known, chosen)
     asked = known.spec.kubernetes_version or chosen.nested.kubernetes_version
-    made_of = _complete_spec(known, offer.version if offer else asked, cluster)
+    made_of = _complete_spec(known, offer.version if offer else asked, cluster, images)
     version = made_of.kubernetes_version
     ignored = list_warnings(chosen.nested.model_dump(), chosen.where)
     warnings = [source.blame(item) for item in (*chosen.warnings, *ignored, *checked.warnings)]
@@ -143,7 +147,7 @@ def admit(
         command=chosen.id,
         nested=chosen.nested,
         parameters=checked,
-        remote=build_remote(known.policy.templates.remote, host),
+        remote=build_remote(known.policy.template_hosts, host),
         secret_parameters=given,
         warnings=tuple(warnings),
         turn=turn,
@@ -158,19 +162,21 @@ def check_wishes(known: JobIdentity) -> None:
 
 
 def _choose_offer(known: JobIdentity, chosen: Chosen) -> Offer | None:
-    """The version that the AppDef gets; None where it has no say, or the class takes it to the letter."""
+    """The version that the AppDef gets; None where it has no say."""
     wanted, policy = chosen.nested.kubernetes_version, known.policy.cluster
-    if known.spec.kubernetes_version or not wanted or policy.app_def_version == "Exact":
+    if known.spec.kubernetes_version or not wanted:
         return None
-    return find_offer(wanted, [entry.version for entry in policy.versions])
+    return find_offer(wanted, policy.versions or [wanted])
 
 
-def _complete_spec(known: JobIdentity, version: str | None, cluster: Object | None) -> NestedClusterSpec:
+def _complete_spec(
+    known: JobIdentity, version: str | None, cluster: Object | None, images: Mapping[str, str]
+) -> NestedClusterSpec:
     """The desired spec of the job's NestedCluster. Raises `Refused`."""
     spec = NestedClusterSpec(
         class_name=known.class_name, success_policy=known.spec.success_policy, failure_policy=known.spec.failure_policy
     ).model_copy(update={"kubernetes_version": version})
-    return complete_spec(spec, known.policy.cluster, find_running(cluster, known.uid))
+    return complete_spec(spec, known.policy.cluster, find_running(cluster, known.uid), images)
 
 
 def _check_parameters(known: JobIdentity, source: AppSource, chosen: Chosen, given: SecretParameters | None) -> Parameters:

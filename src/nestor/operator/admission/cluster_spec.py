@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nestor.api import conditions, data, labels
+from nestor.api.appdef_versions import sort_versions
 from nestor.api.class_cluster import ClusterPolicy
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
@@ -35,27 +37,26 @@ def find_running(cluster: Object | None, job_uid: str) -> Running | None:
     return Running(version, image, data.read(Persistence, volume) if volume else None) if version and image else None
 
 
-def complete_spec(spec: NestedClusterSpec, policy: ClusterPolicy, running: Running | None) -> NestedClusterSpec:
-    """The spec with version, image and volume filled in: the existing ones, or those to create. Raises `Refused`."""
+def complete_spec(
+    spec: NestedClusterSpec, policy: ClusterPolicy, running: Running | None, images: Mapping[str, str]
+) -> NestedClusterSpec:
+    """The spec with version, image and volume filled in: the existing ones, or those to create. `images`: those of K3s, by
+    version. Raises `Refused`.
+    """
     if running is None:
-        version, image = choose_version(spec.kubernetes_version, spec.class_name or "", policy)
-        running = Running(version, image, policy.persistence)
+        version = choose_version(spec.kubernetes_version, spec.class_name or "", policy)
+        running = Running(version, images.get(version, ""), policy.persistence)
     found = {"kubernetes_version": running.version, "image": running.image, "persistence": running.persistence}
     return spec.model_copy(update=found)
 
 
-def choose_version(wanted: str | None, class_name: str, policy: ClusterPolicy) -> tuple[str, str]:
-    """Version and image. Raises `Refused`, listing the available versions."""
-    table = {entry.version: entry.image for entry in policy.versions}
-    version = wanted or policy.default_version or max(table, key=_sort_key)
-    if version not in table:
-        known = ", ".join(sorted(table, key=_sort_key))
+def choose_version(wanted: str | None, class_name: str, policy: ClusterPolicy) -> str:
+    """The wanted version, or the class's first; empty if nobody says what the class offers. Raises `Refused`, listing that."""
+    version = wanted or next(iter(policy.versions or ()), "")
+    if policy.versions is not None and version not in policy.versions:
+        known = ", ".join(sort_versions(policy.versions)) or "none"
         raise Refused(
             conditions.VERSION_UNSUPPORTED,
             f"Kubernetes version '{version}' is not offered by class '{class_name}'; available: {known}",
         )
-    return version, table[version]
-
-
-def _sort_key(version: str) -> list[int]:
-    return [int(part) for part in version.lstrip("v").split(".") if part.isdigit()]
+    return version

@@ -10,12 +10,12 @@ from typing import Any
 from nestor.api import conditions, data
 from nestor.api.appdef import ANY_MACHINE
 from nestor.api.backend_nodes import Taint
-from nestor.api.base import DefaultResources, Quantity
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.placement import MOST, Placement, Toleration
+from nestor.api.placement import MOST, Placement
 from nestor.api.placement_names import Names
-from nestor.api.placement_rules import SIZES, SMALL_REQUESTS, ClassPlacement, JobPlacement, Machine
+from nestor.api.placement_rules import ClassPlacement, JobPlacement, Machine
+from nestor.api.taints import read_toleration
 from nestor.operator.admission import overflow
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.overflow import list_allowed
@@ -96,21 +96,12 @@ def find_machine(policy: NestedClassSpec, name: str | None) -> Machine | None:
 
 
 def apply_machine(policy: NestedClassSpec, name: str | None) -> NestedClassSpec:
-    """The class with the quota and the default resources of a job's machine."""
+    """The class with the quota of a job's machine."""
     machine = find_machine(policy, name)
-    if machine is None or (machine.quota is None and machine.size is None and machine.default_resources is None):
+    if machine is None or machine.quota is None:
         return policy
-    own, size = policy.namespace, machine.size or {}
-    sized = {SIZES.get(resource, f"requests.{resource}"): amount for resource, amount in size.items()}
-    defaults = machine.default_resources or own.default_resources or DefaultResources()
-    said = {*(defaults.requests or {}), *(defaults.limits or {})}
-    small: dict[str, Quantity] = {key: value for key, value in SMALL_REQUESTS.items() if key in size and key not in said}
-    changes: dict[str, object] = {"quota": {**(own.quota or {}), **sized, **(machine.quota or {})}}
-    if small:
-        changes["default_resources"] = replace(defaults, requests={**(defaults.requests or {}), **small})
-    elif machine.default_resources is not None:
-        changes["default_resources"] = machine.default_resources
-    return policy.model_copy(update={"namespace": own.model_copy(update=changes)})
+    quota = {**(policy.namespace.quota or {}), **machine.quota}
+    return policy.model_copy(update={"namespace": policy.namespace.model_copy(update={"quota": quota})})
 
 
 def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> Resolved:
@@ -132,7 +123,7 @@ def tolerate_backends(placement: Placement | None, taints: Taints) -> Placement 
     if placement is None or placement.overflow is None:
         return placement
     backends = [
-        replace(item, tolerations=[_tolerate(taint) for taint in taints[item.name] if taint.effect in _HARD])
+        replace(item, tolerations=[_name(taint) for taint in taints[item.name] if taint.effect in _HARD])
         if item.tolerations is None and item.name in taints
         else item
         for item in placement.overflow.backends
@@ -140,8 +131,8 @@ def tolerate_backends(placement: Placement | None, taints: Taints) -> Placement 
     return replace(placement, overflow=replace(placement.overflow, backends=backends))
 
 
-def _tolerate(taint: Taint) -> Toleration:
-    return Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect)
+def _name(taint: Taint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}"
 
 
 def _strip(said: ClassPlacement) -> Placement:
@@ -149,7 +140,7 @@ def _strip(said: ClassPlacement) -> Placement:
     return Placement(**{name: getattr(said, name) for name in data.list_names(Placement)})
 
 
-def _add(base: Placement, selector: dict[str, str], tolerations: list[Toleration]) -> Placement:
+def _add(base: Placement, selector: dict[str, str], tolerations: list[str]) -> Placement:
     return replace(base, node_selector=base.node_selector | selector, tolerations=tolerations[:MOST])
 
 
@@ -161,7 +152,7 @@ def _apply(wishes: JobPlacement, base: Placement) -> Placement:
         for key, value in wishes.node_selector.items()
         if (allowed is None or is_listed(key, allowed)) and key not in there
     }
-    tolerations = [item for item in wishes.tolerations if is_allowed(data.write(item), base)]
+    tolerations = [item for item in wishes.tolerations if is_allowed(read_toleration(item), base)]
     found = _add(base, selector, [*base.tolerations, *tolerations])
     chosen: dict[str, Any] = {}
     for name, field, _ in _list_names(wishes):
@@ -190,16 +181,15 @@ def _check_nodes(wishes: JobPlacement, base: Placement) -> Iterator[str]:
         elif there.get(key, value) != value:
             yield f"`spec.placement.nodeSelector` must not have '{value}' for '{key}': the pods have to run on '{there[key]}'"
     for item in wishes.tolerations:
-        if not is_allowed(data.write(item), base):
-            taints = [taint.key or "all taints" for taint in base.allowed_tolerations]
-            yield f"`spec.placement.tolerations` must not contain '{item.key or 'all taints'}': {list_allowed(taints)}"
+        if not is_allowed(read_toleration(item), base):
+            yield f"`spec.placement.tolerations` must not contain '{item}': {list_allowed(base.allowed_tolerations)}"
 
 
 def _check_names(wishes: JobPlacement, base: Placement) -> Iterator[str]:
     for name, field, spelled in _list_names(wishes):
         known: Names = getattr(base, field)
         if not known.allows(name):
-            yield f"`spec.placement.{spelled}` may not be '{name}': {list_allowed([item.name for item in known.allowed])}"
+            yield f"`spec.placement.{spelled}` may not be '{name}': {list_allowed(known.allowed)}"
 
 
 def _check_overflow(wishes: JobPlacement, base: Placement) -> Iterator[str]:

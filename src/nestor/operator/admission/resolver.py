@@ -66,7 +66,7 @@ class AppResolver:
         cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
         try:
             given = await self._inputs.parameters.find(known)
-            return admit(known, source, cluster, self._context.host, given, turn)
+            return admit(known, source, cluster, self._context.host, given, turn, self._context.settings.k3s_versions)
         except Refused as refused:
             if refused.denial.retry_seconds is None:
                 raise

@@ -50,7 +50,9 @@ def resolve_storage(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> St
         return None
     found = Storage(**{name: getattr(policy.storage, name) for name in data.list_names(Storage)})
     wished = job.storage.class_name if job and job.storage else None
-    return replace(found, default_class=wished) if wished in found.classes else found
+    if wished not in found.classes:
+        return found
+    return replace(found, classes=[wished, *(name for name in found.classes if name != wished)])
 
 
 def read_wishes(job: Object) -> JobStorage | None:

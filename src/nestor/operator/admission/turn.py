@@ -47,4 +47,6 @@ def read_assigned(job: Object) -> Assigned | None:
 
 def write_assigned(turn: Turn) -> Object | None:
     """For the job's status. Without empty maps: one whose last key goes by server-side apply becomes null, which none may be."""
-    return {"workload": turn.app.workload} | turn.app.to_pod() if turn.app else None
+    if turn.app is None:
+        return None
+    return {key: value for key, value in turn.app.model_dump(by_alias=True).items() if value}

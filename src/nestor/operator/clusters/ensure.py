@@ -46,8 +46,17 @@ class Ensured:
 
 def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy: NestedClassSpec, *, replicas: int = 1) -> Shape:
     """The shape of a cluster, from its complete spec, its home and its class. Chooses the mode; so far there is only one."""
-    shape = shared.build_shape(cluster, home, policy, host=context.host, nestor_image=context.settings.image, replicas=replicas)
-    return replace(shape, server_seconds=context.settings.server_seconds)
+    settings = context.settings
+    shape = shared.build_shape(
+        cluster,
+        home,
+        policy,
+        host=context.host,
+        nestor_image=settings.image,
+        core_dns_image=settings.core_dns_image,
+        replicas=replicas,
+    )
+    return replace(shape, server_seconds=settings.server_seconds)
 
 
 async def ensure_cluster(context: Context, shape: Shape, along: Alongside | None = None) -> Ensured:

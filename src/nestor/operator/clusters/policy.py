@@ -48,7 +48,6 @@ def resolve_policy(
         services=_resolve_services(policy, host),
         devices=policy.devices,
         nodes=None if policy.cluster.nodes == "InUse" else policy.cluster.nodes,
-        node_selector=policy.cluster.node_selector,
         argo_cd=ArgoCDAccess(namespaces=policy.argo_cd.namespaces) if policy.argo_cd else None,
         placement=tolerate_backends(resolve_placement(policy, job).placement, taints or {}),
     )

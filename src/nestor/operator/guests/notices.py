@@ -20,7 +20,6 @@ import aiohttp
 
 from nestor.api import conditions, labels
 from nestor.api.class_choice import find_class_name
-from nestor.api.endpoints import SecretKey
 from nestor.api.notices import MESSAGE_LIMIT, NoticeType, Sink
 from nestor.contracts import addresses
 from nestor.kube import ApiError, Change, RetryLater, WorkQueue, kinds
@@ -89,7 +88,7 @@ class Outbox(Guest):
 
     def _find_sinks(self, class_name: str) -> dict[str, Sink] | None:
         policy = self._context.classes.all().get(class_name)
-        return {sink.name: sink for sink in policy.notices.sinks} if policy else None
+        return {sink.name: sink for sink in policy.notices} if policy else None
 
     async def _work(self, key: Key) -> None:
         """Send a sink all that it is to be told of a job. The queue tries again after what this raises."""
@@ -122,9 +121,10 @@ class Outbox(Guest):
 
     async def _send(self, sink: Sink, event: Object) -> None:
         headers = {"User-Agent": "nestor-operator", "Content-Type": "application/cloudevents+json"}
-        if token := await self._read(sink.token_ref):
-            headers[sink.token_header] = f"Bearer {token}" if sink.token_header.lower() == "authorization" else token
-        tls = ssl.create_default_context(cadata=ca) if (ca := await self._read(sink.ca_ref)) else True
+        secret = await self._read(sink.secret_name) if sink.secret_name else {}
+        if token := secret.get("token"):
+            headers |= {name: token} if (name := secret.get("header")) else {"Authorization": f"Bearer {token}"}
+        tls = ssl.create_default_context(cadata=ca) if (ca := secret.get("ca.crt")) else True
         connector = aiohttp.TCPConnector(ssl=tls, socket_factory=_open, use_dns_cache=False, force_close=True)
         async with (
             aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(TIMEOUT_SECONDS)) as session,
@@ -133,12 +133,10 @@ class Outbox(Guest):
             if not 200 <= answer.status < 300:
                 raise ValueError(f"it answers with status {answer.status}")
 
-    async def _read(self, ref: SecretKey | None) -> str:
-        """A key of a Secret; empty if none is named."""
-        if ref is None:
-            return ""
-        secret = await self._context.api.get(kinds.SECRET, ref.name, self._context.settings.namespace)
-        return base64.b64decode(secret["data"][ref.key]).decode().strip()
+    async def _read(self, name: str) -> dict[str, str]:
+        """A Secret of the operator's namespace."""
+        secret = await self._context.api.get(kinds.SECRET, name, self._context.settings.namespace)
+        return {key: base64.b64decode(value).decode().strip() for key, value in (secret.get("data") or {}).items()}
 
 
 def _open(info: aiohttp.AddrInfoType) -> socket.socket:

@@ -126,7 +126,7 @@ class AdmittedJobs:
             result = result.within(delay or REFUSAL_SECONDS)
         if context.applier.is_settling(it.shape.namespace):
             result = result.within(LAG_SECONDS)
-        deadline = find_start_deadline(it.job, it.resolved, it.life.record.start_time)
+        deadline = find_start_deadline(it.job, it.life.record.start_time)
         return result.within(deadline or RESYNC_SECONDS)
 
     async def _ensure_children(self, it: _Admitted) -> tuple[Children, str | None, Exception | None]:
@@ -166,7 +166,7 @@ class AdmittedJobs:
             remarks=tuple(word.remark for word in words if word.remark),
             runner_problem=runner_problem,
             exposure=observe_exposure(cache, resolved, children.routes),
-            is_overdue=find_start_deadline(it.job, resolved, start) <= 0,
+            is_overdue=find_start_deadline(it.job, start) <= 0,
         )
         has_kubeconfig = children.addresses is not None and not children.problem
         kubeconfig = names.kubeconfig_secret(resolved.name) if has_kubeconfig else None

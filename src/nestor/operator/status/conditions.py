@@ -42,7 +42,7 @@ class Observed:
     """Why one of the application's pods does not start."""
     exposure: Exposure = field(default_factory=Exposure)
     is_overdue: bool = False
-    """The class's `startTimeoutSeconds` has passed."""
+    """It should have been ready by now."""
 
     @property
     def recorded(self) -> Object | None:
@@ -99,7 +99,7 @@ def decide_cluster_ready(observed: Observed, life: Lifecycle) -> Condition:
         return _cluster("True", conditions.PROVISIONED, message)
     reason, message = _explain_server(server, said)
     if observed.is_overdue and reason not in _TELLING:
-        return _cluster("False", conditions.PROVISIONING_FAILED, f"not ready within the class's `startTimeoutSeconds`: {message}")
+        return _cluster("False", conditions.PROVISIONING_FAILED, f"not ready in time: {message}")
     return _cluster("False", reason, message)
 
 

@@ -10,13 +10,15 @@ from nestor.cluster.home import Home
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.objects import Object, is_terminating, status_of
-from nestor.operator.admission.admit import Resolved
 from nestor.operator.lifecycle.data_epoch import read_epoch
 from nestor.operator.lifecycle.lifecycle import Facts
 from nestor.operator.lifecycle.record import find_rerun, read_record
 from nestor.operator.lifecycle.suspend import find_progress
 from nestor.operator.world.cache import Cache
 from nestor.times import seconds_since
+
+START_SECONDS = 300
+"""After so long, a cluster that is still not ready is reported as ProvisioningFailed."""
 
 
 def gather_facts(
@@ -50,14 +52,14 @@ def gather_facts(
     )
 
 
-def find_start_deadline(job: Object, resolved: Resolved, start_time: str | None) -> float:
+def find_start_deadline(job: Object, start_time: str | None) -> float:
     """Seconds until the cluster is overdue; `RESYNC_SECONDS` once it was ready, and before the job starts.
 
     `start_time` is the one this pass decided on: time spent waiting for a class, an AppDef or a resume does not count.
     """
     if (status_of(job).get("timings") or {}).get("clusterReady") or start_time is None:
         return RESYNC_SECONDS
-    return max(0.0, resolved.policy.cluster.start_timeout_seconds - seconds_since(start_time))
+    return max(0.0, START_SECONDS - seconds_since(start_time))
 
 
 def _find_outcome(status: Object, server: Object | None) -> Object | None:

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 
 from pydantic import ValidationError
 
+from nestor.api.appdef_versions import sort_versions
 from nestor.api.class_choice import find_class_name, find_default
+from nestor.api.class_profile import resolve
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.objects import Object, spec_of
 from nestor.operator.world.kept import find_fault
@@ -18,8 +20,9 @@ log = logging.getLogger(__name__)
 class Classes:
     """Reads the classes of a cache."""
 
-    def __init__(self, cache: Iterable[Object]) -> None:
+    def __init__(self, cache: Iterable[Object], versions: Iterable[str]) -> None:
         self._cache = cache
+        self._versions = sort_versions(versions)
         self._parsed: dict[str, tuple[str, NestedClassSpec | None]] = {}
 
     @property
@@ -37,17 +40,16 @@ class Classes:
         for item in self._cache:
             name, version = item["metadata"]["name"], item["metadata"].get("resourceVersion", "")
             known = self._parsed.get(name)
-            parsed[name] = known if known and known[0] == version != "" else (version, _parse(name, item))
+            parsed[name] = known if known and known[0] == version != "" else (version, self._parse(name, item))
         self._parsed = parsed
         return {name: spec for name, (_, spec) in parsed.items() if spec is not None}
 
-
-def _parse(name: str, item: Object) -> NestedClassSpec | None:
-    if fault := find_fault(item):
-        log.warning("NestedClass '%s' is ignored: %s", name, fault)
-        return None
-    try:
-        return NestedClassSpec.model_validate(spec_of(item))
-    except ValidationError as error:
-        log.warning("NestedClass '%s' is invalid: %s", name, error)
-        return None
+    def _parse(self, name: str, item: Object) -> NestedClassSpec | None:
+        if fault := find_fault(item):
+            log.warning("NestedClass '%s' is ignored: %s", name, fault)
+            return None
+        try:
+            return resolve(spec_of(item), self._versions)
+        except ValidationError as error:
+            log.warning("NestedClass '%s' is invalid: %s", name, error)
+            return None

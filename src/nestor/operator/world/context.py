@@ -38,4 +38,5 @@ class Context:
         """Assemble the parts."""
         applier = Applier(api, cache.informers)
         events = EventRecorder(api, "nestor-operator")
-        return cls(api, settings, cache, Classes(cache.classes), host, events, applier, Provisioner(applier, settings.lifetimes))
+        classes = Classes(cache.classes, settings.k3s_versions)
+        return cls(api, settings, cache, classes, host, events, applier, Provisioner(applier, settings.lifetimes))

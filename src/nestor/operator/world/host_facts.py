@@ -7,10 +7,9 @@ import ipaddress
 import itertools
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from nestor.api.class_templates import RemotePolicy
 from nestor.cluster.policies import METADATA
 from nestor.cluster.shape import Host, HostDns
 from nestor.contracts.cluster import DOMAIN
@@ -83,14 +82,11 @@ def _is_address(text: str) -> bool:
     return True
 
 
-def build_remote(policy: RemotePolicy, host: Host | None) -> Remote:
-    """What a job's steps may download, as part of its plan: never from the host cluster's own addresses. Pure."""
-    return Remote(
-        enabled=policy.enabled,
-        allowed_hosts=tuple(policy.allowed_hosts),
-        max_bytes=policy.max_bytes,
-        denied_addresses=list_denied(host),
-    )
+def build_remote(hosts: Sequence[str] | None, host: Host | None) -> Remote:
+    """What a job's steps may download, as part of its plan: from the hosts that its class allows, or any, and never from the
+    host cluster's own addresses. Pure.
+    """
+    return Remote(enabled=hosts is None or bool(hosts), allowed_hosts=tuple(hosts or ()), denied_addresses=list_denied(host))
 
 
 def list_denied(host: Host | None) -> tuple[str, ...]:

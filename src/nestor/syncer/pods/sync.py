@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable
 
 from nestor import times
 from nestor.api import labels
-from nestor.api.placement_gang import Gang
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.objects import Object, annotations_of
 from nestor.providers import errors
@@ -21,10 +20,12 @@ from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.view.context import Context
 from nestor.times import timestamp
 from nestor.translate import messages, placement, pod, refusals, status, update
-from nestor.translate.gang import NOT_PLACED, TAKEN_BACK, WAITING, explain_wait, is_held
+from nestor.translate.gang import TAKEN_BACK, WAITING, explain_wait, is_held
 from nestor.translate.node_rules import find_backend
 
 OVERFLOWED = "PodOverflowed"
+WARNING_SECONDS = 300
+"""After so long, pods of a gang that still waits get a warning event."""
 
 
 class PodSyncer:
@@ -112,30 +113,16 @@ class PodSyncer:
         return status.explain_gate(desired, WAITING, explain_wait(host, self._gangs.find_entry(host)))
 
     async def _look_after_gang(self, nested: Object, host: Object) -> float | None:
-        """Tell once, after a while, that the pod's gang still waits, and fail the pod where the class sets a limit to that.
-
-        Returns in how many seconds to look again; None: there is nothing to come.
-        """
-        rules = self._context.caches.policy.places.gang or Gang()
+        """Tell once, after a while, that the pod's gang still waits. Returns in how many seconds to look again, if ever."""
         # Of the host pod: before, it was not the gang that the pod waited for, as while its cluster was suspended.
-        age = times.seconds_since(host["metadata"]["creationTimestamp"])
-        limit, uid = rules.pending_seconds, nested["metadata"]["uid"]
-        if 0 < limit <= age and self._gangs.build_release(host) is None:
-            await self._give_up(nested, host, limit)
-            return None
-        if age >= rules.warning_seconds and uid not in self._warned:
+        age, uid = times.seconds_since(host["metadata"]["creationTimestamp"]), nested["metadata"]["uid"]
+        if age < WARNING_SECONDS:
+            return WARNING_SECONDS - age
+        if uid not in self._warned:
             self._warned.add(uid)
-            message = f"has waited for {rules.warning_seconds} s: {explain_wait(host, self._gangs.find_entry(host))}"
+            message = f"has waited for {WARNING_SECONDS} s: {explain_wait(host, self._gangs.find_entry(host))}"
             await self._context.recorder.post(nested, "Warning", WAITING, message)
-        return min((end - age for end in (rules.warning_seconds, limit) if end > age), default=None)
-
-    async def _give_up(self, nested: Object, host: Object, limit: int) -> None:
-        """Fail a pod whose gang has no place. Its host pod is removed next."""
-        message = f"its gang was given no place within {limit} s: {explain_wait(host, self._gangs.find_entry(host))}"
-        failed = status.build_failed(nested, host, self._context.target, NOT_PLACED, message)
-        with contextlib.suppress(NotFound, Conflict):
-            await self.write_status(nested, status.explain_gate(failed, NOT_PLACED, message))
-            await self._context.recorder.post(nested, "Warning", NOT_PLACED, message)
+        return None
 
     async def _bind(self, nested: Object, host: Object) -> bool:
         """Bind the nested pod to its host pod's node. Returns whether we have done so, and `nested` does not say it yet."""

@@ -86,8 +86,8 @@ def _matches(machine: Object, patterns: Sequence[str]) -> bool:
 
 
 def _describe(name: str, machine: Object, default: str | None) -> Offer:
-    size = ", ".join(f"{key} {amount}" for key, amount in (machine.get("size") or {}).items())
-    about = ", ".join(filter(None, [machine.get("description"), size]))
+    quota = ", ".join(f"{key} {amount}" for key, amount in (machine.get("quota") or {}).items())
+    about = ", ".join(filter(None, [machine.get("description"), quota]))
     is_usual = " (default)" if machine.get("name") == default else ""
     return Offer(f"{name}{_MARK}{machine.get('name')}", f"{machine.get('name')}{is_usual}" + (f": {about}" if about else ""))
 

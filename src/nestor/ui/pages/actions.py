@@ -7,10 +7,11 @@ import datetime
 from aiohttp import web
 
 from nestor.api import labels
+from nestor.api.class_choice import read_effective
 from nestor.cli.exits import Code, Failure
 from nestor.cli.view.facts import is_over
 from nestor.kube import Conflict, Forbidden, kinds
-from nestor.objects import Object, spec_of, status_of
+from nestor.objects import Object, status_of
 from nestor.ui import frame
 from nestor.ui.models import actions, ends, launch
 from nestor.ui.models.links import job_path
@@ -128,7 +129,7 @@ async def _find_most(visitor: Visitor, job: Object) -> int | None:
         found = await visitor.api.find(kinds.NESTED_CLASS, name)
     except Forbidden:
         return None
-    most: int | None = spec_of(found).get("maxActiveDeadlineSeconds")
+    most: int | None = read_effective(found).get("maxActiveDeadlineSeconds")
     return most
 
 

@@ -81,7 +81,7 @@ class Stage:
 
     def build_class(self, **namespace: Any) -> Object:
         """The scenario's class, with limits for its jobs' namespaces."""
-        body = build_class(self.space, **{"from": [{"namespaceSelector": {"matchLabels": {"ingress": "here"}}}]})
+        body = build_class(self.space, **{"from": ["ingress-here"]})
         body["spec"]["namespace"] = {"quota": {"pods": "10", "requests.cpu": "4"}, "defaultResources": SMALL} | namespace
         return body
 

@@ -66,7 +66,7 @@ async def _read(stage: Stage, folder: Path) -> None:
 async def _with_a_volume(stage: Stage) -> None:
     api = stage.api
     body = stage.build_class()
-    body["spec"]["cluster"]["persistence"] = PERSISTENCE
+    body["spec"]["cluster"] = {"persistence": PERSISTENCE}
     await api.apply(kinds.NESTED_CLASS, body)
     async with stage.step("a job of an image, with a volume, is created"):
         job = await api.create(kinds.NESTED_APP_JOB, build_job("kept", SPACE, className=SPACE))

@@ -111,7 +111,7 @@ async def _changes(stage: Stage, job: Object, where: str) -> None:
         body = stage.build_class(quota={"pods": "20"}, podSecurity="Privileged")
         del body["spec"]["namespace"]["defaultResources"]
         body["spec"]["network"] = {"internet": "None"}
-        body["spec"]["cluster"]["resources"] = {"requests": {"cpu": "300m", "memory": "700Mi"}}
+        body["spec"]["cluster"] = {"resources": {"requests": {"cpu": "300m", "memory": "700Mi"}}}
         body["spec"]["expose"] |= {"annotations": {"example.org/timeout": "60"}, "port": 80}
         await api.apply(kinds.NESTED_CLASS, body)
 

@@ -11,7 +11,7 @@ from nestor.api.policies import Persistence
 from nestor.operator.admission.cluster_spec import Running, complete_spec, find_running
 from nestor.operator.admission.identity import Refused
 from nestor.operator.world.trim import trim_cluster
-from tests.unit.operator.builders import Object, build_policy
+from tests.unit.operator.builders import IMAGES, Object, build_policy
 
 BIG, SMALL = Persistence(size="8Gi"), Persistence(size="1Gi", storage_class_name="fast")
 
@@ -20,7 +20,7 @@ def complete(spec: Object, running: Running | None = None, persistence: Persiste
     """Version, image and volume, by a class with `persistence`."""
     cluster = {"persistence": write(persistence)} if persistence else {}
     policy = build_policy(cluster=cluster).cluster
-    found = complete_spec(NestedClusterSpec.model_validate(spec), policy, running)
+    found = complete_spec(NestedClusterSpec.model_validate(spec), policy, running, IMAGES)
     return found.kubernetes_version, found.image, found.persistence
 
 

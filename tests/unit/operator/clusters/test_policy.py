@@ -74,17 +74,14 @@ def test_where_pods_run_is_for_the_class_to_say() -> None:
 
 
 def test_a_jobs_machine_and_wishes_are_in_its_policy() -> None:
-    machine = {"name": "m", "nodeSelector": {"pool": "m"}, "defaultResources": {"limits": {"ephemeral-storage": "1Gi"}}}
+    machine = {"name": "m", "nodeSelector": {"pool": "m"}}
     job = NestedAppJobSpec.model_validate(build_job(machine="m", placement={"nodeSelector": {"zone": "1"}})["spec"])
     found = resolve_policy(build_policy(placement={"machines": [machine]}), job=job)
-    assert found.ephemeral_storage_limit == "1Gi"
     assert found.places.node_selector == {"pool": "m", "zone": "1"}
 
 
 def test_which_nodes_are_shown_is_for_the_class_to_say() -> None:
-    cluster = {"nodes": "Selected", "nodeSelector": {"matchLabels": {"pool": "batch"}}}
-    job = resolve_policy(build_policy(cluster=cluster))
-    assert (job.nodes, job.node_selector and job.node_selector.match_labels) == ("Selected", {"pool": "batch"})
+    assert resolve_policy(build_policy(cluster={"nodes": "All"})).nodes == "All"
     assert resolve_policy(build_policy()).nodes is None
 
 

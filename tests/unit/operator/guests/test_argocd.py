@@ -154,14 +154,15 @@ def test_it_is_renewed_as_users_kubeconfigs_are() -> None:
 
 
 def test_argo_cd_reaches_the_server_even_if_only_some_others_do() -> None:
-    def peers(policy: Object) -> list[Object]:
+    def peers(policy: Object) -> list[str]:
         shape = build_shape()
-        found = shared.build_shape(RESOLVED.cluster, RESOLVED.home, build_policy(**policy), host=shape.host, nestor_image="n")
-        return [peer.model_dump(by_alias=True, exclude_none=True) for peer in found.network.api_from]
+        found = shared.build_shape(
+            RESOLVED.cluster, RESOLVED.home, build_policy(**policy), host=shape.host, nestor_image="n", core_dns_image="c"
+        )
+        return found.network.api_from
 
-    block, argo = {"ipBlock": {"cidr": "10.40.0.0/30"}}, {"namespace": "argocd"}
-    selected = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "argocd"}}}
-    assert peers({"network": {"apiFrom": [block]}, "argoCD": argo}) == [block, selected]
+    block, argo = "10.40.0.0/30", {"namespace": "argocd"}
+    assert peers({"network": {"apiFrom": [block]}, "argoCD": argo}) == [block, "argocd"]
     assert peers({"network": {"apiFrom": [block]}}) == [block]
     assert peers({"argoCD": argo}) == []
 

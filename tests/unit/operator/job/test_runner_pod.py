@@ -151,7 +151,7 @@ def build(job: Object | None = None) -> Object:
 
 def test_it_runs_where_kueue_has_said() -> None:
     assert not {"nodeSelector", "tolerations"} & build()["spec"].keys()
-    nodes = AssignedNodes.model_validate({"nodeSelector": {"pool": "a"}, "tolerations": [{"key": "t", "operator": "Exists"}]})
+    nodes = AssignedNodes.model_validate({"nodeSelector": {"pool": "a"}, "tolerations": ["t"]})
     resolved = replace(builders.build_resolved(), turn=Turn(runner=nodes))
     spec = build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.9", 2)["spec"]
     assert (spec["nodeSelector"], spec["tolerations"]) == ({"pool": "a"}, [{"key": "t", "operator": "Exists"}])

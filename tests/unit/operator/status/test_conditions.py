@@ -68,7 +68,7 @@ def starved(container: str, state: Object, *, ready: bool = False) -> Object:
         (Observed(server=build_pod(status=READY, deletionTimestamp="x"), cluster=build_cluster()), "False",
          conditions.SERVER_NOT_READY, "is being replaced"),
         (Observed(cluster=build_cluster()), "False", conditions.PROVISIONING, "being created"),
-        (Observed(is_overdue=True), "False", conditions.PROVISIONING_FAILED, "`startTimeoutSeconds`"),
+        (Observed(is_overdue=True), "False", conditions.PROVISIONING_FAILED, "not ready in time: "),
         (Observed(server=build_pod(status=waiting("ErrImagePull")), is_overdue=True), "False", conditions.IMAGE_PULL_FAILED, ""),
         (Observed(problem="exceeded quota"), "False", conditions.PROVISIONING_FAILED, "exceeded quota"),
     ],

@@ -22,7 +22,7 @@ from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
 from tests.fakes.api import MemoryApi
-from tests.unit.operator.builders import Object, build_job, build_resolved, build_run, build_shape
+from tests.unit.operator.builders import Object, build_job, build_run, build_shape
 
 NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 WHERE = names.job_namespace("hello", "team-a", "1234")
@@ -238,4 +238,4 @@ async def test_volumes_outlive_a_restart_where_the_class_says_so(retention: str)
 )
 def test_a_cluster_is_overdue_by_the_time_that_the_job_began(status: Object, start_time: str | None, is_overdue: bool) -> None:
     job = {"metadata": {"creationTimestamp": "2020-01-01T00:00:00Z"}, "status": status}
-    assert (find_start_deadline(job, build_resolved(), start_time) <= 0) is is_overdue
+    assert (find_start_deadline(job, start_time) <= 0) is is_overdue

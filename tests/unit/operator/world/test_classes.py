@@ -10,7 +10,7 @@ from nestor.api.class_choice import find_class_name, find_default
 from nestor.kube import Api, Informer, kinds
 from nestor.operator.world.classes import Classes
 from nestor.operator.world.trim import trim_class
-from tests.unit.operator.builders import Object, build_policy
+from tests.unit.operator.builders import IMAGES, Object, build_policy
 
 GOOD = build_policy().model_dump(by_alias=True, exclude_none=True)
 
@@ -28,8 +28,8 @@ def build_store() -> Informer:
 def test_a_class_that_does_not_fit_is_absent_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     store = build_store()
     store.put(build("good", GOOD))
-    store.put(build("bad", {"cluster": {}}))
-    classes = Classes(store)
+    store.put(build("bad", {"access": "Nobody"}))
+    classes = Classes(store, IMAGES)
     assert classes.all() == {"good": build_policy()}
     assert set(classes.all()) == {"good"}
     assert [record.message.split(":")[0] for record in caplog.records] == ["NestedClass 'bad' is invalid"]
@@ -38,19 +38,34 @@ def test_a_class_that_does_not_fit_is_absent_and_logged_once(caplog: pytest.LogC
 def test_a_class_that_cannot_be_read_is_absent_and_does_not_allow_everything() -> None:
     store = build_store()
     store.put(build("bad", GOOD) | {"metadata": {"name": "bad", "uid": "b", "resourceVersion": "1", "labels": ["x"]}})
-    assert Classes(store).all() == {}
+    assert Classes(store, IMAGES).all() == {}
 
 
 def test_a_class_is_parsed_again_when_it_changes_and_only_then() -> None:
     store = build_store()
     store.put(build("one", GOOD))
-    classes = Classes(store)
+    classes = Classes(store, IMAGES)
     first = classes.all()["one"]
     assert classes.all()["one"] is first
     store.put(build("one", GOOD | {"namespace": {"podSecurity": "Privileged"}}, "2"))
     assert classes.all()["one"].namespace.pod_security == "Privileged"
     store._set(("", "one"), None)
     assert classes.all() == {}
+
+
+@pytest.mark.parametrize(
+    ("said", "offered"),
+    [
+        (None, ["v1.37", "v1.36", "v1.9"]),
+        (["v1.9", "v1.37"], ["v1.9", "v1.37"]),
+        (["v1.30", "v1.36"], ["v1.36"]),
+        (["v1.30"], []),
+    ],
+)
+def test_a_class_offers_of_its_versions_those_for_which_there_is_an_image(said: list[str] | None, offered: list[str]) -> None:
+    store = build_store()
+    store.put(build("one", {"cluster": {"versions": said}} if said else {}))
+    assert Classes(store, IMAGES).all()["one"].cluster.versions == offered
 
 
 def marked(name: str, created: str = "2026-01-01T00:00:00Z", mark: str | None = "true") -> Object:
@@ -82,7 +97,7 @@ def test_the_annotation_is_kept_in_the_cache() -> None:
     store = build_store()
     gold = marked("gold")
     store.put(gold | {"metadata": gold["metadata"] | {"uid": "g", "resourceVersion": "1"}})
-    assert Classes(store).default == "gold"
+    assert Classes(store, IMAGES).default == "gold"
 
 
 @pytest.mark.parametrize(
@@ -99,4 +114,4 @@ def test_a_job_keeps_the_class_that_it_was_given(spec: Object, status: Object, n
     store = build_store()
     store.put(build("gold", GOOD))
     assert find_class_name({"spec": spec, "status": status}, "bronze") == name
-    assert (Classes(store).of({"spec": spec, "status": status}) is not None) is (name == "gold")
+    assert (Classes(store, IMAGES).of({"spec": spec, "status": status}) is not None) is (name == "gold")

@@ -1,4 +1,4 @@
-"""PriorityClasses and RuntimeClasses come up under the names that the class gives them."""
+"""PriorityClasses and RuntimeClasses come up if the class names them."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ async def test_what_the_class_lists_is_there_while_the_host_has_it() -> None:
     clusters = Clusters.build(PRIORITY)
     put(clusters, PRIORITY, "batch", value=7, globalDefault=True)
     put(clusters, PRIORITY, "hidden", value=9)
-    allow(clusters, priorityClasses=[{"name": "low", "hostName": "batch"}, {"name": "batch"}, {"name": "absent"}])
+    allow(clusters, priorityClasses=["batch", "absent"])
     async with running(clusters, PriorityClassRow) as made:
-        await made.until(lambda: values(clusters) == {"low": 7, "batch": 7})
+        await made.until(lambda: values(clusters) == {"batch": 7})
         clusters.host.drop(PRIORITY, "batch")
         put(clusters, PRIORITY, "batch", value=8)
         put(clusters, PRIORITY, "absent", value=1)
-        await made.until(lambda: values(clusters) == {"low": 8, "batch": 8, "absent": 1})
-        allow(clusters, priorityClasses=[{"name": "low", "hostName": "hidden"}])
-        await made.until(lambda: values(clusters) == {"low": 9})
+        await made.until(lambda: values(clusters) == {"batch": 8, "absent": 1})
+        allow(clusters, priorityClasses=["hidden"])
+        await made.until(lambda: values(clusters) == {"hidden": 9})
         clusters.host.drop(PRIORITY, "hidden")
         await made.until(lambda: values(clusters) == {})
 
@@ -58,7 +58,7 @@ async def test_a_tenant_s_own_class_is_left_alone() -> None:
     clusters = Clusters.build(PRIORITY)
     own = clusters.nested.put(PRIORITY, {"metadata": {"name": "batch"}, "value": 3})
     put(clusters, PRIORITY, "batch", value=7)
-    allow(clusters, priorityClasses=[{"name": "batch"}])
+    allow(clusters, priorityClasses=["batch"])
     async with running(clusters, PriorityClassRow) as made:
         await made.settle()
         assert clusters.nested.look(PRIORITY, "batch") == own
@@ -74,23 +74,24 @@ async def test_what_was_left_by_an_earlier_syncer_goes() -> None:
 async def test_a_runtime_class_comes_up_without_its_nodes() -> None:
     clusters = Clusters.build(RUNTIME)
     overhead = {"podFixed": {"cpu": "250m"}}
+    put(clusters, RUNTIME, "kata", handler="kata")
     put(clusters, RUNTIME, "gvisor", handler="runsc", overhead=overhead, scheduling={"nodeSelector": {"runtime": "gvisor"}})
-    allow(clusters, runtimeClasses=[{"name": "sandboxed", "hostName": "gvisor"}])
+    allow(clusters, runtimeClasses=["gvisor"])
     async with running(clusters, RuntimeClassRow) as made:
-        await made.until(lambda: clusters.nested.look(RUNTIME, "sandboxed"))
-        copy = clusters.nested.look(RUNTIME, "sandboxed")
+        await made.until(lambda: clusters.nested.look(RUNTIME, "gvisor"))
+        copy = clusters.nested.look(RUNTIME, "gvisor")
         assert copy is not None
         assert {key: copy[key] for key in copy.keys() - {"metadata", "apiVersion", "kind"}} == {
             "handler": "runsc",
             "overhead": overhead,
         }
-        assert clusters.nested.look(RUNTIME, "gvisor") is None
+        assert clusters.nested.look(RUNTIME, "kata") is None
 
 
 def runtimes(made: Running) -> dict[str, str | None]:
     """What these names stand for on the host; absent if pods may not use them."""
     found = made.caches.policy.places.runtime_classes
-    return {name: found.find(name) for name in ("mine", "other", "sandboxed") if found.allows(name)}
+    return {name: found.find(name) for name in ("mine", "other", "gvisor") if found.allows(name)}
 
 
 async def test_a_tenant_s_own_runtime_class_stands_for_an_allowed_one_with_its_handler() -> None:
@@ -104,11 +105,11 @@ async def test_a_tenant_s_own_runtime_class_stands_for_an_allowed_one_with_its_h
             clusters.nested.put(RUNTIME, {"metadata": {"name": name}, "handler": handler})
         await made.settle()
         assert runtimes(made) == {}
-        allow(clusters, runtimeClasses=[{"name": "sandboxed", "hostName": "gvisor"}])
-        await made.until(lambda: runtimes(made) == {"mine": "gvisor", "sandboxed": "gvisor"})
+        allow(clusters, runtimeClasses=["gvisor"])
+        await made.until(lambda: runtimes(made) == {"mine": "gvisor", "gvisor": "gvisor"})
         before = made.caches.policy.places
         clusters.nested.drop(RUNTIME, "mine")
-        await made.until(lambda: runtimes(made) == {"sandboxed": "gvisor"})
+        await made.until(lambda: runtimes(made) == {"gvisor": "gvisor"})
         await made.settle()
         assert clusters.nested.look(RUNTIME, "mine") is None
         assert clusters.nested.look(RUNTIME, "other") is not None
@@ -116,7 +117,7 @@ async def test_a_tenant_s_own_runtime_class_stands_for_an_allowed_one_with_its_h
         assert build_mark(before) == build_mark(made.caches.policy.places)
         clusters.host.drop(RUNTIME, "gvisor")
         clusters.nested.put(RUNTIME, {"metadata": {"name": "mine"}, "handler": "runsc"})
-        await made.until(lambda: runtimes(made) == {"sandboxed": "gvisor"} and clusters.nested.look(RUNTIME, "sandboxed") is None)
+        await made.until(lambda: runtimes(made) == {"gvisor": "gvisor"} and clusters.nested.look(RUNTIME, "gvisor") is None)
     assert told
 
 

@@ -500,10 +500,10 @@ async def test_a_class_shows_nodes_before_any_pod_and_hides_them_again(monkeypat
         clusters.host.put(kinds.NODE, {"metadata": {"name": "new"}, "spec": {}, "status": {}})
         await made.settle()
         assert mirrored(clusters) == ["n", "new"]
-        allow(clusters, nodes="Selected", nodeSelector={"matchLabels": {"zone": "a"}})
+        allow(clusters, nodes="All", placement={"nodeSelector": {"zone": "a"}})
         await made.until(lambda: mirrored(clusters) == ["n"])
         await with_node(made)
-        allow(clusters, nodes="Selected", nodeSelector={"matchLabels": {"zone": "none"}})
+        allow(clusters, nodes="All", placement={"nodeSelector": {"zone": "none"}})
         await made.settle()
         assert mirrored(clusters) == ["n"]
         clusters.nested.drop(kinds.POD, "web", SPACE)

@@ -33,23 +33,6 @@ def build_node(name: str) -> Object:
         ({"nodes": "All"}, ["a", "b", "bare", "slurm"]),
         ({"nodes": "All", "placement": {"overflow": OVERFLOW}}, ["a", "b", "bare"]),
         ({"nodes": "All", "placement": {"nodeSelector": {"pool": "batch"}}}, ["b"]),
-        ({"nodes": "All", "placement": {"requiredNodes": [{"key": "zone", "operator": "Exists"}]}}, ["a", "b", "slurm"]),
-        ({"nodes": "All", "placement": {"requiredNodes": [{"key": "cores", "operator": "Gt", "values": ["8"]}]}}, ["b"]),
-        ({"nodes": "Selected", "nodeSelector": {"matchLabels": {"zone": "a"}}}, ["a", "slurm"]),
-        (
-            {
-                "nodes": "Selected",
-                "nodeSelector": {
-                    "matchExpressions": [
-                        {"key": "zone", "operator": "In", "values": ["a", "b"]},
-                        {"key": "queue", "operator": "DoesNotExist"},
-                        {"key": "pool", "operator": "NotIn", "values": ["batch", "other"]},
-                    ]
-                },
-            },
-            ["a"],
-        ),
-        ({"nodes": "Selected"}, ["a", "b", "bare", "slurm"]),
     ],
 )
 def test_those_that_the_class_selects_and_lets_pods_run_on(policy: Object, shown: list[str]) -> None:
@@ -66,6 +49,5 @@ def test_by_default_none() -> None:
 
 
 def test_what_a_label_selector_can_say_is_asked_of_the_server() -> None:
-    rules = [{"key": "a", "operator": "NotIn", "values": ["1", "2"]}, {"key": "b", "operator": "Lt", "values": ["3"]}]
-    policy = read(Policy, {"nodes": "All", "placement": {"requiredNodes": rules, "nodeSelector": {"pool": "x"}}})
-    assert find_selector(policy) == "pool=x,a notin (1,2),!nestor.dev/backend"
+    policy = read(Policy, {"nodes": "All", "placement": {"nodeSelector": {"pool": "x"}}})
+    assert find_selector(policy) == "pool=x,!nestor.dev/backend"

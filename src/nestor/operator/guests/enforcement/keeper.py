@@ -1,4 +1,4 @@
-"""Probes the host: once at the start and seldom afterwards; and keeps condition `NetworkEnforced` of all classes."""
+"""Probes the host: once at the start and seldom afterwards; and says condition `NetworkEnforced` of all classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 from nestor.api import conditions
-from nestor.kube import ApiError, Forbidden, NotFound, kinds
+from nestor.api.conditions import Condition
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.kube import ApiError, Forbidden, kinds
 from nestor.objects import Object, conditions_of, is_terminating, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.identity import Denial, JobIdentity, was_admitted
@@ -19,7 +21,6 @@ from nestor.operator.guest import Guest, Word
 from nestor.operator.guests.enforcement import scratch
 from nestor.operator.guests.enforcement.verdict import Verdict, decide_condition, explain_open, find_denial, read_verdict
 from nestor.operator.world.context import Context
-from nestor.times import timestamp
 
 log = logging.getLogger(__name__)
 
@@ -68,22 +69,10 @@ class Enforcement(Guest):
         said = explain_open(item, resolved.policy, resolved.class_name)
         return Word(remark=(conditions.NETWORK_NOT_ENFORCED, said)) if said else None
 
-    async def reconcile_class(self, name: str) -> None:
-        """Bring the condition of one class into line with the last verdict."""
-        item, specs = self._context.cache.classes.get(name), self._context.classes.all()
-        if item is None or is_terminating(item) or name not in specs or self.verdict is None:
-            return
-        is_asked = self._context.settings.network_probe or specs[name].network.unenforced == "Refuse"
-        if not is_asked and not conditions_of(item):
-            return
-        generation = item["metadata"].get("generation", 0)
-        found = decide_condition(self.verdict, specs[name])
-        merged = conditions.merge(conditions_of(item), [found], generation, timestamp())
-        status = {"conditions": merged, "observedGeneration": generation}
-        if status != status_of(item):
-            body = {"metadata": {key: item["metadata"][key] for key in ("name", "uid")}, "status": status}
-            with contextlib.suppress(NotFound):
-                self._context.cache.classes.put(await self._context.api.apply(kinds.NESTED_CLASS, body, subresource="status"))
+    def judge(self, item: Object, policy: NestedClassSpec) -> Condition | None:
+        """By the last verdict. Where nobody asks for it, only what was said before is corrected."""
+        is_asked = self._context.settings.network_probe or policy.network.unenforced == "Refuse" or bool(conditions_of(item))
+        return decide_condition(self.verdict, policy) if self.verdict is not None and is_asked else None
 
     def _take(self, verdict: Verdict) -> float:
         """Note a verdict; seconds until the next probe."""

@@ -15,7 +15,7 @@ from nestor import times
 from nestor.api import data
 from nestor.api.observed import GangStatus
 from nestor.api.placement import NodeRequirement
-from nestor.api.placement_gang import GANG_LIMIT, Gang
+from nestor.api.placement_gang import GANG_LIMIT
 from nestor.objects import Object
 from nestor.operator.guests.gangs.observe import TOO_LARGE, Cluster, PlaceNodes, Seen, age, describe, list_places
 from nestor.translate.gang_room import Fit, Room, find_effort, fit
@@ -23,6 +23,8 @@ from nestor.translate.gang_room import Fit, Room, find_effort, fit
 GANG_EFFORT, CLUSTER_EFFORT = 2_000_000, 20_000_000
 """How many steps of about a microsecond one gang may take to be placed, and all of one cluster."""
 _MESSAGE_LIMIT = 4096
+START_SECONDS = 120
+"""Within which all pods of a gang must have got nodes, once there was room: otherwise all are taken back."""
 PAUSE_LIMIT = 3600.0
 """The longest pause after failed rounds, in seconds."""
 
@@ -89,10 +91,9 @@ def _advance_released(seen: Seen, entry: GangStatus, now: datetime.datetime) -> 
     there = seen.count_placed(entry.round)
     if there >= seen.size:
         return replace(entry, state="Started", since=times.write(now))
-    gang = seen.placement.gang or Gang()
-    if entry.since and times.seconds_since(entry.since, now) < gang.start_seconds:
+    if entry.since and times.seconds_since(entry.since, now) < START_SECONDS:
         return entry
-    retry = now + datetime.timedelta(seconds=min(PAUSE_LIMIT, gang.start_seconds * 2.0 ** min(entry.round - 1, 20)))
+    retry = now + datetime.timedelta(seconds=min(PAUSE_LIMIT, START_SECONDS * 2.0 ** min(entry.round - 1, 20)))
     few = f"{describe(entry.place)} gave nodes to {there} of the {seen.size} pods of gang '{seen.title}': they are taken back"
     return _restart(entry, now, few, times.write(retry))
 

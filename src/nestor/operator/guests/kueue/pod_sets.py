@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
-from nestor.api import data
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.taints import read_toleration
 from nestor.objects import Object
 from nestor.operator.admission.placement import resolve_placement
 from nestor.operator.admission.reserved import find_quota
@@ -23,9 +23,8 @@ def find_counted(policy: NestedClassSpec, machine: str | None) -> dict[str, str]
     quota = find_quota(policy, machine)
     found = {name.removeprefix("requests."): name for name in quota if name.startswith("requests.") and name != _STORAGE}
     for resource in _PLAIN:
-        for key in (resource, f"limits.{resource}"):
-            if key in quota:
-                found.setdefault(resource, key)
+        if f"limits.{resource}" in quota:
+            found.setdefault(resource, f"limits.{resource}")
     return found
 
 
@@ -98,7 +97,7 @@ def _find_nodes(policy: NestedClassSpec, spec: NestedAppJobSpec) -> Object:
     placement = resolve_placement(policy, spec).placement
     if placement is None:
         return {}
-    tolerations = [data.write(item) for item in placement.tolerations]
+    tolerations = [read_toleration(item) for item in placement.tolerations]
     found = {"nodeSelector": placement.node_selector, "tolerations": tolerations}
     return {key: value for key, value in found.items() if value}
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nestor import names
 from nestor.api import conditions, labels
 from nestor.api.assigned import AssignedNodes
+from nestor.api.taints import write_tolerated
 from nestor.objects import Object, annotations_of, conditions_of, is_terminating, labels_of, owner_reference, spec_of, status_of
 from nestor.operator.guests.kueue.trim import find_owner_uid
 
@@ -133,11 +134,11 @@ def find_nodes(workload: Object, pod_set: str, flavors: Mapping[str, Object]) ->
         if update.get("name") == pod_set
     ]
     selector: dict[str, str] = {}
-    tolerations: list[Object] = []
+    tolerations: dict[str, None] = {}
     for item in (*({"nodeSelector": spec.get("nodeLabels"), **_keep_tolerations(spec)} for spec in specs), *updates):
         selector |= item.get("nodeSelector") or {}
-        tolerations += [found for found in item.get("tolerations") or () if found not in tolerations]
-    return AssignedNodes.model_validate({"nodeSelector": selector, "tolerations": tolerations[:64]})
+        tolerations |= dict.fromkeys(write_tolerated(found) for found in item.get("tolerations") or ())
+    return AssignedNodes.model_validate({"nodeSelector": selector, "tolerations": [*tolerations][:64]})
 
 
 def _keep_tolerations(spec: Object) -> Object:

@@ -14,6 +14,7 @@ from nestor.kube.applier import RESYNC_SECONDS
 from nestor.objects import Object, conditions_of, is_terminating, labels_of, owners_of, spec_of, status_of
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.turn import Turn
+from nestor.operator.clusters.ensure import build_shape
 from nestor.operator.guests.kueue import pod_sets, workload
 from nestor.operator.guests.kueue.trim import find_owner
 from nestor.operator.lifecycle import suspend
@@ -85,9 +86,8 @@ class Workloads:
         return found
 
     def _build_pod_sets(self, known: JobIdentity) -> list[Object]:
-        context = self._context
         spec = NestedClusterSpec(class_name=known.spec.class_name)  # no version asks for more than another
-        shape = shared.build_shape(spec, known.home, known.policy, host=context.host, nestor_image=context.settings.image)
+        shape = build_shape(self._context, spec, known.home, known.policy)
         return pod_sets.build_pod_sets(known.policy, known.spec, shared.list_containers(shape), RUNNER_RESOURCES)
 
     async def _find_priority(self, job: Object, kind: Kind) -> workload.Priority | None:

@@ -1,6 +1,6 @@
 """PriorityClasses and RuntimeClasses that the class lets pods name: without them, the nested API server takes no such pod.
 
-The key is the name in the nested cluster, which may differ from the host's. A tenant's own class of the same name is left alone.
+A tenant's own class of the same name is left alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nestor.syncer.view.context import Context
 
 
 class _NamedRow(Row):
-    """Host objects under the names that the class gives them."""
+    """Host objects that the class names."""
 
     direction = "Up"
     sources = None
@@ -35,24 +35,21 @@ class _NamedRow(Row):
         raise NotImplementedError
 
     def find_source(self, key: Key) -> Object | None:
-        """The host object under its nested name, if the class allows that and the host has it."""
-        found = next((item for item in self.names.allowed if item.name == key[1]), None)
-        host = self._hosts.get(found.host_name or found.name) if found else None
-        return host | {"metadata": host["metadata"] | {"name": key[1]}} if host else None
+        """The host object, if the class allows it and the host has it."""
+        return self._hosts.get(key[1]) if key[1] in self.names.allowed else None
 
     def follow(self, look_at: Callable[[Key], None]) -> None:
         """Look again when a host object changes, and at all when the class does."""
 
         def on_host(change: Change) -> None:
-            for item in self.names.allowed:
-                if (item.host_name or item.name) == change.key[1]:
-                    look_at(("", item.name))
+            if change.key[1] in self.names.allowed:
+                look_at(change.key)
 
         def on_policy() -> None:
             for found in self.copies:
                 look_at(key_of(found))
-            for item in self.names.allowed:
-                look_at(("", item.name))
+            for name in self.names.allowed:
+                look_at(("", name))
 
         self._hosts.on_change(on_host)
         self.context.caches.on_policy(on_policy)
@@ -89,8 +86,7 @@ class RuntimeClassRow(_NamedRow):
         """Find the tenant's own ones too, which may stand for those that are allowed."""
 
         def find_own(_: Change | None = None) -> None:
-            allowed = [item.host_name or item.name for item in self.names.allowed]
-            self.context.caches.set_own_runtimes(find_own_runtimes(allowed, self._hosts, self.copies))
+            self.context.caches.set_own_runtimes(find_own_runtimes(self.names.allowed, self._hosts, self.copies))
 
         self._hosts.on_change(find_own, first=True)
         self.copies.on_change(find_own, first=True)

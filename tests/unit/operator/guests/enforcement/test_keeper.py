@@ -9,12 +9,13 @@ from typing import Any, cast
 import pytest
 
 from nestor.contracts.probe import EGRESS_PORT, INGRESS_PORT, OPEN_PORT, Exit
-from nestor.kube import Api, Forbidden, Kind, NotFound, kinds
+from nestor.kube import Api, Forbidden, Kind, kinds
 from nestor.operator.guests.enforcement import keeper, scratch
 from nestor.operator.guests.enforcement.keeper import ENFORCED_SECONDS, OPEN_SECONDS, UNKNOWN_SECONDS, Enforcement
 from nestor.operator.guests.enforcement.verdict import Verdict
 from nestor.operator.settings import Settings
 from nestor.operator.world.context import Context
+from tests.unit.operator.builders import build_policy
 from tests.unit.operator.scene import Scene
 
 Object = dict[str, Any]
@@ -30,7 +31,6 @@ class FakeHost:
         self.made: list[Object] = []
         self.pods: list[Object] = []
         self.deleted: list[str] = []
-        self.written: list[Object] = []
 
     async def get(self, kind: Kind, name: str) -> Object:
         """The operator's own namespace."""
@@ -54,12 +54,8 @@ class FakeHost:
             self.pods.append(made)
         return made
 
-    async def apply(self, kind: Kind, body: Object, subresource: str | None = None) -> Object:
-        """Policies, and the status of classes."""
-        if kind == kinds.NESTED_CLASS:
-            assert subresource == "status"
-            self.written.append(body)
-            return {**body, "metadata": body["metadata"] | {"resourceVersion": "99"}, "spec": {}}
+    async def apply(self, kind: Kind, body: Object) -> Object:
+        """Policies."""
         self.made.append(body)
         return body
 
@@ -171,61 +167,35 @@ async def test_the_next_probe_is_seldom_and_a_known_verdict_stays() -> None:
     assert told == ["NestedClass default"] * 6
 
 
-async def test_a_class_says_what_was_found_and_is_written_when_that_changes() -> None:
+OPEN = {"type": "NetworkEnforced", "status": "False", "reason": "NetworkNotEnforced", "message": "x"}
+
+
+@pytest.mark.parametrize(
+    ("has_probe", "verdict", "unenforced", "before", "expected"),
+    [
+        (True, None, "Refuse", [], None),
+        (True, Verdict(Exit.NEITHER), "Warn", [], ("False", "NetworkNotEnforced")),
+        (True, Verdict(Exit.ENFORCED), "Warn", [OPEN], ("True", "PoliciesEnforced")),
+        # Without a probe, nothing is said but what was said before is taken back, and why no job comes in.
+        (False, Verdict(None, "no probe"), "Warn", [], None),
+        (False, Verdict(None, "no probe"), "Warn", [OPEN], ("Unknown", "NetworkNotProbed")),
+        (False, Verdict(None, "no probe"), "Refuse", [], ("Unknown", "NetworkNotProbed")),
+    ],
+)
+def test_what_is_said_of_a_class(
+    has_probe: bool, verdict: Verdict | None, unenforced: str, before: list[Object], expected: tuple[str, str] | None
+) -> None:
+    enforcement, context, _ = build(FakeHost())
+    context.settings = Settings(image="nestor:1", network_probe=has_probe)
+    enforcement.verdict = verdict
+    found = enforcement.judge({"status": {"conditions": before}}, build_policy(network={"unenforced": unenforced}))
+    assert (found and (found.status, found.reason)) == expected
+
+
+async def test_without_a_probe_the_verdict_is_why() -> None:
     host = FakeHost()
-    enforcement, context, _ = build(host)
-    await enforcement.reconcile_class("default")
-    assert host.written == []
-    enforcement.verdict = Verdict(Exit.NEITHER)
-    await enforcement.reconcile_class("default")
-    (body,) = host.written
-    (condition,) = body["status"]["conditions"]
-    assert (condition["type"], condition["status"], condition["reason"]) == ("NetworkEnforced", "False", "NetworkNotEnforced")
-    spec = Scene().context.cache.classes.get("default") or {}
-    context.cache.classes.put({**spec, "metadata": spec["metadata"] | {"resourceVersion": "100"}, "status": body["status"]})
-    await enforcement.reconcile_class("default")
-    await enforcement.reconcile_class("unknown")
-    assert len(host.written) == 1
-
-
-async def test_a_class_that_is_gone_meanwhile_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    host = FakeHost()
-    enforcement, _, _ = build(host)
-    enforcement.verdict = Verdict(Exit.NEITHER)
-
-    async def apply(*_: Any, **__: Any) -> Object:
-        raise NotFound(404, "NotFound", "gone")
-
-    monkeypatch.setattr(host, "apply", apply)
-    await enforcement.reconcile_class("default")
-
-
-async def test_without_a_probe_nothing_is_said_but_what_was_said_before_is_taken_back() -> None:
-    host = FakeHost()
-    enforcement, context, _ = build(host)
+    enforcement, context, told = build(host)
     context.settings = Settings(image="nestor:1")
     await asyncio.wait_for(enforcement.run(), 60)
-    await enforcement.reconcile_class("default")
-    assert host.written == []
-    item = context.cache.classes.get("default") or {}
-    known = {"type": "NetworkEnforced", "status": "True", "reason": "PoliciesEnforced", "message": "x"}
-    context.cache.classes.put(
-        {**item, "metadata": item["metadata"] | {"resourceVersion": "7"}, "status": {"conditions": [known]}}
-    )
-    await enforcement.reconcile_class("default")
-    assert host.written[0]["status"]["conditions"][0]["status"] == "Unknown"
-    assert host.made == []
-
-
-async def test_a_class_that_refuses_jobs_for_want_of_a_probe_says_so() -> None:
-    host = FakeHost()
-    enforcement, context, _ = build(host)
-    context.settings = Settings(image="nestor:1")
-    await asyncio.wait_for(enforcement.run(), 60)
-    item = context.cache.classes.get("default") or {}
-    spec = item["spec"] | {"network": {"unenforced": "Refuse"}}
-    context.cache.classes.put({**item, "metadata": item["metadata"] | {"resourceVersion": "7"}, "spec": spec})
-    await enforcement.reconcile_class("default")
-    (condition,) = host.written[0]["status"]["conditions"]
-    assert (condition["status"], condition["reason"]) == ("Unknown", "NetworkNotProbed")
-    assert condition["message"].endswith("`operator.networkProbe` is false in the chart's values")
+    assert enforcement.verdict == Verdict(None, "`operator.networkProbe` is false in the chart's values")
+    assert (told, host.made) == (["NestedClass default"], [])

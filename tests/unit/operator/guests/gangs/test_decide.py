@@ -221,11 +221,6 @@ def test_while_nothing_waits_for_room_no_node_is_looked_at() -> None:
     assert one(gang, None).state == "Waiting"
 
 
-def test_a_class_may_give_it_more_time() -> None:
-    rules = RULES | {"gang": {"startSeconds": 600}}
-    assert advance(seen("a", *bound(2), entry=released(500), rules=rules), NOW).state == "Released"
-
-
 def test_places_of_a_class_without_backends() -> None:
     (place,) = list_places(read(Placement, {"gang": {}}), [OWN])
     assert (place.name, place.nodes) == ("host", [])

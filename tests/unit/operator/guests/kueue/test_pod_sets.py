@@ -9,7 +9,7 @@ import pytest
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.queue import ClassQueue
 from nestor.operator.admission.reserved import cap_quota, find_reserved
-from nestor.operator.admission.turn import Turn, assign_nodes, read_assigned
+from nestor.operator.admission.turn import Turn, assign_nodes, read_assigned, write_assigned
 from nestor.operator.guests.kueue.pod_sets import build_pod_sets, find_granted, list_uncounted
 from nestor.operator.guests.queue.entry import find_needs
 from tests.unit.operator.builders import build_job, build_policy
@@ -49,7 +49,7 @@ def test_the_application_is_what_its_quota_allows(quota: Object, requests: Objec
 
 def test_a_machine_brings_its_quota_and_its_nodes() -> None:
     machine = {"name": "big", "quota": {"requests.cpu": 8}, "nodeSelector": {"pool": "big"}}
-    placement = {"machines": [machine], "tolerations": [{"key": "own", "operator": "Exists"}]}
+    placement = {"machines": [machine], "tolerations": ["own"]}
     policy = build_policy(namespace={"quota": {"requests.cpu": 2}}, placement=placement)
     (*_, app) = build_pod_sets(policy, spec(machine="big"), [K3S], RUNNER)
     found = app["template"]["spec"]
@@ -58,15 +58,13 @@ def test_a_machine_brings_its_quota_and_its_nodes() -> None:
 
 
 def test_assigned_nodes_are_the_classs_own_from_then_on() -> None:
-    job = build_job() | {
-        "status": {
-            "assigned": {"workload": "w", "nodeSelector": {"pool": "a"}, "tolerations": [{"key": "t", "operator": "Exists"}]}
-        }
-    }
+    assigned = {"workload": "w", "nodeSelector": {"pool": "a"}, "tolerations": ["t"]}
+    job = build_job() | {"status": {"assigned": assigned}}
     policy = assign_nodes(build_policy(placement={"nodeSelector": {"pool": "b", "x": "y"}}), read_assigned(job))
     assert policy.placement is not None
     assert policy.placement.node_selector == {"pool": "a", "x": "y"}
-    assert [item.key for item in policy.placement.tolerations] == ["t"]
+    assert policy.placement.tolerations == ["t"]
+    assert write_assigned(Turn(app=read_assigned(job))) == assigned
     plain = build_policy()
     assert assign_nodes(plain, None) is plain
     assert assign_nodes(plain, Turn().server) is plain

@@ -96,7 +96,7 @@ def test_nodes_come_from_flavors_and_admission_checks() -> None:
     assert workload.list_flavors(found, "app") == ["gold", "gpu"]
     nodes = workload.find_nodes(found, "app", flavors)
     assert nodes.node_selector == {"pool": "gold", "gpu": "a", "zone": "b"}
-    assert [item.key for item in nodes.tolerations] == ["gold", "new"]
+    assert nodes.tolerations == ["gold", "new"]
     assert workload.find_nodes(found, "runner", flavors).node_selector == {"x": "y"}
     assert workload.find_nodes(found, "control-plane", flavors).to_pod() == {}
 

@@ -61,7 +61,7 @@ class Stage:
         self.scene.context.wake = self._wake
 
     def point_to(self, *sinks: Object) -> None:
-        self.scene.set_class("Baseline", notices={"sinks": list(sinks)})
+        self.scene.set_class("Baseline", notices=list(sinks))
 
     def _wake(self, kind: Kind, name: str, namespace: str) -> None:
         assert (kind, namespace, name) == (kinds.NESTED_APP_JOB, "team-a", "hello")
@@ -326,27 +326,26 @@ def make_tls(folder: Path) -> tuple[ssl.SSLContext, str]:
 
 
 @pytest.mark.parametrize(
-    ("header", "said", "expected"),
-    [({}, "authorization", "Bearer s3cret"), ({"tokenHeader": "aeg-sas-key"}, "aeg-sas-key", "s3cret")],
+    ("header", "said", "expected"), [({}, "authorization", "Bearer s3cret"), ({"header": "aeg-sas-key"}, "aeg-sas-key", "s3cret")]
 )
 async def test_credentials_are_read_in_the_operators_namespace_each_time(
-    tmp_path: Path, header: Object, said: str, expected: str
+    tmp_path: Path, header: dict[str, str], said: str, expected: str
 ) -> None:
     tls, authority = make_tls(tmp_path)
     sink = FakeSink()
-    refs = {"tokenRef": {"name": "login", "key": "token"}, "caRef": {"name": "login", "key": "ca"}}
     async with sink.serve(LOOPBACK, tls=tls) as url:
         stage = Stage()
-        stage.point_to({"name": "a", "url": url, **refs, **header})
+        stage.point_to({"name": "a", "url": url, "secretName": "login"})
         await stage.write("True")
         async with stage.running():
-            broken = secret(token="s3cret"), secret(token="s3cret", ca="no certificate"), secret(token="a\nb", ca=authority)
+            good = header | {"ca.crt": authority}
+            broken = secret(token="s3cret"), secret(**{"ca.crt": "no certificate"}), secret(token="a\nb", **good)
             for wrong in (None, *broken):
                 if wrong:
                     stage.scene.api.put(kinds.SECRET, wrong)
                 await stage.fail()
             assert sink.asked == []
-            stage.scene.api.put(kinds.SECRET, secret(token="s3cret\n", ca=authority))
+            stage.scene.api.put(kinds.SECRET, secret(token="s3cret\n", **good))
             await stage.settle()
     assert (sink.types(), [item[said] for item in sink.headers]) == (["ready"], [expected])
 
