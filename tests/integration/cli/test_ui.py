@@ -417,7 +417,7 @@ async def test_a_job_that_has_ended_is_run_again_only_by_who_knows_that_its_data
     await report(host, job, ADMITTED, end, completionTime="2026-01-01T00:00:00Z")
     path = f"/jobs/{namespace}/shop"
     assert await page.post(f"{path}/rerun") == (303, f"{path}/rerun")
-    assert "the data of the run before is deleted" in (await page.get(f"{path}/rerun"))[1]
+    assert "the data of the previous run is deleted" in (await page.get(f"{path}/rerun"))[1]
     assert await page.post(f"{path}/rerun", {"agreed": "yes"}) == (303, f"{path}?said=rerun")
     assert (await page.post(f"{path}/suspend"))[0] == 409
 

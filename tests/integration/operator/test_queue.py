@@ -187,7 +187,7 @@ async def test_another_operator_knows_whose_pods_are_still_there_also_while_thei
         await until_stopped(lonely, "one", where)
         await hold_pod(lonely, job, where)
         await tell(lonely, "one", where, suspended=True)
-        await job_saying(lonely, "two", team, conditions.ADMITTED, "1 is ending")
+        await job_saying(lonely, "two", team, conditions.ADMITTED, "ending: 1")
         first.kill()
     async with operator_running(second_plane, give_up=600) as second:
         await second.heard(lonely)
