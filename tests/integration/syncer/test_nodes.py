@@ -56,13 +56,13 @@ async def test_a_label_of_the_tenant_leads_pods_to_a_node_that_is_shown(world: W
     assert found["status"]["allocatable"]["cpu"] == "8"
     pod = await world.nested.create(kinds.POD, build_pod(space, nodeSelector={"disk": "ssd"}))
     early = await world.host_pod(pod)
-    assert early["spec"]["nodeSelector"] == {"disk": "ssd"}
+    assert early["spec"]["nodeSelector"] == {"disk": "ssd", "shown": node}
     await world.nested.patch(kinds.NODE, node, None, {"metadata": {"labels": {"disk": "ssd"}}})
     await world.gone(world.host, kinds.POD, early)
     host = await world.host_pod(pod)
     required = host["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
     assert required["nodeSelectorTerms"] == [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}]
-    assert "nodeSelector" not in host["spec"]
+    assert host["spec"]["nodeSelector"] == {"shown": node}
     await world.schedule(host, node)
     await world.report(host, **running_status(host))
     await world.nested_pod(pod, is_ready)

@@ -206,7 +206,7 @@ async def test_a_claim_can_grow(world: World, space: str) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"storageClassName": HIDDEN}, "`spec.storageClassName` may not be 'hidden': the class allows 'fast', 'slow'"),
+        ({"storageClassName": HIDDEN}, "`spec.storageClassName` may not be 'hidden': the class allows 'slow', 'fast'"),
         ({"storageClassName": ""}, "`spec.storageClassName` is not set"),
         ({"volumeMode": "Block"}, "`spec.volumeMode` may not be 'Block'"),
         ({"selector": {"matchLabels": {"a": "b"}}}, "`spec.selector` may not be set"),
