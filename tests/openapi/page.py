@@ -22,7 +22,7 @@ _FIRST = {
 }
 _NOTES = {
     "PodDisruptionBudgetSpec": "Only if the class sets `placement.disruptionBudgets`; otherwise budgets hold in the nested "
-    "cluster alone, and an event `NotCarried` says so."
+    "cluster alone, and an event `NotCarried` reports it."
 }
 """By type: what is to be known before its table."""
 _WORDS = {

@@ -35,9 +35,10 @@ class ArgoCDPolicy(ArgoCDAccess):
     """Makes the nested clusters of jobs known to an Argo CD in the host cluster, so that ApplicationSets install into them."""
 
     namespace: ObjectName = field(
-        description="The namespace of the host cluster in which Argo CD runs. The operator writes a cluster Secret for each job "
-        "there, once the job's cluster is ready, and deletes it with the job. Whoever can read Secrets there has access to the "
-        "nested clusters. Pods in that namespace may connect to the nested API servers, whatever `network.apiFrom` says."
+        description="The namespace of the host cluster in which Argo CD runs. The operator writes a cluster Secret for each "
+        "job there, once the job's cluster is ready, and deletes it with the job. Users who can read Secrets there have "
+        "access to the nested clusters. Pods in that namespace may connect to the nested API servers, regardless of "
+        "`network.apiFrom`."
     )
     project: ObjectName | None = field(
         default=None,

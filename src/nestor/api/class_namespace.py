@@ -38,12 +38,12 @@ class NamespacePolicy(Model):
 
     pod_security: PodSecurity = Field(
         "Baseline",
-        description="Pod Security level of the application's pods. `Baseline` refuses whatever gives access to the node: "
-        "privileged containers, host paths, host ports, the host's namespaces. A pod without a seccomp profile gets that of the "
-        "container runtime. `Privileged` allows all of these; whoever may "
-        "use the class is then root on the nodes: give it only to people whom you trust with the nodes, and run the operator on "
-        "other nodes. What no nested cluster supports is still refused. A change applies at once to "
-        "new pods of running jobs. Defaults to `Baseline`, and under `profile: Trusted` to `Privileged`.",
+        description="Pod Security level of the application's pods. `Baseline` refuses all that gives access to the node: "
+        "privileged containers, host paths, host ports, the host's namespaces. A pod without a seccomp profile gets that of "
+        "the container runtime. `Privileged` allows all of these; users of the class are then root on the nodes: give it "
+        "only to people whom you trust with the nodes, and run the operator on other nodes. What no nested cluster supports "
+        "is still refused. A change applies at once to new pods of running jobs. Defaults to `Baseline`, and under `profile: "
+        "Trusted` to `Privileged`.",
         json_schema_extra=BY_PROFILE,
     )
     allowed_labels: list[LabelPattern] | None = Field(
@@ -66,7 +66,7 @@ class NamespacePolicy(Model):
         f"applies even if others are set: {', '.join(f'`{key}: {value}`' for key, value in DEFAULT_QUOTA.items())}; and, "
         "under `profile: Tenants`, `cpu: 8` and `memory: 32Gi`; under `Trusted`, `storage: 1Ti`. There is none of "
         "`services.nodeports` where `expose.annotations` ask cert-manager for certificates: the "
-        "Services with which it proves a host usually have node ports. A quota only limits new objects: what a job already "
+        "Services that it uses to prove a host usually have node ports. A quota only limits new objects: what a job already "
         "has stays. `count/pods` counts pods that have ended too; its default is at least ten times `pods`. Where "
         "`storage.snapshotClasses` or `devices` is set, there is one more for each: "
         f"{', '.join(f'`{key}: {value}`' for key, value in (SNAPSHOTS_QUOTA | DEVICES_QUOTA).items())}.",

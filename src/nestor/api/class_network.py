@@ -49,26 +49,26 @@ class NetworkPolicyModel(Model):
     )
     private_ranges: list[Cidr] = Field(
         default=PRIVATE_RANGES,
-        description="Address ranges that the application may not connect to, such as the office or data center "
-        "network and the host cluster's own. Defaults to the private ranges of RFC 1918 and RFC 6598, and under "
-        "`profile: Trusted` to none besides the host cluster's own.",
+        description="Address ranges that the application may not connect to, such as the office or data center network and "
+        "the host cluster's own. Defaults to the private ranges of RFC 1918 and RFC 6598, and under `profile: Trusted` to "
+        "only the host cluster's own.",
         max_length=64,
         json_schema_extra=BY_PROFILE,
     )
     api_from: list[Peer] = Field(
         default_factory=list,
-        description="From where the nested API servers may be reached, besides their own pods and by `kubectl port-forward`: "
-        "namespaces, by name; address ranges, such as that of users' machines which have a route to the host's Services; and `*` "
-        "for all namespaces that belong to no job. Defaults to `*` alone.",
+        description="From where the nested API servers may be reached, in addition to their own pods and `kubectl "
+        "port-forward`: namespaces, by name; address ranges, such as that of users' machines which have a route to the "
+        "host's Services; and `*` for all namespaces that belong to no job. Defaults to `*` alone.",
         max_length=32,
     )
     unenforced: Literal["Refuse", "Warn", "Accept"] = Field(
         "Warn",
-        description="What a job gets on a host cluster that does not enforce NetworkPolicies, where nothing keeps it from other "
-        "jobs, the host's API server and the cloud's metadata. The class's condition `NetworkEnforced` says what the operator's "
-        "probe has found. `Refuse`: no job is admitted until the cluster is known to enforce them, hence none at all without "
-        "the probe (`operator.networkProbe: false` in the chart's values); jobs that run stay. `Warn`: condition "
-        "`Admitted` of each job says so, with the reason `NetworkNotEnforced`. `Accept`: nothing more is said. "
-        "Defaults to `Refuse`; to `Warn` under `profile: Evaluation`, and `Accept` under `Trusted`.",
+        description="What happens to a job on a host cluster that does not enforce NetworkPolicies, where nothing isolates "
+        "it from other jobs, the host's API server and the cloud's metadata. The class's condition `NetworkEnforced` says "
+        "what the operator's probe has found. `Refuse`: no job is admitted until the cluster is known to enforce them, hence "
+        "none at all without the probe (`operator.networkProbe: false` in the chart's values); jobs that run stay. `Warn`: "
+        "condition `Admitted` of each job reports it, with the reason `NetworkNotEnforced`. `Accept`: no report. Defaults to "
+        "`Refuse`; to `Warn` under `profile: Evaluation`, and `Accept` under `Trusted`.",
         json_schema_extra=BY_PROFILE,
     )

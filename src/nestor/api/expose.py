@@ -57,8 +57,8 @@ class ExposePolicy(Model):
             ),
             rule(
                 "!has(self.gateway) || !(has(self.tlsSecretName) || has(self.ingressClassName))",
-                "`gateway` may not be set together with `tlsSecretName` or `ingressClassName`: the Gateway has a class and "
-                "certificates of its own; with `controllerCertificate: true`, URLs are https",
+                "`gateway` may not be set together with `tlsSecretName` or `ingressClassName`: the Gateway has its own class "
+                "and certificates; with `controllerCertificate: true`, URLs are https",
             ),
         )
     )
@@ -114,9 +114,9 @@ class ExposePolicy(Model):
     )
     allowed_annotations: Annotated[list[AnnotationKey], Field(max_length=64)] = Field(
         default_factory=list,
-        description="Keys of annotations that jobs may set on their Ingresses with `expose.annotations`; theirs replace those of "
-        "`annotations`. Their values are whatever users write, and configure a controller that all share: list none that takes "
-        "code, such as snippets, paths, or names of Secrets and Services. If not set, none are allowed.",
+        description="Keys of annotations that jobs may set on their Ingresses with `expose.annotations`; theirs replace "
+        "those of `annotations`. Users choose their values, which configure a shared controller: list none that takes code, "
+        "such as snippets, paths, or names of Secrets and Services. If not set, none are allowed.",
     )
     port: int | None = Field(
         None,
@@ -160,9 +160,9 @@ class JobExpose(Model):
     all_targets: bool = Field(
         False,
         description="Whether to expose all of the AppDef's targets instead of only the first. Further targets get "
-        "`<service>--<job>-<namespace>.<class's domain>`, whatever `host` says; `status.targets` lists the URLs. When several "
-        "targets share a Service, or the Service's name has two letters, the label is `<service>-<port>--…`. `Exposed` "
-        "becomes True once all targets are reachable; if a host belongs to somebody else, only its target is not exposed. "
+        "`<service>--<job>-<namespace>.<class's domain>`, regardless of `host`; `status.targets` lists the URLs. When "
+        "several targets share a Service, or the Service's name has two letters, the label is `<service>-<port>--…`. "
+        "`Exposed` becomes True once all targets are reachable; if another user has a host, only its target is not exposed. "
         "Defaults to false.",
     )
     annotations: Annotated[dict[str, AnnotationValue], Field(max_length=32)] | None = Field(

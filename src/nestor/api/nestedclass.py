@@ -43,15 +43,15 @@ class NestedClassSpec(Model):
     )
     network: NetworkPolicyModel = Field(default_factory=NetworkPolicyModel, description="What the application may connect to.")
     services: ServicesPolicy = Field(
-        default_factory=ServicesPolicy, description="What Services of jobs may do besides connecting their own pods."
+        default_factory=ServicesPolicy, description="What Services of jobs may do in addition to connecting their own pods."
     )
     expose: ExposePolicy = Field(default_factory=ExposePolicy, description="How jobs are exposed.")
     template_hosts: Annotated[list[HostPattern], Field(max_length=64)] | None = Field(
         None,
-        description="Hosts from which steps may take templates (`format: url`) and Helm charts: host names, or `*.example.com` "
-        "for all hosts below example.com. The node, the cloud's metadata address and the host cluster's API server are never "
-        "allowed. This is no boundary: scripts (type `custom`) and the application's own pods connect to whatever `network` "
-        "allows. An empty list allows none. If not set, all are allowed.",
+        description="Hosts from which steps may take templates (`format: url`) and Helm charts: host names, or "
+        "`*.example.com` for all hosts below example.com. The node, the cloud's metadata address and the host cluster's API "
+        "server are never allowed. This is no boundary: scripts (type `custom`) and the application's own pods connect to "
+        "all that `network` allows. An empty list allows none. If not set, all are allowed.",
     )
     max_jobs_per_namespace: int = Field(
         50,
@@ -67,20 +67,20 @@ class NestedClassSpec(Model):
     )
     access: Access = Field(
         "Everyone",
-        description="Who may create and change jobs of this class. `Everyone`: all users who may write jobs."
-        " `Permitted`: only those of them who also have the verb `use` on this NestedClass, in the cluster or in the "
-        "object's namespace. The chart's ValidatingAdmissionPolicy checks this when the object is created or changed, and not "
-        "later: users who lose the right keep what runs, and objects from before the class required it go on. A job must "
-        "then name the class: it is not given to jobs that leave out `className`. Defaults to `Everyone`.",
+        description="Who may create and change jobs of this class. `Everyone`: all users who may write jobs. `Permitted`: "
+        "only those of them who also have the verb `use` on this NestedClass, in the cluster or in the object's namespace. "
+        "The chart's ValidatingAdmissionPolicy checks this when the object is created or changed, and not later: users who "
+        "lose the right keep what runs, as do objects from before the class required it. A job must then name the class: it "
+        "is not given to jobs that leave out `className`. Defaults to `Everyone`.",
     )
     max_active_deadline_seconds: int | None = Field(
         None,
         description="For how many seconds a job may run. A job with a longer `activeDeadlineSeconds` is refused. Unlike "
         "`activeDeadlineSeconds`, this counts the whole time that a job has run, also before it was suspended or rerun, and "
-        "while it is kept for inspection after a failed step; only the rerun of a job that has ended starts from zero, because "
-        "it waits in the queue like a new one. Pods of a stopped job have ten more minutes to end, whatever their grace period. "
-        "A change applies to running jobs, too. Defaults to 604800, 7 days; under `profile: Evaluation` and `Trusted`, there "
-        "is no limit.",
+        "while it is kept for inspection after a failed step; only the rerun of a job that has ended starts from zero, "
+        "because it waits in the queue like a new one. Pods of a stopped job have ten more minutes to end, regardless of "
+        "their grace period. A change applies to running jobs, too. Defaults to 604800, 7 days; under `profile: Evaluation` "
+        "and `Trusted`, there is no limit.",
         ge=1,
         le=315_360_000,
     )

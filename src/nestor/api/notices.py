@@ -27,9 +27,9 @@ class Sink(Model):
     )
     secret_name: ObjectName | None = Field(
         None,
-        description="Secret of the operator's namespace, read for each notice. Its key `token` is sent as `Authorization: Bearer "
-        "…`, or unchanged in the header that `header` names; `ca.crt` has the authorities to trust (PEM), if not the system's. "
-        "All three may be left out.",
+        description="Secret of the operator's namespace, read for each notice. Its key `token` is sent as `Authorization: "
+        "Bearer …`, or unchanged in the header that `header` names; `ca.crt` has the authorities to trust (PEM), if not the "
+        "system's. All three are optional.",
     )
 
 

@@ -85,9 +85,8 @@ class Backend:
     )
     image_pull_secrets: Annotated[list[ObjectName], Limits(max_length=8)] = field(
         default_factory=list,
-        description="Secrets of the operator's namespace, of type kubernetes.io/dockerconfigjson, with which images are pulled "
-        "for pods that may run there, besides those that a pod names itself. Every backend that such a pod may go to can read "
-        "them.",
+        description="Secrets of the operator's namespace, of type kubernetes.io/dockerconfigjson, for pulling images of pods "
+        "that may run there, in addition to those that a pod names. Every backend that such a pod may go to can read them.",
     )
 
 
@@ -166,7 +165,7 @@ class Placement:
     )
     allowed_tolerations: Annotated[list[Tolerated], Limits(max_length=32)] = field(
         default_factory=list,
-        description="Taints that pods may tolerate by tolerations of their own, written as in `tolerations`; all other "
+        description="Taints that pods may tolerate with their own tolerations, written as in `tolerations`; all other "
         "tolerations have no effect. `node.kubernetes.io/not-ready` and `…/unreachable` are always allowed.",
     )
     allowed_node_labels: Annotated[list[LabelPattern], Limits(max_length=64)] | None = field(
@@ -192,9 +191,9 @@ class Placement:
     )
     disruption_budgets: bool = field(
         default=False,
-        description="Whether PodDisruptionBudgets are in effect in the host cluster too: draining a node there then waits until "
-        "the budgets allow it, which may be never. Otherwise they apply only to evictions in the nested cluster, and an event "
-        "says so. Defaults to false.",
+        description="Whether PodDisruptionBudgets are in effect in the host cluster too: draining a node there then waits "
+        "until the budgets allow it, which may be never. Otherwise they apply only to evictions in the nested cluster, and "
+        "an event reports it. Defaults to false.",
     )
     extended_resources: Annotated[list[ResourceRule], Limits(max_length=32, json_schema_extra=list_map("name"))] = field(
         default_factory=list,

@@ -24,8 +24,8 @@ class ClassQueue(Model):
 
     max_jobs: int | None = Field(
         None,
-        description="How many jobs of the class run at a time. Those that have ended or are suspended do not count once their "
-        "pods are gone; those whose steps failed do as long as they are kept for inspection: until they are deleted or "
+        description="How many jobs of the class run at a time. Those that have ended or are suspended do not count once "
+        "their pods are gone; those whose steps failed do while they are kept for inspection, until they are deleted or "
         "suspended. 0: no further job starts. Jobs that run are never stopped. If not set, there is no limit.",
         ge=0,
         le=100_000,
@@ -40,9 +40,10 @@ class ClassQueue(Model):
     )
     kueue: Literal["Ignore", "Allow", "Require"] = Field(
         "Ignore",
-        description="Whether Kueue decides when jobs start; it must be installed, and the chart's `kueue.enabled` set. `Ignore`: "
-        "it does not, and a job with the label `kueue.x-k8s.io/queue-name` is told so. `Allow`: jobs with that label wait for "
-        "Kueue, the others start at once. `Require`: jobs without it are refused. Defaults to `Ignore`.",
+        description="Whether Kueue decides when jobs start; it must be installed, and the chart's `kueue.enabled` set. "
+        "`Ignore`: it does not, and the status of a job with the label `kueue.x-k8s.io/queue-name` reports it. `Allow`: jobs "
+        "with that label wait for Kueue, the others start at once. `Require`: jobs without it are refused. Defaults to "
+        "`Ignore`.",
     )
 
 

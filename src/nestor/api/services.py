@@ -39,9 +39,10 @@ class ServicesPolicy:
     )
     endpoint_ranges: list[Cidr] = field(
         default_factory=list,
-        description="Addresses that Services without a selector may send traffic to, besides the cluster's own pods: users write "
-        "them in EndpointSlices and Endpoints. Never allowed, even if a range contains them, are the addresses that `network` "
-        "closes, and those of metadata services, of the host cluster's Services and its API server. If not set, there are none.",
+        description="Addresses that Services without a selector may send traffic to, in addition to the cluster's own pods: "
+        "users write them in EndpointSlices and Endpoints. Never allowed, even if a range contains them, are the addresses "
+        "that `network` closes, and those of metadata services, of the host cluster's Services and its API server. If not "
+        "set, there are none.",
         max_length=64,
     )
 

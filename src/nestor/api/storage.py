@@ -16,9 +16,9 @@ class Storage:
 
     classes: Annotated[list[ObjectName], Limits(max_length=32)] = field(
         default_factory=list,
-        description="StorageClasses of the host cluster that nested clusters have too, by name. The first is that of claims that "
-        "name none, whatever the host cluster's own default is. PersistentVolumeClaims of these classes get a volume of the host "
-        "cluster; all others stay Pending, and so do their pods. If not set, there are no persistent volumes.",
+        description="StorageClasses of the host cluster that nested clusters have too, by name. The first is that of claims "
+        "that name none, regardless of the host cluster's default. PersistentVolumeClaims of these classes get a volume of "
+        "the host cluster; all others stay Pending, and so do their pods. If not set, there are no persistent volumes.",
     )
     block_volumes: bool = field(
         default=False,
@@ -49,20 +49,20 @@ class ClassStorage(Storage):
 
     retention: Retention = field(
         default="Delete",
-        description="What becomes of volumes when their job is deleted, or starts over without them: by `failurePolicy: "
-        "Restart`, or by `nestor rerun` after it has ended. `Delete`: the claims are deleted, and their StorageClass's reclaim "
-        "policy applies. `Retain`: the volumes of existing claims are kept as PersistentVolumes with the job's labels until an "
-        "admin deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`; so are snapshots, as "
-        "VolumeSnapshotContents. What somebody deletes in the nested cluster is never kept. "
-        "Defaults to `Delete`.",
+        description="What happens to volumes when their job is deleted, or starts over without them: by `failurePolicy: "
+        "Restart`, or by `nestor rerun` after it has ended. `Delete`: the claims are deleted, and their StorageClass's "
+        "reclaim policy applies. `Retain`: the volumes of existing claims are kept as PersistentVolumes with the job's "
+        "labels until an admin deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`; "
+        "so are snapshots, as VolumeSnapshotContents. What users delete in the nested cluster is never kept. Defaults to "
+        "`Delete`.",
     )
     retained_limit: Quantity | None = field(
         default=None,
-        description="With `retention: Retain`: the total size of the volumes and snapshots that jobs of one namespace may leave "
-        "behind, for example `1Ti`; each counts as at least 1Gi. While it is reached, jobs of this class neither start in "
-        "that namespace nor start over without their volumes: they wait, and say so. Volumes of running jobs are not "
-        "counted. A volume no longer counts when an admin has deleted it or its label `nestor.dev/job-namespace`. Defaults to "
-        "what one job may have, `requests.storage` in `namespace.quota`.",
+        description="With `retention: Retain`: the total size of the volumes and snapshots that jobs of one namespace may "
+        "leave behind, for example `1Ti`; each counts as at least 1Gi. While it is reached, jobs of this class neither start "
+        "in that namespace nor start over without their volumes: they wait, and their status reports it. Volumes of running "
+        "jobs are not counted. A volume no longer counts when an admin has deleted it or its label "
+        "`nestor.dev/job-namespace`. Defaults to what one job may have, `requests.storage` in `namespace.quota`.",
     )
 
 
