@@ -103,9 +103,8 @@ def find_watched(*, own: bool = False) -> Iterable[Kind]:
 SELDOM: Rights = {
     # A sweep at the start asks whose a namespace is; refused jobs that a class drops are deleted.
     "nestedappjobs.nestor.dev": {"get", "delete"},
-    # What the catalog and the keeper of classes say.
+    # What the catalog says.
     "nestedapps/status.nestor.dev": {"patch"},
-    "nestedclasses/status.nestor.dev": {"patch"},
     # When a job is deleted whose class lets its volumes stay, and when its data is deleted at a restart.
     "persistentvolumeclaims": {"delete"},
     "persistentvolumes": {"get", "list", "patch"},
