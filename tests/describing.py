@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, status_of
 from tests import children
 from tests.waiting import wait_for, wait_for_any
 

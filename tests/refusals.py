@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Forbidden, Kind
-from nestor.objects import Object
 from tests.waiting import eventually
 
 _GROUP = "admissionregistration.k8s.io"

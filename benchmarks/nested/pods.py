@@ -8,11 +8,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable
 
 from benchmarks.nested.site import SPACE
+from nestor.api.objects import Object, status_of
+from nestor.api.times import timestamp
 from nestor.kube import Api, Change, Informer, kinds
-from nestor.objects import Object, status_of
-from nestor.times import timestamp
-from nestor.translate.status import is_terminal
-from nestor.translate.target import nested_uid
+from nestor.pods.translate.status import is_terminal
+from nestor.pods.translate.target import nested_uid
 from tests.integration.syncer.world import World, running_status
 from tests.waiting import eventually
 

@@ -25,7 +25,7 @@ _CODE = {
     name: f"from nestor.__main__ import _import_process, starting\nwith starting(): _import_process({name!r})"
     for name in PROCESSES
 }
-_COMMAND = "from nestor.__main__ import starting\nwith starting(): import nestor.cli.main"
+_COMMAND = "from nestor.__main__ import starting\nwith starting(): import nestor.clients.cli.main"
 _IMAGE = "import sys\nsys.modules['kubernetes'] = None  # which the image does not have, and kopf would import\n"
 
 

@@ -12,8 +12,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from pydantic_core import from_json, to_json
 
-from nestor import times
-from nestor.objects import Object
+from nestor.api import times
+from nestor.api.objects import Object
 
 FOREVER = float("inf")
 

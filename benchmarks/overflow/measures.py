@@ -12,8 +12,8 @@ from benchmarks.overflow.goals import Goal
 from benchmarks.overflow.near import near
 from benchmarks.overflow.published import PUBLISHED
 from benchmarks.overflow.site import Observer, Site, describe, median, names, site, until
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, status_of
 from tests.integration.vnode.world import NodePlane
 
 Measure = Callable[[NodePlane, Api], Awaitable[list[Goal]]]

@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+from nestor.api.objects import Object, is_terminating
+from nestor.api.times import timestamp
 from nestor.kube import Api, Change, Informer, NotFound, WorkQueue, kinds
-from nestor.objects import Object, is_terminating
-from nestor.times import timestamp
-from nestor.translate.status import is_terminal
+from nestor.pods.translate.status import is_terminal
 
 NODE = "near"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.overflow.backend import LightBackend
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, Change, Informer, kinds
-from nestor.objects import Object, status_of
 from tests import children
 from tests.integration import chart
 from tests.integration.vnode import world

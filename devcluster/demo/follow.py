@@ -9,10 +9,10 @@ from typing import Any
 
 from devcluster.demo import page
 from nestor.api import conditions
-from nestor.cli.view import facts
-from nestor.cli.view.story import Story
+from nestor.api.objects import conditions_of
+from nestor.clients.cli.view import facts
+from nestor.clients.cli.view.story import Story
 from nestor.kube import Api, ApiError, Change, Informer, kinds
-from nestor.objects import conditions_of
 
 Object = dict[str, Any]
 

@@ -20,10 +20,10 @@ from devcluster.demo.places import Places
 from devcluster.demo.tools import DemoError, Tools
 from devcluster.progress import Progress
 from nestor.api import labels
-from nestor.cli.view import facts
-from nestor.cli.view.story import Story
+from nestor.api.objects import labels_of
+from nestor.clients.cli.view import facts
+from nestor.clients.cli.view.story import Story
 from nestor.kube import Api, Informer, kinds
-from nestor.objects import labels_of
 
 Object = dict[str, Any]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api import labels
-from nestor.objects import annotations_of, status_of
-from nestor.translate.placement import explain
+from nestor.api.objects import annotations_of, status_of
+from nestor.pods.translate.placement import explain
 
 Object = dict[str, Any]
 

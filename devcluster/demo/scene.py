@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from nestor.quantities import parse_quantity
+from nestor.api.quantities import parse_quantity
 
 Object = dict[str, Any]
 

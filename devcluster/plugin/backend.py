@@ -13,7 +13,7 @@ from devcluster.plugin.logs import Options
 from devcluster.plugin.record import Pod
 from devcluster.plugin.runner import Place, Runner
 from devcluster.plugin.switches import Switchboard
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 GRACE_SECONDS = 30.0
 """Kubernetes' own default."""

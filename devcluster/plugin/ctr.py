@@ -15,7 +15,7 @@ from pathlib import Path
 
 from devcluster.plugin import logger
 from devcluster.plugin.spec import ContainerSpec, Mount
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 NAMESPACE = "interlink"
 _EXIT_CODE = re.compile(r"exit with non-zero exit code (\d+)")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from devcluster.plugin.refusals import volume_type
 from devcluster.plugin.volumes import object_name
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 KINDS = {
     "configMap": ("configmaps", "configMaps"),

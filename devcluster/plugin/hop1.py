@@ -13,7 +13,7 @@ from devcluster.plugin import grouping, http, status
 from devcluster.plugin.refusals import Refused
 from devcluster.plugin.shapes import KNOWN_POD, LOG, SERVER_CREATE
 from devcluster.plugin.switches import Switchboard
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 
 class Server:

@@ -12,7 +12,7 @@ from devcluster.plugin.backend import Backend
 from devcluster.plugin.refusals import Refused
 from devcluster.plugin.shapes import KNOWN_POD, LOG, PLUGIN_CREATE
 from devcluster.plugin.switches import Switchboard
-from nestor import times
+from nestor.api import times
 
 
 class Plugin:

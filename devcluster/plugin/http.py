@@ -16,7 +16,7 @@ from devcluster.plugin.refusals import Refused
 from devcluster.plugin.shapes import KNOWN_POD, Shape
 from devcluster.plugin.switches import Fault, Hop, Switchboard
 from devcluster.plugin.tokens import Tokens
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 MAX_BODY = 16 * 1024**2

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from devcluster.plugin.refusals import Refused
-from nestor import times
-from nestor.objects import Object
+from nestor.api import times
+from nestor.api.objects import Object
 
 POLL_SECONDS = 0.1
 MAX_SECONDS = 10**9

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 KEPT_RUNS = 2
 """The current run and the one before: more is asked of no kubelet, either."""

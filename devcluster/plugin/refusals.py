@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 VOLUME_TYPES = ("configMap", "emptyDir", "projected", "secret")
 

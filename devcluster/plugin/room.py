@@ -8,8 +8,8 @@ from decimal import Decimal
 from devcluster.plugin.refusals import Refused
 from devcluster.plugin.spec import quantity
 from devcluster.plugin.switches import Resources
-from nestor.objects import Object
-from nestor.quantities import parse_quantity
+from nestor.api.objects import Object
+from nestor.api.quantities import parse_quantity
 
 Devices = dict[str, dict[str, list[int]]]
 NATIVE = ("cpu", "memory", "ephemeral-storage", "hugepages-")

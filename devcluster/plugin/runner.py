@@ -13,7 +13,7 @@ from devcluster.plugin import decide, spec, surroundings
 from devcluster.plugin.ctr import Ctr, CtrFailed
 from devcluster.plugin.record import Container, Pod, Run
 from devcluster.plugin.spec import Folders
-from nestor import times
+from nestor.api import times
 
 COLLECT_SECONDS = 60.0
 """How long after a process ended containerd may take to notice."""

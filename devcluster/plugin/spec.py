@@ -8,8 +8,8 @@ from decimal import Decimal
 from pathlib import Path, PurePosixPath
 
 from devcluster.plugin.refusals import Refused, volume_type
-from nestor.objects import Object
-from nestor.quantities import parse_quantity
+from nestor.api.objects import Object
+from nestor.api.quantities import parse_quantity
 
 MESSAGE_PATH = "/dev/termination-log"
 LARGEST = 2**53

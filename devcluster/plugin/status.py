@@ -6,8 +6,8 @@ import datetime
 
 from devcluster.plugin import decide
 from devcluster.plugin.record import Container, Pod, Run
-from nestor import times
-from nestor.objects import Object
+from nestor.api import times
+from nestor.api.objects import Object
 
 
 def build(record: Pod, skew: float = 0) -> Object:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from devcluster.plugin.refusals import Refused, volume_type
 from devcluster.plugin.spec import Folders, safe_path
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 DEFAULT_MODE = 0o644
 DATA = {"configMap": "configMaps", "secret": "secrets", "projected": "projectedvolumemaps"}

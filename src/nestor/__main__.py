@@ -11,9 +11,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 
-PROCESSES = ("operator", "syncer", "vnode", "runner", "reader", "probe", "portal")
-"""What Nestor's own pods run; users have no use for these."""
+PROCESSES = {
+    "operator": "nestor.operator.main",
+    "syncer": "nestor.syncer.main",
+    "vnode": "nestor.overflow.vnode.main",
+    "runner": "nestor.apps.runner.main",
+    "reader": "nestor.apps.reader.main",
+    "probe": "nestor.operator.guests.enforcement.probe",
+    "portal": "nestor.clients.portal.main",
+}
+"""What Nestor's own pods run, and where its `main` is; users have no use for these."""
 NEW_OBJECTS = 10_000
 """How many new objects the garbage collector waits for. It looks at all of a large JSON document again and again while that is
 parsed: with Python's 700, half a million empty lists take ten times as long, and meanwhile nothing else runs.
@@ -41,7 +50,7 @@ def collect_rarely() -> None:
 
 def complete_kubectl() -> None:
     """What kubectl calls for the completion of `kubectl nestor …`: prints candidates, and a directive."""
-    from nestor.cli.main import complete_kubectl as complete  # noqa: PLC0415
+    from nestor.clients.cli.main import complete_kubectl as complete  # noqa: PLC0415
 
     add_pages()
     sys.exit(complete(sys.argv[1:]))
@@ -49,8 +58,8 @@ def complete_kubectl() -> None:
 
 def add_pages() -> None:
     """Have the command line know `ui`, which is made of its parts and not one of them."""
-    from nestor.cli.main import JOBS, app  # noqa: PLC0415
-    from nestor.ui.command import ui  # noqa: PLC0415
+    from nestor.clients.cli.main import JOBS, app  # noqa: PLC0415
+    from nestor.clients.ui.command import ui  # noqa: PLC0415
 
     app.command("ui", rich_help_panel=JOBS)(ui)
 
@@ -84,33 +93,8 @@ def _run_process(name: str, arguments: list[str]) -> int:
 
 
 def _import_process(name: str) -> Callable[[list[str]], int]:
-    if name == "operator":
-        from nestor.operator.main import main as run_operator  # noqa: PLC0415
-
-        return run_operator
-    if name == "syncer":
-        from nestor.syncer.main import main as run_syncer  # noqa: PLC0415
-
-        return run_syncer
-    if name == "vnode":
-        from nestor.vnode.main import main as run_vnode  # noqa: PLC0415
-
-        return run_vnode
-    if name == "portal":
-        from nestor.portal.main import main as run_portal  # noqa: PLC0415
-
-        return run_portal
-    if name == "reader":
-        from nestor.reader.main import main as run_reader  # noqa: PLC0415
-
-        return run_reader
-    if name == "probe":
-        from nestor.probe.main import main as run_probe  # noqa: PLC0415
-
-        return run_probe
-    from nestor.runner.main import main as run_runner  # noqa: PLC0415
-
-    return run_runner
+    run: Callable[[list[str]], int] = import_module(PROCESSES[name]).main
+    return run
 
 
 def _run_command(arguments: list[str]) -> int:
@@ -121,7 +105,7 @@ def _run_command(arguments: list[str]) -> int:
         return 0
     try:
         with starting():
-            from nestor.cli.main import main as run_cli  # noqa: PLC0415
+            from nestor.clients.cli.main import main as run_cli  # noqa: PLC0415
 
             add_pages()
     except ModuleNotFoundError as error:

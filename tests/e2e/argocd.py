@@ -23,8 +23,8 @@ from devcluster.build import cache
 from devcluster.cluster import settings
 from devcluster.progress import Console
 from nestor.api import labels
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, Kind, kinds
-from nestor.objects import Object, status_of
 from tests.argocd_lua import FILE as CUSTOMIZATIONS
 from tests.e2e import gitserver
 from tests.e2e.conftest import IS_EMBEDDED, Cluster, kubectl, push_images

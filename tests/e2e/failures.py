@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from nestor.api import labels
-from nestor.objects import Object, status_of
+from nestor.api.objects import Object, status_of
 
 SYSTEM = "nestor-system"
 KEPT = 20

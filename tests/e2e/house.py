@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from nestor.api import conditions
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
-from nestor.objects import Object
 from tests.e2e.conftest import apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import job_with
 

@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object, annotations_of, conditions_of, labels_of, spec_of, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, annotations_of, conditions_of, labels_of, spec_of, status_of
 from tests.e2e import attacks
 from tests.e2e.attacks import INTERNET, LISTEN_PORT, UDP_PORT, Attack
 from tests.e2e.conftest import apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig

@@ -21,10 +21,10 @@ from devcluster.cluster import PluginInfo
 from devcluster.plugin.switches import Switches
 from nestor.api import conditions, labels
 from nestor.api.data import read
+from nestor.api.objects import Object, annotations_of, labels_of, status_of
 from nestor.api.placement import Placement
+from nestor.api.quantities import parse_quantity
 from nestor.kube import Api, kinds
-from nestor.objects import Object, annotations_of, labels_of, status_of
-from nestor.quantities import parse_quantity
 from tests.e2e.conftest import IS_EMBEDDED, fresh_namespace, kubectl, open_cluster
 from tests.waiting import eventually, has, wait_for
 

@@ -22,9 +22,9 @@ from devcluster.cluster import settings
 from devcluster.demo.install import NAMESPACE as SYSTEM
 from devcluster.demo.values import MONITORING_NAMESPACE
 from devcluster.progress import Console
-from nestor.contracts import syncer
+from nestor.api.contracts import syncer
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
-from nestor.objects import Object
 from tests.e2e.attack_script import is_refusal
 from tests.e2e.conftest import IS_EMBEDDED, ROOT, push_images
 from tests.waiting import eventually, has, wait_for

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from nestor.objects import Object
+from nestor.api.objects import Object
 from tests.e2e.conftest import kubectl
 from tests.e2e.house import House
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object, annotations_of, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, annotations_of, status_of
 from tests.e2e.argocd import APPLICATION, NAMESPACE, ArgoCD, build_application, dump
 from tests.e2e.conftest import fresh_namespace
 from tests.e2e.gitserver import Repository

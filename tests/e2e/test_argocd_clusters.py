@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object, labels_of, spec_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, labels_of, spec_of
 from tests.e2e.argocd import APPLICATION, APPLICATION_SET, NAMESPACE, ArgoCD, class_like_default, dump
 from tests.e2e.conftest import NOTHING, apply, inline_job, kubectl, nested_kubeconfig, try_kubectl
 from tests.e2e.gitserver import Repository

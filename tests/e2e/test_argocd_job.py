@@ -12,8 +12,8 @@ from aiohttp import web as server
 from devcluster.build import argocd as builds
 from devcluster.cluster import settings
 from nestor.api import conditions
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
-from nestor.objects import Object
 from tests.e2e.argocd import ArgoCD, class_like_default
 from tests.e2e.conftest import Web, apply, example, kubectl, nested_kubeconfig
 from tests.waiting import job_with

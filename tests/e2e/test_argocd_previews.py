@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, status_of
 from tests.e2e.argocd import APPLICATION, APPLICATION_SET, HERE, NAMESPACE, PROJECT, ArgoCD, build_application, dump
 from tests.e2e.conftest import ROOT, Web, kubectl
 from tests.e2e.gitserver import Repository

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, status_of
 from tests.e2e.conftest import apply, example, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import job_with
 

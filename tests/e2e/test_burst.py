@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from nestor import times
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, times
 from nestor.kube import Api, Change, Informer, kinds
 from tests.e2e.conftest import LONGEST_SECONDS, apply, example
 from tests.e2e.test_faults import replaced

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from nestor.api import labels
+from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.kube import Api, ApiError, Kind, kinds
-from nestor.objects import Object, labels_of, spec_of, status_of
 from tests.e2e import attacks
 from tests.e2e.attack_script import is_refusal
 from tests.e2e.conftest import IS_EMBEDDED, kubectl, try_kubectl

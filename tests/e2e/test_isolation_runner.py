@@ -7,8 +7,8 @@ import json
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object, spec_of
 from nestor.kube import kinds
-from nestor.objects import Object, spec_of
 from tests.e2e import attacks
 from tests.e2e.attacks import Attack
 from tests.e2e.conftest import IS_EMBEDDED, kubectl

@@ -11,7 +11,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, Kind, kinds
-from nestor.translate.labels import host_key
+from nestor.pods.translate.labels import host_key
 from tests.e2e.conftest import apply, example, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import has, job_with, message_of, wait_for, wait_for_any, wait_for_none
 

@@ -14,8 +14,8 @@ import pytest
 import devcluster.cluster
 from devcluster.progress import Console
 from nestor.api import conditions
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, Kind, kinds
-from nestor.objects import Object, status_of
 from tests.e2e.conftest import apply, example, image, kubectl, nested_kubeconfig, try_kubectl
 from tests.waiting import eventually, job_with, wait_for
 

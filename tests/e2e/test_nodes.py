@@ -17,8 +17,8 @@ import pytest
 import devcluster.cluster
 from devcluster import progress
 from nestor.api import conditions
+from nestor.api.objects import is_terminating
 from nestor.kube import Api, kinds
-from nestor.objects import is_terminating
 from tests.e2e.conftest import apply, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import job_with, wait_for, wait_for_any
 

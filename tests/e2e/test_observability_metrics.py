@@ -15,7 +15,7 @@ import yaml
 
 from devcluster.cluster import settings
 from nestor.api import conditions, labels
-from nestor.contracts import syncer
+from nestor.api.contracts import syncer
 from nestor.kube import Api, kinds
 from tests.e2e import prometheus as server
 from tests.e2e.conftest import NOTHING, ROOT, apply, example, inline_job, open_cluster

@@ -13,8 +13,8 @@ import pytest
 
 from devcluster.cluster import PluginInfo
 from nestor.api import conditions
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, status_of
 from tests.e2e import overflow
 from tests.e2e.conftest import kubectl
 from tests.e2e.overflow import SYSTEM, pod

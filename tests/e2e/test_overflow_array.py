@@ -14,8 +14,8 @@ import pytest
 
 from devcluster.cluster import PluginInfo, settings
 from nestor.api import conditions, labels
+from nestor.api.objects import Object, labels_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, labels_of
 from tests.e2e import overflow
 from tests.e2e.conftest import apply, example, kubectl, nested_kubeconfig, read_example
 from tests.fakes.sink import FakeSink

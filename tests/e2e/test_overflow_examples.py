@@ -11,8 +11,8 @@ import pytest
 
 from devcluster.cluster import PluginInfo
 from nestor.api import conditions, labels
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
-from nestor.objects import Object
 from tests.e2e import overflow
 from tests.e2e.conftest import apply, example, read_example
 from tests.waiting import eventually, job_with, wait_for_any

@@ -11,8 +11,8 @@ import pytest
 
 from devcluster.cluster import PluginInfo
 from nestor.api import conditions, labels
+from nestor.api.objects import Object, annotations_of, status_of
 from nestor.kube import kinds
-from nestor.objects import Object, annotations_of, status_of
 from tests.e2e import overflow
 from tests.e2e.conftest import kubectl
 from tests.e2e.overflow import STAY, Place, pod, records_of

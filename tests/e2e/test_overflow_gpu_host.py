@@ -17,8 +17,8 @@ import pytest
 import devcluster.cluster
 from devcluster.progress import Console
 from nestor.api import conditions, labels
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, status_of
 from tests.e2e import overflow
 from tests.e2e.conftest import apply, example, image, kubectl, open_cluster, read_example
 from tests.waiting import eventually, job_with, wait_for, wait_for_any

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from devcluster.cluster import PluginInfo
+from nestor.api.objects import status_of
 from nestor.api.words import HOST
 from nestor.kube import kinds
-from nestor.objects import status_of
 from tests.e2e import overflow
 from tests.e2e.conftest import kubectl
 from tests.e2e.overflow import BY_ROOM, LIMIT, NEVER, STAY, Place, deployment

@@ -11,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
 from nestor.kube import Api, kinds
 from tests.e2e.attack_script import TRIES, is_refusal, judge_silence
 from tests.e2e.conftest import IS_EMBEDDED, Web, apply, example, fresh_namespace, kubectl, nested_kubeconfig

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from nestor import names
+from nestor.api import names
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, ApiError, kinds
-from nestor.objects import Object, status_of
 from tests.e2e.conftest import kubectl
 from tests.e2e.house import House, Room
 from tests.waiting import eventually

@@ -16,10 +16,9 @@ import aiohttp
 import pytest
 import yaml
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
 from tests.e2e.attack_script import is_refusal
 from tests.e2e.conftest import IS_EMBEDDED, fresh_namespace, kubectl
 from tests.e2e.services import Inside

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nestor import names
+from nestor.api import names
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
-from nestor.objects import Object
 from tests.e2e.attack_script import is_refusal
 from tests.e2e.conftest import kubectl
 from tests.e2e.services import Inside

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.objects import labels_of, spec_of
 from nestor.kube import Api, kinds
-from nestor.objects import labels_of, spec_of
 from tests.e2e.conftest import IS_EMBEDDED, apply, example, fresh_namespace, kubectl, nested_kubeconfig, open_cluster, try_kubectl
 from tests.waiting import eventually, job_with, wait_for_none
 

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Self
 
+from nestor.api.times import timestamp
 from nestor.kube import ApiError, Conflict, Invalid, Kind, NotFound, kinds
-from nestor.times import timestamp
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]

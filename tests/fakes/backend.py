@@ -1,4 +1,4 @@
-"""A backend in memory: runs pods as `nestor.providers.base.Backend` promises, unless a test wants it to fail."""
+"""A backend in memory: runs pods as `nestor.pods.providers.base.Backend` promises, unless a test wants it to fail."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from nestor.providers.base import Call, Connection, Inputs, Options, Part, Patches, Refreshes, Shape, Streams
-from nestor.providers.errors import InvalidInput, NotFound, Unreachable
+from nestor.pods.providers.base import Call, Connection, Inputs, Options, Part, Patches, Refreshes, Shape, Streams
+from nestor.pods.providers.errors import InvalidInput, NotFound, Unreachable
 
 Object = dict[str, Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from nestor.api import labels
 from nestor.kube import Api, Conflict, Kind, Unreachable, kinds
-from nestor.providers.remote.settings import Access, Limits
+from nestor.overflow.remote.settings import Access, Limits
 from tests.fakes.api import MemoryApi
 
 Object = dict[str, Any]

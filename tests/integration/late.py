@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Kind
-from nestor.objects import Object
 from tests.integration import apiserver
 from tests.integration.requests.recorder import Recorder
 

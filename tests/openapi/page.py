@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nestor.translate.fields import TABLES, Rule
+from nestor.pods.translate.fields import TABLES, Rule
 from tests.openapi import Field, read_fields, read_versions
 
 _FIRST = {
@@ -35,7 +35,7 @@ _WORDS = {
 }
 _HEAD = """# Fields on the host
 
-What the host cluster gets of each field of a nested object. Generated from `src/nestor/translate/fields`. An unchanged field
+What the host cluster gets of each field of a nested object. Generated from `src/nestor/pods/translate/fields`. An unchanged field
 includes everything below it, except for what the last table names. Fields that are newer than {newest} have no effect, which an
 event reports.
 

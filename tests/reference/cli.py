@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from nestor.__main__ import add_pages
-from nestor.cli.main import EPILOG, app
+from nestor.clients.cli.main import EPILOG, app
 from tests.reference.words import escape, join
 
 _HEAD = """# Commands

@@ -12,9 +12,9 @@ from typing import Any
 
 import yaml
 
-from nestor import names
+from nestor.api import names
+from nestor.api.objects import owners_of
 from nestor.kube import Api, Kind, kinds
-from nestor.objects import owners_of
 from tests.waiting import wait_for
 
 FOLDER = Path(__file__).parent

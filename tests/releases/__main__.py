@@ -10,8 +10,8 @@ import yaml
 
 from nestor import __version__
 from nestor.api import conditions, labels
+from nestor.api.objects import annotations_of, labels_of
 from nestor.kube import Api, kinds
-from nestor.objects import annotations_of, labels_of
 from tests.integration import apiserver
 from tests.integration.operator import world
 from tests.integration.operator.conftest import operator_running, plane_running

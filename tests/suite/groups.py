@@ -22,20 +22,19 @@ class Group:
 GROUPS = {
     "overflow": Group(
         (
-            *(f"src/nestor/{name}/" for name in ("vnode", "providers", "kubelet", "translate")),
-            "src/nestor/operator/backends/", "src/nestor/operator/guests/gangs/",
+            "src/nestor/overflow/", "src/nestor/pods/", "src/nestor/operator/backends/", "src/nestor/operator/guests/gangs/",
             "devcluster/plugin/", "devcluster/cluster/plugin/",
         ),
         (
             "tests/e2e/test_overflow_*", "tests/e2e/devcluster/test_plugin.py", "tests/integration/vnode/",
-            "tests/integration/providers/", "tests/unit/providers/interlink/test_fuzz.py",
-            "tests/unit/vnode/pods/test_restart.py", "tests/unit/devcluster/plugin/",
+            "tests/integration/providers/", "tests/unit/overflow/interlink/test_fuzz.py",
+            "tests/unit/overflow/vnode/pods/test_restart.py", "tests/unit/devcluster/plugin/",
         ),
     ),
     "jobs": Group(
         (
             *(f"src/nestor/operator/{name}/" for name in ("job", "lifecycle", "deletion", "world", "clusters", "status")),
-            *(f"src/nestor/{name}/" for name in ("kube", "cluster", "process", "serving")),
+            *(f"src/nestor/{name}/" for name in ("kube", "cluster")),
             "src/nestor/operator/*.py", "src/nestor/operator/guests/*.py",
         ),
         (
@@ -52,15 +51,18 @@ GROUPS = {
         ),
     ),
     "apps": Group(
-        ("src/nestor/steps/", "src/nestor/runner/", "src/nestor/reader/", "src/nestor/operator/admission/", "examples/"),
+        ("src/nestor/apps/", "src/nestor/operator/admission/", "examples/"),
         (
             "tests/e2e/test_appdef_*", "tests/e2e/test_demo.py", "tests/integration/runner/",
             "tests/integration/operator/test_sources.py", "tests/integration/operator/test_image_volumes.py",
-            "tests/unit/steps/test_properties.py",
+            "tests/unit/apps/steps/test_properties.py",
         ),
     ),
     "nested": Group(
-        ("src/nestor/syncer/", "src/nestor/translate/", "src/nestor/contracts/", "src/nestor/*.py"),
+        (
+            "src/nestor/syncer/", "src/nestor/pods/translate/", "src/nestor/api/contracts/", "src/nestor/api/names.py",
+            "src/nestor/*.py",
+        ),
         (
             "tests/e2e/test_inside.py", "tests/e2e/test_storage_*", "tests/e2e/test_services_*", "tests/e2e/test_policy*",
             "tests/e2e/test_nodes_shown.py", "tests/e2e/test_metrics_top.py", "tests/e2e/test_webhooks_*",
@@ -69,7 +71,7 @@ GROUPS = {
     ),
     "walls": Group(
         (
-            "charts/nestor/", "src/nestor/api/", "crds/", "src/nestor/cluster/policies.py", "src/nestor/probe/",
+            "charts/nestor/", "src/nestor/api/", "crds/", "src/nestor/cluster/policies.py",
             "src/nestor/operator/guests/enforcement/", "src/nestor/syncer/translate/network_policy.py",
         ),
         (
@@ -81,7 +83,7 @@ GROUPS = {
         ),
     ),
     "exposure": Group(
-        ("src/nestor/exposure/", "src/nestor/operator/job/"),
+        ("src/nestor/cluster/exposure/", "src/nestor/operator/job/"),
         (
             "tests/e2e/test_exposure.py", "tests/integration/operator/test_exposure.py",
             "tests/integration/operator/test_gateway.py",
@@ -92,7 +94,7 @@ GROUPS = {
         ("tests/e2e/test_argocd_*", "tests/integration/*/test_argocd.py"),
     ),
     "pages": Group(
-        ("src/nestor/ui/", "src/nestor/portal/", "src/nestor/cli/", "docs/", "README.md"),
+        ("src/nestor/clients/", "docs/", "README.md"),
         (
             "tests/e2e/test_cli.py", "tests/e2e/test_docs_commands.py",
             "tests/integration/cli/", "tests/integration/demo/", "tests/unit/test_site.py",

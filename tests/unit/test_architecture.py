@@ -36,6 +36,6 @@ def test_the_layers_are_those_of_the_import_contract() -> None:
         if re.match(r" \w", line)
     ]
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (found,) = [item for item in contracts if item["name"] == "Imports go one way, and every package has its place"]
+    (found,) = [item for item in contracts if item["name"] == "Imports go one way, and every wing has its place"]
     layers = [set(line.replace("nestor.", "").split(" | ")) for line in found["layers"]]
     assert [{"__main__"}, *drawn] == layers

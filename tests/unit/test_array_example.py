@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from nestor.steps.parameters import check
-from nestor.steps.render import render
+from nestor.apps.steps.parameters import check
+from nestor.apps.steps.render import render
 
 FOLDER = Path(__file__).parents[2] / "examples" / "08-array-job"
 TEMPLATES, APP = yaml.safe_load_all((FOLDER / "app.yaml").read_text())

@@ -14,8 +14,8 @@ import yaml
 
 from nestor import __version__
 from nestor.api import labels
+from nestor.api.contracts import vnode
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.contracts import vnode
 from nestor.operator.backends.process import account_of
 from nestor.operator.backends.requests import MARGIN_SECONDS
 from tests.reference import values

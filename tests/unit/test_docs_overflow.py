@@ -18,12 +18,12 @@ from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policy import Policy
 from nestor.api.storage import Storage
-from nestor.providers import base, errors
-from nestor.providers.interlink import refusals as interlink
-from nestor.providers.interlink.provider import InterlinkProvider
-from nestor.providers.remote import provider as remote
-from nestor.providers.remote import refusals as remote_refusals
-from nestor.translate import refusals as translate
+from nestor.overflow.interlink import refusals as interlink
+from nestor.overflow.interlink.provider import InterlinkProvider
+from nestor.overflow.remote import provider as remote
+from nestor.overflow.remote import refusals as remote_refusals
+from nestor.pods.providers import base, errors
+from nestor.pods.translate import refusals as translate
 
 Object = dict[str, Any]
 

@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from nestor import steps
 from nestor.api.appdef import choose_command, read_appdef
 from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.model import Model
@@ -20,8 +19,9 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.storage import ClassStorage
-from nestor.runner import templates
-from nestor.steps.plan import Plan
+from nestor.apps import steps
+from nestor.apps.runner import templates
+from nestor.apps.steps.plan import Plan
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 FOLDERS = sorted(path for path in EXAMPLES.iterdir() if path.is_dir())

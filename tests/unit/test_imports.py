@@ -17,7 +17,7 @@ from nestor.__main__ import PROCESSES, starting
 ROOT = Path(__file__).parents[2]
 HEAVY = {"kubernetes", "requests", "urllib3", "jinja2", "cel", "numpy", "schemathesis", "pytest", "asyncio.windows_events"}
 """What no process imports when it starts."""
-COMMANDS = {"typer", "rich", "click", "nestor.cli"}
+COMMANDS = {"typer", "rich", "click", "nestor.clients.cli"}
 MODELS = {
     f"nestor.api.{name}"
     for name in ["nestedclass", "nestedappjob", "crd", "app", "expose", "job_status"]
@@ -30,7 +30,7 @@ BACKENDS = {
 }
 """Models of OverflowBackends."""
 NOT_FOR = {
-    "operator": HEAVY | {"typer", "rich", "nestor.cli", "nestor.syncer", "nestor.vnode"},  # kopf imports click
+    "operator": HEAVY | {"typer", "rich", "nestor.clients.cli", "nestor.syncer", "nestor.overflow.vnode"},  # kopf imports click
     "syncer": HEAVY
     | COMMANDS
     | MODELS
@@ -39,14 +39,14 @@ NOT_FOR = {
     "vnode": HEAVY
     | COMMANDS
     | MODELS
-    | {"kopf", "yaml", "nestor.providers.interlink", "nestor.providers.remote", "nestor.syncer", "importlib.metadata"},
+    | {"kopf", "yaml", "nestor.overflow.interlink", "nestor.overflow.remote", "nestor.syncer", "importlib.metadata"},
     "runner": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp.web", "nestor.syncer", "importlib.metadata"},
     "reader": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp", "yaml"},
     "probe": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp", "pydantic", "yaml"},
     "portal": (HEAVY - {"jinja2"})
     | MODELS
     | {"typer", "rich", "click", "kopf", "cryptography", "nestor.operator", "nestor.syncer"},
-    "status": HEAVY | MODELS | {"kopf", "cryptography", "aiohttp.web", "pydantic", "nestor.steps", "nestor.translate"},
+    "status": HEAVY | MODELS | {"kopf", "cryptography", "aiohttp.web", "pydantic", "nestor.apps.steps", "nestor.pods.translate"},
 }
 """By process, or command: `status` stands for all of a user's."""
 IN_IMAGE = """
@@ -82,7 +82,7 @@ def test_every_process_is_in_the_table() -> None:
 @pytest.mark.parametrize("name", NOT_FOR)
 def test_a_process_imports_nothing_that_is_for_others(name: str) -> None:
     found = list_imports(name)
-    assert f"nestor.{name if name in PROCESSES else 'cli'}.main" in found
+    assert PROCESSES.get(name, "nestor.clients.cli.main") in found
     assert not found & NOT_FOR[name]
     assert not [item for item in found if item.startswith("_sysconfigdata")]
 

@@ -14,10 +14,10 @@ from typing import Any, cast
 
 import yaml
 
+from nestor.api.contracts import vnode
 from nestor.cluster.access import build_nodes_binding, build_role_binding
 from nestor.cluster.home import Home
 from nestor.cluster.shape import Host
-from nestor.contracts import vnode
 from nestor.kube import Api, Kind, kinds
 from nestor.operator.backends.process import build_process
 from nestor.operator.settings import Settings

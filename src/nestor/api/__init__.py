@@ -1,1 +1,6 @@
-"""What users write and read: the resources, their labels, their conditions. No I/O."""
+"""What users write and read, and the words that all wings share. No I/O.
+
+Models of the resources (`nestedappjob`, `class_…`, `backend_…`), `conditions` and `labels`, each in one place; `names` of
+objects; `contracts`, what two processes agree on; `objects`, `quantities` and `times`, as Kubernetes writes them. To change a
+field, go to its model, then run `make crds`; to change a condition's words, go to `conditions`.
+"""

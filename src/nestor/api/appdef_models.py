@@ -1,7 +1,7 @@
 """What JARVICE's AppDef, version 2, holds: snake_case keys, unknown keys kept, both spellings of `nested_kubernetes`.
 
 Every key that the KNS tutorial documents is here, with what it means to Nestor. `templates`, `templates_settings` and
-`parameters` are read where they become a plan (`nestor.steps`).
+`parameters` are read where they become a plan (`nestor.apps.steps`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import ipaddress
 from typing import Annotated, Any
 
 from nestor.api.parts import Limits, field, part
-from nestor.quantities import LENGTH_LIMIT, parse_quantity
+from nestor.api.quantities import LENGTH_LIMIT, parse_quantity
 
 
 def rule(expression: str, message: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nestor.api import labels
-from nestor.objects import Object, annotations_of, spec_of, status_of
+from nestor.api.objects import Object, annotations_of, spec_of, status_of
 
 FALLBACK = "default"
 """Name of the default class where no class has the annotation."""

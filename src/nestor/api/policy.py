@@ -12,12 +12,12 @@ from nestor.api.argocd import ArgoCDAccess
 from nestor.api.base import ImagePrefix, LabelPattern, ObjectName, Quantity
 from nestor.api.data import Unreadable, read
 from nestor.api.devices import Devices
+from nestor.api.objects import Object, status_of
 from nestor.api.parts import Limits, field, part
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
 from nestor.api.services import AllowedServices
 from nestor.api.storage import Storage
-from nestor.objects import Object, status_of
 
 log = logging.getLogger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 
 from nestor.api import labels
+from nestor.api.names import Part
+from nestor.api.objects import Object
 from nestor.cluster.home import Home
-from nestor.names import Part
-from nestor.objects import Object
 
 SYNCER_ROLE = "nestor-syncer"
 NODES_ROLE = "nestor-syncer-nodes"

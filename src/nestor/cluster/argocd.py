@@ -11,15 +11,14 @@ import json
 from dataclasses import dataclass
 from functools import cached_property
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
 from nestor.api.argocd import ArgoCDPolicy
+from nestor.api.contracts.cluster import ARGOCD_USER
+from nestor.api.names import Part
+from nestor.api.objects import Object
 from nestor.cluster import access, certificates, pki
 from nestor.cluster.home import Home
 from nestor.cluster.pki import Authorities, Lifetimes
-from nestor.contracts.cluster import ARGOCD_USER
-from nestor.names import Part
-from nestor.objects import Object
 
 SECRET_TYPE = {"argocd.argoproj.io/secret-type": "cluster"}
 """The label by which Argo CD finds it."""

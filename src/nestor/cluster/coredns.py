@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from nestor.api.contracts.cluster import COREDNS_KUBECONFIG, DNS_CERTIFICATE, DNS_KEY, DOMAIN
+from nestor.api.names import Part
+from nestor.api.objects import Object
 from nestor.cluster.shape import DNS_PORT, Shape
-from nestor.contracts.cluster import COREDNS_KUBECONFIG, DNS_CERTIFICATE, DNS_KEY, DOMAIN
-from nestor.names import Part
-from nestor.objects import Object
 
 HEALTH_PORT = 8082
 READY_PORT = 8083

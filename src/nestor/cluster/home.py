@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nestor import names
-from nestor.api import labels
-from nestor.names import Part
-from nestor.objects import Object
+from nestor.api import labels, names
+from nestor.api.names import Part
+from nestor.api.objects import Object
 
 
 @dataclass(frozen=True, kw_only=True)

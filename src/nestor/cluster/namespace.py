@@ -15,12 +15,12 @@ from nestor.api.class_namespace import (
     SNAPSHOTS_QUOTA,
     NamespacePolicy,
 )
+from nestor.api.names import QUOTA_NAME
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object
+from nestor.api.quantities import find_larger, find_smaller, parse_quantity, write_quantity
 from nestor.api.services import LOAD_BALANCERS, NODE_PORTS, ServicesPolicy
 from nestor.cluster.shape import Shape
-from nestor.names import QUOTA_NAME
-from nestor.objects import Object
-from nestor.quantities import find_larger, find_smaller, parse_quantity, write_quantity
 
 OWN_OBJECTS = {"pods": 2, "services": 2, "configmaps": 8, "secrets": 8, "networkpolicies.networking.k8s.io": 32}
 """How many objects of its own a cluster and its job have in the namespace, with some to spare. Certificates of targets and the

@@ -17,12 +17,11 @@ import secrets
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from nestor import names, times
-from nestor.api import labels
+from nestor.api import labels, names, times
+from nestor.api.contracts import cluster as contract
+from nestor.api.objects import Object, annotations_of
 from nestor.cluster import certificates
 from nestor.cluster.certificates import Pair
-from nestor.contracts import cluster as contract
-from nestor.objects import Object, annotations_of
 
 AUTHORITIES = {
     "server-ca": "server-ca",

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 
 from nestor.api import labels
 from nestor.api.class_network import ANYWHERE, NetworkPolicyModel, Peer
+from nestor.api.contracts import addresses
+from nestor.api.names import Part
+from nestor.api.objects import Object
 from nestor.cluster.home import Home
 from nestor.cluster.shape import API_PORT, DNS_PORT, Host, Shape, collapse, list_closed_ranges
-from nestor.contracts import addresses
-from nestor.names import Part
-from nestor.objects import Object
 
 METADATA = [*addresses.LINK_LOCAL, *addresses.METADATA, *addresses.NAT64]
 """Ranges with cloud metadata addresses, which hand out the node's credentials."""

@@ -6,8 +6,9 @@ import asyncio
 import datetime
 from dataclasses import dataclass
 
-from nestor import times
-from nestor.api import labels
+from nestor.api import labels, times
+from nestor.api.names import Part
+from nestor.api.objects import Object, annotations_of, labels_of
 from nestor.cluster import access, pki, shared
 from nestor.cluster.home import Home
 from nestor.cluster.pki import Authorities, Lifetimes
@@ -15,8 +16,6 @@ from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
 from nestor.kube.tasks import together
-from nestor.names import Part
-from nestor.objects import Object, annotations_of, labels_of
 
 
 class ForeignObject(Exception):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from nestor.api import labels
 from nestor.api.base import Resources
+from nestor.api.contracts import syncer
+from nestor.api.contracts.cluster import DOMAIN
+from nestor.api.names import DATA_VOLUME, SERVER_CONTAINER, Part
+from nestor.api.objects import Object
+from nestor.api.quantities import find_larger
 from nestor.cluster import coredns, pki
 from nestor.cluster.shape import API_PORT, DNS_PORT, Shape, choose_cluster_cidr
-from nestor.contracts import syncer
-from nestor.contracts.cluster import DOMAIN
-from nestor.names import DATA_VOLUME, SERVER_CONTAINER, Part
-from nestor.objects import Object
-from nestor.quantities import find_larger
 
 DATA_FOLDER = "/var/lib/rancher/k3s"
 TLS_FOLDER = f"{DATA_FOLDER}/server/tls"

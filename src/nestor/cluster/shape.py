@@ -10,12 +10,12 @@ from typing import Any
 from nestor.api.assigned import AssignedNodes
 from nestor.api.base import Resources
 from nestor.api.class_network import NetworkPolicyModel, Peer
+from nestor.api.contracts.cluster import API_PORT
+from nestor.api.contracts.syncer import SERVER_SECONDS
+from nestor.api.names import Part
 from nestor.api.policies import Persistence
 from nestor.api.services import ServicesPolicy
 from nestor.cluster.home import Home
-from nestor.contracts.cluster import API_PORT
-from nestor.contracts.syncer import SERVER_SECONDS
-from nestor.names import Part
 
 __all__ = ["API_PORT", "DNS_PORT", "Host", "HostDns", "Shape", "choose_cluster_cidr", "collapse", "list_closed_ranges"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from nestor.api.class_network import NetworkPolicyModel
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.api.objects import Object
 from nestor.cluster import access, coredns, policies, server
 from nestor.cluster.home import Home
 from nestor.cluster.shape import Host, Shape
 from nestor.kube import Kind, kinds
-from nestor.objects import Object
 
 Body = tuple[Kind, Object]
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from nestor import names
+from nestor.api import names
+from nestor.api.objects import Object, is_terminating
+from nestor.api.quantities import parse_quantity
 from nestor.kube.client import Api
 from nestor.kube.kinds import Kind
-from nestor.objects import Object, is_terminating
-from nestor.quantities import parse_quantity
 
 RESYNC_SECONDS = 600
 """What no informer watches is applied anew after this time, so that changes by others do not stay."""

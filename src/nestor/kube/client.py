@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
+from nestor.api.objects import Object
 from nestor.kube import credentials, errors, pages
 from nestor.kube.connection import Connection
 from nestor.kube.kinds import POD, Kind
 from nestor.kube.pace import Pace
 from nestor.kube.pages import Trim
 from nestor.kube.transport import Transport
-from nestor.objects import Object
 
 Patch = Literal["merge", "json", "strategic", "apply"]
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from nestor.api.objects import Object
 from nestor.kube.connection import Connection, Pem
 from nestor.kube.errors import Unreachable
-from nestor.objects import Object
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PLUGINS = ("exec", "auth-provider")

@@ -16,9 +16,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn, Self
 
+from nestor.api.objects import Object, spec_of
 from nestor.kube import errors, kinds
 from nestor.kube.client import Api
-from nestor.objects import Object, spec_of
 
 log = logging.getLogger(__name__)
 SEPARATOR = "_"

@@ -6,11 +6,11 @@ import logging
 import time
 from typing import Literal
 
-from nestor import names
+from nestor.api import names
+from nestor.api.objects import Object
+from nestor.api.times import timestamp
 from nestor.kube import errors, kinds
 from nestor.kube.client import Api
-from nestor.objects import Object
-from nestor.times import timestamp
 
 log = logging.getLogger(__name__)
 

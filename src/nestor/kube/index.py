@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, TypeVar
 
+from nestor.api.objects import Object
 from nestor.kube.informer import Change, Informer, Key
-from nestor.objects import Object
 
 K = TypeVar("K", bound=Hashable)
 

@@ -12,10 +12,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from nestor.api.objects import Object
 from nestor.kube import errors, pages
 from nestor.kube.client import Api
 from nestor.kube.kinds import Kind
-from nestor.objects import Object
 
 log = logging.getLogger(__name__)
 

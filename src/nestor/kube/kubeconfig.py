@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 SIZE_LIMIT = 2**16
 """Bytes of a kubeconfig; those of Nestor have about 4,000."""

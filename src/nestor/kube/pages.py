@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from nestor.api.objects import Object
 from nestor.kube import errors
 from nestor.kube.kinds import Kind
-from nestor.objects import Object
 
 SIZE = 500
 """Objects in a page, as in client-go."""

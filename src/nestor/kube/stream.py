@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
+from nestor.api.objects import Object
 from nestor.kube.informer import Change, Informer, Key
-from nestor.objects import Object
 
 
 class Stream(Informer):

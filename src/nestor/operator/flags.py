@@ -13,10 +13,10 @@ from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import Any
 
+from nestor.api.contracts.syncer import SERVER_SECONDS, SERVER_SECONDS_VARIABLE
+from nestor.api.objects import Object
 from nestor.cluster.pki import Lifetimes
 from nestor.cluster.shape import HostDns
-from nestor.contracts.syncer import SERVER_SECONDS, SERVER_SECONDS_VARIABLE
-from nestor.objects import Object
 from nestor.operator.settings import CORE_DNS_IMAGE, Settings
 
 INTEGER = "a whole number"

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from nestor.api import conditions
+from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.kube import WorkQueue
-from nestor.objects import Object, conditions_of, is_terminating, status_of
+from nestor.kube.process import metrics
+from nestor.kube.process.metrics import Family, Samples
 from nestor.operator.world.context import Context
-from nestor.process import metrics
-from nestor.process.metrics import Family, Samples
 
 State = Literal["New", "Refused", "Queued", "Starting", "Ready", "NotReady", "Suspended", "Succeeded", "Failed", "Terminating"]
 HELD_UP = {row for row in conditions.REASONS if row.needs != "nobody"}

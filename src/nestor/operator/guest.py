@@ -11,15 +11,15 @@ from typing import Any
 
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object
+from nestor.cluster.exposure.routes import Route
 from nestor.cluster.home import Home
-from nestor.exposure.routes import Route
 from nestor.kube import Informer, WorkQueue
-from nestor.objects import Object
+from nestor.kube.process.metrics import Family
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.identity import Denial, JobIdentity
 from nestor.operator.admission.turn import Turn
 from nestor.operator.world.context import Context
-from nestor.process.metrics import Family
 
 Routes = tuple[Route, ...]
 

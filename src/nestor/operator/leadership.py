@@ -9,9 +9,9 @@ from typing import Any
 
 from nestor.kube import Api
 from nestor.kube.election import Election, Times
+from nestor.kube.serving.pages import METRICS, Pages
 from nestor.operator import gauges
 from nestor.operator.settings import Settings
-from nestor.serving.pages import METRICS, Pages
 
 REQUEST_SECONDS = 5
 """A request about the Lease that takes longer is made again. Its client is its own: it waits for no other request."""

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterator, Mapping
 
 from nestor.api import conditions
-from nestor.objects import Object, conditions_of
+from nestor.api.objects import Object, conditions_of
 
 _ABOUT: contextvars.ContextVar[Mapping[str, str]] = contextvars.ContextVar("about", default={})  # noqa: B039 - never changed
 

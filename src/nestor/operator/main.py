@@ -8,6 +8,8 @@ import sys
 
 from nestor.kube import Api
 from nestor.kube.election import LeaseLost
+from nestor.kube.process import lifetime
+from nestor.kube.process import logs as process_logs
 from nestor.operator import handlers, leadership, logs
 from nestor.operator.flags import read_settings
 from nestor.operator.settings import Settings
@@ -16,8 +18,6 @@ from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from nestor.operator.world.host_facts import HostUnknown, read_host
 from nestor.operator.world.trim import OWN_TRIMS
-from nestor.process import lifetime
-from nestor.process import logs as process_logs
 
 log = logging.getLogger(__name__)
 

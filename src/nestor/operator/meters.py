@@ -6,10 +6,9 @@ import functools
 
 import prometheus_client
 
-from nestor import times
-from nestor.api import conditions
-from nestor.objects import Object
-from nestor.steps.types import TYPES
+from nestor.api import conditions, times
+from nestor.api.objects import Object
+from nestor.apps.steps.types import TYPES
 
 STAGE_SECONDS = (1, 2, 3, 5, 7, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 600, 1800)
 PASS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import labels
+from nestor.api.objects import Object, annotations_of, is_terminating
 from nestor.kube import Api, Conflict, Forbidden, Invalid, RetryLater, kinds
-from nestor.objects import Object, annotations_of, is_terminating
 from nestor.operator.result import Result
 from nestor.operator.world import pod_status
 

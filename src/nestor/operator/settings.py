@@ -6,10 +6,10 @@ import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from nestor.api.contracts.syncer import SERVER_SECONDS
+from nestor.api.objects import Object
 from nestor.cluster.pki import Lifetimes
 from nestor.cluster.shape import HostDns
-from nestor.contracts.syncer import SERVER_SECONDS
-from nestor.objects import Object
 
 CORE_DNS_IMAGE = "docker.io/coredns/coredns:1.15.0"
 

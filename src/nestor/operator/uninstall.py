@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Kind, kinds
+from nestor.kube.process import logs
 from nestor.kube.tasks import together
-from nestor.objects import Object
-from nestor.process import logs
 
 log = logging.getLogger(__name__)
 

@@ -9,11 +9,13 @@ import time
 
 from nestor.api import conditions, labels
 from nestor.api.class_choice import find_class_name
-from nestor.exposure.host_claims import hosts_of
+from nestor.api.objects import Object, conditions_of, labels_of, spec_of
+from nestor.cluster.exposure.host_claims import hosts_of
 from nestor.kube import Change, Informer, Kind, RetryLater, WorkQueue, kinds
 from nestor.kube.optional import OptionalInformer
+from nestor.kube.process import caches
+from nestor.kube.serving.pages import METRICS, Pages
 from nestor.kube.tasks import together
-from nestor.objects import Object, conditions_of, labels_of, spec_of
 from nestor.operator import gauges, logs
 from nestor.operator.admission.catalog import AppReconciler
 from nestor.operator.backends.reconcile import BackendReconciler
@@ -29,8 +31,6 @@ from nestor.operator.world.homes import find_job
 from nestor.operator.world.host_facts import keep_host
 from nestor.operator.world.kept import find_fault
 from nestor.operator.world.taints import Taints, read_backend
-from nestor.process import caches
-from nestor.serving.pages import METRICS, Pages
 
 log = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ Totals are read from caches, so what is being written at the same moment may com
 
 from __future__ import annotations
 
-from nestor import names
+from nestor.api import names
+from nestor.api.objects import Object
 from nestor.kube.pace import Rate
-from nestor.objects import Object
-from nestor.providers.host import EXCEEDED
-from nestor.translate import config
+from nestor.pods.providers.host import EXCEEDED
+from nestor.pods.translate import config
 
 MEBIBYTE = 1024 * 1024
 

@@ -13,7 +13,7 @@ from functools import partial
 from nestor.kube import Api, ApiError
 from nestor.kube.events import EventRecorder
 from nestor.kube.pace import Pace
-from nestor.process import lifetime, logs
+from nestor.kube.process import lifetime, logs
 from nestor.syncer import limits, parts
 from nestor.syncer.cluster import bootstrap
 from nestor.syncer.process import health, identity, server

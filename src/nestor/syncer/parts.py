@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from nestor import names
+from nestor.api import names
+from nestor.api.objects import Object, status_of
 from nestor.kube import WorkQueue, kinds
 from nestor.kube.informer import Key
 from nestor.kube.rights import Right, right
-from nestor.kubelet import auth
-from nestor.kubelet.server import KubeletServer
-from nestor.objects import Object, status_of
-from nestor.providers import host
-from nestor.providers.base import Provider
+from nestor.pods.kubelet import auth
+from nestor.pods.kubelet.server import KubeletServer
+from nestor.pods.providers import host
+from nestor.pods.providers.base import Provider
 from nestor.syncer.cluster import status, webhook
 from nestor.syncer.cluster.addresses import Addresses
 from nestor.syncer.cluster.argocd import ArgoCDRights

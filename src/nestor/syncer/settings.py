@@ -7,8 +7,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from nestor.contracts import syncer
-from nestor.contracts.cluster import API_PORT, GATE_PORT, SYNCER_KUBECONFIG
+from nestor.api.contracts import syncer
+from nestor.api.contracts.cluster import API_PORT, GATE_PORT, SYNCER_KUBECONFIG
 
 
 @dataclass(frozen=True)

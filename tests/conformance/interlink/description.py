@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from nestor.providers.interlink.settings import Hop
+from nestor.overflow.interlink.settings import Hop
 
 Object = dict[str, Any]
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.strategies import SearchStrategy
 from schemathesis import Case, GenerationMode
 
-from nestor.providers.interlink.settings import Hop
+from nestor.overflow.interlink.settings import Hop
 from tests.conformance.interlink.description import load
 
 Object = dict[str, Any]

@@ -1,4 +1,4 @@
-"""The conformance suite for providers: it tests everything that the syncer and virtual nodes rely on (`nestor.providers.base`).
+"""The conformance suite for providers: it tests everything that the syncer and virtual nodes rely on (`pods.providers.base`).
 
 To test your provider, write a class that inherits `contract.ProviderContract`, with a fixture `place` that yields a
 `contract.Place`: your provider, plus a few helpers that are different for every provider.
@@ -19,7 +19,7 @@ A backend inherits `backend.BackendContract` instead, with a `backend.BackendPla
 Then run `pytest` on that module from the root of Nestor's repository, with `PYTHONPATH=src:.` and pytest-asyncio's
 `asyncio_mode = auto` (set in `pyproject.toml`).
 
-Examples: `memory` is the smallest provider that passes (`tests/unit/providers/test_memory.py` runs the suite on it),
+Examples: `memory` is the smallest provider that passes (`tests/unit/pods/providers/test_memory.py` runs the suite on it),
 `tests/integration/providers/test_host.py` runs it for the host cluster on a real API server, and
-`tests/unit/providers/interlink/test_contract.py` for an interLink backend.
+`tests/unit/overflow/interlink/test_contract.py` for an interLink backend.
 """

@@ -1,4 +1,4 @@
-"""The conformance tests of backends: places outside the host cluster, for virtual nodes (`nestor.providers.base.Backend`)."""
+"""The conformance tests of backends: places outside the host cluster, for virtual nodes (`pods.providers.base.Backend`)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import pytest
 
-from nestor.providers.base import Backend
-from nestor.providers.errors import NotFound, Unreachable
-from nestor.quantities import parse_quantity
+from nestor.api.quantities import parse_quantity
+from nestor.pods.providers.base import Backend
+from nestor.pods.providers.errors import NotFound, Unreachable
 from tests.conformance.providers.contract import AnyPlace, PodsContract, build_pod, gone
 from tests.waiting import eventually
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol, cast
 import pytest
 
 from nestor.api import labels
-from nestor.providers.base import Backend, Call, Lists, Part, Patches, Provider, uid_of
-from nestor.providers.errors import InvalidInput, NotFound, NotYet
+from nestor.pods.providers.base import Backend, Call, Lists, Part, Patches, Provider, uid_of
+from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet
 from tests.waiting import eventually
 
 Object = dict[str, Any]

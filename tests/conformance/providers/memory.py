@@ -7,8 +7,8 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from nestor.providers.base import Part, uid_of
-from nestor.providers.errors import InvalidInput, NotFound, NotYet
+from nestor.pods.providers.base import Part, uid_of
+from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet
 
 Object = dict[str, Any]
 

@@ -13,11 +13,11 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from nestor.cli.exits import Code
+from nestor.clients.cli.exits import Code
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, create, give_cluster, grant, report
-from tests.unit.cli.builders import step
+from tests.unit.clients.cli.builders import step
 
 UNREACHABLE = "https://127.0.0.1:1"
 PORT_FORWARD = """#!{python}

@@ -9,13 +9,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from nestor.cli.exits import Code
+from nestor.clients.cli.exits import Code
 from nestor.kube import Api, kinds
 from tests import children
 from tests.integration import apiserver
 from tests.integration.cli.conftest import JOBS, ROOT, SECRETS, CommandLine, create, grant, report
 from tests.integration.operator.world import build_class
-from tests.unit.cli.builders import condition
+from tests.unit.clients.cli.builders import condition
 
 
 async def test_an_installation_is_repaired_by_what_it_says(cli: CommandLine, host: Api, namespace: str) -> None:

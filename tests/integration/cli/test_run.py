@@ -12,11 +12,11 @@ from typing import Any
 
 import yaml
 
-from nestor.cli.exits import Code
+from nestor.clients.cli.exits import Code
 from nestor.kube import Api, kinds
 from tests import children
 from tests.integration.cli.conftest import ROOT, CommandLine, Object, create, report
-from tests.unit.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
+from tests.unit.clients.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
 from tests.waiting import wait_for_any, wait_for_none
 
 URL = "http://shop-team-a.apps.test/"

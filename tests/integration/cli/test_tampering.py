@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.cli.exits import Code
+from nestor.clients.cli.exits import Code
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Object, create, give_cluster, grant

@@ -20,7 +20,7 @@ from nestor.api import labels
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, await_right, create, grant, report
-from tests.unit.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
+from tests.unit.clients.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
 from tests.waiting import eventually, wait_for
 
 URL = "http://shop-team-a.apps.test/"

@@ -18,8 +18,8 @@ from tests.browser import SIZE, browsing, find_barriers, take
 from tests.integration.cli import test_ui
 from tests.integration.cli.conftest import ROOT, CommandLine, Kubelet, Object, create, report
 from tests.integration.cli.test_ui import opened
-from tests.unit.cli import builders
-from tests.unit.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, step
+from tests.unit.clients.cli import builders
+from tests.unit.clients.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, step
 
 pytestmark = pytest.mark.slow
 
@@ -130,7 +130,10 @@ CATALOG = {
 async def catalog(host: Api) -> AsyncIterator[str]:
     """Some applications, the last of which is an example of ours."""
     definition = json.loads((ROOT / "examples/07-four-types/AppDef.json").read_text())
-    icon = {"type": "image/svg+xml", "data": base64.b64encode((ROOT / "src/nestor/ui/static/icon.svg").read_bytes()).decode()}
+    icon = {
+        "type": "image/svg+xml",
+        "data": base64.b64encode((ROOT / "src/nestor/clients/ui/static/icon.svg").read_bytes()).decode(),
+    }
     for name, (title, about) in CATALOG.items():
         more = {"description": about} if about else {"image": icon}
         spec = {"image": "registry.test/app:1", "appDef": definition | {"name": title} | more}

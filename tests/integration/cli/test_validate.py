@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nestor.cli.offline.check import check_one
+from nestor.clients.cli.offline.check import check_one
 from nestor.kube import Api, Invalid, kinds
-from tests.unit.cli.objects import BAD_TO_SERVERS, GOOD, TABLE, Object
+from tests.unit.clients.cli.objects import BAD_TO_SERVERS, GOOD, TABLE, Object
 
 OURS = (kinds.NESTED_APP_JOB, kinds.NESTED_APP, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS, kinds.OVERFLOW_BACKEND)
 KINDS = {kind.name: kind for kind in OURS}

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from nestor.kube import Api, Informer, Kind, WorkQueue, kinds
-from nestor.process import caches
-from nestor.serving.pages import Pages
+from nestor.kube.process import caches
+from nestor.kube.serving.pages import Pages
 from tests.heard import Process, heard
 from tests.integration import apiserver
 from tests.waiting import eventually

@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Change, Informer, Kind, kinds
-from nestor.objects import Object
 from tests.integration import apiserver
 from tests.integration.kube import faults
 from tests.integration.kube.test_client import config_map

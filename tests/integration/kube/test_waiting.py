@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
-from nestor.objects import Object
 from tests.integration.kube import faults
 from tests.waiting import wait_for, wait_for_any
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from nestor import times
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, times
+from nestor.api.objects import status_of
 from nestor.kube import Api, kinds
-from nestor.objects import status_of
 from tests import refusals
 from tests.describing import Fault
 from tests.integration.operator.conftest import Operator

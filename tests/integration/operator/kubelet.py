@@ -11,9 +11,9 @@ from typing import Any
 
 from aiohttp import web
 
+from nestor.api.times import timestamp
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
-from nestor.times import timestamp
 
 Object = dict[str, Any]
 NODE = "log-node"

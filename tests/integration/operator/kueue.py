@@ -14,9 +14,9 @@ from typing import Any
 import yaml
 
 from nestor.api import conditions
+from nestor.api.times import timestamp
 from nestor.kube import Api, kinds
 from nestor.kube.errors import Conflict
-from nestor.times import timestamp
 from tests.waiting import wait_for
 
 Object = dict[str, Any]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
 from nestor.kube import Api, kinds
 from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, run_of
 from tests.waiting import job_with, wait_for, wait_for_any

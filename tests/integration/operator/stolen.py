@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nestor.api import labels
-from nestor.contracts import vnode
+from nestor.api.contracts import vnode
 from nestor.kube import Kind, kinds
 
 Object = dict[str, Any]

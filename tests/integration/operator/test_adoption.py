@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running

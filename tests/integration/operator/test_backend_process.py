@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.objects import conditions_of, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import conditions_of, status_of
 from nestor.operator.backends.process import account_of
-from nestor.vnode import main
-from nestor.vnode.settings import Settings
+from nestor.overflow.vnode import main
+from nestor.overflow.vnode.settings import Settings
 from tests.fakes.interlink import FakeInterlink
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator

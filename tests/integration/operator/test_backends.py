@@ -18,13 +18,13 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from nestor.api import conditions, labels
+from nestor.api.contracts import vnode
+from nestor.api.objects import labels_of, status_of
+from nestor.api.times import timestamp
 from nestor.cluster.certificates import new_key
-from nestor.contracts import vnode
 from nestor.kube import Api, Forbidden, kinds
-from nestor.objects import labels_of, status_of
 from nestor.operator.backends.process import account_of
-from nestor.times import timestamp
-from nestor.vnode.identity.request import Wish, build_request
+from nestor.overflow.vnode.identity.request import Wish, build_request
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import READY_POD

@@ -10,10 +10,10 @@ import pytest
 import yaml
 
 from nestor.api import labels
+from nestor.clients.portal.settings import parse as parse_portal
 from nestor.cluster.shape import HostDns
 from nestor.kube import Api, Forbidden, Kind, kinds
 from nestor.operator.flags import read_dns, read_versions
-from nestor.portal.settings import parse as parse_portal
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ACCOUNT, ROOT
 from tests.unit.operator.builders import build_shape

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
+from nestor.api.objects import status_of
 from nestor.kube import Api, Kind, kinds
-from nestor.objects import status_of
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, message_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nestor.api import conditions
-from nestor.contracts.probe import Exit
+from nestor.api.objects import Object, labels_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, labels_of
+from nestor.operator.guests.enforcement.probe import Exit
 from tests.integration import apiserver
 from tests.integration.operator.conftest import operator_running
 from tests.integration.operator.world import build_job, set_pod_status

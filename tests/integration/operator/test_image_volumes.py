@@ -8,11 +8,11 @@ from unittest import mock
 import pytest
 
 from nestor.api.class_images import ImagesPolicy
+from nestor.api.times import now
 from nestor.kube import Api, kinds
 from nestor.operator.admission import reader_pod as appreader
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.job.runner_pod import build_pod, find_dropped
-from nestor.times import now
 from tests.integration import apiserver
 from tests.unit.operator import builders
 

@@ -10,10 +10,9 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.objects import conditions_of, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import conditions_of, status_of
 from tests.integration import apiserver
 from tests.integration.operator.conftest import operator_running
 from tests.integration.operator.world import Object, build_job

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nestor import times
+from nestor.api import times
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from nestor.api import conditions
+from nestor.api.times import now
 from nestor.cluster import certificates
 from nestor.kube import Api, Invalid, kinds
-from nestor.times import now
 from tests.addresses import own_address
 from tests.fakes.sink import FakeSink, answering, hang_up
 from tests.integration.operator.conftest import Operator

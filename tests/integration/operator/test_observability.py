@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nestor.api import conditions
-from nestor.contracts.probe import Exit
 from nestor.kube import Api, kinds
+from nestor.operator.guests.enforcement.probe import Exit
 from tests.describing import find_unexplained
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running

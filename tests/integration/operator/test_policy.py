@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
+from nestor.api.objects import status_of
 from nestor.kube import Api, Forbidden, Invalid, kinds
-from nestor.objects import status_of
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import OWN_DEFAULTS, Object, be_target, build_class, build_job, host_namespace, message_of
 from tests.waiting import exists, job_with, wait_for

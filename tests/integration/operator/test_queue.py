@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from nestor import times
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, times
 from nestor.kube import Api, ApiError, Invalid, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.objects import is_terminating
 from nestor.kube import Api, kinds
-from nestor.objects import is_terminating
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import POLICY, come_to, server_of, start
 from tests.integration.operator.world import build_class, build_job, message_of

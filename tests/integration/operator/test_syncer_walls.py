@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from nestor.api.class_network import NetworkPolicyModel
+from nestor.api.contracts import addresses
 from nestor.api.data import read
 from nestor.api.policies import IpBlock
 from nestor.api.services import ServicesPolicy
 from nestor.cluster.access import SYNCER_ROLE
 from nestor.cluster.policies import build_internet, build_policies
 from nestor.cluster.shape import Host
-from nestor.contracts import addresses
 from nestor.kube import Api, Forbidden, Invalid, kinds
+from nestor.pods.translate.target import Target
 from nestor.syncer import limits
 from nestor.syncer.translate.network_policy import Surroundings, build_policy
-from nestor.translate.target import Target
 from tests.integration import apiserver
 from tests.unit.operator.builders import build_shape
 from tests.waiting import eventually

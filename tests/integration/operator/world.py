@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
+from nestor.api.times import timestamp
 from nestor.kube import Api, kinds
-from nestor.times import timestamp
 from tests.waiting import exists, wait_for_any
 
 Object = dict[str, Any]

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api import labels
+from nestor.api.objects import labels_of, spec_of
 from nestor.kube import Api, ApiError, Kind, kinds, kubeconfig
-from nestor.objects import labels_of, spec_of
-from nestor.providers.remote.provider import RemoteProvider
-from nestor.providers.remote.settings import Access, Settings
+from nestor.overflow.remote.provider import RemoteProvider
+from nestor.overflow.remote.settings import Access, Settings
 from tests.fakes.cluster import build_ended, build_running
 from tests.integration.apiserver import ControlPlane
-from tests.unit.providers.remote.documents import read_documents
+from tests.unit.overflow.remote.documents import read_documents
 from tests.waiting import eventually
 
 Object = dict[str, Any]

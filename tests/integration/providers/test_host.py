@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nestor.kube import Api, kinds
-from nestor.providers.errors import InvalidInput
-from nestor.providers.host import HostProvider
+from nestor.pods.providers.errors import InvalidInput
+from nestor.pods.providers.host import HostProvider
 from tests.conformance.providers.contract import SELECTOR, LogsContract, Place, ProviderContract, StreamsContract, build_pod
 from tests.waiting import eventually
 

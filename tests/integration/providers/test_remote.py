@@ -16,16 +16,16 @@ import pytest
 from nestor.api import labels
 from nestor.kube import Api, kinds, kubeconfig
 from nestor.kube.errors import Unreachable as NoAnswer
-from nestor.providers.base import Backend, Inputs
-from nestor.providers.errors import InvalidInput, NoRoom, NotFound, NotYet, Unauthorized, Unreachable
-from nestor.providers.remote.provider import RemoteProvider
-from nestor.providers.remote.settings import Access
+from nestor.overflow.remote.provider import RemoteProvider
+from nestor.overflow.remote.settings import Access
+from nestor.pods.providers.base import Backend, Inputs
+from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, NotYet, Unauthorized, Unreachable
 from tests.conformance.providers.backend import BackendContract
 from tests.conformance.providers.contract import ListsContract, LogsContract, PatchesContract, StreamsContract
 from tests.integration.apiserver import ControlPlane
 from tests.integration.providers import remote
 from tests.integration.providers.remote import Far
-from tests.unit.providers.remote.conftest import build_pod as build_named
+from tests.unit.overflow.remote.conftest import build_pod as build_named
 from tests.waiting import eventually
 
 Object = dict[str, Any]

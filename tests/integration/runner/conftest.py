@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from nestor import names, steps
-from nestor.contracts import runner as contract
+from nestor.api import names
+from nestor.api.contracts import runner as contract
+from nestor.apps import steps
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.contracts.runner import Exit
+from nestor.api.contracts.runner import Exit
 from nestor.kube import kinds
 from tests.integration.runner.conftest import RunnerProcess, Stage
 from tests.integration.runner.test_types import config_map

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 
 import yaml
 
-from nestor.contracts.runner import Exit
+from nestor.api.contracts.runner import Exit
+from nestor.apps.runner import processes
 from nestor.kube import kinds
-from nestor.runner import processes
 from tests.integration import apiserver
 from tests.integration.runner.conftest import Stage
 from tests.waiting import eventually

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.contracts.runner import Exit
+from nestor.api.contracts.runner import Exit
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.runner.conftest import Stage

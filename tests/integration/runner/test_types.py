@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from nestor.contracts.runner import Exit
+from nestor.api.contracts.runner import Exit
+from nestor.apps.steps.plan import Remote
 from nestor.kube import kinds
-from nestor.steps.plan import Remote
 from tests.addresses import own_address
 from tests.integration.runner.conftest import Stage
 from tests.waiting import wait_for

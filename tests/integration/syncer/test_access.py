@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from nestor.api.contracts.cluster import ADMIN_GROUP
 from nestor.cluster import certificates, pki
 from nestor.cluster.certificates import Pair
 from nestor.cluster.pki import Authorities
-from nestor.contracts.cluster import ADMIN_GROUP
 from nestor.kube import Api, ApiError, kinds
 from tests.integration.syncer.world import World
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from nestor.contracts.cluster import ARGOCD_USER
+from nestor.api.contracts.cluster import ARGOCD_USER
 from nestor.kube import kinds
-from nestor.process import caches
+from nestor.kube.process import caches
 from nestor.syncer.cluster import argocd
 from tests.integration.syncer.world import World
 from tests.waiting import until

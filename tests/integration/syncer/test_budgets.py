@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor.api import names
 from nestor.kube import kinds
 from tests.integration.syncer.world import World
 from tests.waiting import until

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor.api import names
 from nestor.kube import Kind, kinds
 from tests.integration.syncer.pods import build_pod, condition, start
 from tests.integration.syncer.world import World

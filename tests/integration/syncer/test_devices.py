@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nestor import names
+from nestor.api import names
 from nestor.kube import Kind, kinds
 from tests.children import WITH_US
 from tests.integration import apiserver

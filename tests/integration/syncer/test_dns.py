@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from nestor.api.class_network import NetworkPolicyModel
+from nestor.api.contracts.cluster import COREDNS_KUBECONFIG, GATE_PORT
 from nestor.cluster import coredns
 from nestor.cluster.coredns import build_corefile
 from nestor.cluster.shape import DNS_PORT, Host, Shape
-from nestor.contracts.cluster import COREDNS_KUBECONFIG, GATE_PORT
 from nestor.kube import kinds
 from tests.integration import apiserver
 from tests.integration.syncer.world import World

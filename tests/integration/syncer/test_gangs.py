@@ -15,9 +15,9 @@ import pytest
 import yaml
 
 from nestor.api import labels
+from nestor.api.objects import annotations_of, status_of
 from nestor.cluster.shape import Host
 from nestor.kube import kinds
-from nestor.objects import annotations_of, status_of
 from nestor.operator.guests.gangs import decide
 from nestor.operator.guests.gangs.keeper import GangKeeper
 from nestor.operator.settings import Settings

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from nestor.api.times import timestamp
 from nestor.kube import kinds
+from nestor.pods.translate.labels import host_key
 from nestor.syncer.copies.rows import nodes
-from nestor.times import timestamp
-from nestor.translate.labels import host_key
 from tests.integration.syncer.pods import build_pod, condition, is_ready, start
 from tests.integration.syncer.world import NODE, World
 from tests.waiting import until

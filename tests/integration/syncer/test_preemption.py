@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from nestor.api.objects import is_terminating
 from nestor.kube import ApiError, Conflict, kinds
-from nestor.objects import is_terminating
 from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.world import World

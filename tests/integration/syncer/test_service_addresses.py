@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import annotations_of, labels_of
 from nestor.kube import Api, kinds
-from nestor.objects import annotations_of, labels_of
 from nestor.syncer.cluster import webhook
 from nestor.syncer.copies.rows import services
 from tests.integration.syncer.test_services import build_service, host_service

@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.objects import labels_of
 from nestor.kube import Api, kinds
-from nestor.objects import labels_of
 from tests.integration import apiserver
 from tests.integration.syncer import world as worlds
 from tests.integration.syncer.test_service_addresses import await_webhook, read_counter

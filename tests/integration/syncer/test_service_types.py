@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor.api import names
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.test_service_addresses import await_webhook, make_other

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nestor import names
+from nestor.api import names
 from nestor.kube import kinds
-from nestor.translate.labels import host_key, host_labels
+from nestor.pods.translate.labels import host_key, host_labels
 from tests.integration.syncer.world import World
 from tests.waiting import until
 

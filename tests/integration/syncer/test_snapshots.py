@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor.api import names
 from nestor.kube import kinds
-from nestor.translate.fields.volumes import SNAPSHOT_SOURCE, SNAPSHOT_SPEC
+from nestor.pods.translate.fields.volumes import SNAPSHOT_SOURCE, SNAPSHOT_SPEC
 from tests.integration.snapshots import define_snapshots
 from tests.integration.syncer.test_storage import CLAIM, allow, bound, claim, is_bound, is_so, provision, refusals
 from tests.integration.syncer.world import World

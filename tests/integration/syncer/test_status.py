@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from nestor.api.objects import status_of
 from nestor.kube import kinds
-from nestor.objects import status_of
 from tests.integration.syncer.pods import build_pod, start
 from tests.integration.syncer.world import CLUSTER, START, World
 from tests.waiting import has, until

@@ -16,12 +16,12 @@ from typing import Any
 
 import yaml
 
-from nestor import names
+from nestor.api import names
+from nestor.api.contracts.cluster import COREDNS_KUBECONFIG, COREDNS_USER, DNS_CERTIFICATE, DNS_KEY, KUBELET_HOSTS
 from nestor.api.labels import JOB_UID
 from nestor.cluster import certificates, pki
 from nestor.cluster.certificates import Pair
 from nestor.cluster.server import CONTROLLERS
-from nestor.contracts.cluster import COREDNS_KUBECONFIG, COREDNS_USER, DNS_CERTIFICATE, DNS_KEY, KUBELET_HOSTS
 from nestor.kube import Api, Forbidden, Kind, NotFound, kinds
 from nestor.syncer import main
 from nestor.syncer.settings import Settings

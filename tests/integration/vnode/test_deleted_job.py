@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import status_of
 from nestor.kube import Api, kinds
-from nestor.objects import status_of
 from nestor.operator.backends.process import account_of
-from nestor.vnode.pods import memory
+from nestor.overflow.vnode.pods import memory
 from tests.fakes.backend import MemoryBackend
 from tests.integration.operator.conftest import operator_running
 from tests.integration.operator.world import READY_POD, build_class, build_job, host_namespace

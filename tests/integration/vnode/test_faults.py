@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
+from nestor.api.contracts.vnode import SERVING_SIGNER
+from nestor.api.objects import conditions_of, status_of
 from nestor.cluster import certificates
-from nestor.contracts.vnode import SERVING_SIGNER
 from nestor.kube import Api, kinds
-from nestor.objects import conditions_of, status_of
-from nestor.vnode.identity import accepted, certificate
-from nestor.vnode.pods import decide, orphans
-from nestor.vnode.restart import IdentityRefused
+from nestor.overflow.vnode.identity import accepted, certificate
+from nestor.overflow.vnode.pods import decide, orphans
+from nestor.overflow.vnode.restart import IdentityRefused
 from tests.integration.vnode.world import World, ready_of
 from tests.waiting import eventually, has, wait_for
 

@@ -13,13 +13,13 @@ from typing import Any
 import aiohttp
 import pytest
 
+from nestor.api.objects import conditions_of, spec_of, status_of
 from nestor.kube import ApiError, Forbidden, kinds
-from nestor.objects import conditions_of, spec_of, status_of
-from nestor.vnode.backend import health
-from nestor.vnode.identity import request
-from nestor.vnode.node import keeper
-from nestor.vnode.node.keeper import LEASE_NAMESPACE
-from nestor.vnode.restart import Restart
+from nestor.overflow.vnode.backend import health
+from nestor.overflow.vnode.identity import request
+from nestor.overflow.vnode.node import keeper
+from nestor.overflow.vnode.node.keeper import LEASE_NAMESPACE
+from nestor.overflow.vnode.restart import Restart
 from tests.fakes.backend import Echo
 from tests.integration.syncer.test_kubelet import upgrade
 from tests.integration.vnode.world import NodePlane, World, kill_at_each, mark_of, ready_of

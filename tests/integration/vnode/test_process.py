@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import status_of
 from nestor.kube import kinds
-from nestor.objects import status_of
 from tests import children
 from tests.fakes.interlink import FakeInterlink
 from tests.integration.vnode.world import World

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import conditions_of, labels_of, spec_of, status_of
 from nestor.kube import Api, kinds
-from nestor.objects import conditions_of, labels_of, spec_of, status_of
-from nestor.vnode.pods import refresh
+from nestor.overflow.vnode.pods import refresh
 from tests.fakes.cluster import build_running
 from tests.integration.apiserver import ControlPlane
 from tests.integration.providers import remote

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import conditions_of, status_of
+from nestor.api.times import timestamp
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
-from nestor.objects import conditions_of, status_of
-from nestor.times import timestamp
-from nestor.vnode import main
-from nestor.vnode.settings import Settings
+from nestor.overflow.vnode import main
+from nestor.overflow.vnode.settings import Settings
 from tests.fakes.backend import MemoryBackend
 from tests.heard import Process, heard
 from tests.integration import apiserver

@@ -18,7 +18,7 @@ from typing import Any
 
 from nestor.__main__ import main as run_nestor
 
-IMPORTED = ("nestor.cli.main", "nestor.runner.main")
+IMPORTED = ("nestor.clients.cli.main", "nestor.apps.runner.main")
 LARGEST_REQUEST = 1 << 18
 PR_SET_PDEATHSIG = 1
 Request = dict[str, Any]

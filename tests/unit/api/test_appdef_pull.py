@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nestor.api.appdef_pull import PullSecret, choose_pull_secret, find_pull_secret_fault
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 OWN = PullSecret("mine", "team-a", "`app.imagePullSecretName`")
 ENTRYS = PullSecret("shared", "nestor", "NestedApp 'hello': `imagePullSecretName`")

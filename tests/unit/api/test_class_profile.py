@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from nestor.api.class_profile import PROFILES, resolve, write
 from nestor.api.crd import RESOURCES, build_crd
-from nestor.cli.offline import rules
+from nestor.clients.cli.offline import rules
 
 Object = dict[str, Any]
 (CLASS,) = (item for item in RESOURCES if item.kind == "NestedClass")

@@ -17,7 +17,7 @@ from nestor.api.placement import Placement
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policies import FailurePolicy, IpBlock, OutcomeTarget, SuccessPolicy
 from nestor.api.policy import Policy
-from nestor.translate.placement import build_mark
+from nestor.pods.translate.placement import build_mark
 
 Object = dict[str, Any]
 

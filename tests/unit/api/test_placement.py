@@ -11,7 +11,7 @@ from nestor.api.placement import NodeRequirement
 from nestor.api.placement_rules import ClassPlacement, Machine
 from nestor.api.schema import build_schema
 from nestor.api.taints import read_toleration, write_tolerated
-from nestor.cli.offline import rules
+from nestor.clients.cli.offline import rules
 
 Object = dict[str, Any]
 

@@ -14,9 +14,9 @@ from benchmarks.overflow.backend import LightBackend
 from benchmarks.overflow.goals import Goal
 from benchmarks.overflow.measures import MEASURES, find_rate
 from benchmarks.overflow.site import describe
-from nestor.providers.base import Inputs
-from nestor.providers.interlink.provider import InterlinkProvider
-from nestor.providers.interlink.settings import Settings
+from nestor.overflow.interlink.provider import InterlinkProvider
+from nestor.overflow.interlink.settings import Settings
+from nestor.pods.providers.base import Inputs
 
 Object = dict[str, Any]
 

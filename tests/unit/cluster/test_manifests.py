@@ -15,7 +15,7 @@ import yaml
 from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.policies import Persistence
 from nestor.cluster import access, coredns, namespace, policies, server
-from nestor.exposure.ingress import build_ingress
+from nestor.cluster.exposure.ingress import build_ingress
 from nestor.operator import oneshot
 from nestor.operator.job import runner_pod as runner
 from tests.unit.operator.builders import build_policy, build_resolved, build_shape

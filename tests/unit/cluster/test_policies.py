@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
+from nestor.api.names import Part
+from nestor.api.objects import labels_of
 from nestor.cluster import policies, shared
 from nestor.cluster.shape import Host, HostDns
-from nestor.names import Part
-from nestor.objects import labels_of
 from tests.unit.operator.builders import build_policy, build_resolved, build_shape
 
 Object = dict[str, Any]

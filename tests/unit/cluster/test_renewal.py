@@ -12,8 +12,7 @@ from typing import Any, cast
 import pytest
 from cryptography import x509
 
-from nestor import times
-from nestor.api import labels
+from nestor.api import labels, times
 from nestor.cluster import pki
 from nestor.cluster.pki import Authorities
 from nestor.cluster.provision import Addresses, Provisioner

@@ -10,12 +10,12 @@ import pytest
 from nestor.api.base import Resources
 from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.class_network import NetworkPolicyModel
+from nestor.api.contracts import addresses
 from nestor.api.data import read
 from nestor.api.policies import Persistence
 from nestor.api.services import ServicesPolicy
 from nestor.cluster import coredns, namespace, policies, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
-from nestor.contracts import addresses
 from nestor.kube.applier import contains
 from nestor.operator.job import runner_pod as runner
 from nestor.operator.world.host_facts import build_remote, read_resolver

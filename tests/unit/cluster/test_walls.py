@@ -15,9 +15,9 @@ from nestor.api.data import read
 from nestor.api.policies import IpBlock
 from nestor.cluster import policies
 from nestor.cluster.shape import Host, Shape
+from nestor.pods.translate import labels
+from nestor.pods.translate.target import Target
 from nestor.syncer.translate.network_policy import Surroundings, build_policy, find_isolation
-from nestor.translate import labels
-from nestor.translate.target import Target
 from tests.unit.devcluster.cluster.policies import cluster
 from tests.unit.operator.builders import build_shape
 

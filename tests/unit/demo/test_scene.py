@@ -11,9 +11,9 @@ from devcluster.demo import overflow, scene
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.overflowbackend import OverflowBackendSpec
-from nestor.quantities import parse_quantity
-from nestor.steps.parameters import check
-from nestor.steps.render import render
+from nestor.api.quantities import parse_quantity
+from nestor.apps.steps.parameters import check
+from nestor.apps.steps.render import render
 
 Object = dict[str, Any]
 

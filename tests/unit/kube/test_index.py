@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Change, Informer, kinds
 from nestor.kube.index import Index
-from nestor.objects import Object
 
 
 def slice_of(service: str | None, name: str = "x") -> Object:

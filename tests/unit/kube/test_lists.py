@@ -147,5 +147,7 @@ async def test_a_list_that_was_forgotten_between_two_pages_is_read_anew_as_a_who
 def test_what_users_write_is_listed_trimmed() -> None:
     """Pods may have more than a megabyte each; the operator and the virtual nodes look at those of everybody."""
     folder = Path(__file__).parents[3] / "src" / "nestor"
-    found = [path for part in ("operator", "vnode") for path in (folder / part).rglob("*.py") if LISTED.search(path.read_text())]
+    found = [
+        path for part in ("operator", "overflow") for path in (folder / part).rglob("*.py") if LISTED.search(path.read_text())
+    ]
     assert found == []

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Change, Informer, kinds, pages
 from nestor.kube.informer import GONE_REMEMBERED
-from nestor.objects import Object
 
 
 def build(version: str, uid: str = "a", **spec: Any) -> Object:

@@ -9,11 +9,11 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from nestor.kube.connection import Connection
 from nestor.kube.election import LeaseLost
 from nestor.kube.errors import Unreachable
-from nestor.objects import Object
 
 MAP: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
 

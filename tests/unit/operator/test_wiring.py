@@ -9,10 +9,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.objects import conditions_of
 from nestor.kube import Kind, kinds
-from nestor.objects import conditions_of
 from nestor.operator import wiring
 from nestor.operator.result import Result
 from nestor.operator.wiring import APP, BACKEND, CLASS, JOB, REQUEST, Key, Operator

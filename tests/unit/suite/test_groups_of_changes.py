@@ -16,8 +16,8 @@ MOST_CLUSTERS = 18
 
 
 def test_a_change_wants_the_groups_of_its_folder() -> None:
-    assert find_wanted(["src/nestor/vnode/pods/decide.py"]) == ["overflow"]
-    assert find_wanted(["src/nestor/names.py"]) == ["nested"]
+    assert find_wanted(["src/nestor/overflow/vnode/pods/decide.py"]) == ["overflow"]
+    assert find_wanted(["src/nestor/api/names.py"]) == ["nested", "walls"]
     assert find_wanted(["src/nestor/syncer/cluster/argocd.py", "LICENSE"]) == ["nested", "gitops"]
     assert find_wanted(["tests/unit/operator/guests/queue/test_queues.py"]) == ["queues"]
     assert find_wanted([]) == []

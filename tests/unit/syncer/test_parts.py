@@ -16,8 +16,8 @@ from nestor.syncer.settings import Settings
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
+from tests.unit.pods.translate.builders import TARGET
 from tests.unit.test_rbac import read_verbs
-from tests.unit.translate.builders import TARGET
 
 API = cast(Api, MemoryApi())
 CLUSTER = {"metadata": {"name": "hello", "namespace": TARGET.namespace}, "spec": {}}

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from nestor import names
-from nestor.api import conditions, faults
+from nestor.api import conditions, faults, names
 from nestor.api.appdef import AppDefError, Chosen, CommandNotFound, NestedKubernetes, choose_command, read_appdef
 from nestor.api.appdef_versions import Offer, find_offer
 from nestor.api.expose import JobExpose
 from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.api.objects import Object
+from nestor.apps.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
+from nestor.cluster.exposure.routes import ExposedJob, Route, plan_routes
 from nestor.cluster.shape import Host
-from nestor.exposure.routes import ExposedJob, Route, plan_routes
-from nestor.objects import Object
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.checks import check_deadline, check_image
 from nestor.operator.admission.cluster_spec import complete_spec, find_running
@@ -25,7 +25,6 @@ from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretPar
 from nestor.operator.admission.storage import apply_size, check_storage
 from nestor.operator.admission.turn import Turn
 from nestor.operator.world.host_facts import build_remote
-from nestor.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
 
 JOBS_PARAMETERS = "`spec.parameters"
 """Prefix of messages about the job's own parameters, in `spec.parametersFrom` too; all others are about the AppDef's."""

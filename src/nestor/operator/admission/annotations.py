@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nestor import names
+from nestor.api import names
 from nestor.api.expose import ExposePolicy
-from nestor.exposure.annotations import build_annotations, speaks_https
-from nestor.exposure.routes import Route
+from nestor.cluster.exposure.annotations import build_annotations, speaks_https
+from nestor.cluster.exposure.routes import Route
 from nestor.kube import kinds
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.world.cache import Cache

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
 from nestor.api.app import App
 from nestor.api.appdef import explain
 from nestor.api.class_images import ImagesPolicy
+from nestor.api.names import Part
 from nestor.api.nestedapp import NamespacedConfigMapRef, NestedAppSpec
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.objects import Object
 from nestor.cluster.home import Home
-from nestor.names import Part
-from nestor.objects import Object
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.world.kept import find_fault, read_spec
 from nestor.operator.world.trim import drop_icon

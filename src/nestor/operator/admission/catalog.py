@@ -8,15 +8,15 @@ from nestor.api import conditions
 from nestor.api.appdef import AppDef, AppDefError, Chosen, choose_command, list_commands, read_appdef
 from nestor.api.conditions import Condition
 from nestor.api.faults import join, name_field
+from nestor.api.objects import Object, conditions_of, is_terminating, spec_of, status_of
+from nestor.api.times import timestamp
+from nestor.apps.steps import PlanError, build_plan, check_parameters, list_warnings
 from nestor.kube import NotFound, kinds
-from nestor.objects import Object, conditions_of, is_terminating, spec_of, status_of
 from nestor.operator.admission.admit import JOBS_PARAMETERS
 from nestor.operator.admission.app_source import read_catalog
 from nestor.operator.admission.identity import Refused
 from nestor.operator.result import Result
 from nestor.operator.world.context import Context
-from nestor.steps import PlanError, build_plan, check_parameters, list_warnings
-from nestor.times import timestamp
 
 COMMAND_LIMIT, ID_LIMIT, TITLE_LIMIT = 64, 253, 1024
 """The limits in the CRD's schema."""

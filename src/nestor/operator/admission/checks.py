@@ -9,7 +9,7 @@ from __future__ import annotations
 from nestor.api import conditions
 from nestor.api.access import VERB, Access
 from nestor.api.images import find_fault
-from nestor.objects import Object, spec_of
+from nestor.api.objects import Object, spec_of
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.identity import JobIdentity, Refused
 

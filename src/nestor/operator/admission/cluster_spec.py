@@ -9,8 +9,8 @@ from nestor.api import conditions, data, labels
 from nestor.api.appdef_versions import sort_versions
 from nestor.api.class_cluster import ClusterPolicy
 from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.api.objects import Object, labels_of, spec_of
 from nestor.api.policies import Persistence
-from nestor.objects import Object, labels_of, spec_of
 from nestor.operator.admission.identity import Refused
 from nestor.operator.world.kept import find_fault
 

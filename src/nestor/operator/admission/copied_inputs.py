@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
 from nestor.api.appdef_pull import PULL_TYPES, choose_pull_secret, find_pull_secret_fault
+from nestor.api.names import Part
+from nestor.api.objects import Object
 from nestor.cluster.home import Home
 from nestor.kube import Invalid, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
-from nestor.names import Part
-from nestor.objects import Object
 from nestor.operator.admission import app_source
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import AppSource

@@ -12,8 +12,8 @@ from nestor.api.appdef import explain
 from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object, conditions_of, spec_of, status_of
 from nestor.cluster.home import Home
-from nestor.objects import Object, conditions_of, spec_of, status_of
 from nestor.operator.world.homes import find_home
 from nestor.operator.world.kept import OVERSIZED, find_fault, read_spec
 

@@ -20,8 +20,8 @@ from nestor.operator.admission import overflow
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.overflow import list_allowed
 from nestor.operator.world.taints import Taints
-from nestor.translate.labels import is_listed
-from nestor.translate.tolerations import is_allowed
+from nestor.pods.translate.labels import is_listed
+from nestor.pods.translate.tolerations import is_allowed
 
 _HARD = ("NoSchedule", "NoExecute")
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 
-from nestor import times
-from nestor.api import conditions, faults, labels
+from nestor.api import conditions, faults, labels, times
 from nestor.api.class_images import ImagesPolicy
+from nestor.api.contracts.reader import FAULTS, IMAGE_FOLDER, OUTPUT_LIMIT, Exit
 from nestor.api.images import name_on_host
+from nestor.api.names import Part
+from nestor.api.objects import Object, annotations_of, is_terminating, status_of
 from nestor.cluster.home import Home
-from nestor.contracts.reader import FAULTS, IMAGE_FOLDER, OUTPUT_LIMIT, Exit
-from nestor.names import Part
-from nestor.objects import Object, annotations_of, is_terminating, status_of
 from nestor.operator import oneshot
 from nestor.operator.admission.app_source import AppSource, list_pull_secrets
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from nestor.api.class_namespace import DEFAULT_QUOTA
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.objects import Object
+from nestor.api.objects import Object
+from nestor.api.quantities import parse_quantity, write_quantity
 from nestor.operator.admission.placement import apply_machine
-from nestor.quantities import parse_quantity, write_quantity
 
 
 def find_quota(policy: NestedClassSpec, machine: str | None) -> dict[str, str]:

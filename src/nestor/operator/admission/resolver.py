@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from nestor.api import conditions
+from nestor.api.contracts.reader import OUTPUT_LIMIT
+from nestor.api.names import Part
+from nestor.api.objects import Object, is_terminating, status_of
+from nestor.api.times import now, seconds_since
 from nestor.cluster.provision import ForeignObject
-from nestor.contracts.reader import OUTPUT_LIMIT
 from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.tasks import together
-from nestor.names import Part
-from nestor.objects import Object, is_terminating, status_of
 from nestor.operator import oneshot
 from nestor.operator.admission import reader_pod
 from nestor.operator.admission.admit import Resolved, admit
@@ -23,7 +24,6 @@ from nestor.operator.admission.identity import Denial, JobIdentity, Refused, ide
 from nestor.operator.admission.turn import Turn
 from nestor.operator.oneshot import Action
 from nestor.operator.world.context import Context
-from nestor.times import now, seconds_since
 
 LOG_RETRY_SECONDS = 2.0
 REMEDY = "push a corrected image under another tag, or set `appDef` alongside `image`, and create a new job"

@@ -8,10 +8,10 @@ import time
 from dataclasses import dataclass, field
 
 from nestor.api import conditions, labels
+from nestor.api.names import Part
+from nestor.api.objects import Object, annotations_of
 from nestor.kube import kinds
 from nestor.kube.applier import Applier
-from nestor.names import Part
-from nestor.objects import Object, annotations_of
 from nestor.operator.admission.identity import JobIdentity, Refused
 
 RETRY_SECONDS = 5.0

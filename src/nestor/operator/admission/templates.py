@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import time
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
+from nestor.api.names import Part
 from nestor.api.nestedapp import NamespacedConfigMapRef
+from nestor.api.objects import Object, labels_of
 from nestor.kube import RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
-from nestor.names import Part
-from nestor.objects import Object, labels_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS, RETRY_SECONDS

@@ -8,9 +8,9 @@ from typing import Any
 
 from nestor.api.assigned import Assigned, AssignedNodes
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object, status_of
 from nestor.api.placement import MOST
 from nestor.api.placement_rules import ClassPlacement
-from nestor.objects import Object, status_of
 
 
 @dataclass(frozen=True)

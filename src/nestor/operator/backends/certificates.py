@@ -15,8 +15,8 @@ from typing import Literal
 
 from cryptography import exceptions, x509
 
-from nestor.contracts import vnode
-from nestor.objects import Object, conditions_of, spec_of, status_of
+from nestor.api.contracts import vnode
+from nestor.api.objects import Object, conditions_of, spec_of, status_of
 
 Answer = Literal["Approve", "Deny", "Wait", "Ignore"]
 """`Wait`: what is missing may be known in a moment."""

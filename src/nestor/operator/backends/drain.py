@@ -7,12 +7,12 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from nestor.api import labels
+from nestor.api.objects import Object, annotations_of, owners_of, status_of
+from nestor.api.times import now, write
 from nestor.kube import ApiError, Conflict, Invalid, NotFound, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object, annotations_of, owners_of, status_of
 from nestor.operator.backends.removal import POLL_SECONDS, SETTLE_SECONDS, Removal, decide_removal
 from nestor.operator.world.context import Context
-from nestor.times import now, write
 
 log = logging.getLogger(__name__)
 

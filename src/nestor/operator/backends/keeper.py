@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from nestor.api import labels
 from nestor.api.backend_nodes import Shape
+from nestor.api.objects import Object, is_terminating, labels_of, spec_of
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.kube import Conflict, Forbidden, Invalid, NotFound, kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.objects import Object, is_terminating, labels_of, spec_of
 from nestor.operator.backends.drain import Drain
 from nestor.operator.backends.nodes import Wanted, build_node, find_change, find_namesake, is_of, list_wanted
 from nestor.operator.backends.ready import NodeState, read_node

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.contracts import addresses, vnode
+from nestor.api.objects import Object, owner_reference
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.cluster.policies import NODE_LOCAL_DNS
 from nestor.cluster.server import build_resources
-from nestor.contracts import addresses, vnode
 from nestor.kube import Kind, kinds
-from nestor.objects import Object, owner_reference
 from nestor.operator.settings import Settings
 
 VNODE_ROLE = "nestor-vnode"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition, Reason
-from nestor.objects import Object, status_of
+from nestor.api.objects import Object, status_of
 from nestor.operator.world import pod_status
 
 

@@ -6,16 +6,16 @@ import logging
 
 from pydantic import ValidationError
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
 from nestor.api.appdef import explain
 from nestor.api.backend_nodes import Shape
 from nestor.api.backend_status import OverflowBackendStatus
 from nestor.api.conditions import Condition
+from nestor.api.objects import Object, conditions_of, is_terminating, spec_of, status_of
 from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.api.times import timestamp
 from nestor.kube import Forbidden, Invalid, NotFound, kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.objects import Object, conditions_of, is_terminating, spec_of, status_of
 from nestor.operator.backends.drain import about
 from nestor.operator.backends.keeper import NodeKeeper
 from nestor.operator.backends.process import build_process
@@ -26,7 +26,6 @@ from nestor.operator.result import Result
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer, remove_finalizer
 from nestor.operator.world.kept import find_fault
-from nestor.times import timestamp
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import labels
-from nestor.objects import Object, annotations_of, is_of_daemon_set, is_terminating
-from nestor.times import seconds_since
-from nestor.translate.status import is_terminal
+from nestor.api.objects import Object, annotations_of, is_of_daemon_set, is_terminating
+from nestor.api.times import seconds_since
+from nestor.pods.translate.status import is_terminal
 
 SETTLE_SECONDS = 60.0
 """How long a shape must be gone before pods are sent away: a backend may forget one for a moment."""

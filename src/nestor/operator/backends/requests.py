@@ -12,15 +12,15 @@ import datetime
 import logging
 
 from nestor.api import labels
-from nestor.contracts import vnode
+from nestor.api.contracts import vnode
+from nestor.api.objects import Object, is_terminating, labels_of, spec_of, status_of
+from nestor.api.times import now, read, seconds_since, timestamp, write
 from nestor.kube import Api, Conflict, NotFound, kinds
-from nestor.objects import Object, is_terminating, labels_of, spec_of, status_of
 from nestor.operator.backends.certificates import Known, Verdict, decide_request
 from nestor.operator.backends.nodes import is_of
 from nestor.operator.backends.process import account_of
 from nestor.operator.result import Result
 from nestor.operator.world.context import Context
-from nestor.times import now, read, seconds_since, timestamp, write
 
 log = logging.getLogger(__name__)
 

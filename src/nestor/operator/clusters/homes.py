@@ -10,12 +10,12 @@ from functools import partial
 from nestor.api import labels
 from nestor.api.class_namespace import NamespacePolicy
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object, is_terminating, labels_of, owner_reference, status_of
 from nestor.cluster import namespace, shared
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, RetryLater, kinds
-from nestor.objects import Object, is_terminating, labels_of, owner_reference, status_of
 from nestor.operator.clusters.ensure import Start, keep_refused, renew_keys
 from nestor.operator.guest import Guest
 from nestor.operator.world.context import Context

@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
 from nestor.api.conditions import Condition
+from nestor.api.names import Part
+from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, status_of
+from nestor.api.times import seconds_since, timestamp
 from nestor.cluster.home import Home
 from nestor.kube import NotFound, kinds
 from nestor.kube.tasks import together
-from nestor.names import Part
-from nestor.objects import Object, conditions_of, is_terminating, labels_of, status_of
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.deletion.left import FORCED, LeftPods
 from nestor.operator.guest import Guest
@@ -24,7 +24,6 @@ from nestor.operator.status.report import post, write_status
 from nestor.operator.world.context import Context
 from nestor.operator.world.finalizers import has_finalizer, remove_finalizer
 from nestor.operator.world.homes import find_home
-from nestor.times import seconds_since, timestamp
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from nestor.api import labels
+from nestor.api.objects import Object, labels_of, spec_of
 from nestor.kube import kinds
-from nestor.objects import Object, labels_of, spec_of
 from nestor.operator.status.build import Event
 from nestor.operator.status.report import post
 from nestor.operator.world.context import Context

@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import time
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.objects import Object, is_terminating, labels_of
 from nestor.kube import kinds
-from nestor.objects import Object, is_terminating, labels_of
 from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
 from nestor.operator.result import Result
 from nestor.operator.world.context import Context

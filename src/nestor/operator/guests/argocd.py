@@ -6,14 +6,13 @@ import asyncio
 import datetime
 import time
 
-from nestor import times
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, times
+from nestor.api.objects import Object, conditions_of, labels_of, status_of
 from nestor.cluster import pki
 from nestor.cluster.argocd import Registration
 from nestor.cluster.home import Home
 from nestor.kube import ApiError, kinds
 from nestor.kube.applier import RESYNC_SECONDS, contains
-from nestor.objects import Object, conditions_of, labels_of, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.guest import Guest, Word
 from nestor.operator.world.context import Context

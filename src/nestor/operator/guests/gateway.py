@@ -6,18 +6,18 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object, spec_of, status_of
+from nestor.api.times import seconds_since
+from nestor.cluster.exposure.http_route import PATIENCE_SECONDS, build_http_route, judge_http_route, name_gateway, read_written
+from nestor.cluster.exposure.routes import Route
 from nestor.cluster.home import Home
-from nestor.exposure.http_route import PATIENCE_SECONDS, build_http_route, judge_http_route, name_gateway, read_written
-from nestor.exposure.routes import Route
 from nestor.kube import Change, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.optional import OptionalInformer
 from nestor.kube.tasks import together
-from nestor.objects import Object, spec_of, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.annotations import find_policy
 from nestor.operator.guest import Guest, Routes, Word
 from nestor.operator.world.context import Context
-from nestor.times import seconds_since
 
 _UNSERVED = (
     conditions.GATEWAY_PENDING,

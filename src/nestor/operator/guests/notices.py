@@ -20,13 +20,13 @@ import aiohttp
 
 from nestor.api import conditions, labels
 from nestor.api.class_choice import find_class_name
+from nestor.api.contracts import addresses
 from nestor.api.notices import MESSAGE_LIMIT, NoticeType, Sink
-from nestor.contracts import addresses
+from nestor.api.objects import Object, status_of
+from nestor.api.times import seconds_since
 from nestor.kube import ApiError, Change, RetryLater, WorkQueue, kinds
-from nestor.objects import Object, status_of
 from nestor.operator.guest import Guest
 from nestor.operator.world.context import Context
-from nestor.times import seconds_since
 
 log = logging.getLogger(__name__)
 

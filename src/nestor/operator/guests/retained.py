@@ -13,14 +13,14 @@ from decimal import Decimal
 
 from nestor.api import conditions, labels
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
+from nestor.api.quantities import parse_quantity
 from nestor.kube import Api, Kind, NotFound, kinds
-from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.identity import Denial
 from nestor.operator.admission.storage import find_most
 from nestor.operator.guest import Guest
 from nestor.operator.lifecycle.data_epoch import OF_APP, list_snapshots
-from nestor.quantities import parse_quantity
 
 
 class Retain(Guest):

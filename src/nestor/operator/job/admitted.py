@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
+from nestor.api.names import Part
+from nestor.api.objects import Object, conditions_of
+from nestor.api.times import now, seconds_since, timestamp
+from nestor.apps.steps import Plan
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS
 from nestor.kube.tasks import together
-from nestor.names import Part
-from nestor.objects import Object, conditions_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Denial
@@ -37,8 +38,6 @@ from nestor.operator.status.held import explain_held
 from nestor.operator.status.observe import find_start_deadline, gather_facts
 from nestor.operator.status.report import report
 from nestor.operator.world.context import Context
-from nestor.steps import Plan
-from nestor.times import now, seconds_since, timestamp
 
 REFUSAL_SECONDS = 10
 """How soon to retry exposing a job whose host is taken or whose TLS secret is missing; not every fix causes an event."""

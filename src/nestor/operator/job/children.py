@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.api.objects import Object, spec_of, status_of
+from nestor.apps.steps import Plan
 from nestor.cluster.home import Home
 from nestor.cluster.provision import Addresses
 from nestor.cluster.shape import Shape
 from nestor.kube import kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object, spec_of, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import JobIdentity, find_machine_name
@@ -31,7 +32,6 @@ from nestor.operator.oneshot import RUNNER_RESOURCES
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
 from nestor.operator.world.taints import read_taints
-from nestor.steps import Plan
 
 
 @dataclass

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Container, Mapping
 from dataclasses import replace
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
+from nestor.api.names import Part
+from nestor.api.objects import Object, spec_of
+from nestor.cluster.exposure.exposed import Exposure, TargetView
+from nestor.cluster.exposure.host_claims import HostClaim, find_exposed_job, find_foreign, find_rivals, hosts_of
+from nestor.cluster.exposure.ingress import build_ingress
+from nestor.cluster.exposure.ports import find_port
+from nestor.cluster.exposure.routes import Route
 from nestor.cluster.policies import build_exposed
-from nestor.exposure.exposed import Exposure, TargetView
-from nestor.exposure.host_claims import HostClaim, find_exposed_job, find_foreign, find_rivals, hosts_of
-from nestor.exposure.ingress import build_ingress
-from nestor.exposure.ports import find_port
-from nestor.exposure.routes import Route
 from nestor.kube import Forbidden, Invalid, kinds
 from nestor.kube.tasks import together
-from nestor.names import Part
-from nestor.objects import Object, spec_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.annotations import find_policy
 from nestor.operator.guest import Routes

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from urllib.parse import urlsplit
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
 from nestor.api.expose import ExposePolicy
-from nestor.exposure.host_claims import HostClaim, find_exposed_job, hosts_of
-from nestor.exposure.hosts import choose_host, is_default, may_be_further
-from nestor.exposure.routes import Route
+from nestor.api.objects import Object, conditions_of, spec_of, status_of
+from nestor.cluster.exposure.host_claims import HostClaim, find_exposed_job, hosts_of
+from nestor.cluster.exposure.hosts import choose_host, is_default, may_be_further
+from nestor.cluster.exposure.routes import Route
 from nestor.kube import kinds
-from nestor.objects import Object, conditions_of, spec_of, status_of
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.classes import Classes
 from nestor.operator.world.homes import is_managed_elsewhere

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nestor.api import data
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.objects import Object, status_of
 from nestor.api.policy import Policy
 from nestor.kube import kinds
-from nestor.objects import Object, status_of
 from nestor.operator.admission.identity import Refused, find_machine_name, identify
 from nestor.operator.admission.turn import assign_nodes, read_assigned
 from nestor.operator.clusters.policy import resolve_policy

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import replace
 
 from nestor.api import conditions
+from nestor.api.objects import Object, is_terminating, status_of
 from nestor.kube import ApiError, NotFound, RetryLater, kinds
-from nestor.objects import Object, is_terminating, status_of
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused
 from nestor.operator.admission.reserved import cap_quota, find_reserved

@@ -11,10 +11,11 @@ from pydantic import ValidationError
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.exposure.exposed import describe_lost
+from nestor.api.objects import Object, spec_of, status_of
+from nestor.api.times import now, timestamp
+from nestor.cluster.exposure.exposed import describe_lost
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.objects import Object, spec_of, status_of
 from nestor.operator.admission.identity import Denial
 from nestor.operator.clusters.homes import keep_home_keys
 from nestor.operator.guest import Guest
@@ -29,7 +30,6 @@ from nestor.operator.status.observe import gather_facts
 from nestor.operator.status.report import post, report
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import find_home
-from nestor.times import now, timestamp
 
 log = logging.getLogger(__name__)
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import datetime
 
-from nestor import times
-from nestor.api import labels
+from nestor.api import labels, times
+from nestor.api.contracts import runner as contract
+from nestor.api.contracts.cluster import DOMAIN, RUNNER_KUBECONFIG
+from nestor.api.contracts.runner import Exit
 from nestor.api.images import name_on_host
+from nestor.api.names import Part
+from nestor.api.objects import Object, annotations_of, is_terminating
+from nestor.apps.steps import Plan
 from nestor.cluster.home import Home
-from nestor.contracts import runner as contract
-from nestor.contracts.cluster import DOMAIN, RUNNER_KUBECONFIG
-from nestor.contracts.runner import Exit
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.names import Part
-from nestor.objects import Object, annotations_of, is_terminating
 from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import list_pull_secrets
@@ -23,7 +23,6 @@ from nestor.operator.oneshot import NO_IMAGE_VOLUMES, RUNNER_RESOURCES, Action
 from nestor.operator.result import Result
 from nestor.operator.world import pod_status
 from nestor.operator.world.context import Context
-from nestor.steps import Plan
 
 MAX_ATTEMPTS = 6
 RESULT_SECONDS = 30

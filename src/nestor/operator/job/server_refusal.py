@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from nestor import names
+from nestor.api import names
+from nestor.api.names import Part
+from nestor.api.objects import Object, is_terminating
+from nestor.api.times import seconds_since
 from nestor.cluster.server import build_stateful_set
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, Invalid, kinds
-from nestor.names import Part
-from nestor.objects import Object, is_terminating
 from nestor.operator.world.context import Context
-from nestor.times import seconds_since
 
 PATIENCE_SECONDS = 10
 """After so long without its pod, a StatefulSet is asked about."""

@@ -6,13 +6,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.names import Part
+from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of
 from nestor.cluster.home import Home
 from nestor.cluster.shape import Shape
 from nestor.kube import Api, NotFound, kinds
-from nestor.names import Part
-from nestor.objects import Object, annotations_of, is_terminating, labels_of, spec_of
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 

@@ -11,12 +11,11 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from nestor import times
-from nestor.api import conditions
+from nestor.api import conditions, times
 from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.objects import Object
 from nestor.api.policies import FailurePolicy
-from nestor.objects import Object
 from nestor.operator.lifecycle.record import Record, Restart, begin_anew, seconds_since, stop_clock
 from nestor.operator.lifecycle.suspend import SuspendProgress, SuspendState, decide_suspend
 

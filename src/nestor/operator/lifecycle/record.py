@@ -7,10 +7,9 @@ import math
 from dataclasses import dataclass, replace
 from typing import cast
 
-from nestor import times
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, times
 from nestor.api.conditions import Condition
-from nestor.objects import Object, annotations_of, status_of
+from nestor.api.objects import Object, annotations_of, status_of
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nestor.api import conditions
-from nestor.objects import Object, conditions_of, is_terminating, spec_of, status_of
+from nestor.api.objects import Object, conditions_of, is_terminating, spec_of, status_of
 from nestor.operator.lifecycle.lifecycle import KEPT
 from nestor.operator.lifecycle.record import find_rerun
 from nestor.operator.world.finalizers import has_finalizer

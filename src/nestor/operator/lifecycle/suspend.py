@@ -6,13 +6,12 @@ import logging
 import math
 from dataclasses import dataclass
 
-from nestor import names, times
-from nestor.api import labels
+from nestor.api import labels, names, times
+from nestor.api.names import Part
+from nestor.api.objects import Object, is_terminating, labels_of, spec_of, status_of
 from nestor.cluster.home import Home
 from nestor.kube import NotFound, kinds
 from nestor.kube.tasks import together
-from nestor.names import Part
-from nestor.objects import Object, is_terminating, labels_of, spec_of, status_of
 from nestor.operator import oneshot
 from nestor.operator.lifecycle.data_epoch import find_claim
 from nestor.operator.world import pod_status

@@ -7,15 +7,15 @@ from typing import Literal
 
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
-from nestor.exposure.exposed import list_targets
-from nestor.objects import Object, is_terminating, status_of
+from nestor.api.objects import Object, is_terminating, status_of
+from nestor.apps.steps import Plan
+from nestor.cluster.exposure.exposed import list_targets
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import digest_snapshot, dump_snapshot
 from nestor.operator.admission.turn import write_assigned
 from nestor.operator.lifecycle.lifecycle import Lifecycle, find_deadline
 from nestor.operator.status.conditions import WARNING, Observed
 from nestor.operator.status.held import find_next_step
-from nestor.steps import Plan
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from nestor.api import conditions
 from nestor.api.class_profile import write
+from nestor.api.objects import Object, conditions_of, is_terminating, status_of
+from nestor.api.times import timestamp
 from nestor.kube import NotFound, kinds
-from nestor.objects import Object, conditions_of, is_terminating, status_of
 from nestor.operator.guest import Guest
 from nestor.operator.world.context import Context
-from nestor.times import timestamp
 
 
 async def reconcile_class(context: Context, guests: Sequence[Guest], name: str) -> None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
-from nestor.exposure.exposed import Exposure, decide_exposed
-from nestor.objects import Object, conditions_of, is_terminating, status_of
+from nestor.api.objects import Object, conditions_of, is_terminating, status_of
+from nestor.cluster.exposure.exposed import Exposure, decide_exposed
 from nestor.operator.lifecycle.lifecycle import KEPT, Lifecycle
 from nestor.operator.world import pod_status
 

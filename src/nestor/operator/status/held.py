@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from nestor.api import conditions, labels
-from nestor.objects import Object, annotations_of, conditions_of, is_terminating, labels_of, spec_of, status_of
+from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating, labels_of, spec_of, status_of
 from nestor.operator.world import pod_status
 from nestor.operator.world.trim import HELD
 

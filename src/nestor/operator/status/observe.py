@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import datetime
 
-from nestor import names
+from nestor.api import names
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.objects import Object, is_terminating, status_of
+from nestor.api.times import seconds_since
 from nestor.cluster.home import Home
 from nestor.kube import kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.objects import Object, is_terminating, status_of
 from nestor.operator.lifecycle.data_epoch import read_epoch
 from nestor.operator.lifecycle.lifecycle import Facts
 from nestor.operator.lifecycle.record import find_rerun, read_record
 from nestor.operator.lifecycle.suspend import find_progress
 from nestor.operator.world.cache import Cache
-from nestor.times import seconds_since
 
 START_SECONDS = 300
 """After so long, a cluster that is still not ready is reported as ProvisioningFailed."""

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
+from nestor.api.objects import Object, conditions_of, is_terminating, status_of
+from nestor.api.times import timestamp
 from nestor.kube import kinds
 from nestor.kube.errors import ApiError
-from nestor.objects import Object, conditions_of, is_terminating, status_of
 from nestor.operator.guest import Guest
 from nestor.operator.status.build import Event, build_status, list_events
 from nestor.operator.status.conditions import summarize
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import is_managed_elsewhere
-from nestor.times import timestamp
 
 log = logging.getLogger(__name__)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from nestor.api import labels
+from nestor.api.objects import Object, labels_of
 from nestor.kube import Api, Informer, Kind, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key
-from nestor.objects import Object, labels_of
 from nestor.operator.world.trim import TRIMS
 
 OWN = (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS, kinds.NESTED_APP, kinds.OVERFLOW_BACKEND)

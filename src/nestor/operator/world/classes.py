@@ -11,7 +11,7 @@ from nestor.api.appdef_versions import sort_versions
 from nestor.api.class_choice import find_class_name, find_default
 from nestor.api.class_profile import resolve
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.objects import Object, spec_of
+from nestor.api.objects import Object, spec_of
 from nestor.operator.world.kept import find_fault
 
 log = logging.getLogger(__name__)

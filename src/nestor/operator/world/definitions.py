@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from nestor.api import labels
 from nestor.api.crd import RESOURCES
 from nestor.api.crd_fields import UPDATE_COMMAND, compare, describe
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Forbidden, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object
 
 log = logging.getLogger(__name__)
 

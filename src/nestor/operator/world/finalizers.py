@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import Api, Kind
-from nestor.objects import Object
 from nestor.operator.world.trim import CUT
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.objects import Object, annotations_of, owner_reference, spec_of
 from nestor.cluster.home import Home
 from nestor.kube import kinds
-from nestor.objects import Object, annotations_of, owner_reference, spec_of
 
 
 def find_home(job: Object) -> Home:

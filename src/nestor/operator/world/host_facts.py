@@ -10,12 +10,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from nestor.api.contracts.cluster import DOMAIN
+from nestor.apps.steps import Remote
 from nestor.cluster.policies import METADATA
 from nestor.cluster.shape import Host, HostDns
-from nestor.contracts.cluster import DOMAIN
 from nestor.kube import Api, ApiError, Forbidden, NotFound, kinds
 from nestor.operator.world.context import Context
-from nestor.steps import Remote
 
 RESOLVER = Path("/etc/resolv.conf")
 

@@ -9,7 +9,7 @@ import json
 import zlib
 from collections.abc import Iterable
 
-from nestor.objects import Object, spec_of
+from nestor.api.objects import Object, spec_of
 
 SPEC_LIMIT = 256 * 1024
 """Bytes of a spec as JSON. As Python objects it may need thirty times that, so what is larger is not kept at all."""

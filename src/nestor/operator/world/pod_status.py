@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nestor.objects import Object, conditions_of, is_terminating, status_of
+from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 
 IMAGE_REASONS = frozenset(
     {

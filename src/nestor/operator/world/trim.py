@@ -11,12 +11,12 @@ import functools
 from collections.abc import Iterable
 
 from nestor.api import labels
-from nestor.contracts.runner import MESSAGE_LIMIT
-from nestor.contracts.vnode import REQUEST_LIMIT
-from nestor.exposure.host_claims import CLASS_ANNOTATION, HOSTS
+from nestor.api.contracts.runner import MESSAGE_LIMIT
+from nestor.api.contracts.vnode import REQUEST_LIMIT
+from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
+from nestor.cluster.exposure.host_claims import CLASS_ANNOTATION, HOSTS
 from nestor.kube import Kind, kinds
 from nestor.kube.pages import Trim
-from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
 from nestor.operator.world import pod_status
 from nestor.operator.world.kept import OVERSIZED, SPEC_LIMIT, UNREADABLE, Path, is_kept, pack, write
 

@@ -13,10 +13,10 @@ import logging
 import random
 import uuid
 
+from nestor.api.objects import Object, spec_of
 from nestor.kube import ApiError, RetryLater, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key
-from nestor.objects import Object, spec_of
 from nestor.syncer.copies.engine import Engine
 from nestor.syncer.translate import addresses as translate
 from nestor.syncer.translate.service import decide_fate

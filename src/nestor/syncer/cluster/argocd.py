@@ -6,10 +6,10 @@ import logging
 
 from nestor.api import labels
 from nestor.api.argocd import ArgoCDAccess
-from nestor.contracts.cluster import ARGOCD_USER
+from nestor.api.contracts.cluster import ARGOCD_USER
+from nestor.api.objects import Object
 from nestor.kube import Api, Change, Kind, NotFound, WorkQueue, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object
 from nestor.syncer.view.caches import Caches
 
 log = logging.getLogger(__name__)

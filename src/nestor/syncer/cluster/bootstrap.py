@@ -8,11 +8,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from nestor.api import labels
-from nestor.contracts.cluster import ADMIN_GROUP, COREDNS_USER
+from nestor.api.contracts.cluster import ADMIN_GROUP, COREDNS_USER
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object
-from nestor.translate.target import Target
+from nestor.pods.translate.target import Target
 
 log = logging.getLogger(__name__)
 

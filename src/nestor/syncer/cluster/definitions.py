@@ -6,8 +6,8 @@ import asyncio
 import logging
 
 from nestor.api import labels
+from nestor.api.objects import Object, annotations_of
 from nestor.kube import ApiError, Conflict, kinds
-from nestor.objects import Object, annotations_of
 from nestor.syncer.view.context import Context
 
 log = logging.getLogger(__name__)

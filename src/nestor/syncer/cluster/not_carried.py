@@ -7,16 +7,16 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 
+from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.kube import Api, ApiError, Change, Informer, Kind, WorkQueue, kinds
 from nestor.kube.informer import Key
-from nestor.objects import Object
+from nestor.pods.translate.claims import NO_SNAPSHOTS
+from nestor.pods.translate.device_claims import NO_DEVICES
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.view import optional
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.syncer.view.watches import discover
-from nestor.translate.claims import NO_SNAPSHOTS
-from nestor.translate.device_claims import NO_DEVICES
 
 log = logging.getLogger(__name__)
 

@@ -10,19 +10,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from nestor.api import conditions, data
+from nestor.api.contracts import runner
+from nestor.api.objects import Object, conditions_of, labels_of, status_of
 from nestor.api.observed import Outcome, RunStatus
 from nestor.api.placement import Placement
+from nestor.api.times import timestamp
 from nestor.api.words import HOST
-from nestor.contracts import runner
 from nestor.kube import Change, Invalid, RetryLater, WorkQueue, kinds
 from nestor.kube.pace import Bucket
 from nestor.kube.rights import right
-from nestor.objects import Object, conditions_of, labels_of, status_of
+from nestor.pods.translate.node_rules import find_backend
+from nestor.pods.translate.placement import explain
 from nestor.syncer import limits
 from nestor.syncer.view.context import RETRY_LIMIT, Context
-from nestor.times import timestamp
-from nestor.translate.node_rules import find_backend
-from nestor.translate.placement import explain
 
 RIGHTS = (right(kinds.NESTED_CLUSTER, "patch", subresource="status"),)
 """Permissions needed on the host, apart from those for the caches."""

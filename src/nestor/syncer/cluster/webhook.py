@@ -16,11 +16,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from nestor.api import labels
-from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
+from nestor.api.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, kinds
-from nestor.objects import Object
-from nestor.serving import http
-from nestor.serving.connections import Connections
+from nestor.kube.serving import http
+from nestor.kube.serving.connections import Connections
 
 log = logging.getLogger(__name__)
 

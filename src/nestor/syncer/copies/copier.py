@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import time
 
+from nestor.api.objects import Object
 from nestor.kube import Conflict, Forbidden, Invalid, RetryLater
 from nestor.kube.informer import Key
 from nestor.kube.pace import Buckets
-from nestor.objects import Object
+from nestor.pods.translate.target import NO_KEY
 from nestor.syncer import limits
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.memory import Locks
 from nestor.syncer.copies.row import Row
 from nestor.syncer.copies.writer import Writer
-from nestor.translate.target import NO_KEY
 
 
 class Copier:

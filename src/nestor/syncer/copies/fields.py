@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,15 @@ again.
 from __future__ import annotations
 
 from nestor.api import labels
+from nestor.api.objects import Object, is_terminating
 from nestor.kube import RetryLater, kinds
 from nestor.kube.informer import key_of
-from nestor.objects import Object, is_terminating
+from nestor.pods.translate.target import nested_uid
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, Field
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import storage
 from nestor.syncer.view.context import Context
-from nestor.translate.target import nested_uid
 
 OWN = (LABELS, ANNOTATIONS, Field(("metadata", "labels", labels.NESTED_UID), is_fixed=True))
 """The fields that say whose copy it is."""

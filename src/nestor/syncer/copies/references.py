@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from nestor import names
+from nestor.api import names
+from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.kube import Change, Forbidden, kinds
 from nestor.kube.informer import Key
-from nestor.objects import Object
+from nestor.pods.translate import refusals, status
+from nestor.pods.translate.references import CONFIG_MAPS, SECRETS, Reference, find_references
+from nestor.pods.translate.target import NO_KEY, nested_key
 from nestor.syncer.view.caches import Caches
-from nestor.translate import refusals, status
-from nestor.translate.references import CONFIG_MAPS, SECRETS, Reference, find_references
-from nestor.translate.target import NO_KEY, nested_key
 
 _KINDS = {CONFIG_MAPS: kinds.CONFIG_MAP, SECRETS: kinds.SECRET}
 _Name = tuple[str, str]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from nestor.api.objects import Object
 from nestor.kube.informer import Key
-from nestor.objects import Object
+from nestor.pods.translate import messages
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.copies.row import Row
-from nestor.translate import messages
 
 
 class Reporter:

@@ -9,18 +9,17 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Literal
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.objects import Object, labels_of
 from nestor.kube import Api, ApiError, Informer, Invalid, Kind
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, labels_of
-from nestor.providers.host import EXCEEDED
+from nestor.pods.providers.host import EXCEEDED
+from nestor.pods.translate.target import nested_key
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import Field
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.writer import is_synced_from
 from nestor.syncer.view.context import Context
-from nestor.translate.target import nested_key
 
 
 class Row:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nestor.api import labels
+from nestor.api.objects import Object, labels_of
 from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, NotFound, RetryLater
-from nestor.objects import Object, labels_of
+from nestor.pods.translate.target import NO_KEY, nested_key
 from nestor.syncer.copies import fields as differences
 from nestor.syncer.copies.fields import Field
-from nestor.translate.target import NO_KEY, nested_key
 
 _AGAIN_SECONDS = 0.1
 

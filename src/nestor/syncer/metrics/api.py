@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nestor.api.objects import Object
+from nestor.api.times import timestamp
 from nestor.kube import kinds
-from nestor.objects import Object
-from nestor.serving.http import Request
+from nestor.kube.serving.http import Request
+from nestor.pods.translate.target import nested_uid
 from nestor.syncer.metrics.usage import HostUsage, NoMetrics
 from nestor.syncer.translate import metrics
 from nestor.syncer.view.caches import Caches
-from nestor.times import timestamp
-from nestor.translate.target import nested_uid
 
 Answer = tuple[int, Object]
 """HTTP status and body."""

@@ -7,9 +7,9 @@ import logging
 from dataclasses import dataclass
 
 from nestor.api import labels
-from nestor.contracts.cluster import METRICS_HOST
+from nestor.api.contracts.cluster import METRICS_HOST
+from nestor.api.objects import Object, labels_of
 from nestor.kube import Api, kinds
-from nestor.objects import Object, labels_of
 from nestor.syncer.translate.metrics import GROUP, VERSION
 
 log = logging.getLogger(__name__)

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NoReturn
 
-from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY, SYNCER_KUBECONFIG
+from nestor.api.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY, SYNCER_KUBECONFIG
 from nestor.kube import Api, ApiError, credentials
+from nestor.kube.serving import http
+from nestor.kube.serving.connections import Connections
 from nestor.kube.tasks import together
-from nestor.kubelet import auth
-from nestor.serving import http
-from nestor.serving.connections import Connections
+from nestor.pods.kubelet import auth
 from nestor.syncer.metrics import registration
 from nestor.syncer.metrics.api import MetricsApi
 from nestor.syncer.metrics.registration import Proxy

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Kind, NotFound
 from nestor.kube.rights import right
-from nestor.objects import Object
 from nestor.syncer.translate.metrics import GROUP, VERSION
 
 POD_METRICS = Kind(GROUP, VERSION, "pods", "PodMetrics")

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from nestor.api import data, labels
+from nestor.api.objects import Object, spec_of, status_of
 from nestor.api.observed import Outcome
 from nestor.api.policies import FailurePolicy, SuccessPolicy
 from nestor.kube import Change, WorkQueue, kinds
-from nestor.objects import Object, spec_of, status_of
 from nestor.syncer.outcome import criteria, decide
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.syncer.view.watches import Selection, Watches

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
+from nestor.api.objects import Object, is_terminating, status_of
 from nestor.api.policies import FailurePolicy, OutcomeTarget, SuccessPolicy
-from nestor.objects import Object, is_terminating, status_of
 from nestor.syncer.view.watches import Selection
 
 _API_VERSIONS = {"Job": "batch/v1", "JobSet": "jobset.x-k8s.io/v1alpha2", "Pod": "v1"}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import conditions
+from nestor.api.objects import Object, status_of
 from nestor.api.observed import Outcome
-from nestor.objects import Object, status_of
 from nestor.syncer.outcome.criteria import Criterion
 from nestor.syncer.view.watches import Selection
 

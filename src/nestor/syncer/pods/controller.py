@@ -6,8 +6,12 @@ import logging
 from collections.abc import Callable, Collection
 from functools import partial
 
+from nestor.api.objects import Object
 from nestor.kube import Change, WorkQueue, kinds
-from nestor.objects import Object
+from nestor.pods.translate import device_claims, placement
+from nestor.pods.translate.claims import find_claims
+from nestor.pods.translate.status import is_terminal
+from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.syncer.pods import decide
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
@@ -16,10 +20,6 @@ from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.suspend import evict
 from nestor.syncer.suspend.evict import PodEvictor
 from nestor.syncer.view.context import RETRY_LIMIT, Context
-from nestor.translate import device_claims, placement
-from nestor.translate.claims import find_claims
-from nestor.translate.status import is_terminal
-from nestor.translate.target import nested_key, nested_uid
 
 log = logging.getLogger(__name__)
 

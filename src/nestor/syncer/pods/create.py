@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from nestor.api import conditions
+from nestor.api.objects import Object, labels_of
 from nestor.api.policy import Policy
+from nestor.api.times import timestamp
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.tasks import each_to_its_end
-from nestor.objects import Object, labels_of
-from nestor.providers.base import Provider
-from nestor.providers.errors import InvalidInput, NoRoom, NotYet
+from nestor.pods.providers.base import Provider
+from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet
+from nestor.pods.translate import messages, refusals, status
+from nestor.pods.translate import pod as translate
+from nestor.pods.translate.gang_claims import Membership
+from nestor.pods.translate.placement import Place
 from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.pods import room
@@ -25,11 +30,6 @@ from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import Room
 from nestor.syncer.view.context import Context
-from nestor.times import timestamp
-from nestor.translate import messages, refusals, status
-from nestor.translate import pod as translate
-from nestor.translate.gang_claims import Membership
-from nestor.translate.placement import Place
 
 REFUSED = "PodRefused"
 _SUSPENDED = "The nested cluster is suspended; the pod will start when the cluster is resumed."

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from nestor.objects import Object, is_terminating
-from nestor.translate.status import is_bound, is_terminal
+from nestor.api.objects import Object, is_terminating
+from nestor.pods.translate.status import is_bound, is_terminal
 
 Action = Literal[
     "Nothing",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 
+from nestor.api.objects import Object
 from nestor.kube import Conflict, NotFound, kinds
-from nestor.objects import Object
-from nestor.providers.base import Provider
+from nestor.pods.providers.base import Provider
+from nestor.pods.translate import status
 from nestor.syncer.pods import decide
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.view.context import Context
-from nestor.translate import status
 
 
 class PodDeleter:

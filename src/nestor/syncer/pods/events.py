@@ -10,15 +10,15 @@ import contextlib
 import logging
 from dataclasses import dataclass
 
-from nestor import names
+from nestor.api import names
+from nestor.api.objects import Object
 from nestor.kube import Change, Conflict, Forbidden, Invalid, NotFound, RetryLater, WorkQueue, kinds
 from nestor.kube.informer import Key
-from nestor.objects import Object
+from nestor.pods.translate import messages
+from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.syncer.copies.memory import Recent
 from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import RETRY_LIMIT, Context
-from nestor.translate import messages
-from nestor.translate.target import nested_key, nested_uid
 
 log = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ import time
 
 from nestor.kube import Change, Conflict, Kind, NotFound, RetryLater, WorkQueue, kinds
 from nestor.kube.rights import right
+from nestor.pods.translate.gang import build_group, find_group, name_group
+from nestor.pods.translate.gang_claims import Membership
 from nestor.syncer.view.context import RETRY_LIMIT, Context
-from nestor.translate.gang import build_group, find_group, name_group
-from nestor.translate.gang_claims import Membership
 
 log = logging.getLogger(__name__)
 

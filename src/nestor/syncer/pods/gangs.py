@@ -7,16 +7,16 @@ import time
 from collections.abc import Callable, Mapping
 
 from nestor.api import labels
+from nestor.api.objects import Object, labels_of
 from nestor.api.observed import GangStatus
 from nestor.api.placement_gang import GangSource
 from nestor.api.policy import Policy
 from nestor.kube import Change, Kind, NotFound, kinds
-from nestor.objects import Object, labels_of
+from nestor.pods.translate import gang as gangs
+from nestor.pods.translate.gang_claims import Claim, Membership, find_claim, join
+from nestor.pods.translate.target import nested_uid
 from nestor.syncer.pods.gang_groups import POD_GROUPS, GangGroups, NoGang
 from nestor.syncer.view.context import Context
-from nestor.translate import gang as gangs
-from nestor.translate.gang_claims import Claim, Membership, find_claim, join
-from nestor.translate.target import nested_uid
 
 _SIZED: dict[GangSource, tuple[Kind, ...]] = {
     "Annotation": (kinds.JOB,),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from nestor.api.objects import Object
 from nestor.kube import Change, kinds
-from nestor.objects import Object
+from nestor.pods.translate import hostname, ignored
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.view.context import Context
-from nestor.translate import hostname, ignored
 
 REASON = "FieldsIgnored"
 

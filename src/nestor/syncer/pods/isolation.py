@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
+from nestor.api.objects import Object
 from nestor.kube import Change, RetryLater, kinds
-from nestor.objects import Object
 from nestor.syncer.translate import network_policy
 from nestor.syncer.view.context import Context
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 from nestor.kube import kinds
-from nestor.kubelet.routes import Route
-from nestor.kubelet.server import Find, Served
+from nestor.pods.kubelet.routes import Route
+from nestor.pods.kubelet.server import Find, Served
+from nestor.pods.translate import messages
+from nestor.pods.translate.target import Target
 from nestor.syncer.view.caches import Caches
-from nestor.translate import messages
-from nestor.translate.target import Target
 
 
 def build_finder(caches: Caches, target: Target) -> Find:

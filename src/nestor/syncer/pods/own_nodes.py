@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nestor.api import labels
+from nestor.api.objects import Object, annotations_of, labels_of
 from nestor.kube import Change, kinds
-from nestor.objects import Object, annotations_of, labels_of
 from nestor.syncer.translate import own_nodes
 from nestor.syncer.translate.node import find_own
 from nestor.syncer.translate.own_nodes import NestedNode

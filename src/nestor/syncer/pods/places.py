@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nestor.api import labels
+from nestor.api.objects import Object, annotations_of, spec_of
 from nestor.api.placement import Placement
 from nestor.kube import Change, kinds
 from nestor.kube.index import Index
-from nestor.objects import Object, annotations_of, spec_of
+from nestor.pods.translate.node_rules import find_backend
+from nestor.pods.translate.placement import Batch, Place, Where, decide_place, is_counting
+from nestor.pods.translate.status import is_terminal
+from nestor.pods.translate.target import nested_uid
 from nestor.syncer.suspend.decide import find_controller
 from nestor.syncer.view.context import Context
-from nestor.translate.node_rules import find_backend
-from nestor.translate.placement import Batch, Place, Where, decide_place, is_counting
-from nestor.translate.status import is_terminal
-from nestor.translate.target import nested_uid
 
 _REMEMBERED = 1000
 """Jobs whose completions are remembered. A forgotten one is asked for again."""

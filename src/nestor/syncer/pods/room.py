@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from nestor import names
-from nestor.objects import Object, spec_of, status_of
-from nestor.quantities import parse_quantity
+from nestor.api import names
+from nestor.api.objects import Object, spec_of, status_of
+from nestor.api.quantities import parse_quantity
 
 FIRST_SECONDS = 5
 LONGEST_SECONDS = 60

@@ -6,22 +6,21 @@ import contextlib
 import json
 from collections.abc import Awaitable, Callable
 
-from nestor import times
-from nestor.api import labels
+from nestor.api import labels, times
+from nestor.api.objects import Object, annotations_of
+from nestor.api.times import timestamp
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
-from nestor.objects import Object, annotations_of
-from nestor.providers import errors
-from nestor.providers.base import Part, Provider
-from nestor.providers.errors import InvalidInput, NotYet
+from nestor.pods.providers import errors
+from nestor.pods.providers.base import Part, Provider
+from nestor.pods.providers.errors import InvalidInput, NotYet
+from nestor.pods.translate import messages, placement, pod, refusals, status, update
+from nestor.pods.translate.gang import TAKEN_BACK, WAITING, explain_wait, is_held
+from nestor.pods.translate.node_rules import find_backend
 from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.view.context import Context
-from nestor.times import timestamp
-from nestor.translate import messages, placement, pod, refusals, status, update
-from nestor.translate.gang import TAKEN_BACK, WAITING, explain_wait, is_held
-from nestor.translate.node_rules import find_backend
 
 OVERFLOWED = "PodOverflowed"
 WARNING_SECONDS = 300

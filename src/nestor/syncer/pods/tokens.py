@@ -12,21 +12,20 @@ import datetime
 import time
 from functools import partial
 
-from nestor import times
-from nestor.api import labels
+from nestor.api import labels, times
+from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, owner_reference, spec_of
 from nestor.kube import Change, Forbidden, WorkQueue, kinds
 from nestor.kube.index import Index
 from nestor.kube.tasks import together
-from nestor.objects import Object, annotations_of, is_terminating, labels_of, owner_reference, spec_of
+from nestor.pods.translate import volumes
+from nestor.pods.translate.status import is_terminal
+from nestor.pods.translate.target import nested_uid
+from nestor.pods.translate.volumes import Token
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import value
 from nestor.syncer.copies.rows.config import SECRET_FIELDS
 from nestor.syncer.copies.writer import Writer, is_synced_from
 from nestor.syncer.view.context import RETRY_LIMIT, Context
-from nestor.translate import volumes
-from nestor.translate.status import is_terminal
-from nestor.translate.target import nested_uid
-from nestor.translate.volumes import Token
 
 _PURPOSE = "token"
 _WORKERS = 8

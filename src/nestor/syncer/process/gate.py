@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import asyncio
 
-from nestor.providers.pipe import close, pipe_both
-from nestor.serving.connections import Connections
+from nestor.kube.serving.connections import Connections
+from nestor.kube.serving.pipe import close, pipe_both
 
 
 class Gate:

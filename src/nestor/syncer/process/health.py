@@ -10,12 +10,12 @@ from typing import Any
 
 import aiohttp
 
-from nestor.contracts.syncer import SERVER_PATH
+from nestor.api.contracts.syncer import SERVER_PATH
 from nestor.kube import Api, ApiError, Informer, WorkQueue
 from nestor.kube.optional import OptionalInformer
-from nestor.process import caches, metrics
-from nestor.process.metrics import Family, Samples
-from nestor.serving.pages import METRICS, STALE_SECONDS, Pages
+from nestor.kube.process import caches, metrics
+from nestor.kube.process.metrics import Family, Samples
+from nestor.kube.serving.pages import METRICS, STALE_SECONDS, Pages
 from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches, silence
@@ -70,7 +70,7 @@ class Health:
         return silence(self.caches.needed) if self.caches is not None and self.working else 0.0
 
     def write_caches(self) -> str:
-        """See `nestor.process.caches`."""
+        """See `nestor.kube.process.caches`."""
         sides = {"host": self.caches.host_side, "nested": self.caches.nested_side} if self.caches else {}
         found = {side: [part for item in informers for part in _find_parts(item)] for side, informers in sides.items()}
         return caches.write(found, self.queues.values())

@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from nestor.contracts.syncer import ACCESS_FILES
+from nestor.api.contracts.syncer import ACCESS_FILES
 from nestor.kube import Change, Informer
 
 

@@ -14,9 +14,9 @@ import datetime
 import logging
 from collections.abc import Awaitable, Callable
 
-from nestor import names, times
+from nestor.api import names, times
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, ApiError, kinds
-from nestor.objects import Object, status_of
 
 SILENT_SECONDS = 300.0
 """How long the API server may leave all health checks unanswered, also after its start."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from nestor.api import conditions, labels
-from nestor.objects import Object, annotations_of, conditions_of, owners_of
+from nestor.api.objects import Object, annotations_of, conditions_of, owners_of
 from nestor.syncer.view.trim import names_its_node
 
 OURS = "nestor"

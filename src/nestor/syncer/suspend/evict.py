@@ -10,12 +10,12 @@ import json
 import logging
 
 from nestor.api import labels
+from nestor.api.objects import Object, is_terminating
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
-from nestor.objects import Object, is_terminating
+from nestor.pods.translate.status import is_bound, is_terminal
 from nestor.syncer.suspend import decide
 from nestor.syncer.suspend.jobs import JobSuspender
 from nestor.syncer.view.context import Context
-from nestor.translate.status import is_bound, is_terminal
 
 log = logging.getLogger(__name__)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nestor.api.objects import Object
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object
 from nestor.syncer.suspend import decide
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.syncer.view.watches import Selection, Watches

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nestor.kube import kinds
-from nestor.providers.base import Provider
+from nestor.pods.providers.base import Provider
+from nestor.pods.translate.status import is_terminal
 from nestor.syncer.view.context import Context
-from nestor.translate.status import is_terminal
 
 
 class SuspendStatus:

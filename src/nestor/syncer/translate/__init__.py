@@ -1,1 +1,1 @@
-"""Translates what only the syncer handles: Services, events and nodes. Pure, like `nestor.translate`."""
+"""Translates what only the syncer handles: Services, events and nodes. Pure, like `nestor.pods.translate`."""

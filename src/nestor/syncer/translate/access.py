@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from nestor.objects import Object, spec_of, status_of
+from nestor.api.objects import Object, spec_of, status_of
+from nestor.pods.translate import labels
+from nestor.pods.translate.fields import TABLES
 from nestor.syncer.translate.network_policy import list_types, read_block
-from nestor.translate import labels
-from nestor.translate.fields import TABLES
 
 _RULE, _PEER, _PORT = (TABLES[f"NetworkPolicy{part}"] for part in ("IngressRule", "Peer", "Port"))
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from nestor.objects import Object, spec_of
+from nestor.api.objects import Object, spec_of
 
 NAME_LIMIT = 58
 """Characters of `generateName` that a generated name keeps, as API servers do it."""

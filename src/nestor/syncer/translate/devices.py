@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from nestor.api.devices import Devices
-from nestor.objects import Object, is_terminating, spec_of, status_of
+from nestor.api.objects import Object, is_terminating, spec_of, status_of
+from nestor.pods.translate import fields
+from nestor.pods.translate.device_claims import NO_DEVICES, list_allowed
+from nestor.pods.translate.fields import Table
+from nestor.pods.translate.fields.devices import ALTERNATIVE, CLAIM, DEVICES, EXACT, REQUEST
+from nestor.pods.translate.target import Target, nested_uid
 from nestor.syncer.translate.storage import UP
-from nestor.translate import fields
-from nestor.translate.device_claims import NO_DEVICES, list_allowed
-from nestor.translate.fields import Table
-from nestor.translate.fields.devices import ALTERNATIVE, CLAIM, DEVICES, EXACT, REQUEST
-from nestor.translate.target import Target, nested_uid
 
 _VERSION = "resource.k8s.io/v1"
 _RESULT = ("request", "driver", "pool", "device", "shareID")

@@ -8,12 +8,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Iterable
 
-from nestor import names
+from nestor.api import names
+from nestor.api.contracts.addresses import explain_refusal
+from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.api.services import AllowedServices
-from nestor.contracts.addresses import explain_refusal
-from nestor.objects import Object, labels_of, spec_of, status_of
-from nestor.translate.status import is_terminal
-from nestor.translate.target import Target
+from nestor.pods.translate.status import is_terminal
+from nestor.pods.translate.target import Target
 
 SERVICE_NAME = "kubernetes.io/service-name"
 CONTROLLER = "endpointslice.kubernetes.io/managed-by"

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
-from nestor.objects import Object, labels_of
-from nestor.quantities import parse_quantity
-from nestor.translate.labels import is_match
+from nestor.api.objects import Object, labels_of
+from nestor.api.quantities import parse_quantity
+from nestor.pods.translate.labels import is_match
 
 GROUP, VERSION = "metrics.k8s.io", "v1beta1"
 API_VERSION = f"{GROUP}/{VERSION}"

@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 from nestor.api import data
 from nestor.api import labels as marks
+from nestor.api.objects import Object
 from nestor.api.policies import IpBlock
-from nestor.objects import Object
-from nestor.translate import fields, labels
-from nestor.translate.fields import TABLES
-from nestor.translate.target import Target
+from nestor.pods.translate import fields, labels
+from nestor.pods.translate.fields import TABLES
+from nestor.pods.translate.target import Target
 
 Direction = Literal["Ingress", "Egress"]
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nestor import names
-from nestor.api import labels
-from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
+from nestor.api import labels, names
+from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
 
 _OF_KUBERNETES = ("node.kubernetes.io/", "node.cloudprovider.kubernetes.io/")
 """Taints that follow from a node's state. The nested API server sets one on each new Node; the host's state is the true one."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nestor.api import labels
+from nestor.api.objects import Object, labels_of
 from nestor.api.policy import Policy
-from nestor.objects import Object, labels_of
-from nestor.translate.node_rules import find_backend
+from nestor.pods.translate.node_rules import find_backend
 
 
 def find_selector(policy: Policy) -> str | None:

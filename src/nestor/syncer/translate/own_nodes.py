@@ -8,10 +8,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from nestor import names
-from nestor.objects import Object
+from nestor.api import names
+from nestor.api.objects import Object
+from nestor.pods.translate.gang_room import REQUIRED, Room, is_met, tolerates
 from nestor.syncer.translate.node import CORDONED, Own
-from nestor.translate.gang_room import REQUIRED, Room, is_met, tolerates
 
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _AVOID_WEIGHT = 50

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from nestor.api.labels import CLUSTER, NESTED_NAMESPACE
+from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, spec_of
 from nestor.api.services import AllowedServices
-from nestor.objects import Object, conditions_of, is_terminating, labels_of, spec_of
-from nestor.translate import fields, labels
-from nestor.translate.fields.services import BALANCER_CLASSES, BALANCERS, NODE_PORTS, SERVICE_PORT, SERVICE_SPEC
-from nestor.translate.status import is_terminal
-from nestor.translate.target import Target
+from nestor.pods.translate import fields, labels
+from nestor.pods.translate.fields.services import BALANCER_CLASSES, BALANCERS, NODE_PORTS, SERVICE_PORT, SERVICE_SPEC
+from nestor.pods.translate.status import is_terminal
+from nestor.pods.translate.target import Target
 
 Fate = Literal["Synced", "Nested"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from nestor import names, times
+from nestor.api import names, times
+from nestor.api.objects import Object, is_terminating, spec_of, status_of
+from nestor.api.quantities import parse_quantity
 from nestor.api.storage import Storage
-from nestor.objects import Object, is_terminating, spec_of, status_of
-from nestor.quantities import parse_quantity
+from nestor.pods.translate import fields, messages
+from nestor.pods.translate.claims import NO_SNAPSHOTS
+from nestor.pods.translate.fields.volumes import SNAPSHOT_SOURCE, SNAPSHOT_SPEC
+from nestor.pods.translate.target import Target, nested_key, nested_uid
 from nestor.syncer.translate.storage import HOST_PROVISIONER, PROVISIONER, SNAPSHOT, SNAPSHOT_GROUP, UP
-from nestor.translate import fields, messages
-from nestor.translate.claims import NO_SNAPSHOTS
-from nestor.translate.fields.volumes import SNAPSHOT_SOURCE, SNAPSHOT_SPEC
-from nestor.translate.target import Target, nested_key, nested_uid
 
 DEFAULT_CLASS = "snapshot.storage.kubernetes.io/is-default-class"
 LOST = "The host cluster has no such snapshot any more."

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
 from nestor.api.storage import Storage
-from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
-from nestor.translate import fields, messages
-from nestor.translate.claims import NO_BLOCK_VOLUMES, NO_SNAPSHOTS, NO_VOLUMES
-from nestor.translate.fields.volumes import CLAIM_SPEC
-from nestor.translate.target import Target, nested_key, nested_uid
+from nestor.pods.translate import fields, messages
+from nestor.pods.translate.claims import NO_BLOCK_VOLUMES, NO_SNAPSHOTS, NO_VOLUMES
+from nestor.pods.translate.fields.volumes import CLAIM_SPEC
+from nestor.pods.translate.target import Target, nested_key, nested_uid
 
 PROVISIONER = f"host.{labels.GROUP}"
 """Provisioner and driver in the nested cluster: the host cluster's, of which it knows nothing, does the work."""

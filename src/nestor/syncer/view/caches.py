@@ -6,17 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import TypeVar, cast
 
+from nestor.api.objects import Object, is_terminating, labels_of, spec_of, status_of
 from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, kinds, pages
 from nestor.kube.index import Index, Total
 from nestor.kube.optional import OptionalInformer
 from nestor.kube.stream import Stream
-from nestor.objects import Object, is_terminating, labels_of, spec_of, status_of
+from nestor.pods.translate import config
+from nestor.pods.translate.target import Target, nested_uid
 from nestor.syncer.view import optional
 from nestor.syncer.view.nodes import HostNodes
 from nestor.syncer.view.trim import trim, trim_policy
-from nestor.translate import config
-from nestor.translate.target import Target, nested_uid
 
 Cache = TypeVar("Cache", bound=Informer)
 

@@ -10,17 +10,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.names import Part
+from nestor.api.objects import Object, labels_of, spec_of
 from nestor.kube import Api, ApiError, kinds
 from nestor.kube.events import EventRecorder
 from nestor.kube.rights import right
 from nestor.kube.tasks import together
-from nestor.names import Part
-from nestor.objects import Object, labels_of, spec_of
+from nestor.pods.translate.target import Target
 from nestor.syncer.settings import Settings
 from nestor.syncer.view.caches import Caches
-from nestor.translate.target import Target
 
 T = TypeVar("T")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
+from nestor.api.objects import Object
 from nestor.kube import Change, Informer
 from nestor.kube.informer import Key
-from nestor.objects import Object
 
 WATCH_LIMIT = 50
 """Nodes that are watched one by one. Each watch has a connection; beyond this, one watch of all nodes costs less."""

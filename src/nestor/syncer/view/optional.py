@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 
+from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.kube import Kind, kinds
-from nestor.objects import Object
 
 MOST = 2000
 """Objects of a kind in the nested cluster, several times what it may have in the host. An admin may have some kinds served by

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 
+from nestor.api.objects import Object, spec_of, status_of
+from nestor.api.quantities import parse_quantity, write_quantity
 from nestor.kube import Change, kinds
-from nestor.objects import Object, spec_of, status_of
-from nestor.quantities import parse_quantity, write_quantity
+from nestor.pods.translate.gang_room import Amounts, add, measure
+from nestor.pods.translate.status import is_terminal
 from nestor.syncer.view.caches import Caches
-from nestor.translate.gang_room import Amounts, add, measure
-from nestor.translate.status import is_terminal
 
 _COUNTED = {"count/pods": "pods"}
 _ZERO = Decimal(0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from nestor.objects import Object
+from nestor.api.objects import Object
 from nestor.syncer import limits
 
 _NODE = "f:nodeName"

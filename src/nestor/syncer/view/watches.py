@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Change, Informer, Kind, NotFound, kinds, pages
-from nestor.objects import Object
 from nestor.syncer.view.context import RETRY_LIMIT
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from nestor import names
-from nestor.contracts.cluster import ADMIN_GROUP, COREDNS_USER
+from nestor.api import names
+from nestor.api.contracts.cluster import ADMIN_GROUP, COREDNS_USER
 from nestor.kube import Api, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.rows import config, nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nestor import names
+from nestor.api import names
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.requests.conftest import Object, Stage

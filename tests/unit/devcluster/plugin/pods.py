@@ -6,7 +6,7 @@ from typing import Any
 
 from devcluster.plugin import record
 from devcluster.plugin.record import Container, Pod, Run
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 IMAGE = "docker.io/library/busybox:1.35"
 

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from devcluster.plugin.hop1 import Server
 from devcluster.plugin.switches import Switchboard
-from nestor.objects import Object
+from nestor.api.objects import Object
 from tests.integration.apiserver import free_ports
 from tests.unit.devcluster.plugin.pods import pod
 

@@ -11,7 +11,7 @@ from devcluster.plugin import grouping, volumes
 from devcluster.plugin.refusals import Refused
 from devcluster.plugin.spec import Folders
 from devcluster.plugin.volumes import File
-from nestor.objects import Object
+from nestor.api.objects import Object
 from tests.unit.devcluster.plugin.pods import IMAGE, pod
 
 

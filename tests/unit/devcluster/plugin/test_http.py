@@ -19,7 +19,7 @@ from devcluster.plugin import server, surroundings
 from devcluster.plugin.orders import Client
 from devcluster.plugin.pki import Pki
 from devcluster.plugin.server import Settings
-from nestor.objects import Object
+from nestor.api.objects import Object
 from tests import waiting
 from tests.unit.devcluster.plugin.idle import idle
 from tests.unit.devcluster.plugin.pods import container, pod

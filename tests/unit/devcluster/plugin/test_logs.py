@@ -14,7 +14,7 @@ import pytest
 from devcluster.plugin import logger, logs
 from devcluster.plugin.logs import Options
 from devcluster.plugin.refusals import Refused
-from nestor.objects import Object
+from nestor.api.objects import Object
 
 NOW = datetime(2026, 1, 1, 10, 0, 30, tzinfo=UTC)
 LINES = b"".join(b"2026-01-01T10:00:%02d.000000001Z stdout F line %d\n" % (number * 10, number) for number in range(3))

@@ -10,7 +10,7 @@ from devcluster.plugin import room
 from devcluster.plugin.refusals import Refused
 from devcluster.plugin.room import Room
 from devcluster.plugin.switches import Resources
-from nestor.objects import Object
+from nestor.api.objects import Object
 from tests.unit.devcluster.plugin.pods import container, pod
 
 OFFERED = Resources(cpu="2", memory="1Gi", pods="3", accelerators={"nvidia.com/gpu": 2})

@@ -10,7 +10,7 @@ from devcluster.plugin import refusals, spec
 from devcluster.plugin.ctr import Ctr, Image, mount_flag
 from devcluster.plugin.refusals import Refused
 from devcluster.plugin.spec import ContainerSpec, Folders, Mount
-from nestor.objects import Object
+from nestor.api.objects import Object
 from tests.unit.devcluster.plugin.pods import IMAGE, container, pod
 
 FOLDERS = Folders(Path("/pods/uid-1"))

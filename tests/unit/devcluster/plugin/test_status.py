@@ -6,7 +6,7 @@ import pytest
 
 from devcluster.plugin import status
 from devcluster.plugin.record import Container, Pod, Run
-from nestor.objects import Object
+from nestor.api.objects import Object
 from tests.unit.devcluster.plugin.pods import IMAGE, ended, known, pod, running
 
 

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.apps.steps import Plan
 from nestor.operator.admission.app_source import KEY, AppSource, dump_snapshot, parse_snapshot
 from nestor.operator.admission.catalog import build_status
 from nestor.operator.admission.identity import Denial, Refused
-from nestor.steps import Plan
 from tests.unit.operator.builders import STEPS, TARGET, Object, build_app, build_job, build_policy, resolve
 
 CLASSES = {"default": build_policy()}

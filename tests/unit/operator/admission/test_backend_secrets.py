@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nestor import names
+from nestor.api import names
 from nestor.kube import kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from tests.unit.operator.builders import Object, build_job, build_policy, resolve

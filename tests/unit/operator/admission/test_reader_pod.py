@@ -7,15 +7,14 @@ import json
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
 from nestor.api.class_images import ImagesPolicy
 from nestor.api.labels import APP_IMAGE, COMPONENT, RUNNER_ATTEMPT
+from nestor.apps.reader import main
 from nestor.operator.admission import reader_pod as appreader
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.reader_pod import Unreadable, build_pod, decide_reader, parse_output
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
-from nestor.reader import main
 from tests.unit.operator import builders
 from tests.unit.operator.builders import Object
 

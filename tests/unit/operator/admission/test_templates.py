@@ -6,8 +6,7 @@ import gc
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
 from nestor.kube import RetryLater, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from nestor.contracts import vnode
+from nestor.api.contracts import vnode
 from nestor.operator.backends.certificates import Known, decide_request
 from nestor.operator.backends.process import account_of
 

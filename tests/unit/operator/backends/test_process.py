@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.contracts import vnode
+from nestor.api.contracts import vnode
 from nestor.kube import Kind, kinds
 from nestor.operator.backends.process import VNODE_ROLE, build_process
 from nestor.operator.settings import Settings

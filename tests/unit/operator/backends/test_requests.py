@@ -10,10 +10,10 @@ import pytest
 from cryptography import x509
 
 from nestor.api import labels
+from nestor.api.times import now, write
 from nestor.kube import Conflict, NotFound, kinds
 from nestor.operator.backends.requests import PATIENCE_SECONDS, RequestReconciler
 from nestor.operator.result import Result
-from nestor.times import now, write
 from tests.unit.operator.backends.builders import build_backend, build_live, build_process
 from tests.unit.operator.backends.test_certificates import OWN, build, serving, sign, subject
 from tests.unit.operator.scene import Scene

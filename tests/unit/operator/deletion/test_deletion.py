@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
 from nestor.cluster.shape import Host
 from nestor.kube import Api, ApiError, Conflict, Forbidden, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs

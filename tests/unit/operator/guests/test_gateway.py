@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
+from nestor.api.times import now, write
 from nestor.kube import Forbidden, kinds
 from nestor.kube.optional import OptionalInformer
 from nestor.operator.admission.copied_inputs import CopiedInputs
@@ -16,7 +16,6 @@ from nestor.operator.admission.templates import TemplateCopies
 from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import Sweeper
 from nestor.operator.job.reconcile import JobReconciler
-from nestor.times import now, write
 from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import Scene
 

@@ -9,10 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
+from nestor.cluster.exposure.exposed import decide_exposed
 from nestor.cluster.shape import Host
-from nestor.exposure.exposed import decide_exposed
 from nestor.kube import Api, Change, Forbidden, kinds
 from nestor.kube.informer import key_of
 from nestor.operator.guest import Routes

@@ -13,8 +13,8 @@ import pytest
 
 from nestor.api import conditions
 from nestor.api.job_status import NestedAppJobStatus
-from nestor.cli.offline import rules
-from nestor.cli.offline.model import root_schema
+from nestor.clients.cli.offline import rules
+from nestor.clients.cli.offline.model import root_schema
 from nestor.kube import ApiError, RetryLater, kinds
 from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import Object, build_job

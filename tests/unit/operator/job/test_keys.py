@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
 from nestor.cluster import pki
 from nestor.cluster.access import build_secret
 from nestor.cluster.provision import ForeignObject, Provisioner

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
 from nestor.cluster.shape import Host
 from nestor.kube import Api, kinds
 from nestor.operator.job.expose import Openings

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
 from nestor.cluster.shape import Host
 from nestor.kube import kinds
 from nestor.operator.job.reconcile import JobReconciler

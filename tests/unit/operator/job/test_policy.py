@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions, data
+from nestor.api import conditions, data, names
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.cluster.provision import ForeignObject

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
 from nestor.cluster.shape import Host
 from nestor.kube import kinds
 from nestor.operator.admission.app_source import KEY

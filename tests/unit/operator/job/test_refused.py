@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
 from nestor.cluster.provision import Provisioner
 from nestor.kube import ApiError, Forbidden, kinds
 from nestor.operator.admission.templates import TemplateCopies

@@ -8,9 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from nestor import names
+from nestor.api import names
 from nestor.api.assigned import AssignedNodes
 from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
+from nestor.apps.steps import Plan
 from nestor.kube import Forbidden, Invalid
 from nestor.operator import oneshot
 from nestor.operator.admission.turn import Turn
@@ -18,7 +19,6 @@ from nestor.operator.job import runner_pod as runner
 from nestor.operator.job.runner_pod import build_plan_secret, build_pod, decide_runner
 from nestor.operator.oneshot import Action
 from nestor.operator.result import Result
-from nestor.steps import Plan
 from tests.unit.operator import builders
 from tests.unit.operator.builders import Object, ended
 

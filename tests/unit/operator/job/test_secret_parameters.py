@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
+from nestor.apps.steps import Plan
 from nestor.cluster.shape import Host
 from nestor.kube import kinds
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.context import Context
-from nestor.steps import Plan
 from tests.unit.operator.builders import Object
 from tests.unit.operator.scene import Scene
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from nestor import names, times
+from nestor.api import names, times
+from nestor.api.names import Part
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, kinds
-from nestor.names import Part
 from nestor.operator.job import server_refusal
 from tests.unit.operator.builders import build_shape
 from tests.unit.operator.scene import Scene

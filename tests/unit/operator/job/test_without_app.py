@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nestor import names
-from nestor.api import conditions
+from nestor.api import conditions, names
+from nestor.api.objects import Object, status_of
 from nestor.kube import kinds
-from nestor.objects import Object, status_of
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.homes import find_home
 from tests.unit.operator.builders import READY, build_cluster, build_pod

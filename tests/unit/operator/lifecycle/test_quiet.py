@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names, times
-from nestor.api import labels
+from nestor.api import labels, names, times
 from nestor.kube import kinds
 from nestor.operator.lifecycle.suspend import CONFIRM_SECONDS, find_progress, is_quiet, stop
 from nestor.operator.world.homes import find_home

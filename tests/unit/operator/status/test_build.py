@@ -9,7 +9,7 @@ import pytest
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
-from nestor.exposure.exposed import Exposure, TargetView
+from nestor.cluster.exposure.exposed import Exposure, TargetView
 from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.lifecycle.record import Record
 from nestor.operator.lifecycle.suspend import SuspendState

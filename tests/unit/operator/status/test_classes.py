@@ -8,8 +8,8 @@ import pytest
 
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import status_of
 from nestor.kube import NotFound, kinds
-from nestor.objects import status_of
 from nestor.operator.guest import Guest
 from nestor.operator.status.classes import reconcile_class
 from tests.unit.operator.scene import Scene

@@ -9,8 +9,8 @@ import pytest
 from nestor.api import conditions
 from nestor.api.appdef import Target
 from nestor.api.conditions import Condition
-from nestor.exposure.exposed import Exposure, TargetView
-from nestor.exposure.routes import Route
+from nestor.cluster.exposure.exposed import Exposure, TargetView
+from nestor.cluster.exposure.routes import Route
 from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.lifecycle.suspend import SuspendState
 from nestor.operator.status.conditions import Observed, decide_cluster_ready, decide_conditions, decide_steps_applied, summarize

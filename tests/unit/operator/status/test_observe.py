@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, kinds

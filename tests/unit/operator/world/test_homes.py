@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
 from nestor.operator.world.homes import find_home
 from tests.unit.operator.builders import build_job
 

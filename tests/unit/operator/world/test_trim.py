@@ -11,10 +11,10 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.contracts.runner import RECORD_LIMIT
-from nestor.contracts.vnode import CLIENT_SIGNER, REQUEST_LIMIT
-from nestor.exposure.exposed import has_ready_endpoint
-from nestor.exposure.host_claims import HostClaim, find_foreign, hosts_of
+from nestor.api.contracts.runner import RECORD_LIMIT
+from nestor.api.contracts.vnode import CLIENT_SIGNER, REQUEST_LIMIT
+from nestor.cluster.exposure.exposed import has_ready_endpoint
+from nestor.cluster.exposure.host_claims import HostClaim, find_foreign, hosts_of
 from nestor.kube import Api, Change, Informer, kinds, pages
 from nestor.operator.admission.cluster_spec import find_running
 from nestor.operator.admission.identity import Refused, identify

@@ -11,15 +11,14 @@ from typing import Any
 
 import pytest
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
 from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
 from nestor.syncer import limits
 from nestor.syncer.cluster import addresses
 from nestor.syncer.cluster.addresses import Addresses
 from nestor.syncer.copies.rows.services import ServiceRow
+from tests.unit.pods.translate.builders import TARGET, build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
-from tests.unit.translate.builders import TARGET, build_service
 
 Object = dict[str, Any]
 

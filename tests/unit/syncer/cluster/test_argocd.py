@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from nestor.api.argocd import ArgoCDAccess
-from nestor.contracts.cluster import ARGOCD_USER
+from nestor.api.contracts.cluster import ARGOCD_USER
 from nestor.kube import Api, Informer, kinds
 from nestor.syncer.cluster import argocd
 from nestor.syncer.cluster.argocd import ArgoCDRights

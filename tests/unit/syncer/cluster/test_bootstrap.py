@@ -7,7 +7,7 @@ import pytest
 
 from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
 from nestor.syncer.cluster import bootstrap
-from tests.unit.translate.builders import TARGET
+from tests.unit.pods.translate.builders import TARGET
 
 ANSWERS = [*[False] * 8, True, False]
 

@@ -15,7 +15,7 @@ from nestor.syncer.cluster.not_carried import NotCarried
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
-from tests.unit.translate.builders import TARGET
+from tests.unit.pods.translate.builders import TARGET
 from tests.waiting import eventually
 
 Object = dict[str, Any]

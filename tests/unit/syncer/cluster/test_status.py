@@ -17,8 +17,8 @@ from nestor.kube.pace import Bucket, Rate
 from nestor.syncer import limits
 from nestor.syncer.cluster import status as cluster_status
 from nestor.syncer.cluster.status import ClusterStatus
+from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.unit.syncer import fakes
-from tests.unit.translate.builders import TARGET, build_pod
 from tests.waiting import eventually
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from nestor.api.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
 from nestor.cluster import certificates
-from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
-from nestor.serving import connections, http
+from nestor.kube.serving import connections, http
 from nestor.syncer.cluster import addresses, webhook
 from tests.integration.apiserver import free_ports
 from tests.waiting import eventually

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, cast
 
-from nestor import names
+from nestor.api import names
 from nestor.api.labels import COMPONENT
 from nestor.kube import Api, Kind, kinds
 from nestor.kube.events import EventRecorder
@@ -18,7 +18,7 @@ from nestor.syncer.copies.row import Row
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
-from tests.unit.translate.builders import TARGET, build_pod
+from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.waiting import eventually
 
 Object = dict[str, Any]

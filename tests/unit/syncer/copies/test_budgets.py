@@ -9,8 +9,8 @@ import pytest
 from nestor.kube import kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.budgets import NOT_ALLOWED, BudgetRow
+from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
-from tests.unit.translate.builders import TARGET
 
 Object = dict[str, Any]
 

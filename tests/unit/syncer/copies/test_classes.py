@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from nestor.kube import Kind, kinds
+from nestor.pods.translate.placement import build_mark
 from nestor.syncer.copies.rows.classes import PriorityClassRow, RuntimeClassRow, build_priority_class, build_runtime_class
-from nestor.translate.placement import build_mark
+from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import HOST, Clusters, Running, running
-from tests.unit.translate.builders import TARGET
 
 Object = dict[str, Any]
 

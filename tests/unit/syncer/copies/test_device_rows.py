@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor.api import names
 from nestor.kube import Forbidden, NotFound, RetryLater, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.devices import _PATIENCE, DeviceClassRow, ResourceClaimRow
+from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
-from tests.unit.translate.builders import TARGET
 
 Object = dict[str, Any]
 

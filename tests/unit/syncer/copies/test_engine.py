@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor.api import names
 from nestor.kube import ApiError, Forbidden, Invalid, Unreachable, kinds
 from nestor.syncer.copies import engine
 from nestor.syncer.copies.rows import config

@@ -6,6 +6,7 @@ import pytest
 
 from nestor.kube import RetryLater, kinds
 from nestor.kube.pace import Pace, Rate
+from nestor.pods.translate.env import links_name
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.budgets import BudgetRow
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
@@ -13,11 +14,10 @@ from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.copies.rows.service_links import ServiceLinksRow
 from nestor.syncer.copies.rows.services import ServiceRow
-from nestor.translate.env import links_name
+from tests.unit.pods.translate.builders import TARGET, build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 from tests.unit.syncer.copies.test_engine import build, data, settings, written
 from tests.unit.syncer.copies.test_services import build_slice
-from tests.unit.translate.builders import TARGET, build_service
 
 TOO_MUCH = (
     "what a nested cluster has in the host cluster, all pods with their ConfigMaps and Secrets, Services, EndpointSlices, "

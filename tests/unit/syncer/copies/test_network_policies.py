@@ -10,8 +10,8 @@ from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.translate.network_policy import find_isolation
+from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
-from tests.unit.translate.builders import TARGET
 
 Object = dict[str, Any]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from nestor.api.objects import Object, status_of
 from nestor.kube import Kind, kinds
 from nestor.kube.informer import Key
-from nestor.objects import Object, status_of
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, value
 from nestor.syncer.copies.row import Row
 from tests.unit.syncer.copies.pair import SPACE, Clusters, running

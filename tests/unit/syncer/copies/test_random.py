@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor.api import names
 from nestor.kube import kinds
 from nestor.kube.pace import Rate
 from nestor.syncer import limits

@@ -11,6 +11,8 @@ import pytest
 
 from nestor.api import labels
 from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.pods.translate.env import links_name
+from nestor.pods.translate.labels import host_labels
 from nestor.syncer.copies.rows import config, find_rows, nodes
 from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, SecretRow
 from nestor.syncer.copies.rows.nodes import NodeRow
@@ -18,10 +20,8 @@ from nestor.syncer.copies.rows.service_links import ServiceLinksRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service as translate
 from nestor.syncer.view import shares
-from nestor.translate.env import links_name
-from nestor.translate.labels import host_labels
+from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
-from tests.unit.translate.builders import TARGET, build_host_pod, build_service
 
 Object = dict[str, Any]
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
 from nestor.kube import Forbidden, Kind, NotFound, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.row import Row
@@ -15,8 +14,8 @@ from nestor.syncer.copies.rows.claims import ClaimRow
 from nestor.syncer.copies.rows.snapshots import SnapshotClassRow, SnapshotContentRow, SnapshotRow
 from nestor.syncer.translate.snapshots import LOST
 from tests.fakes.api import MemoryApi
+from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
-from tests.unit.translate.builders import TARGET
 
 Object = dict[str, Any]
 

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
 from nestor.kube import Forbidden, NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows.claims import _PATIENCE, ClaimRow
 from nestor.syncer.copies.rows.storage_classes import StorageClassRow
 from nestor.syncer.copies.rows.volumes import VolumeRow
+from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
-from tests.unit.translate.builders import TARGET
 
 Object = dict[str, Any]
 

@@ -11,7 +11,7 @@ from nestor.kube import Api, ApiError, Conflict, Forbidden, Invalid, NotFound, R
 from nestor.syncer.copies.fields import LABELS, value
 from nestor.syncer.copies.writer import Writer, is_synced_from
 from tests.fakes.api import MemoryApi
-from tests.unit.translate.builders import TARGET
+from tests.unit.pods.translate.builders import TARGET
 
 Object = dict[str, Any]
 

@@ -7,16 +7,16 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, NotFound, kinds
-from nestor.objects import Object
-from nestor.serving.http import Request
+from nestor.kube.serving.http import Request
 from nestor.syncer.metrics import usage
 from nestor.syncer.metrics.api import MetricsApi
 from nestor.syncer.metrics.usage import POD_METRICS, HostUsage
 from nestor.syncer.view.caches import Caches
 from tests.fakes.api import MemoryApi
+from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.unit.syncer.translate.test_metrics import build_usage
-from tests.unit.translate.builders import TARGET, build_pod
 
 HOST = TARGET.namespace
 ROOT = "apis/metrics.k8s.io/v1beta1"

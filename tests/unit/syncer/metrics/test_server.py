@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
 from nestor.cluster import certificates
-from nestor.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
 from nestor.kube import Api, kinds
 from nestor.syncer.metrics import server
 from nestor.syncer.metrics.registration import Proxy, read_proxy

@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
+from nestor.api.objects import Object
 from nestor.kube import Api, WorkQueue, kinds
 from nestor.kube.events import EventRecorder
-from nestor.objects import Object
-from nestor.providers.errors import NoRoom
+from nestor.pods.providers.errors import NoRoom
 from nestor.syncer.pods.controller import PodController
 from nestor.syncer.pods.create import Deciders, PodCreator
 from nestor.syncer.pods.delete import PodDeleter
@@ -23,7 +23,7 @@ from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
-from tests.unit.translate.builders import TARGET, build_pod
+from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.waiting import eventually
 
 HOST = TARGET.namespace

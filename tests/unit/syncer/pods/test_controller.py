@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from nestor.kube import kinds
-from nestor.translate.labels import host_key
+from nestor.pods.translate.labels import host_key
+from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.unit.syncer.pods.scene import HOST, Scene
-from tests.unit.translate.builders import TARGET, build_pod
 
 
 async def test_a_slow_host_does_not_keep_the_pods_that_run_from_being_synced() -> None:

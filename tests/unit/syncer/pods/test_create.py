@@ -9,21 +9,21 @@ from typing import Any, cast
 import pytest
 
 from nestor.api.data import read
+from nestor.api.objects import Object, conditions_of
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.kube import Api, Forbidden, NotFound, RetryLater, kinds
 from nestor.kube.events import EventRecorder
-from nestor.objects import Object, conditions_of
-from nestor.providers.errors import NoRoom
+from nestor.pods.providers.errors import NoRoom
+from nestor.pods.translate.placement import Place, decide_place
 from nestor.syncer import limits
 from nestor.syncer.pods.create import Deciders, PodCreator
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import find_size
-from nestor.translate.placement import Place, decide_place
 from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
+from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.unit.syncer import fakes
-from tests.unit.translate.builders import TARGET, build_pod
 
 PRIVILEGED = {"securityContext": {"privileged": True}}
 NOT_ALLOWED = "`spec.containers[0].securityContext.privileged` may not be true"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nestor.syncer.pods import decide
-from tests.unit.translate.builders import build_host_pod, build_pod
+from tests.unit.pods.translate.builders import build_host_pod, build_pod
 
 Object = dict[str, Any]
 

@@ -10,8 +10,8 @@ from nestor.kube import NotFound
 from nestor.syncer.pods import decide
 from nestor.syncer.pods.delete import PodDeleter
 from tests.conformance.providers.memory import MemoryProvider
+from tests.unit.pods.translate.builders import build_host_pod, build_pod
 from tests.unit.syncer import fakes
-from tests.unit.translate.builders import build_host_pod, build_pod
 
 Object = dict[str, Any]
 

@@ -17,7 +17,7 @@ from nestor.syncer.pods.events import EventController
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
-from tests.unit.translate.builders import TARGET, build_pod
+from tests.unit.pods.translate.builders import TARGET, build_pod
 
 Object = dict[str, Any]
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from nestor import names, times
-from nestor.api import labels
+from nestor.api import labels, names, times
+from nestor.api.objects import Object, annotations_of, conditions_of, labels_of, status_of
 from nestor.kube import NotFound, kinds
-from nestor.objects import Object, annotations_of, conditions_of, labels_of, status_of
 from nestor.syncer.pods import gang_groups, gangs
 from nestor.syncer.pods.gangs import TURN_SECONDS
+from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.unit.syncer import fakes
 from tests.unit.syncer.pods.scene import HOST, Scene
-from tests.unit.translate.builders import TARGET, build_pod
 
 
 class Cluster(Scene):

@@ -13,7 +13,7 @@ from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
-from tests.unit.translate.builders import TARGET, build_pod
+from tests.unit.pods.translate.builders import TARGET, build_pod
 
 TEXT = "`spec.schedulerName` is 'volcano', but the class allows none (`placement.schedulers`)"
 

@@ -11,13 +11,13 @@ from nestor.api.policy import Policy
 from nestor.kube import Api, Informer, RetryLater, kinds
 from nestor.kube.errors import Unreachable
 from nestor.kube.informer import key_of
+from nestor.pods.translate import pod as translate
+from nestor.pods.translate import update
 from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
-from nestor.translate import pod as translate
-from nestor.translate import update
 from tests.fakes.api import MemoryApi
-from tests.unit.translate.builders import TARGET, build_pod
+from tests.unit.pods.translate.builders import TARGET, build_pod
 
 Object = dict[str, Any]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from nestor.api import labels
+from nestor.api.objects import Object, annotations_of
 from nestor.kube import kinds
-from nestor.objects import Object, annotations_of
+from nestor.pods.translate.gang_room import REQUIRED
 from nestor.syncer.translate.node import add_own, build_node
-from nestor.translate.gang_room import REQUIRED
+from tests.unit.pods.translate.builders import build_pod
 from tests.unit.syncer.pods.scene import HOST, Scene
-from tests.unit.translate.builders import build_pod
 
 HOST_NODE = {"metadata": {"name": "n", "labels": {"zone": "a"}}, "spec": {}, "status": {}}
 

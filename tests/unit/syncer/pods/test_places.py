@@ -6,10 +6,10 @@ from collections import Counter
 from typing import Any
 
 from nestor.api import labels
+from nestor.api.objects import Object, annotations_of
 from nestor.kube import kinds
-from nestor.objects import Object, annotations_of
+from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.unit.syncer.pods.scene import HOST, Scene
-from tests.unit.translate.builders import TARGET, build_pod
 
 BACKENDS = [{"name": "hpc"}]
 

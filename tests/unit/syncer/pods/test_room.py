@@ -9,7 +9,7 @@ import pytest
 from nestor.syncer import limits
 from nestor.syncer.pods import room
 from nestor.syncer.pods.room import Room
-from tests.unit.translate.builders import build_pod
+from tests.unit.pods.translate.builders import build_pod
 
 Object = dict[str, Any]
 

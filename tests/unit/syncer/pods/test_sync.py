@@ -9,21 +9,21 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.data import read
+from nestor.api.objects import Object
 from nestor.api.placement import GpuPlace, OverflowMode, Placement
 from nestor.api.policy import Policy
 from nestor.kube import Api, ApiError, Kind, RetryLater, kinds
 from nestor.kube.events import EventRecorder
-from nestor.objects import Object
-from nestor.providers.base import Part
-from nestor.providers.errors import InvalidInput, NotFound, NotYet, ProviderError
+from nestor.pods.providers.base import Part
+from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError
+from nestor.pods.translate import pod as translate
+from nestor.pods.translate.labels import host_key
 from nestor.syncer import limits
 from nestor.syncer.pods.sync import PodSyncer
-from nestor.translate import pod as translate
-from nestor.translate.labels import host_key
 from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
+from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.unit.syncer import fakes
-from tests.unit.translate.builders import TARGET, build_pod
 
 
 class Refusing(MemoryProvider):

@@ -10,18 +10,18 @@ from typing import Any, cast
 
 import pytest
 
-from nestor import times
+from nestor.api import times
+from nestor.api.objects import Object, annotations_of
 from nestor.kube import Api, Forbidden, Kind, kinds
 from nestor.kube.events import EventRecorder
-from nestor.objects import Object, annotations_of
+from nestor.pods.translate import volumes
 from nestor.syncer import limits
 from nestor.syncer.pods import tokens
 from nestor.syncer.pods.tokens import TokenController
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
-from nestor.translate import volumes
 from tests.fakes.api import MemoryApi
-from tests.unit.translate.builders import TARGET, build_host_pod, build_pod
+from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
 from tests.waiting import eventually
 
 TOKENS = [{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}]

@@ -14,11 +14,11 @@ import aiohttp
 import pytest
 
 from nestor.kube import Api, kinds
-from nestor.serving.pages import STALE_SECONDS
+from nestor.kube.serving.pages import STALE_SECONDS
 from nestor.syncer.process.health import Health, serve
 from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches
-from tests.unit.translate.builders import TARGET
+from tests.unit.pods.translate.builders import TARGET
 
 API = cast(Api, None)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.syncer.suspend import decide
-from tests.unit.translate.builders import build_pod
+from tests.unit.pods.translate.builders import build_pod
 
 Object = dict[str, Any]
 

@@ -8,8 +8,8 @@ import pytest
 
 from nestor.syncer.suspend.status import SuspendStatus
 from tests.conformance.providers.memory import MemoryProvider
+from tests.unit.pods.translate.builders import build_host_pod
 from tests.unit.syncer import fakes
-from tests.unit.translate.builders import build_host_pod
 
 Object = dict[str, Any]
 

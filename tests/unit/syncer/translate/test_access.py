@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.syncer.translate.access import build_rules, list_covering
-from tests.unit.translate.builders import build_service
+from tests.unit.pods.translate.builders import build_service
 
 Object = dict[str, Any]
 

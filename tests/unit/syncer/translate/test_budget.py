@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.syncer.copies.rows.budgets import build_budget, find_ignored, find_minimum
-from tests.unit.translate.builders import TARGET
+from tests.unit.pods.translate.builders import TARGET
 
 Object = dict[str, Any]
 

@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api.devices import Devices
 from nestor.syncer.translate import devices
-from tests.unit.translate.builders import TARGET
+from tests.unit.pods.translate.builders import TARGET
 
 Object = dict[str, Any]
 

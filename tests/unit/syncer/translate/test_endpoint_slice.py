@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor.api import names
 from nestor.api.services import AllowedServices
 from nestor.syncer.translate import endpoint_slice
-from tests.unit.translate.builders import TARGET
+from tests.unit.pods.translate.builders import TARGET
 
 Object = dict[str, Any]
 

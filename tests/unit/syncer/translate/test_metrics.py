@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.syncer.translate import metrics
-from tests.unit.translate.builders import build_pod
+from tests.unit.pods.translate.builders import build_pod
 
 Object = dict[str, Any]
 

@@ -10,6 +10,7 @@ import pytest
 
 from nestor.api.data import read, write
 from nestor.api.policies import IpBlock
+from nestor.pods.translate.labels import host_key
 from nestor.syncer.translate.network_policy import (
     ADDRESSES,
     Surroundings,
@@ -20,8 +21,7 @@ from nestor.syncer.translate.network_policy import (
     has_namespaces,
     list_types,
 )
-from nestor.translate.labels import host_key
-from tests.unit.translate.builders import TARGET, build_pod
+from tests.unit.pods.translate.builders import TARGET, build_pod
 
 Object = dict[str, Any]
 

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor.api import names
+from nestor.pods.translate import config, messages
+from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.config import CONFIG_MAP_FIELDS
 from nestor.syncer.copies.rows.nodes import NodeRow
 from nestor.syncer.pods import events
 from nestor.syncer.translate import node
-from nestor.translate import config, messages
-from nestor.translate.target import nested_key, nested_uid
-from tests.unit.translate.builders import TARGET, build_host_pod, build_pod
+from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
 
 Object = dict[str, Any]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from nestor.objects import Object
+from nestor.api.objects import Object
+from nestor.pods.translate.gang_room import REQUIRED, Room, may_run
 from nestor.syncer.translate.node import Own
 from nestor.syncer.translate.own_nodes import NestedNode, build_digest, find_ignored, resolve
-from nestor.translate.gang_room import REQUIRED, Room, may_run
-from tests.unit.translate.builders import build_pod
+from tests.unit.pods.translate.builders import build_pod
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 TAINT = {"key": "mine", "value": "x", "effect": "NoSchedule"}

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from nestor.api.services import AllowedServices
+from nestor.pods.translate.labels import host_key
 from nestor.syncer.cluster import bootstrap
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service
-from nestor.translate.labels import host_key
-from tests.unit.translate.builders import TARGET, build_service
+from tests.unit.pods.translate.builders import TARGET, build_service
 
 Object = dict[str, Any]
 

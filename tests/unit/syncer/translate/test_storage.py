@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from nestor import names
+from nestor.api import names
 from nestor.api.storage import Storage
 from nestor.syncer.translate import storage
-from tests.unit.translate.builders import TARGET
+from tests.unit.pods.translate.builders import TARGET
 
 Object = dict[str, Any]
 

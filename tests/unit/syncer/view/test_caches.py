@@ -9,7 +9,7 @@ import pytest
 from nestor.kube import Api, kinds
 from nestor.kube.informer import Key
 from nestor.syncer.view.caches import Caches
-from tests.unit.translate.builders import TARGET
+from tests.unit.pods.translate.builders import TARGET
 
 API = cast(Api, None)
 KEY: Key = (TARGET.namespace, TARGET.cluster)

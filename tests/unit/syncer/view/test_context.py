@@ -7,10 +7,9 @@ from typing import cast
 
 import pytest
 
-from nestor import names
-from nestor.api import labels
+from nestor.api import labels, names
+from nestor.api.names import Part
 from nestor.kube import Api, kinds
-from nestor.names import Part
 from nestor.syncer.settings import Settings
 from nestor.syncer.view.context import find_target, read_minor
 from tests.fakes.api import MemoryApi

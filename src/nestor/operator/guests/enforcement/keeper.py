@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator, Callable
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.kube import ApiError, Forbidden, kinds
-from nestor.objects import Object, conditions_of, is_terminating, status_of
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.identity import Denial, JobIdentity, was_admitted
 from nestor.operator.guest import Guest, Word

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nestor.api import labels
-from nestor.contracts import probe
-from nestor.objects import Object, labels_of
+from nestor.api.objects import Object, labels_of
+from nestor.operator.guests.enforcement import probe
 from nestor.operator.settings import Settings
 
 PREFIX = "nestor-probe-"

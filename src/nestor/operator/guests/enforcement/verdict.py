@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.contracts.probe import Exit
-from nestor.objects import Object, conditions_of, status_of
+from nestor.api.objects import Object, conditions_of, status_of
 from nestor.operator.admission.identity import Denial
+from nestor.operator.guests.enforcement.probe import Exit
 
 REMEDY = "install a network plugin that enforces NetworkPolicies"
 MEANS = (

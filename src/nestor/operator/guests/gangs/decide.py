@@ -11,14 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from nestor import times
-from nestor.api import data
+from nestor.api import data, times
+from nestor.api.objects import Object
 from nestor.api.observed import GangStatus
 from nestor.api.placement import NodeRequirement
 from nestor.api.placement_gang import GANG_LIMIT
-from nestor.objects import Object
 from nestor.operator.guests.gangs.observe import TOO_LARGE, Cluster, PlaceNodes, Seen, age, describe, list_places
-from nestor.translate.gang_room import Fit, Room, find_effort, fit
+from nestor.pods.translate.gang_room import Fit, Room, find_effort, fit
 
 GANG_EFFORT, CLUSTER_EFFORT = 2_000_000, 20_000_000
 """How many steps of about a microsecond one gang may take to be placed, and all of one cluster."""

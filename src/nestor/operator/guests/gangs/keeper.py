@@ -9,19 +9,18 @@ import asyncio
 import logging
 import time
 
-from nestor import times
-from nestor.api import data, labels
+from nestor.api import data, labels, times
+from nestor.api.objects import Object, labels_of
 from nestor.api.observed import GangStatus
 from nestor.kube import ApiError, Change, WorkQueue, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object, labels_of
 from nestor.operator.guest import Guest
 from nestor.operator.guests.gangs.decide import Rooms, decide, is_waiting_for_room
 from nestor.operator.guests.gangs.observe import Cluster, Seen, find_gangs, list_clusters
 from nestor.operator.guests.gangs.trim import MemberTrim, trim_node, trim_pod
 from nestor.operator.world.context import Context
-from nestor.translate.gang import read_entries
-from nestor.translate.gang_room import find_rooms
+from nestor.pods.translate.gang import read_entries
+from nestor.pods.translate.gang_room import find_rooms
 
 log = logging.getLogger(__name__)
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from nestor.api import labels
 from nestor.api.nestedcluster import GANGS_LIMIT
+from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, status_of
 from nestor.api.observed import GangStatus
 from nestor.api.placement import Backend, NodeRequirement, Placement
 from nestor.api.policy import Policy
 from nestor.api.words import HOST
-from nestor.objects import Object, annotations_of, is_terminating, labels_of, status_of
-from nestor.translate.gang import is_held, read_entries
-from nestor.translate.gang_claims import read_size
-from nestor.translate.node_rules import select_nodes
+from nestor.pods.translate.gang import is_held, read_entries
+from nestor.pods.translate.gang_claims import read_size
+from nestor.pods.translate.node_rules import select_nodes
 
 Cluster = tuple[str, str]
 """Namespace and name of a NestedCluster."""

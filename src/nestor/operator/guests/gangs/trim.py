@@ -6,10 +6,10 @@ import json
 from collections.abc import Container
 
 from nestor.api import labels
-from nestor.objects import Object, annotations_of, labels_of, spec_of, status_of
+from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
 from nestor.operator.guests.gangs.observe import TITLE_LIMIT, TOO_LARGE, Cluster, find_cluster
-from nestor.translate.gang import GATE, is_held
-from nestor.translate.gang_room import REQUIRED, measure
+from nestor.pods.translate.gang import GATE, is_held
+from nestor.pods.translate.gang_room import REQUIRED, measure
 
 POD_LIMIT = 16 * 1024
 """Bytes as JSON of what is kept of one pod, where ours have one or two thousand."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
+from nestor.api.objects import Object, is_terminating, spec_of
 from nestor.kube import Api, Informer, kinds
 from nestor.kube.tasks import together
-from nestor.objects import Object, is_terminating, spec_of
 from nestor.operator.guests.kueue import workload
 
 NAME = f"{kinds.WORKLOAD.plural}.{kinds.WORKLOAD.group}"

@@ -6,11 +6,12 @@ import logging
 from dataclasses import replace
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object, is_terminating, labels_of, owners_of, spec_of, status_of
+from nestor.api.times import timestamp
 from nestor.kube import Change, Informer, NotFound, RetryLater, kinds
 from nestor.kube.errors import ApiError, Conflict, Forbidden, Invalid
 from nestor.kube.index import Index
 from nestor.kube.tasks import together
-from nestor.objects import Object, is_terminating, labels_of, owners_of, spec_of, status_of
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused, identify
 from nestor.operator.admission.turn import Turn
 from nestor.operator.guest import Guest
@@ -21,7 +22,6 @@ from nestor.operator.guests.kueue.workloads import SECONDS, Admissions, Answers,
 from nestor.operator.lifecycle.running import is_running, wants_to_run
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import is_managed_elsewhere
-from nestor.times import timestamp
 
 log = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from decimal import Decimal
 
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object
+from nestor.api.quantities import parse_quantity, write_quantity
 from nestor.api.taints import read_toleration
-from nestor.objects import Object
 from nestor.operator.admission.placement import resolve_placement
 from nestor.operator.admission.reserved import find_quota
-from nestor.quantities import parse_quantity, write_quantity
 
 SERVER, RUNNER, APP = "control-plane", "runner", "app"
 _PLAIN = ("cpu", "memory", "ephemeral-storage")

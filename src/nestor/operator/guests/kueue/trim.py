@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nestor.api import labels
-from nestor.objects import Object, owners_of, spec_of, status_of
+from nestor.api.objects import Object, owners_of, spec_of, status_of
 
 _META = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "ownerReferences")
 _STATUS = ("conditions", "admission", "admissionChecks")

@@ -6,11 +6,19 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nestor import names
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, names
 from nestor.api.assigned import AssignedNodes
+from nestor.api.objects import (
+    Object,
+    annotations_of,
+    conditions_of,
+    is_terminating,
+    labels_of,
+    owner_reference,
+    spec_of,
+    status_of,
+)
 from nestor.api.taints import write_tolerated
-from nestor.objects import Object, annotations_of, conditions_of, is_terminating, labels_of, owner_reference, spec_of, status_of
 from nestor.operator.guests.kueue.trim import find_owner_uid
 
 GROUP = "kueue.x-k8s.io"

@@ -8,10 +8,11 @@ from dataclasses import replace
 from nestor.api import conditions, labels
 from nestor.api.assigned import Assigned
 from nestor.api.nestedcluster import NestedClusterSpec
+from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, owners_of, spec_of, status_of
+from nestor.api.times import timestamp
 from nestor.cluster import shared
 from nestor.kube import Informer, Kind, kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.objects import Object, conditions_of, is_terminating, labels_of, owners_of, spec_of, status_of
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.turn import Turn
 from nestor.operator.clusters.ensure import build_shape
@@ -22,7 +23,6 @@ from nestor.operator.lifecycle.running import is_running, wants_to_run
 from nestor.operator.oneshot import RUNNER_RESOURCES
 from nestor.operator.world.context import Context
 from nestor.operator.world.homes import is_managed_elsewhere
-from nestor.times import timestamp
 
 SECONDS = 10.0
 """How soon to try again what somebody has to mend."""

@@ -7,9 +7,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
 
+from nestor.api.quantities import write_quantity
 from nestor.operator.admission.identity import JobIdentity
 from nestor.operator.guests.queue.entry import JOBS, Amounts, Entry
-from nestor.quantities import write_quantity
 
 TOLD = 100
 """Positions beyond it are not told: otherwise each job that starts would change the status of all that wait."""

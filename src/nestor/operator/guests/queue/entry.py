@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from nestor import times
-from nestor.api import conditions
+from nestor.api import conditions, times
 from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.objects import Object, conditions_of, is_terminating, status_of
+from nestor.api.objects import Object, conditions_of, is_terminating, status_of
+from nestor.api.quantities import parse_quantity
 from nestor.operator.admission.identity import find_machine_name
 from nestor.operator.admission.reserved import find_quota
 from nestor.operator.lifecycle.running import has_started, is_running, wants_to_run
 from nestor.operator.world.homes import is_managed_elsewhere
-from nestor.quantities import parse_quantity
 
 JOBS = "jobs"
 """The amount that counts jobs themselves."""

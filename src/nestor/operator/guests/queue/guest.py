@@ -6,16 +6,16 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from nestor.api import conditions
+from nestor.api.objects import Object
+from nestor.api.times import timestamp
 from nestor.kube import Change, kinds
-from nestor.objects import Object
+from nestor.kube.process.metrics import Family, Samples
 from nestor.operator.admission.identity import Denial, JobIdentity
 from nestor.operator.guest import Guest
 from nestor.operator.guests.queue.entry import find_since
 from nestor.operator.guests.queue.queues import Queues
 from nestor.operator.lifecycle.suspend import is_quiet
 from nestor.operator.world.context import Context
-from nestor.process.metrics import Family, Samples
-from nestor.times import timestamp
 
 
 class Queue(Guest):

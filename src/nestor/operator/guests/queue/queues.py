@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from nestor import times
-from nestor.api import conditions
+from nestor.api import conditions, times
 from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.objects import Object
+from nestor.api.objects import Object
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused
 from nestor.operator.guests.queue.decide import Wait, decide, explain_crowd, explain_line, explain_own_pods
 from nestor.operator.guests.queue.entry import Entry, Said, find_limits, read_entry

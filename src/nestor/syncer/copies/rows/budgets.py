@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from nestor.api.objects import Object, conditions_of, status_of
 from nestor.kube import kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, conditions_of, status_of
+from nestor.pods.translate import fields, labels
+from nestor.pods.translate.fields.services import BUDGET_SPEC
+from nestor.pods.translate.target import Target
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, mapping, value
 from nestor.syncer.copies.row import Row
-from nestor.translate import fields, labels
-from nestor.translate.fields.services import BUDGET_SPEC
-from nestor.translate.target import Target
 
 
 class BudgetRow(Row):

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from nestor import names
+from nestor.api import names
+from nestor.api.objects import Object, is_terminating, spec_of
 from nestor.kube import Change, NotFound, RetryLater, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, is_terminating, spec_of
+from nestor.pods.translate.claims import find_claims
+from nestor.pods.translate.target import nested_key
 from nestor.syncer.copies.fields import value
 from nestor.syncer.copies.lasting import OWN, LastingRow
 from nestor.syncer.copies.memory import Recent
 from nestor.syncer.copies.references import References
 from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import Context
-from nestor.translate.claims import find_claims
-from nestor.translate.target import nested_key
 
 _PATIENCE = 20
 """How often a pod looks for its claim before that counts as missing: those of ephemeral volumes come after the pod."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from nestor.api import labels
+from nestor.api.objects import Object, labels_of
 from nestor.api.placement_names import Names
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, labels_of
 from nestor.syncer.copies.fields import LABELS, fixed, value
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
+from nestor.api.objects import Object
 from nestor.kube import RetryLater, kinds
 from nestor.kube.informer import Key
-from nestor.objects import Object
+from nestor.pods.translate import config
+from nestor.pods.translate.references import CONFIG_MAPS, SECRETS, find_references
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.view.caches import UNCACHED_TYPE
 from nestor.syncer.view.context import Context
-from nestor.translate import config
-from nestor.translate.references import CONFIG_MAPS, SECRETS, find_references
 
 CONFIG_MAP_FIELDS = (LABELS, ANNOTATIONS, mapping("data", is_sparse=True), mapping("binaryData", is_sparse=True))
 SECRET_FIELDS = (*CONFIG_MAP_FIELDS, fixed("type"))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 
+from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.kube import Change, NotFound, RetryLater, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, is_terminating, spec_of, status_of
+from nestor.pods.translate import device_claims
+from nestor.pods.translate.status import is_terminal
+from nestor.pods.translate.target import nested_uid
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import LABELS
 from nestor.syncer.copies.lasting import OWN
@@ -16,9 +19,6 @@ from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import devices, storage
 from nestor.syncer.view.context import Context
-from nestor.translate import device_claims
-from nestor.translate.status import is_terminal
-from nestor.translate.target import nested_uid
 
 _PATIENCE = 20
 """How often a pod looks for its claim before that counts as missing: those from templates come after the pod."""

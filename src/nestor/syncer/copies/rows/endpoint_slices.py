@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from nestor.api.objects import Object, labels_of
 from nestor.kube import Change, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, labels_of
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, value
 from nestor.syncer.copies.references import References

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from nestor.api.objects import Object, labels_of
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, labels_of
+from nestor.pods.translate.target import nested_uid
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact, mapping
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import network_policy as translate
 from nestor.syncer.translate.endpoint_slice import list_addresses
 from nestor.syncer.view.trim import is_cut
-from nestor.translate.target import nested_uid
 
 
 class NetworkPolicyRow(Row):

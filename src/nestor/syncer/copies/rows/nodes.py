@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nestor.api import labels
+from nestor.api.objects import Object, spec_of
 from nestor.kube import Change, NotFound, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, spec_of
 from nestor.syncer.copies.fields import annotation, is_current, mapping, mirrored, value
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row

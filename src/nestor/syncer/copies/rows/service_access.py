@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from nestor.api import labels
+from nestor.api.objects import Object, labels_of, spec_of
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, labels_of, spec_of
+from nestor.pods.translate.target import nested_key
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact, mapping, value
 from nestor.syncer.copies.references import References
@@ -25,7 +26,6 @@ from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import access
 from nestor.syncer.translate import service as translate
 from nestor.syncer.view.context import Context
-from nestor.translate.target import nested_key
 
 _POLICY = {"apiVersion": kinds.NETWORK_POLICY.api_version, "kind": kinds.NETWORK_POLICY.name}
 

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from nestor.api import labels
+from nestor.api.objects import Object, labels_of
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key
-from nestor.objects import Object, labels_of
+from nestor.pods.translate import env, service_env
+from nestor.pods.translate.target import nested_key
 from nestor.syncer.copies.row import Row
 from nestor.syncer.copies.rows import config
 from nestor.syncer.copies.rows.config import CONFIG_MAP_FIELDS
-from nestor.translate import env, service_env
-from nestor.translate.target import nested_key
 
 _PURPOSE = "service-links"
 

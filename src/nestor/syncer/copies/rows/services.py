@@ -13,12 +13,11 @@ import logging
 import time
 from collections.abc import Callable
 
-from nestor import times
-from nestor.api import labels
+from nestor.api import labels, times
+from nestor.api.objects import Object, annotations_of, spec_of, status_of
 from nestor.api.services import AllowedServices
 from nestor.kube import ApiError, Change, Conflict, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, annotations_of, spec_of, status_of
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, annotation, fixed, mapping, optional, value
 from nestor.syncer.copies.references import References

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from nestor import names, times
-from nestor.api import labels
+from nestor.api import labels, names, times
+from nestor.api.objects import Object, is_terminating, spec_of
 from nestor.kube import Change, Informer, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
-from nestor.objects import Object, is_terminating, spec_of
+from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import LABELS, annotation, fixed, value
 from nestor.syncer.copies.lasting import OWN, LastingRow
@@ -17,7 +17,6 @@ from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import Context
-from nestor.translate.target import nested_key, nested_uid
 
 
 class SnapshotClassRow(Row):

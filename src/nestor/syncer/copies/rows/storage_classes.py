@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from nestor.kube.informer import Key
-from nestor.objects import Object
 from nestor.syncer.copies.fields import LABELS, annotation, fixed, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import storage

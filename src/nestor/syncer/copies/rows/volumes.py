@@ -7,17 +7,17 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 
-from nestor import names
+from nestor.api import names
+from nestor.api.objects import Object, spec_of
 from nestor.kube import Change, NotFound, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key
-from nestor.objects import Object, spec_of
+from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.syncer.copies.fields import LABELS, fixed, mapping
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import storage
 from nestor.syncer.view.context import Context
-from nestor.translate.target import nested_key, nested_uid
 
 
 class VolumeRow(Row):

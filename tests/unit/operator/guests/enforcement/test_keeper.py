@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.contracts.probe import EGRESS_PORT, INGRESS_PORT, OPEN_PORT, Exit
 from nestor.kube import Api, Forbidden, Kind, kinds
 from nestor.operator.guests.enforcement import keeper, scratch
 from nestor.operator.guests.enforcement.keeper import ENFORCED_SECONDS, OPEN_SECONDS, UNKNOWN_SECONDS, Enforcement
+from nestor.operator.guests.enforcement.probe import EGRESS_PORT, INGRESS_PORT, OPEN_PORT, Exit
 from nestor.operator.guests.enforcement.verdict import Verdict
 from nestor.operator.settings import Settings
 from nestor.operator.world.context import Context

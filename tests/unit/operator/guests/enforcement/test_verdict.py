@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
-from nestor.contracts.probe import Exit
+from nestor.operator.guests.enforcement.probe import Exit
 from nestor.operator.guests.enforcement.verdict import Verdict, decide_condition, explain_open, find_denial, read_verdict
 from tests.unit.operator.builders import build_policy
 

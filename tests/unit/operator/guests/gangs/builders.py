@@ -5,14 +5,14 @@ from __future__ import annotations
 import datetime
 from typing import Any
 
-from nestor import times
+from nestor.api import times
 from nestor.api.data import read
 from nestor.api.observed import GangStatus
 from nestor.api.placement import Placement
 from nestor.operator.guests.gangs.decide import Rooms
 from nestor.operator.guests.gangs.observe import Seen
-from nestor.translate.gang import GATE
-from nestor.translate.gang_room import find_rooms
+from nestor.pods.translate.gang import GATE
+from nestor.pods.translate.gang_room import find_rooms
 
 Object = dict[str, Any]
 

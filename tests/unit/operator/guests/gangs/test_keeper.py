@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from nestor.api.data import read
+from nestor.api.objects import status_of
 from nestor.api.observed import GangStatus
 from nestor.kube import ApiError, kinds
-from nestor.objects import status_of
 from nestor.operator.guests.gangs import keeper
 from nestor.operator.guests.gangs.decide import decide
 from nestor.operator.guests.gangs.keeper import POLL_SECONDS, GangKeeper
 from nestor.operator.guests.gangs.trim import CLUSTER_LIMIT, POD_LIMIT, MemberTrim, trim_node, trim_pod
-from nestor.translate.gang_room import find_rooms
+from nestor.pods.translate.gang_room import find_rooms
 from tests.unit.operator.guests.gangs.builders import HOME, RULES, Object, held, member, node
 from tests.unit.operator.scene import Scene
 from tests.waiting import eventually

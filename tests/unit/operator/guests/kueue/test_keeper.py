@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object
 from nestor.kube import ApiError, Forbidden, Informer, RetryLater, kinds
-from nestor.objects import Object
 from nestor.operator.admission.identity import Denial, Refused, identify
 from nestor.operator.admission.turn import Turn
 from nestor.operator.guests.kueue import workload

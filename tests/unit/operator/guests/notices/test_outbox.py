@@ -18,14 +18,14 @@ from aiohttp import web
 
 from nestor.api import conditions
 from nestor.api.conditions import Condition
+from nestor.api.contracts import addresses
+from nestor.api.times import now, timestamp
 from nestor.cluster import certificates
-from nestor.contracts import addresses
 from nestor.kube import Conflict, Kind, kinds
 from nestor.operator.guests import notices as outboxes
 from nestor.operator.guests.notices import AT_ONCE, Outbox
 from nestor.operator.status.build import build_status
 from nestor.operator.status.report import report
-from nestor.times import now, timestamp
 from tests.fakes.sink import FakeSink, answering, hang_up
 from tests.unit.operator.builders import Object
 from tests.unit.operator.scene import Scene

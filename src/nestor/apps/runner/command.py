@@ -1,0 +1,168 @@
+"""One command: without a shell, its output in lines, its time and what it uses limited, and nothing of it left afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nestor.apps.runner import exits, guard
+from nestor.apps.runner.output import Output
+from nestor.apps.runner.processes import Family, Process, end_with_parent
+
+GRACE_SECONDS = 5.0
+"""Between SIGTERM and SIGKILL for a command that took too long."""
+LEFTOVER_GRACE_SECONDS = 2.0
+"""The same for background processes that a command left, and when the runner itself is stopped."""
+SILENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 0.3
+"""For processes that end by themselves right after their parent, like the last part of a pipe."""
+PIPE_SECONDS = 2.0
+SECONDS_LEFT = 1.0
+"""The least time that a command gets, however long its preparation took."""
+POLL_SECONDS = 0.1
+SHOWN_NAMES = 5
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended; `exit_code` is None when it did not end by itself."""
+
+    exit_code: int | None
+    message: str
+    """Last lines of the output, or why there was none."""
+    sha256: str | None = None
+    """Of what was downloaded for it."""
+
+    @property
+    def is_success(self) -> bool:
+        """Exit code 0."""
+        return self.exit_code == 0
+
+
+async def run_command(
+    command: list[str],
+    *,
+    folder: Path,
+    environment: dict[str, str],
+    limit: float,
+    show: Callable[[str], None],
+    limits: guard.Limits = guard.Limits(),  # noqa: B008 - frozen
+    spent: float = 0,
+) -> Outcome:
+    """Run `command` in `folder` for at most `limit` seconds. Standard error goes with the output, standard input is empty.
+
+    `spent` of them are gone already, on preparing it; it gets `SECONDS_LEFT` at least.
+
+    However it ends, and if this call is cancelled as well, all processes that descend from it are ended, those in other sessions
+    included: what a step leaves in the background does not live on into the next one. The command also ends with this process.
+    """
+    output, family = Output(show), Family()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=folder,
+            env=environment,
+            start_new_session=True,
+            preexec_fn=end_with_parent(),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+    except (OSError, ValueError) as error:
+        return Outcome(None, f"{command[0]} cannot be started: {error}")
+    family.first = process.pid
+    reader = asyncio.create_task(_read(process, output))
+    try:
+        reason = await _await_end(process, family, output, limit, spent, limits)
+    except BaseException:
+        await asyncio.shield(_clean_up(process, family, reader, LEFTOVER_GRACE_SECONDS))
+        raise
+    graces = (LEFTOVER_GRACE_SECONDS, PATIENCE_SECONDS) if reason is None else (GRACE_SECONDS, 0)
+    lived = await _clean_up(process, family, reader, *graces)
+    output.close()
+    said = output.tail()
+    if reason is not None:
+        return Outcome(None, f"{reason}, stopped" + (f"; its last output:\n{said}" if said else ""))
+    if lived:
+        show(_describe_leftovers(lived))
+    return Outcome(exits.normalize(process.returncode or 0), said)
+
+
+async def _await_end(
+    process: asyncio.subprocess.Process, family: Family, output: Output, limit: float, spent: float, limits: guard.Limits
+) -> str | None:
+    """Why the command must not continue; None if it ended by itself."""
+    ended = asyncio.create_task(_ended(process))
+    watch = asyncio.create_task(guard.watch(family, limits))
+    pulse = asyncio.create_task(_tell_silence(output))
+    try:
+        left = max(min(limit, SECONDS_LEFT), limit - spent)
+        await asyncio.wait({ended, watch}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        if ended.done():
+            return None
+        return watch.result() if watch.done() else f"timed out after {limit:g} s"
+    finally:
+        for task in (ended, watch, pulse):
+            task.cancel()
+        await asyncio.gather(ended, watch, pulse, return_exceptions=True)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Return when the process has ended, even if others hold its output open."""
+    try:
+        handle = os.pidfd_open(process.pid)
+    except OSError:  # it has ended, or the host's rules for system calls are older than this one
+        while process.returncode is None:  # noqa: ASYNC110 - who else waits for it tells nobody
+            await asyncio.sleep(POLL_SECONDS)
+        return
+    loop, event = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(handle, event.set)
+    try:
+        await event.wait()
+    finally:
+        loop.remove_reader(handle)
+        os.close(handle)
+
+
+async def _read(process: asyncio.subprocess.Process, output: Output) -> None:
+    assert process.stdout is not None
+    while chunk := await process.stdout.read(65536):
+        output.feed(chunk)
+
+
+async def _tell_silence(output: Output) -> None:
+    """Report now and then that a silent command is still running."""
+    start = since = time.monotonic()
+    seen = output.amount
+    while True:
+        await asyncio.sleep(SILENCE_SECONDS / 10)
+        now = time.monotonic()
+        if output.amount != seen:
+            since, seen = now, output.amount
+        elif now - since >= SILENCE_SECONDS:
+            output.note(f"still running after {now - start:.0f} s")
+            since = now
+
+
+async def _clean_up(
+    process: asyncio.subprocess.Process, family: Family, reader: asyncio.Task[None], grace: float, patience: float = 0
+) -> list[Process]:
+    """End the remaining processes and read their output; returns those that outlived the first process."""
+    lived = await family.end(grace, patience)
+    with contextlib.suppress(TimeoutError):  # a process that no signal ends holds the output open
+        async with asyncio.timeout(PIPE_SECONDS):
+            await reader
+            await process.wait()
+    return lived
+
+
+def _describe_leftovers(lived: list[Process]) -> str:
+    names = sorted({process.name for process in lived})
+    shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
+    count = "1 process" if len(lived) == 1 else f"{len(lived)} processes"
+    return f"ended {count} that the step had left in the background: {shown}"

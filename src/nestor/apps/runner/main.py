@@ -1,0 +1,145 @@
+"""`nestor runner`: loads the plan, waits for the nested API, runs the steps. Its exit code is its result."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+
+from nestor.api.contracts import runner as contract
+from nestor.api.contracts.runner import Exit
+from nestor.apps.runner import guard, processes
+from nestor.apps.runner.clock import SystemClock
+from nestor.apps.runner.fence import Fence
+from nestor.apps.runner.record import Record, Superseded
+from nestor.apps.runner.run import Runner
+from nestor.apps.runner.settling import NoApi, Settling, wait_for_api
+from nestor.apps.runner.steps import Executor
+from nestor.apps.runner.types import TYPES
+from nestor.apps.runner.workspace import Place, Workspace
+from nestor.apps.steps import Plan, Run
+from nestor.kube import Api, ApiError
+
+
+def main(arguments: list[str]) -> int:
+    """Run the plan; returns an `Exit` code."""
+    # Only a recorded failure may exit with 1.
+    try:
+        return _main(arguments)
+    except Exception:
+        show(f"no result, the runner itself failed:\n{traceback.format_exc()}")
+        return Exit.CRASHED
+
+
+def _main(arguments: list[str]) -> int:
+    options = _parse(arguments)
+    try:
+        plan = _read_plan(options.plan)
+    except (OSError, ValueError) as error:
+        show(f"the plan {options.plan} cannot be read: {error}")
+        return Exit.BAD_PLAN
+    if not options.templates.parent.is_dir():
+        show(f"{options.templates.parent} is not mounted: the host cluster has no image volumes")
+        return Exit.NO_VOLUME
+    # The one folder that is certainly writable: the kubeconfig's certificates are written to temporary files.
+    tempfile.tempdir = str(options.work)
+    _prepare_process()
+    place = Place(options.templates, options.kubeconfig, options.work, options.temporary)
+    return asyncio.run(_run_until_stopped(plan, place))
+
+
+def _read_plan(file: Path) -> Plan:
+    """The plan. Raises `OSError`, or `ValueError` for what is none that this runner can execute."""
+    plan = Plan.model_validate_json(file.read_bytes())
+    for step in plan.steps:
+        if step.type not in TYPES:
+            raise ValueError(f"step '{step.name}' is of type '{step.type}', which this runner does not know")
+    return plan
+
+
+def show(line: str) -> None:
+    """One line of the pod's log, at once."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="nestor runner", description=__doc__)
+    parser.add_argument("--plan", type=Path, default=Path(contract.PLAN_FOLDER, contract.PLAN_FILE))
+    parser.add_argument("--kubeconfig", type=Path, default=Path(contract.KUBECONFIG_FOLDER, contract.KUBECONFIG_FILE))
+    parser.add_argument("--templates", type=Path, default=Path(contract.TEMPLATES_FOLDER))
+    parser.add_argument(
+        "--work", type=Path, default=Path(contract.WORK_FOLDER), help="writable: home and scratch folders of steps"
+    )
+    parser.add_argument(
+        "--temporary", type=Path, default=Path(contract.TEMPORARY_FOLDER), help="writable: where programs write by default"
+    )
+    return parser.parse_args(arguments)
+
+
+def _prepare_process() -> None:
+    """What all steps' processes inherit, that their orphans come to us, and that they cannot reach into us."""
+    processes.become_subreaper()
+    processes.hide()
+    for limit, most in ((resource.RLIMIT_FSIZE, guard.WORK_LIMIT), (resource.RLIMIT_CORE, 0)):
+        with contextlib.suppress(ValueError, OSError):  # a lower one is there already
+            resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
+
+
+async def _run_until_stopped(plan: Plan, place: Place) -> int:
+    task = asyncio.create_task(_run(plan, place))
+    loop = asyncio.get_running_loop()
+    is_stopping = False
+
+    def stop() -> None:
+        """Once: a second signal must not disturb how a step is ended, and that is recorded."""
+        nonlocal is_stopping
+        if not is_stopping:
+            is_stopping = True
+            task.cancel()
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        show("stopped early; the next runner resumes from here")
+        return Exit.STOPPED
+
+
+async def _run(plan: Plan, place: Place) -> int:
+    clock = SystemClock()
+    start = clock.seconds()
+    async with await Api.connect(str(place.kubeconfig), manager="nestor-runner") as api:
+        try:
+            await wait_for_api(api, clock, plan.start_timeout_seconds, show)
+            record = Record(api, clock)
+            executor = Executor(Workspace(place, plan), plan, api)
+            settling = Settling(api, clock, executor.execute)
+            fence = Fence(record.check, clock, settling.execute)
+            runner = Runner(plan, record, fence.execute, clock, show)
+            run = await runner.run(await record.load())
+        except (NoApi, ApiError) as error:
+            show(f"no result: {error}")
+            is_refused = isinstance(error, ApiError) and not error.is_transient
+            return Exit.REFUSED if is_refused else Exit.NO_API
+        except Superseded as error:
+            show(f"no result: {error}")
+            return Exit.SUPERSEDED
+    return _conclude(run, clock.seconds() - start)
+
+
+def _conclude(run: Run, elapsed: float) -> int:
+    if run.state == "Succeeded":
+        show(f"all steps succeeded in {elapsed:.1f} s")
+        return Exit.SUCCEEDED
+    failed = next((step.name for step in run.steps if step.state == "Failed"), "?")
+    left = sum(step.state == "Pending" for step in run.steps)
+    show(f"step '{failed}' failed{f', {left} not run' if left else ''}")
+    return Exit.STEP_FAILED

@@ -1,0 +1,173 @@
+"""The types of steps, a row each: how a step of that type is executed. What it means in an AppDef: `nestor.apps.steps.types`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from nestor.apps.runner import helm, kubectl, kustomize, remote, rendering, script, templates
+from nestor.apps.runner.attempt import Again, Attempt
+from nestor.apps.runner.command import Outcome
+from nestor.apps.runner.download import Downloader
+from nestor.apps.runner.workspace import Desk, Workspace
+from nestor.apps.steps import Helm, Plan, Step, scripts
+from nestor.kube import Api
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A command and where it runs."""
+
+    command: list[str]
+    folder: Path
+    environment: dict[str, str]
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What the steps of one plan are prepared with."""
+
+    workspace: Workspace
+    plan: Plan
+    api: Api
+    downloader: Downloader
+
+    async def render(self, attempt: Attempt, desk: Desk, files: list[rendering.File]) -> None:
+        """Render the files if the step asks for it."""
+        if attempt.step.render and files:
+            limit = attempt.step.timeout_seconds
+            await rendering.render(self.plan, files, desk.folder, limit, self.workspace.place.limits)
+
+
+@dataclass(frozen=True)
+class Execution:
+    """What is particular to executing the steps of one type."""
+
+    program: str
+    """The subject of the sentence that tells how the command ended."""
+    prepare: Callable[[Tools, Attempt, Desk], Awaitable[Prepared]]
+    """Make the attempt's command. Raises `StepError` for what no retry can heal, `AttemptError` for what one may."""
+    describe: Callable[[Step], str]
+    """A step in a few words, for the log."""
+    find_hint: Callable[[Step, Outcome], str] = lambda _, __: ""
+    """What to add to the message of an attempt that failed; may be empty."""
+    repeat: Callable[[list[str], Outcome], Again | None] = lambda _, __: None
+    """What to run after a command that failed, before the attempt counts as failed; usually nothing."""
+
+
+async def _prepare_kubectl(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
+    step, root = attempt.step, tools.workspace.root
+    if step.format == "url":
+        path, folder, file = "./manifest.yaml", desk.folder, str(desk.folder / "manifest.yaml")
+        sha256 = await _fetch(tools, attempt, Path(file))
+        await tools.render(attempt, desk, [rendering.File(file, file, remote.redact(step.path or ""))])
+    else:
+        path, folder, sha256 = templates.resolve(root, step.path or ""), root, ""
+        if step.render:
+            folder = desk.folder / "rendered"
+            await tools.render(attempt, desk, _plan_rendering(root, path, folder))
+    return Prepared(kubectl.build_command(step, "-f", path), folder, desk.environment, sha256 or None)
+
+
+async def _fetch(tools: Tools, attempt: Attempt, target: Path) -> str:
+    step = attempt.step
+    fetched = await tools.downloader.fetch(step.path or "", target, sha256=step.sha256, limit=step.timeout_seconds)
+    attempt.show(f"fetched {fetched.size} bytes, sha256 {fetched.sha256}")
+    return fetched.sha256
+
+
+def _plan_rendering(root: Path, path: str, folder: Path) -> list[rendering.File]:
+    """A manifest, or those that kubectl reads in a folder, each to its place below `folder`."""
+    sources = [root / path]
+    if sources[0].is_dir():
+        sources = [entry for entry in sorted(sources[0].iterdir()) if entry.suffix in templates.SUFFIXES and entry.is_file()]
+    names = [str(source.relative_to(root)) for source in sources]
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    return [rendering.File(str(root / name), str(folder / name), name) for name in names]
+
+
+async def _prepare_kustomize(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
+    step, folder = attempt.step, tools.workspace.root
+    path = templates.resolve_kustomization(folder, step.path or "")
+    if step.render:
+        # All of it, since a kustomization includes folders beside it; only its own files are rendered.
+        rendered = desk.folder / "rendered"
+        await tools.workspace.copy(folder, rendered, attempt.show, follows=True)
+        folder = rendered
+        files = [rendering.File(str(folder / name), str(folder / name), name, "any") for name in _list(folder, path)]
+        await tools.render(attempt, desk, files)
+    environment = desk.environment
+    for reference, host in await asyncio.to_thread(kustomize.find_remote, folder / path):
+        await tools.downloader.check_host(host, remote.redact(reference))
+    if not tools.plan.remote.enabled:
+        environment = environment | kustomize.NO_FETCHING
+    return Prepared(kubectl.build_command(step, "-k", path), folder, environment)
+
+
+def _list(root: Path, path: str) -> list[str]:
+    """The files below `path`, without links that lead out of the templates."""
+    names = templates.list_files(root / path, limit=templates.ENTRIES_LIMIT)
+    return [str(Path(path, name)) for name in names if not (root / path / name).is_symlink()]
+
+
+async def _prepare_custom(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
+    content, file = scripts.decode(attempt.step.cmd or ""), desk.folder / "script"
+    if attempt.step.render:
+        file.write_bytes(content)
+        await tools.render(attempt, desk, [rendering.File(str(file), str(file), "the script")])
+        content = file.read_bytes()
+    command = script.write(content, file)
+    folder = await tools.workspace.make_writable(attempt)
+    return Prepared(command, folder, desk.environment | {"NESTOR_TEMPLATES": str(folder)})
+
+
+async def _prepare_helm(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
+    step, root = attempt.step, tools.workspace.root
+    assert step.helm is not None
+    if step.path is not None:
+        chart = templates.resolve_chart(root, step.path)
+    else:
+        chart = step.helm.chart or ""
+        await tools.downloader.check_host(helm.find_host(step.helm) or "", f"chart {chart}")
+    values = await _prepare_values(tools, attempt, desk, step.helm)
+    if count := await helm.forget_pending(tools.api, step, step.helm):
+        attempt.show(f"helm was interrupted in an earlier attempt; unfinished revisions removed: {count}")
+    return Prepared(helm.build_command(step, step.helm, chart, values), root, desk.environment)
+
+
+async def _prepare_values(tools: Tools, attempt: Attempt, desk: Desk, release: Helm) -> list[Path]:
+    """The files of a release's values; the later one wins."""
+    root = tools.workspace.root
+    own = helm.write_values(release, desk.folder / "values.json")
+    files = [root / templates.resolve_file(root, name) for name in release.values_files]
+    if not attempt.step.render:
+        return [*files, *own]
+    rendered = [desk.folder / f"values-{index}.yaml" for index, _ in enumerate(files)]
+    pairs = zip(release.values_files, files, rendered, strict=True)
+    to_render = [
+        *(rendering.File(str(old), str(new), name) for name, old, new in pairs),
+        *(rendering.File(str(file), str(file), "values", "values") for file in own),
+    ]
+    await tools.render(attempt, desk, to_render)
+    return [*rendered, *own]
+
+
+def _describe_path(step: Step) -> str:
+    return f"{step.type} {remote.redact(step.path or '') if step.format == 'url' else step.path}"
+
+
+def _describe_helm(step: Step) -> str:
+    release = step.helm.release if step.helm else step.name
+    return f"helm release '{release}' from {step.path or (step.helm and step.helm.chart)}"
+
+
+TYPES = {
+    "kubectl": Execution("kubectl", _prepare_kubectl, _describe_path, kubectl.find_hint, kubectl.repeat),
+    "kustomize": Execution("kubectl", _prepare_kustomize, _describe_path, kubectl.find_hint, kubectl.repeat),
+    "custom": Execution("the script", _prepare_custom, lambda _: "custom script"),
+    "helm": Execution("helm", _prepare_helm, _describe_helm),
+}

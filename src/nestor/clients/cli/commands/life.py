@@ -1,0 +1,159 @@
+"""`nestor suspend | resume | rerun | delete`: a job's life, changed by its user."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+from typing import Annotated
+
+import typer
+
+from nestor.api import conditions, labels
+from nestor.api.objects import Object
+from nestor.clients.cli import console, follow, options, session
+from nestor.clients.cli.commands.status import conclude, read_timeout, waits_for_end
+from nestor.clients.cli.exits import Code, Failure, explain
+from nestor.clients.cli.session import Place, Session
+from nestor.clients.cli.view.facts import condition, is_over
+from nestor.kube import ApiError, Informer, Unreachable, kinds
+
+
+def suspend(
+    names: options.JobNames,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Suspend jobs: their pods are stopped, their clusters' data is kept."""
+    place = options.place(namespace, context, kubeconfig)
+    raise typer.Exit(session.run(lambda: _set_suspend(place, names, wanted=True)))
+
+
+def resume(
+    names: options.JobNames,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Resume suspended jobs."""
+    place = options.place(namespace, context, kubeconfig)
+    raise typer.Exit(session.run(lambda: _set_suspend(place, names, wanted=False)))
+
+
+async def _set_suspend(place: Place, names: list[str], *, wanted: bool) -> int:
+    """One job after the other, even if an earlier one fails; the exit code is that of the first failure."""
+    code: int = Code.OK
+    async with session.opened(place) as opened:
+        for name in names:
+            try:
+                await _set_suspend_of(opened, name, wanted=wanted)
+            except Unreachable:
+                raise  # the others would wait for the same
+            except (Failure, ApiError) as error:
+                failure = error if isinstance(error, Failure) else explain(error)
+                console.tell_problem(failure.message, failure.hint)
+                code = code or failure.code
+    return code
+
+
+async def _set_suspend_of(opened: Session, name: str, *, wanted: bool) -> None:
+    word, job = "suspended" if wanted else "resumed", await opened.get_job(name)
+    ended = condition(job, conditions.SUCCEEDED) or {}
+    # After a failed step its pods keep running for inspection.
+    if ended.get("status") in ("True", "False") and ended.get("reason") != conditions.STEP_FAILED:
+        raise Failure(f"job '{name}' has already ended ({ended.get('reason')}) and cannot be {word}")
+    if bool(job["spec"].get("suspend")) == wanted:
+        console.tell(f"job '{name}' is {'already' if wanted else 'not'} suspended")
+        return
+    await opened.api.patch(kinds.NESTED_APP_JOB, name, opened.namespace, {"spec": {"suspend": wanted}})
+    console.tell(f"job '{name}' is being {word}", mark="good")
+
+
+def rerun(
+    name: options.JobName,
+    follow_it: Annotated[bool, typer.Option("--follow", "-f", help="Follow the job until it is ready again.")] = False,
+    timeout: options.Timeout = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Run all steps of a job again.
+
+    A job that is running or has failed in a step keeps its nested cluster and everything in it. A job that has ended in any
+    other way starts over in an empty cluster: its data is deleted, including data on a volume.
+    """
+    seconds = read_timeout(timeout)
+    place = options.place(namespace, context, kubeconfig)
+    raise typer.Exit(session.run(lambda: _rerun(place, name, seconds, follow_it=follow_it)))
+
+
+async def _rerun(place: Place, name: str, timeout: float | None, *, follow_it: bool) -> int:
+    value = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    async with session.opened(place) as opened:
+        is_emptied = is_over(await opened.get_job(name))
+        job = await opened.api.patch(
+            kinds.NESTED_APP_JOB, name, opened.namespace, {"metadata": {"annotations": {labels.RERUN: value}}}
+        )
+        rests = " once it is resumed" if job["spec"].get("suspend") else ""
+        where = ", in an empty cluster: the data of the previous run is deleted" if is_emptied else ""
+        console.tell(f"all steps of job '{name}' will run again{rests}{where}", mark="good")
+        if not follow_it or rests:
+            return Code.OK
+        job, ending = await follow.follow(opened, job, until_finished=waits_for_end(job), timeout=timeout)
+        return conclude(job, ending, None)
+
+
+def delete(
+    names: options.JobNames,
+    wait: Annotated[
+        bool, typer.Option("--wait/--no-wait", help="Return only when the jobs and everything they created are gone.")
+    ] = False,
+    timeout: options.Timeout = None,
+    namespace: options.Namespace = None,
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+) -> None:
+    """Delete jobs together with their nested clusters and everything in them."""
+    seconds = read_timeout(timeout)
+    place = options.place(namespace, context, kubeconfig)
+    raise typer.Exit(session.run(lambda: _delete(place, names, seconds, wait=wait)))
+
+
+async def _delete(place: Place, names: list[str], timeout: float | None, *, wait: bool) -> int:
+    async with session.opened(place) as opened:
+        jobs = [await opened.get_job(name) for name in names]
+        for job in jobs:
+            await opened.api.delete(kinds.NESTED_APP_JOB, job["metadata"]["name"], opened.namespace, uid=job["metadata"]["uid"])
+            told = "waiting until it is gone" if wait else ""
+            console.tell(f"job '{job['metadata']['name']}' is being deleted{', ' + told if told else ''}", mark="waiting")
+        if wait:
+            await wait_until_gone(opened, jobs, timeout)
+    return Code.OK
+
+
+async def wait_until_gone(opened: Session, jobs: list[Object], timeout: float | None) -> None:
+    """Wait until deleted jobs are gone. Raises `Forbidden`, and on time-out `Failure` with what they are waiting for."""
+    left = {job["metadata"]["uid"]: job for job in jobs}
+    # An informer retries for ever; a missing permission to list is reported here.
+    await opened.api.list(kinds.NESTED_APP_JOB, opened.namespace)
+    informer = Informer(opened.api, kinds.NESTED_APP_JOB, opened.namespace)
+    changed = asyncio.Event()
+    informer.on_change(lambda _: changed.set())
+    watching = asyncio.create_task(informer.run())
+    try:
+        async with asyncio.timeout(timeout):
+            await informer.synced.wait()
+            while left:
+                changed.clear()
+                there = {item["metadata"]["uid"]: item for item in informer}
+                for uid in [uid for uid in left if uid not in there]:
+                    console.tell(f"job '{left.pop(uid)['metadata']['name']}' is gone", mark="good")
+                left |= {uid: there[uid] for uid in left}
+                if left:
+                    await changed.wait()
+    except TimeoutError:
+        waiting = "; ".join(f"'{job['metadata']['name']}': {follow.describe_delay(job)}" for job in left.values())
+        raise Failure(f"timed out waiting for the deletion: {waiting}", Code.TIMED_OUT, hint="the deletion continues") from None
+    finally:
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)

@@ -1,0 +1,97 @@
+"""Shell completion of names: asked from the cluster with a short time-out; without an answer there are no completions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import typer
+
+from nestor.api.objects import conditions_of, status_of
+from nestor.clients.cli import session
+from nestor.clients.cli.exits import Failure
+from nestor.clients.cli.session import Place, Session
+from nestor.kube import ApiError, Kind, kinds
+
+Candidates = list[tuple[str, str]]
+"""Each with a word of help."""
+
+LIMIT_SECONDS = 3
+
+
+def complete_job(ctx: typer.Context, incomplete: str) -> Candidates:
+    """Jobs of the namespace, with their state."""
+
+    async def find(session: Session) -> Candidates:
+        jobs = await session.api.list(kinds.NESTED_APP_JOB, session.namespace)
+        return [(job["metadata"]["name"], _reason(job, "Ready")) for job in jobs]
+
+    given = ctx.params.get("names") or ()
+    return [item for item in _ask(ctx, find, incomplete) if item[0] not in given]
+
+
+def complete_app(ctx: typer.Context, incomplete: str) -> Candidates:
+    """Applications of the catalog, with their titles."""
+
+    async def find(session: Session) -> Candidates:
+        apps = await session.api.list(kinds.NESTED_APP)
+        return [(app["metadata"]["name"], str(status_of(app).get("title") or "")) for app in apps]
+
+    return _ask(ctx, find, incomplete)
+
+
+def complete_part(ctx: typer.Context, incomplete: str) -> Candidates:
+    """Steps of the job that was named before."""
+
+    async def find(session: Session) -> Candidates:
+        job = await session.get_job(str(ctx.params.get("name")))
+        return [(step["name"], step.get("state", "")) for step in status_of(job).get("steps") or ()]
+
+    return _ask(ctx, find, incomplete)
+
+
+def complete_namespace(ctx: typer.Context, incomplete: str) -> Candidates:
+    """Namespaces of the host cluster."""
+    return _ask(ctx, _names(kinds.NAMESPACE), incomplete)
+
+
+def complete_class(ctx: typer.Context, incomplete: str) -> Candidates:
+    """NestedClasses."""
+    return _ask(ctx, _names(kinds.NESTED_CLASS), incomplete)
+
+
+def complete_context(ctx: typer.Context, incomplete: str) -> Candidates:
+    """Contexts of the kubeconfig."""
+    from nestor.kube.user import list_contexts  # noqa: PLC0415
+
+    with contextlib.suppress(ApiError):
+        return [(name, "") for name in list_contexts(ctx.params.get("kubeconfig")) if name.startswith(incomplete)]
+    return []
+
+
+def _names(kind: Kind) -> Callable[[Session], Awaitable[Candidates]]:
+    async def find(session: Session) -> Candidates:
+        return [(item["metadata"]["name"], "") for item in await session.api.list(kind)]
+
+    return find
+
+
+def _ask(ctx: typer.Context, find: Callable[[Session], Awaitable[Candidates]], incomplete: str) -> Candidates:
+    params: dict[str, Any] = ctx.params
+    place = Place(params.get("namespace"), params.get("context"), params.get("kubeconfig"))
+
+    async def ask() -> Candidates:
+        async with asyncio.timeout(LIMIT_SECONDS), session.opened(place, timeout=LIMIT_SECONDS) as opened:
+            return await find(opened)
+
+    try:
+        return [item for item in asyncio.run(ask()) if item[0].startswith(incomplete)]
+    except (ApiError, Failure, TimeoutError):
+        return []
+
+
+def _reason(obj: dict[str, Any], condition: str) -> str:
+    found = [item for item in conditions_of(obj) if item.get("type") == condition]
+    return str(found[0].get("reason", "")) if found else ""

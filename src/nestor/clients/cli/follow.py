@@ -1,0 +1,187 @@
+"""Following a job until it is ready or has ended: a watch delivers its states, each is told once or redrawn in place."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import datetime
+import time
+from collections.abc import AsyncGenerator, Iterator
+from typing import Protocol
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from nestor.api.objects import Object, status_of
+from nestor.clients.cli import console
+from nestor.clients.cli.console import Symbols, clean
+from nestor.clients.cli.exits import Code, Failure
+from nestor.clients.cli.session import Session
+from nestor.clients.cli.view import times
+from nestor.clients.cli.view.facts import Ending, address, condition, find_ending
+from nestor.clients.cli.view.job import render_name, render_page, render_stages, render_steps
+from nestor.clients.cli.view.story import Story
+from nestor.kube import Change, Informer, kinds
+
+NOBODY_SECONDS = 10
+"""A running operator reports on a new job in far less."""
+
+
+class Display(Protocol):
+    """Shows a job's states as they come."""
+
+    def update(self, job: Object) -> None:
+        """Show this state."""
+
+    def note(self, text: str) -> None:
+        """Say something else in between."""
+
+
+class PlainDisplay:
+    """Lines for files, pipes and people who asked for no colors: each news once, with the time since the start."""
+
+    def __init__(self, target: Console) -> None:
+        self._console = target
+        self._start = time.monotonic()
+        self._story = Story()
+
+    def update(self, job: Object) -> None:
+        """Tell the news in it."""
+        for line in self._story.tell(job, datetime.datetime.now(datetime.UTC)):
+            self.note(line)
+
+    def note(self, text: str) -> None:
+        """One line, with the time."""
+        self._console.print(f"{time.monotonic() - self._start:7.1f} s  {console.clean(text)}", soft_wrap=True)
+
+
+class LiveDisplay:
+    """The job's stages and steps, redrawn in place several times a second."""
+
+    def __init__(self, target: Console) -> None:
+        self._marks = console.symbols(target)
+        self.job: Object | None = None
+        self._note = ""
+        self._start = time.monotonic()
+        self._spinner = Spinner("dots", style="busy")
+
+    def update(self, job: Object) -> None:
+        """The state to draw from now on."""
+        self.job = job
+        self._note = ""
+
+    def note(self, text: str) -> None:
+        """A line below it, until the next state."""
+        self._note = text
+
+    def draw(self) -> Group:
+        """What to show right now."""
+        if self.job is None:
+            return Group()
+        return render_live(
+            self.job,
+            datetime.datetime.now(datetime.UTC),
+            self._marks,
+            elapsed=time.monotonic() - self._start,
+            spinner=self._spinner,
+            note=self._note,
+        )
+
+
+@contextlib.contextmanager
+def display() -> Iterator[Display]:
+    """The display that fits the outputs. A live one leaves the last state as a page."""
+    target = console.err()
+    if not console.is_live():
+        yield PlainDisplay(target)
+        return
+    shown = LiveDisplay(target)
+    try:
+        with Live(get_renderable=shown.draw, console=target, refresh_per_second=8, transient=True):
+            yield shown
+    finally:
+        if shown.job is not None:
+            console.show(render_page(shown.job, datetime.datetime.now(datetime.UTC), console.symbols(target)), target=target)
+
+
+async def follow(session: Session, job: Object, *, until_finished: bool, timeout: float | None = None) -> tuple[Object, Ending]:
+    """Show the job until its end; the last state and how it ended. Raises `Failure` on time-out, or when it is deleted."""
+    last = job
+    with display() as shown:
+        shown.update(job)
+        wondering = asyncio.create_task(_wonder(shown, job))
+        try:
+            async with asyncio.timeout(timeout), contextlib.aclosing(states(session, job)) as coming:
+                async for state in coming:
+                    last = state
+                    if condition(state, "Ready"):
+                        wondering.cancel()
+                    shown.update(state)
+                    if ending := find_ending(state, until_finished=until_finished):
+                        return state, ending
+        except TimeoutError:
+            name = job["metadata"]["name"]
+            raise Failure(
+                f"timed out waiting for job '{name}': {describe_delay(last)}",
+                Code.TIMED_OUT,
+                hint=f"the job keeps running; `nestor status {address(job)} --follow` follows it again",
+            ) from None
+        finally:
+            wondering.cancel()
+    raise AssertionError("a watch ends only by an exception")
+
+
+async def states(session: Session, job: Object) -> AsyncGenerator[Object]:
+    """Each state of the job from now on. Raises `Failure` when it is deleted."""
+    meta = job["metadata"]
+    # An informer retries for ever; a missing permission to list is reported here.
+    await session.api.list(kinds.NESTED_APP_JOB, meta["namespace"], fields=f"metadata.name={meta['name']}")
+    informer = Informer(session.api, kinds.NESTED_APP_JOB, meta["namespace"], fields=f"metadata.name={meta['name']}")
+    changes: asyncio.Queue[Change] = asyncio.Queue()
+    informer.on_change(changes.put_nowait)
+    watching = asyncio.create_task(informer.run())
+    synced = asyncio.create_task(informer.synced.wait())
+    try:
+        await synced
+        if informer.get(meta["name"], meta["namespace"]) is None:
+            raise Failure(f"job '{meta['name']}' was deleted")
+        while True:
+            change = await changes.get()
+            if change.new is None or change.new["metadata"]["uid"] != meta["uid"]:
+                raise Failure(f"job '{meta['name']}' was deleted")
+            yield change.new
+    finally:
+        for task in (watching, synced):
+            task.cancel()
+        await asyncio.gather(watching, synced, return_exceptions=True)
+
+
+async def _wonder(shown: Display, job: Object) -> None:
+    """Say so if the job gets no status."""
+    if condition(job, "Ready"):
+        return
+    await asyncio.sleep(NOBODY_SECONDS)
+    shown.note("no status reported yet; is the operator running? Check with `nestor doctor`")
+
+
+def describe_delay(job: Object) -> str:
+    """What a job that took too long is waiting for."""
+    ready = condition(job, "Ready")
+    if ready is None:
+        return "no status reported yet; is the operator running? Check with `nestor doctor`"
+    return f"{ready.get('reason')}: {ready.get('message')}"
+
+
+def render_live(
+    job: Object, now: datetime.datetime, marks: Symbols, *, elapsed: float, spinner: RenderableType, note: str = ""
+) -> Group:
+    """Title with the time since the start, stages, steps, and a note below them. `spinner` shows that somebody is there."""
+    head = Table.grid(padding=(0, 1, 0, 0))
+    head.add_row(spinner, Text.assemble(render_name(job), (f"  {times.exact(elapsed)}", "dim")))
+    parts: list[RenderableType] = [head, render_stages(job, marks)]
+    if status_of(job).get("steps"):
+        parts += [Text(), render_steps(job, now, marks)]
+    return Group(*parts, *([Text(clean(note), "warn")] if note else []))

@@ -1,0 +1,150 @@
+"""A way into a nested cluster from the user's machine: its address if that is reachable, otherwise a kubectl tunnel."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from nestor.api import names
+from nestor.api.objects import Object, status_of
+from nestor.clients.cli import credentials, kubeconfigs
+from nestor.clients.cli.exits import Code, Failure
+from nestor.clients.cli.session import Session
+from nestor.clients.cli.view.facts import address, condition
+from nestor.kube import Api, ApiError, NotFound, kinds
+
+TRY_SECONDS = 2.0
+"""A ClusterIP that is not routed does not respond at all."""
+TUNNEL_SECONDS = 20.0
+_FORWARDING = re.compile(rb"Forwarding from 127\.0\.0\.1:(\d+)")
+
+
+async def read_kubeconfig(session: Session, job: Object) -> Object:
+    """The job's admin kubeconfig. Raises `Failure` while there is none."""
+    name = job["metadata"]["name"]
+    secret = status_of(job).get("kubeconfigSecretName")
+    missing = Failure(
+        f"job '{name}' has no cluster yet: {describe_cluster(job)}", hint=f"`nestor status {address(job)} --follow` waits for it"
+    )
+    if not secret:
+        raise missing
+    try:
+        return credentials.read_secret(await session.api.get(kinds.SECRET, secret, job["metadata"]["namespace"]))
+    except NotFound:
+        raise missing from None
+
+
+def describe_cluster(job: Object) -> str:
+    """Why the job has no cluster yet."""
+    for kind in ("ClusterReady", "Admitted", "Ready"):
+        found = condition(job, kind)
+        if found and found.get("status") != "True":
+            return str(found.get("message") or found.get("reason"))
+    return "no status reported yet"
+
+
+@asynccontextmanager
+async def reachable(session: Session, job: Object) -> AsyncIterator[Object]:
+    """A kubeconfig that works from here, for the length of a `with` block."""
+    content = await read_kubeconfig(session, job)
+    if await answers(content):
+        yield content
+        return
+    async with tunnel(session, job) as port:
+        forwarded = kubeconfigs.with_server(content, f"https://127.0.0.1:{port}")
+        if not await answers(forwarded, seconds=TUNNEL_SECONDS):
+            name = job["metadata"]["name"]
+            raise Failure(f"the cluster of job '{name}' does not respond: {describe_cluster(job)}", Code.NO_ACCESS)
+        yield forwarded
+
+
+async def answers(content: Object, *, seconds: float = TRY_SECONDS) -> bool:
+    """Whether that API server can be reached from here."""
+    try:
+        async with asyncio.timeout(seconds):
+            host, port = kubeconfigs.server_address(content)
+            _, writer = await asyncio.open_connection(host, port)
+            writer.close()
+            async with await Api.from_kubeconfig(content, timeout=seconds) as api:
+                await api.request("GET", "/version")
+    except (OSError, TimeoutError, ApiError):
+        return False
+    return True
+
+
+@asynccontextmanager
+async def tunnel(session: Session, job: Object) -> AsyncIterator[int]:
+    """`kubectl port-forward` to the nested API server, for the length of a `with` block. Yields the local port."""
+    kubectl = os.environ.get("KUBECTL") or shutil.which("kubectl")
+    if kubectl is None:
+        raise Failure(
+            "the nested cluster's address is not reachable from here, and kubectl, which could open a tunnel, is not installed",
+            Code.NO_ACCESS,
+            hint="install kubectl, or set $KUBECTL",
+        )
+    command = [
+        kubectl,
+        *_kubectl_options(session),
+        "port-forward",
+        "--address=127.0.0.1",
+        f"--namespace={status_of(job).get('namespace')}",
+        f"service/{names.child(job['metadata']['name'], names.Part.SERVER)}",
+        ":443",
+    ]
+    process = await asyncio.create_subprocess_exec(
+        # In its own session: Ctrl-C is meant for the user's command, not for the tunnel.
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    drains: list[asyncio.Task[None]] = []
+    try:
+        port = await _read_port(process)
+        drains = [asyncio.create_task(_drain(stream)) for stream in (process.stdout, process.stderr)]
+        yield port
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+        for task in drains:
+            task.cancel()
+        await asyncio.gather(*drains, return_exceptions=True)
+
+
+def _kubectl_options(session: Session) -> list[str]:
+    if session.context.kubeconfig is None:
+        return []
+    # Several files, as $KUBECONFIG lists them, are found by the same variable.
+    is_one = os.pathsep not in session.context.kubeconfig
+    return ([f"--kubeconfig={session.context.kubeconfig}"] if is_one else []) + [f"--context={session.context.name}"]
+
+
+async def _read_port(process: asyncio.subprocess.Process) -> int:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(TUNNEL_SECONDS):
+            while line := await process.stdout.readline():
+                if found := _FORWARDING.search(line):
+                    return int(found[1])
+            said = (await process.stderr.read()).decode(errors="replace").strip()
+    except TimeoutError:
+        said = f"no output within {TUNNEL_SECONDS:.0f} s"
+    raise Failure(
+        f"could not open a tunnel to the nested cluster: {said}",
+        Code.NO_ACCESS,
+        hint="`nestor doctor` shows whether you have permission to `create` pods/portforward in the job's namespace",
+    )
+
+
+async def _drain(stream: asyncio.StreamReader | None) -> None:
+    """A full pipe would stop the tunnel."""
+    while stream is not None and await stream.read(65536):
+        pass

@@ -1,0 +1,103 @@
+"""Where a command acts: the user's cluster and namespace; and how it runs: errors become sentences and exit codes."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+from nestor.api.objects import Object
+from nestor.clients.cli import console
+from nestor.clients.cli.exits import Code, Failure, explain
+from nestor.kube import Api, ApiError, Kind, NotFound, UserContext, connect_user, kinds, read_context
+
+REQUEST_SECONDS = 20
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the user wants to act; None: as the kubeconfig says."""
+
+    namespace: str | None = None
+    context: str | None = None
+    kubeconfig: str | None = None
+
+    def merged(self, outer: Place) -> Place:
+        """These options, and those given before the command where these are not set."""
+        return Place(self.namespace or outer.namespace, self.context or outer.context, self.kubeconfig or outer.kubeconfig)
+
+
+_NOWHERE = Place()
+
+OUTER: ContextVar[Place] = ContextVar("OUTER", default=_NOWHERE)
+"""Options given before the command, as `nestor -n team-a list`."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """An open connection, and the namespace to act in."""
+
+    api: Api
+    namespace: str
+    context: UserContext
+
+    async def get_job(self, name: str) -> Object:
+        """A job. Raises `Failure` that names the namespace searched."""
+        return await self.get(kinds.NESTED_APP_JOB, name, self.namespace)
+
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
+        """One object, with `apiVersion` and `kind`. Raises `Failure` when it is not there."""
+        try:
+            return await self.api.get(kind, name, namespace)
+        except NotFound as error:
+            if not error.details.get("name"):
+                raise
+            where = f" in namespace '{namespace}'" if namespace else ""
+            listing = "nestor apps" if kind is kinds.NESTED_APP else "nestor list -A"
+            raise Failure(
+                f"no {kind.name} '{name}'{where}", Code.NOT_FOUND, hint=f"`{listing}` lists those that exist"
+            ) from error
+
+
+def find_context(place: Place) -> UserContext:
+    """The kubeconfig context that `place` means, its namespace included."""
+    place = place.merged(OUTER.get())
+    context = read_context(place.kubeconfig, place.context)
+    return replace(context, namespace=place.namespace or context.namespace)
+
+
+@asynccontextmanager
+async def opened(place: Place, *, timeout: float = REQUEST_SECONDS) -> AsyncIterator[Session]:
+    """A session for the length of a `with` block."""
+    context = find_context(place)
+    async with await connect_user(context, manager="nestor-cli", timeout=timeout) as api:
+        yield Session(api, context.namespace, context)
+
+
+def run(command: Callable[[], Awaitable[int | None]]) -> int:
+    """Run a command and return its exit code; errors are reported as sentences."""
+    logging.basicConfig(level=logging.CRITICAL)
+    try:
+        return int(asyncio.run(_await(command)) or 0)
+    except KeyboardInterrupt:
+        return Code.INTERRUPTED
+    except Failure as failure:
+        return _tell(failure)
+    except ApiError as error:
+        return _tell(explain(error))
+    except TimeoutError:
+        return _tell(Failure("the cluster did not respond in time", Code.TIMED_OUT))
+    except BrokenPipeError:
+        return Code.OK
+
+
+async def _await(command: Callable[[], Awaitable[int | None]]) -> int | None:
+    return await command()
+
+
+def _tell(failure: Failure) -> int:
+    console.tell_problem(failure.message, failure.hint)
+    return failure.code

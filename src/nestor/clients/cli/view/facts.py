@@ -1,0 +1,131 @@
+"""A job's status, read for people: what state it is in, how it ended, which line of an error says most. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from nestor.api import conditions, labels
+from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating, status_of
+
+Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
+
+LINE_LIMIT = 200
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How waiting for a job ended."""
+
+    is_good: bool
+    reason: str
+    message: str
+
+
+def address(job: Object) -> str:
+    """The job as commands name it, with its namespace, so that hints can be copied."""
+    return f"{job['metadata']['name']} -n {job['metadata']['namespace']}"
+
+
+def condition(job: Object, kind: str) -> Object | None:
+    """One of its conditions."""
+    return conditions.find(conditions_of(job), kind)
+
+
+def is_restarting(job: Object) -> bool:
+    """Whether its failure policy is about to start it again."""
+    succeeded = condition(job, conditions.SUCCEEDED)
+    return bool(succeeded and succeeded.get("reason") == conditions.RESTARTING)
+
+
+def is_over(job: Object) -> bool:
+    """Whether the job and its application have ended. A job that failed in a step is kept: it can be suspended and resumed."""
+    succeeded = condition(job, conditions.SUCCEEDED) or {}
+    return bool(status_of(job).get("completionTime")) and succeeded.get("reason") != conditions.STEP_FAILED
+
+
+def find_ending(job: Object, *, until_finished: bool) -> Ending | None:
+    """How the job ended; None while there is something to wait for. Ready is an end unless `until_finished`."""
+    succeeded, ready = condition(job, conditions.SUCCEEDED), condition(job, conditions.READY)
+    if is_stale(job):
+        return None
+    if _awaits_rerun(job) and (admitted := _find_refusal(job)):
+        return Ending(False, admitted.get("reason", ""), admitted.get("message", ""))
+    if succeeded and succeeded.get("status") in ("True", "False") and not is_restarting(job):
+        return Ending(succeeded["status"] == "True", succeeded.get("reason", ""), succeeded.get("message", ""))
+    if ready is None:
+        return None
+    if ready.get("status") == "True":
+        return None if until_finished else Ending(True, ready.get("reason", ""), ready.get("message", ""))
+    if conditions.reason_of(ready).needs == "user" and not (succeeded and is_restarting(job)):
+        return Ending(False, ready["reason"], ready.get("message", ""))
+    if ready.get("reason") == conditions.SUSPENDED and not until_finished:
+        return Ending(True, conditions.SUSPENDED, ready.get("message", ""))
+    return None
+
+
+def is_stale(job: Object) -> bool:
+    """Whether the status is about an earlier spec, or about a run before the one that was asked for."""
+    generation, seen = job["metadata"].get("generation"), status_of(job).get("observedGeneration")
+    if generation is not None and seen is not None and seen < generation:
+        return True
+    # A refused job starts no further run.
+    return _awaits_rerun(job) and _find_refusal(job) is None
+
+
+def _awaits_rerun(job: Object) -> bool:
+    """Whether a run was asked for that has not begun."""
+    wanted = annotations_of(job).get(labels.RERUN)
+    return bool(wanted) and wanted != status_of(job).get("rerun")
+
+
+def _find_refusal(job: Object) -> Object | None:
+    """Its condition Admitted where that is False."""
+    admitted = condition(job, conditions.ADMITTED)
+    return admitted if admitted and admitted.get("status") == "False" else None
+
+
+def mood(job: Object) -> tuple[Mood, str]:
+    """The job's mood, and its state in a word."""
+    if is_terminating(job):
+        return "waiting", conditions.TERMINATING
+    ready, succeeded = condition(job, conditions.READY), condition(job, conditions.SUCCEEDED)
+    if succeeded and succeeded.get("status") == "True":
+        return "good", succeeded.get("reason", "")
+    if ready is None:
+        return "waiting", "Created"
+    reason = conditions.reason_of(ready)
+    if ready.get("status") == "True":
+        return "good", "Ready"
+    if reason.needs == "user" or (succeeded and succeeded.get("status") == "False" and not is_restarting(job)):
+        return "bad", reason
+    if reason.activity == "retry" or is_restarting(job):
+        return "retry", reason
+    if reason.needs == "admin":
+        return "warn", reason
+    return ("waiting" if reason == conditions.SUSPENDED else "busy"), reason
+
+
+def pick_line(message: str) -> str:
+    """The line of an error that says most: its last one with an error, else simply the last."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    errors = [line for line in lines if "error" in line.lower() or "forbidden" in line.lower()]
+    line = (errors or lines or [""])[-1]
+    return line if len(line) <= LINE_LIMIT else line[: LINE_LIMIT - 1] + "…"
+
+
+def url_of(job: Object) -> str | None:
+    """Where its first target is reached."""
+    url = status_of(job).get("url")
+    return str(url) if url else None
+
+
+def describe_app(spec: Object) -> str:
+    """The job's application in a few words."""
+    if spec.get("appRef"):
+        return str(spec["appRef"].get("name", ""))
+    if not (app := spec.get("app") or {}):
+        return "just a cluster"
+    title = (app.get("appDef") or {}).get("name") or ""
+    image = app.get("image") or ""
+    return f"{title} ({image})" if title and image else str(title or image or "its own AppDef")

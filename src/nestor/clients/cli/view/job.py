@@ -1,0 +1,197 @@
+"""One job as a page: what it is, its stages, its steps, its targets. Pure; the same for a terminal and for a file."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from nestor.api import conditions
+from nestor.api.class_choice import FALLBACK, find_class_name
+from nestor.api.objects import Object, spec_of, status_of
+from nestor.api.words import HOST
+from nestor.clients.cli.console import Symbols, clean
+from nestor.clients.cli.view import times
+from nestor.clients.cli.view.facts import Mood, condition, describe_app, mood, pick_line
+
+STEP_MOODS: dict[str, Mood] = {"Pending": "waiting", "Running": "busy", "Retrying": "retry", "Succeeded": "good", "Failed": "bad"}
+STYLES: dict[Mood, str] = {"good": "good", "bad": "bad", "warn": "warn", "busy": "busy", "waiting": "dim", "retry": "warn"}
+MESSAGE_LINES = 6
+
+
+def render_page(job: Object, now: datetime.datetime, marks: Symbols) -> Group:
+    """The whole page."""
+    parts: list[RenderableType] = [render_title(job, marks), _indent(_facts(job, now))]
+    parts += [Text(), Text("Stages", "head"), _indent(render_stages(job, marks))]
+    if status_of(job).get("steps"):
+        parts += [Text(), Text("Steps", "head"), _indent(render_steps(job, now, marks))]
+    if len(status_of(job).get("targets") or ()) > 1:
+        parts += [Text(), Text("Targets", "head"), _indent(_targets(job, marks))]
+    return Group(*parts)
+
+
+def render_title(job: Object, marks: Symbols) -> Text:
+    """Mark, name and state in one line."""
+    feeling, _ = mood(job)
+    return Text.assemble((f"{getattr(marks, feeling)} ", STYLES[feeling]), render_name(job))
+
+
+def render_name(job: Object) -> Text:
+    """Name and state."""
+    feeling, word = mood(job)
+    name, namespace = job["metadata"]["name"], job["metadata"].get("namespace", "")
+    return Text.assemble((name, "name"), (f" in {namespace}", "dim"), "  ", (word, STYLES[feeling]))
+
+
+def render_stages(job: Object, marks: Symbols) -> Table | Text:
+    """A line per condition."""
+    table = _grid()
+    for found in (shown := list_stages(job)):
+        feeling = _stage_mood(found)
+        message = clean(pick_line(found.get("message") or found.get("reason") or ""))
+        mark = Text(getattr(marks, feeling), STYLES[feeling])
+        table.add_row(mark, found["type"], Text(message, "" if feeling != "waiting" else "dim"))
+    return table if shown else Text(f"{marks.waiting}  no status reported yet", "dim")
+
+
+def list_stages(job: Object) -> list[Object]:
+    """The conditions worth a line: `Succeeded` only where it says something that no stage says."""
+    shown = [found for kind in conditions.STAGES if (found := condition(job, kind))]
+    end = condition(job, conditions.SUCCEEDED)
+    is_news = end is not None and end.get("message") not in [found.get("message") for found in shown]
+    if end is not None and is_news and (end.get("status") != "Unknown" or spec_of(job).get("successPolicy")):
+        shown.append(end)
+    return shown
+
+
+def render_steps(job: Object, now: datetime.datetime, marks: Symbols) -> Group:
+    """A line per step, and the last lines of what went wrong below it."""
+    steps = status_of(job).get("steps") or []
+    names = [clean(step["name"]) for step in steps]
+    widths = [max((len(text) for text in column), default=0) for column in (names, [step.get("type", "") for step in steps])]
+    parts: list[RenderableType] = []
+    for step, name in zip(steps, names, strict=True):
+        feeling = STEP_MOODS.get(step.get("state", ""), "waiting")
+        seconds = times.seconds_between(step.get("startTime"), step.get("completionTime"), now)
+        took = "" if seconds is None else times.short(seconds)
+        line = Text.assemble(
+            (f"{getattr(marks, feeling)}  ", STYLES[feeling]),
+            (name.ljust(widths[0]), "dim" if feeling == "waiting" else ""),
+            (f"  {step.get('type', '').ljust(widths[1])}  {took:<6}", "dim"),
+            (_describe_attempts(step), STYLES[feeling]),
+        )
+        line.rstrip()
+        parts.append(line)
+        if feeling in ("bad", "retry") and step.get("message"):
+            said = Text("\n".join(_last_lines(step["message"])), STYLES[feeling])
+            parts.append(Padding(said, (0, 0, 0, 5), expand=False))
+    return Group(*parts)
+
+
+def _last_lines(message: str) -> Iterable[str]:
+    lines = [line for line in clean(message).splitlines() if line.strip()]
+    return lines[-MESSAGE_LINES:]
+
+
+def _describe_attempts(step: Object) -> str:
+    """Which attempt it is, where that is worth a word."""
+    attempt, most = step.get("attempt", 0), step.get("maxAttempts", 1)
+    is_told = most > 1 and (attempt > 1 or step.get("state") in ("Running", "Retrying", "Failed"))
+    return f"attempt {attempt} of {most}" if is_told else ""
+
+
+def _stage_mood(found: Object) -> Mood:
+    if found.get("status") == "True":
+        return "good"
+    reason = conditions.reason_of(found)
+    if reason.needs == "user" or (found["type"] == conditions.SUCCEEDED and found.get("status") == "False"):
+        return "bad"
+    return "warn" if reason.needs == "admin" else reason.activity
+
+
+def _facts(job: Object, now: datetime.datetime) -> Table:
+    status, spec = status_of(job), spec_of(job)
+    table = _grid()
+    command = f", command '{status['command']}'" if status.get("command") else ""
+    _fact(table, "App", clean(describe_app(spec) + command))
+    if status.get("url"):
+        table.add_row(Text("URL", "dim"), Text(clean(status["url"]), "url"))
+    _fact(table, "Cluster", _describe_cluster(status, spec))
+    pods = status.get("pods") or {}
+    if pods:
+        _fact(table, "Pods", _describe_pods(pods))
+        for place in _list_places(pods):
+            if place.get("name") != HOST and place.get("reason"):
+                _fact(table, "Why there", clean(f"backend '{place.get('name', '')}': {place['reason']}"))
+    _fact(table, "Time", _describe_time(job, now))
+    if status.get("restarts"):
+        _fact(table, "Restarts", f"{status['restarts']} of {(spec.get('failurePolicy') or {}).get('maxRestarts', 3)}")
+    return table
+
+
+def _describe_pods(pods: Object) -> str:
+    text = f"{pods.get('running', 0)} running, {pods.get('waiting', 0)} waiting"
+    places = _list_places(pods)
+    if not any(item.get("name") != HOST for item in places):
+        return text
+    return f"{text} ({', '.join(_describe_place(item) for item in places)})"
+
+
+def _list_places(pods: Object) -> list[Object]:
+    return [item for item in pods.get("places") or () if isinstance(item, dict)]
+
+
+def _describe_place(place: Object) -> str:
+    name = clean(str(place.get("name", "")))
+    where = "in the host cluster" if name == HOST else f"at backend '{name}'"
+    starting = f" and {place['starting']} starting" if place.get("starting") else ""
+    return f"{place.get('running', 0)} running{starting} {where}"
+
+
+def _fact(table: Table, name: str, value: str) -> None:
+    if value:
+        table.add_row(Text(name, "dim"), Text(value))
+
+
+def _describe_cluster(status: Object, spec: Object) -> str:
+    parts = [f"Kubernetes {status['kubernetesVersion']}"] if status.get("kubernetesVersion") else []
+    parts.append(f"class '{find_class_name({'spec': spec, 'status': status}, FALLBACK)}'")
+    if machine := spec.get("machine") or status.get("machine"):
+        parts.append(f"machine '{machine}'")
+    if status.get("namespace"):
+        parts.append(f"namespace {status['namespace']}")
+    return ", ".join(parts)
+
+
+def _describe_time(job: Object, now: datetime.datetime) -> str:
+    status = status_of(job)
+    text = f"created {times.age(job['metadata'].get('creationTimestamp'), now)} ago"
+    ran = times.seconds_between(status.get("startTime"), status.get("completionTime"), now)
+    if status.get("completionTime") and ran is not None:
+        return f"{text}, ran {times.short(ran)}, ended {times.age(status['completionTime'], now)} ago"
+    ready = (status.get("timings") or {}).get("ready")
+    waited = times.seconds_between(job["metadata"].get("creationTimestamp"), ready, now) if ready else None
+    return text if waited is None else f"{text}, ready after {times.short(waited)}"
+
+
+def _targets(job: Object, marks: Symbols) -> Table:
+    table = _grid()
+    for target in status_of(job).get("targets") or ():
+        is_ready = bool(target.get("ready"))
+        where = f"{target.get('serviceNamespace')}/{target.get('serviceName')}:{target.get('servicePort')}"
+        has_url = bool(target.get("url")) and is_ready
+        told = Text(clean(target["url"]), "url") if has_url else Text(clean(target.get("message") or ""), "dim")
+        table.add_row(Text(marks.good if is_ready else marks.waiting, "good" if is_ready else "dim"), where, told)
+    return table
+
+
+def _grid() -> Table:
+    return Table.grid(padding=(0, 2, 0, 0))
+
+
+def _indent(part: RenderableType) -> Padding:
+    return Padding(part, (0, 0, 0, 2), expand=False)

@@ -1,0 +1,143 @@
+"""What a user does with a job: suspend, resume, run again, put off its end, delete."""
+
+from __future__ import annotations
+
+import datetime
+
+from aiohttp import web
+
+from nestor.api import labels
+from nestor.api.class_choice import read_effective
+from nestor.api.objects import Object, status_of
+from nestor.clients.cli.exits import Code, Failure
+from nestor.clients.cli.view.facts import is_over
+from nestor.clients.ui import frame
+from nestor.clients.ui.models import actions, ends, launch
+from nestor.clients.ui.models.links import job_path
+from nestor.clients.ui.visitor import Visitor, find_visitor
+from nestor.kube import Conflict, Forbidden, kinds
+
+ATTEMPTS = 10
+"""How often to add time to a job that is being changed."""
+
+
+async def _get(request: web.Request) -> tuple[Visitor, Object]:
+    visitor = await find_visitor(request)
+    return visitor, await visitor.api.get(kinds.NESTED_APP_JOB, request.match_info["job"], request.match_info["namespace"])
+
+
+async def _patch(visitor: Visitor, job: Object, patch: Object) -> None:
+    """Only this very job, not one of the same name that came after it."""
+    meta = job["metadata"]
+    body = {**patch, "metadata": {**patch.get("metadata", {}), "uid": meta["uid"]}}
+    await visitor.api.patch(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], body, strict=True)
+
+
+def _back(job: Object, said: str) -> web.HTTPSeeOther:
+    meta = job["metadata"]
+    return web.HTTPSeeOther(f"{job_path(meta['namespace'], meta['name'])}?said={said}")
+
+
+async def suspend(request: web.Request) -> web.Response:
+    """`POST …/suspend`"""
+    return await _set_suspend(request, wanted=True)
+
+
+async def resume(request: web.Request) -> web.Response:
+    """`POST …/resume`"""
+    return await _set_suspend(request, wanted=False)
+
+
+async def _set_suspend(request: web.Request, *, wanted: bool) -> web.Response:
+    visitor, job = await _get(request)
+    if is_over(job):
+        raise Failure("the job has already ended", Code.FAILED)
+    await _patch(visitor, job, {"spec": {"suspend": wanted}})
+    raise _back(job, "suspended" if wanted else "resumed")
+
+
+async def rerun(request: web.Request) -> web.Response:
+    """`POST …/rerun`. If that deletes the data of the run before, the user has seen so and says `agreed`."""
+    visitor, job = await _get(request)
+    if is_over(job) and (await request.post()).get("agreed") != "yes":
+        raise web.HTTPSeeOther(job_path(job["metadata"]["namespace"], job["metadata"]["name"], "rerun"))
+    value = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    await _patch(visitor, job, {"metadata": {"annotations": {labels.RERUN: value}}})
+    raise _back(job, "rerun")
+
+
+async def ask_rerun(request: web.Request) -> web.Response:
+    """`GET …/rerun`: whether that is meant."""
+    return await _ask(request, "rerun")
+
+
+async def ask_delete(request: web.Request) -> web.Response:
+    """`GET …/delete`: whether that is meant."""
+    return await _ask(request, "delete")
+
+
+async def _ask(request: web.Request, what: str) -> web.Response:
+    visitor, job = await _get(request)
+    meta = job["metadata"]
+    path = job_path(meta["namespace"], meta["name"])
+    return frame.render(
+        "ask.html", visitor, what=what, name=meta["name"], uid=meta["uid"], path=path, actions=actions.list_actions(job)
+    )
+
+
+async def extend(request: web.Request) -> web.Response:
+    """`POST …/extend`: `field` is `stop` or `keep`, `by` so many of `unit`."""
+    visitor, job = await _get(request)
+    posted = await request.post()
+    seconds = launch.read_seconds(str(posted.get("by", "")), str(posted.get("unit", "")))
+    if seconds is None:
+        raise Failure("that is no length of time", Code.USAGE)
+    is_most = await add_time(visitor, job, str(posted.get("field", "")), seconds)
+    raise _back(job, "most" if is_most else "extended")
+
+
+async def add_time(visitor: Visitor, job: Object, field: str, seconds: int) -> bool:
+    """Have one of its ends so much later than it is now, as far as its class allows; whether that is the most. A job that starts
+    changes all the time: if it was changed meanwhile, look again. Raises `Failure` if it has no such end or is at the most
+    already, and `Conflict` if it never holds still.
+    """
+    meta, most = job["metadata"], await _find_most(visitor, job) if field == ends.STOP else None
+    attempts = 0
+    while True:
+        patch = ends.build_extension(job, field, seconds, most)
+        if patch is None:
+            raise Failure(
+                f"the job's class lets it run for {most} seconds at most" if most else "there is nothing to extend", Code.USAGE
+            )
+        try:
+            await _patch(visitor, {"metadata": meta}, patch)
+        except Conflict:
+            attempts += 1
+            if attempts == ATTEMPTS:
+                raise
+        else:
+            return most is not None and most in patch["spec"].values()
+        job = await visitor.api.get(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"])
+
+
+async def _find_most(visitor: Visitor, job: Object) -> int | None:
+    """For how long the job's class lets jobs run, in seconds. None: for ever, or the visitor may not see it."""
+    name = status_of(job).get("className")
+    if not name:
+        return None
+    try:
+        found = await visitor.api.find(kinds.NESTED_CLASS, name)
+    except Forbidden:
+        return None
+    most: int | None = read_effective(found).get("maxActiveDeadlineSeconds")
+    return most
+
+
+async def delete(request: web.Request) -> web.Response:
+    """`POST …/delete`, after the user was asked about the job with that `uid`."""
+    visitor, job = await _get(request)
+    meta = job["metadata"]
+    if (await request.post()).get("uid") != meta["uid"]:
+        raise web.HTTPSeeOther(job_path(meta["namespace"], meta["name"], "delete"))
+    await visitor.api.delete(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], uid=meta["uid"])
+    raise web.HTTPSeeOther(f"/jobs?namespace={meta['namespace']}")

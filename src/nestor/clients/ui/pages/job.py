@@ -1,0 +1,137 @@
+"""One job: what happened to it, where its pods are, and what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from aiohttp import web
+
+from nestor.api import labels
+from nestor.api.class_choice import FALLBACK, find_class_name
+from nestor.api.objects import Object, labels_of, spec_of, status_of
+from nestor.clients.cli.view.facts import describe_app
+from nestor.clients.ui import frame, words
+from nestor.clients.ui.hub import List
+from nestor.clients.ui.models import actions, ends, links, origin, parameters, pods, progress, states
+from nestor.clients.ui.models.links import job_path
+from nestor.clients.ui.visitor import Visitor
+from nestor.clients.ui.words import Told
+from nestor.kube import ApiError, Forbidden, Informer, NotFound, kinds
+
+NODES = List(kinds.NODE, labels=labels.BACKEND)
+"""The virtual ones: who may not see them is told the names of nodes instead of backends."""
+SAID = {
+    "suspended": "The job is being suspended: its pods stop, its data is kept.",
+    "resumed": "The job is being resumed.",
+    "rerun": "All steps will run again.",
+    "extended": "The job has more time now.",
+    "most": "The job has all the time now that its class allows.",
+}
+
+
+class Job:
+    """One job's page."""
+
+    template = "job.html"
+
+    def __init__(self, namespace: str, name: str, said: str = "") -> None:
+        self._namespace, self._name, self._said = namespace, name, SAID.get(said, "")
+
+    @asynccontextmanager
+    async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
+        """All that the page shows."""
+        wanted = List(kinds.NESTED_APP_JOB, self._namespace, fields=f"metadata.name={self._name}")
+        async with visitor.hub.use(wanted, on_change=on_change) as (jobs,), AsyncExitStack() as stack:
+            home = status_of(self._find(jobs)).get("namespace")
+            nodes, _ = await _try(stack, visitor, NODES, on_change) if home else (None, None)
+            inside = List(kinds.POD, home, labels=f"{labels.CLUSTER}={self._name}")
+            found, refusal = await _try(stack, visitor, inside, on_change) if home else (None, None)
+
+            def read() -> dict[str, object]:
+                job = self._find(jobs)
+                if status_of(job).get("namespace") != home:
+                    raise frame.Moved
+                return self._build(job, list(found or ()), _list_backends(nodes), refusal) | {"trouble": jobs.trouble}
+
+            yield read
+
+    def _find(self, jobs: Informer) -> Object:
+        job = jobs.get(self._name, self._namespace)
+        if job is None:
+            raise NotFound(404, "NotFound", f"job '{self._name}' is not there", {"name": self._name})
+        return job
+
+    def _build(self, job: Object, found: list[Object], backends: dict[str, str], refusal: Told | None) -> dict[str, object]:
+        spec, status, meta = spec_of(job), status_of(job), job["metadata"]
+        return {
+            "name": self._name,
+            "namespace": self._namespace,
+            "path": job_path(self._namespace, self._name),
+            "said": self._said,
+            "state": states.state_of(job),
+            "advice": states.advise(job),
+            "stages": progress.list_stages(job),
+            "steps": progress.list_steps(job),
+            "actions": actions.list_actions(job),
+            "ends": ends.find_ends(job),
+            "url": links.open_url(job),
+            "targets": [item for item in status.get("targets") or () if links.safe_url(item.get("url"))],
+            "owner": origin.owner_of(job),
+            "keeper": origin.find_keeper(job),
+            "created": str(meta.get("creationTimestamp") or ""),
+            "app": describe_app(spec),
+            "parameters": parameters.list_parameters(job),
+            "facts": _list_facts(spec, status),
+            "places": pods.group_pods(found, backends, job),
+            "counts": pods.list_counts(job),
+            "refusal": refusal,
+        }
+
+
+async def _try(
+    stack: AsyncExitStack, visitor: Visitor, wanted: List, on_change: Callable[[], None]
+) -> tuple[Informer | None, Told | None]:
+    """The list, or why there is none."""
+    try:
+        (found,) = await stack.enter_async_context(visitor.hub.use(wanted, on_change=on_change))
+    except Forbidden as error:
+        return None, words.tell(error, is_shared=visitor.is_shared)
+    except ApiError as error:
+        if error.is_transient:
+            raise
+        return None, words.tell(error, is_shared=visitor.is_shared)
+    return found, None
+
+
+def _list_backends(nodes: Informer | None) -> dict[str, str]:
+    return {node["metadata"]["name"]: labels_of(node)[labels.BACKEND] for node in nodes or ()}
+
+
+def _list_facts(spec: Object, status: Object) -> list[tuple[str, str]]:
+    rules = spec.get("failurePolicy") or {}
+    restarts = f"{status['restarts']} of {rules.get('maxRestarts', 3)}" if status.get("restarts") else ""
+    found = [
+        ("Command", str(status.get("command") or spec.get("command") or "")),
+        ("Class", find_class_name({"spec": spec, "status": status}, FALLBACK)),
+        ("Machine", str(spec.get("machine") or status.get("machine") or "")),
+        ("Kubernetes", str(status.get("kubernetesVersion") or "")),
+        ("Restarts", restarts),
+        ("Own namespace", str(status.get("namespace") or "")),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+def read_view(request: web.Request) -> Job:
+    """The job that a request is about."""
+    return Job(request.match_info["namespace"], request.match_info["job"], request.query.get("said", ""))
+
+
+async def show(request: web.Request) -> web.Response:
+    """`GET /jobs/NAMESPACE/NAME`"""
+    return await frame.show(request, read_view(request))
+
+
+async def live(request: web.Request) -> web.StreamResponse:
+    """`GET /jobs/NAMESPACE/NAME/live`"""
+    return await frame.stream(request, read_view(request))

@@ -1,0 +1,66 @@
+"""The jobs of a namespace, or of all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from nestor.clients.ui import frame, words
+from nestor.clients.ui.hub import List
+from nestor.clients.ui.models import launch
+from nestor.clients.ui.models.rows import build_rows, trim_for_rows
+from nestor.clients.ui.visitor import Visitor, find_visitor
+from nestor.kube import Forbidden, kinds
+
+ALL = "*"
+ROWS = 500
+"""So many jobs are shown, the newest ones: more make a page slow."""
+
+
+class Jobs:
+    """The jobs of one namespace, or of all of them (None)."""
+
+    template = "jobs.html"
+
+    def __init__(self, namespace: str | None) -> None:
+        self._namespace = namespace
+
+    @asynccontextmanager
+    async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
+        """The table's rows."""
+        jobs = List(kinds.NESTED_APP_JOB, self._namespace, trim=trim_for_rows)
+        async with visitor.hub.use(jobs, on_change=on_change) as (found,):
+            yield lambda: {
+                "rows": build_rows(list(found), ROWS),
+                "more": max(0, len(found.store) - ROWS),
+                "trouble": found.trouble,
+                "namespace": self._namespace or ALL,
+            }
+
+
+def _read(request: web.Request, visitor: Visitor) -> str | None:
+    wanted = request.query.get("namespace", "").strip() or visitor.namespace
+    if wanted == ALL:
+        return None
+    if not launch.SPACE_FORM.fullmatch(wanted):
+        raise web.HTTPBadRequest(reason="That is not the name of a namespace.")
+    return wanted
+
+
+async def show(request: web.Request) -> web.Response:
+    """`GET /jobs?namespace=…`"""
+    visitor = await find_visitor(request)
+    namespace = _read(request, visitor)
+    try:
+        return await frame.show(request, Jobs(namespace))
+    except Forbidden as error:
+        # With the form for another namespace: few people may see all of them.
+        nothing = {"rows": [], "more": 0, "namespace": namespace or ALL, "parts": {"live_rows": ""}}
+        return frame.render("jobs.html", visitor, status=403, refusal=words.tell(error, is_shared=visitor.is_shared), **nothing)
+
+
+async def live(request: web.Request) -> web.StreamResponse:
+    """`GET /jobs/live?namespace=…`"""
+    return await frame.stream(request, Jobs(_read(request, await find_visitor(request))))

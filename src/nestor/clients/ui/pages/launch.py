@@ -1,0 +1,158 @@
+"""The form for a new job of an application, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+
+from aiohttp import web
+from multidict import MultiDict
+
+from nestor.api.objects import Object
+from nestor.clients.cli import manifests
+from nestor.clients.ui import frame, words
+from nestor.clients.ui.models import apps, inputs, launch
+from nestor.clients.ui.models.apps import App, Command
+from nestor.clients.ui.models.inputs import PREFIX
+from nestor.clients.ui.models.launch import ClassOffer, Form
+from nestor.clients.ui.models.links import job_path
+from nestor.clients.ui.visitor import Visitor, find_visitor
+from nestor.clients.ui.words import Told
+from nestor.kube import ApiError, kinds
+
+NAMESPACES = 500
+"""So many are offered."""
+FREE = "parameters"
+"""The field for parameters of an application whose AppDef is still in its image."""
+
+
+FIELDS = tuple(item.name for item in fields(Form))
+
+
+@dataclass(frozen=True)
+class Offers:
+    """What the form has to choose from."""
+
+    classes: list[ClassOffer]
+    namespaces: list[str]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The form as it is shown: fresh, or with what was entered and what is wrong with it."""
+
+    app: App
+    command: Command | None
+    form: Form
+    entered: Mapping[str, Sequence[str]] | None = None
+    free: str = ""
+    faults: Mapping[str, str] = field(default_factory=dict)
+    """Of the fields that every form has, by field."""
+    said: Sequence[str] = ()
+    """About the parameters."""
+    told: Told | None = None
+    status: int = 200
+
+
+async def show(request: web.Request) -> web.Response:
+    """`GET /apps/NAME?command=…`"""
+    visitor = await find_visitor(request)
+    app = await _find_app(visitor, request)
+    command = _choose(app, request.query.get("command", ""))
+    name = launch.suggest_name(app.name, secrets.token_hex(8))
+    form = Form(name, request.query.get("namespace") or visitor.namespace, "", command.id if command else "")
+    return await _render(visitor, Sheet(app, command, form))
+
+
+async def create(request: web.Request) -> web.Response:
+    """`POST /apps/NAME`"""
+    visitor = await find_visitor(request)
+    app = await _find_app(visitor, request)
+    posted = await request.post()
+    sent = MultiDict((key, value) for key, value in posted.items() if isinstance(value, str))
+    command = _choose(app, sent.get("command", ""))
+    form = Form(**{key: sent[key].strip() for key in FIELDS if key in sent})
+    entered = {key.removeprefix(PREFIX): sent.getall(key) for key in sent if key.startswith(PREFIX)}
+    read = _read_parameters(command, entered, sent.get(FREE, ""))
+    sheet = Sheet(app, command, form, entered, sent.get(FREE, ""), form.list_faults(), read.faults)
+    if read.faults or sheet.faults:
+        return await _render(visitor, replace(sheet, status=422))
+    try:
+        await _create(visitor, app, form, read)
+    except ApiError as error:
+        told = words.tell(error, is_shared=visitor.is_shared)
+        return await _render(visitor, replace(sheet, told=told, status=told.status))
+    raise web.HTTPSeeOther(job_path(form.namespace, form.name))
+
+
+def _read_parameters(command: Command | None, entered: Mapping[str, Sequence[str]], free: str) -> inputs.Entered:
+    if command is not None and command.parameters is not None:
+        return inputs.read_entered(command.parameters, entered)
+    lines = [line.strip() for line in free.splitlines() if line.strip()]
+    wrong = [
+        f"'{line[:60]}' is not of the form NAME=VALUE" for line in lines if not line.partition("=")[0].strip() or "=" not in line
+    ]
+    return inputs.Entered({} if wrong else manifests.parse_parameters(lines), {}, tuple(wrong))
+
+
+async def _create(visitor: Visitor, app: App, form: Form, read: inputs.Entered) -> None:
+    """Make the job. One with passwords begins suspended: then its Secret can be the job's from its own creation on, so nobody
+    needs permission to change or delete Secrets. Either all of it is there in the end, or nothing. Raises `ApiError`.
+    """
+    job = launch.build_job(app.name, form, read.plain, read.secret, visitor.name)
+    made = await visitor.api.create(kinds.NESTED_APP_JOB, job, strict=True)
+    if not read.secret:
+        return
+    meta = made["metadata"]
+    try:
+        await visitor.api.create(kinds.SECRET, launch.build_secret(made, read.secret))
+        resumed = {"metadata": {"uid": meta["uid"]}, "spec": {"suspend": None}}
+        await visitor.api.patch(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], resumed)
+    except BaseException:
+        with contextlib.suppress(ApiError):
+            await visitor.api.delete(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], uid=meta["uid"])
+        raise
+
+
+async def _find_app(visitor: Visitor, request: web.Request) -> App:
+    return apps.build_app(await visitor.api.get(kinds.NESTED_APP, request.match_info["app"]))
+
+
+def _choose(app: App, wanted: str) -> Command | None:
+    found = next((command for command in app.commands if command.id == wanted), None)
+    return found or (app.commands[0] if app.commands else None)
+
+
+async def _render(visitor: Visitor, sheet: Sheet) -> web.Response:
+    classes, namespaces = await asyncio.gather(_list(visitor, kinds.NESTED_CLASS), _list(visitor, kinds.NAMESPACE, NAMESPACES))
+    offers = Offers(launch.offer_classes(classes, sheet.app.machines), sorted(item["metadata"]["name"] for item in namespaces))
+    first = offers.classes[0].machines[0].value if offers.classes else ""
+    shown = inputs.build_inputs(sheet.command.parameters if sheet.command else None, sheet.entered, sheet.said)
+    others = [sentence for sentence in sheet.said if not any(item.error and sentence.endswith(item.error) for item in shown)]
+    return frame.render(
+        "launch.html",
+        visitor,
+        status=sheet.status,
+        sheet=sheet,
+        app=sheet.app,
+        command=sheet.command,
+        form=sheet.form if sheet.form.where else replace(sheet.form, where=first),
+        faults=sheet.faults,
+        told=sheet.told,
+        offers=offers,
+        inputs=shown,
+        others=others,
+        units=list(launch.UNITS),
+    )
+
+
+async def _list(visitor: Visitor, kind: kinds.Kind, most: int = 200) -> list[Object]:
+    """What there is to choose from; nothing for whoever may not see it, and then types a name."""
+    try:
+        found = await visitor.api.request("GET", kind.path(), {"limit": str(most)})
+    except ApiError:
+        return []
+    return [item for item in found.get("items") or () if isinstance(item, dict)]

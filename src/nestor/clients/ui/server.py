@@ -1,0 +1,90 @@
+"""The page's server: which path leads where, and how long it lives."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from nestor.clients.ui import frame, guard
+from nestor.clients.ui.guard import Gate
+from nestor.clients.ui.pages import actions, catalog, job, jobs, launch, logs
+from nestor.clients.ui.visitor import FINDER, Finder
+
+ADDRESS = "127.0.0.1"
+FORM_BYTES = 2**20
+"""A form is not larger."""
+_JOB = "/jobs/{namespace}/{job}"
+_LOGS = _JOB + "/logs/{part}"
+
+
+def build_app(finder: Finder, *middlewares: object) -> web.Application:
+    """The pages, for whoever `finder` says a request is from. `middlewares` see a request before the pages do."""
+    app = web.Application(middlewares=[frame.finish, *middlewares, frame.complete], client_max_size=FORM_BYTES)  # type: ignore[list-item]
+    app[FINDER] = finder
+    app[frame.STREAMS] = frame.Streams()
+    app.on_shutdown.append(_end_streams)
+    app.add_routes(
+        [
+            web.get("/", catalog.show),
+            web.get("/live", catalog.live),
+            web.get("/apps/{app}", launch.show),
+            web.post("/apps/{app}", launch.create),
+            web.get("/apps/{app}/icon", catalog.icon),
+            web.get("/jobs", jobs.show),
+            web.get("/jobs/live", jobs.live),
+            web.get(_JOB, job.show),
+            web.get(f"{_JOB}/live", job.live),
+            web.get(_LOGS, logs.show),
+            web.get(f"{_LOGS}/lines", logs.lines),
+            web.post(f"{_JOB}/suspend", actions.suspend),
+            web.post(f"{_JOB}/resume", actions.resume),
+            web.get(f"{_JOB}/rerun", actions.ask_rerun),
+            web.post(f"{_JOB}/rerun", actions.rerun),
+            web.post(f"{_JOB}/extend", actions.extend),
+            web.get(f"{_JOB}/delete", actions.ask_delete),
+            web.post(f"{_JOB}/delete", actions.delete),
+            web.static(guard.ASSETS, frame.HERE / "static"),
+        ]
+    )
+    return app
+
+
+async def _end_streams(app: web.Application) -> None:
+    """Pages that are open would keep the server from ending."""
+    streams = app[frame.STREAMS]
+    for task in streams.copy():
+        task.cancel()
+
+
+def build_runner(app: web.Application) -> web.AppRunner:
+    """Serves the pages. One that is closed ends whatever it waits for, and so gives its place back."""
+    return web.AppRunner(app, access_log=None, shutdown_timeout=1, handler_cancellation=True)
+
+
+def build_local(finder: Finder, gate: Gate, port: Callable[[], int]) -> web.Application:
+    """The pages for one user on this machine."""
+    check = guard.build_middleware(gate, lambda: guard.list_hosts(port()))
+    app = build_app(finder, check)
+
+    async def start(request: web.Request) -> web.Response:
+        return guard.sign_in(request, gate)
+
+    app.router.add_get(guard.START, start)
+    return app
+
+
+@asynccontextmanager
+async def serving(finder: Finder, gate: Gate, port: int = 0) -> AsyncIterator[int]:
+    """Serve on loopback for the length of a `with` block; yields the port. Raises `OSError` if it is taken."""
+    opened: list[int] = []
+    runner = build_runner(build_local(finder, gate, lambda: opened[0]))
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, ADDRESS, port)
+        await site.start()
+        opened.append(runner.addresses[0][1])
+        yield opened[0]
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,219 @@
+"""Requests to a backend: limited in time and size, with credentials, and with errors in the words of `providers.base`."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+
+import aiohttp
+
+from nestor.overflow.interlink import connections
+from nestor.overflow.interlink.connections import open_socket
+from nestor.overflow.interlink.settings import Settings
+from nestor.overflow.interlink.tokens import GivenTokens, OidcTokens, Tokens
+from nestor.pods.providers import words
+from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+
+_SESSION_HEADER = "InterLink-Http-Session"
+_ERROR_BYTES = 16 * 1024
+_LONGEST_PAUSE_SECONDS = 5.0
+_ABOUT_ACCESS = (405, 406, 407, 415, 421, 426, 431)
+"""Statuses of 4xx that are not about the pod: what answers is something on the way, or another server."""
+_CALLS = 32
+_CREATIONS = 32
+"""More than ever are under way: they wait for nobody."""
+_STREAMS = 500
+
+
+class Lost(Unreachable):
+    """The request may have reached the backend, but the answer did not reach us: nobody knows what has happened."""
+
+
+class Excess(Lost):
+    """The answer is larger than any that is read."""
+
+
+class Client:
+    """Talks to one backend. Close it when it is not needed any more."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._limits = settings.limits
+        self._tls = connections.build_context(settings.tls) if settings.url.startswith("https:") else True
+        self._base = settings.url.rstrip("/")
+        self._headers = {
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+            _SESSION_HEADER: f"nestor-{uuid.uuid4()}",
+        }
+        self._kept: aiohttp.ClientSession | None = None
+        self._single: aiohttp.ClientSession | None = None
+        self._streams: aiohttp.ClientSession | None = None
+        self._identity: aiohttp.ClientSession | None = None
+        self._tokens: Tokens
+        if settings.oidc:
+            self._tokens = OidcTokens(self._identity_session, settings.oidc, settings.limits)
+        else:
+            self._tokens = GivenTokens(settings.bearer)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        for session in (self._kept, self._single, self._streams, self._identity):
+            if session is not None:
+                await session.close()
+
+    async def ask(self, method: str, path: str, body: str, *, seconds: float | None = None, room: int = 0) -> bytes:
+        """The answer to a request that may be repeated without harm; it is, within `seconds`, until one succeeds.
+
+        `room`: bytes that the answer may have beyond the usual limit. Raises `ProviderError`.
+        """
+        pause, failure = self._limits.pause_seconds, Unreachable(f"{self._base} does not answer")
+        try:
+            async with asyncio.timeout(seconds or self._limits.call_seconds):
+                for attempt in range(self._limits.attempts):
+                    if attempt:
+                        await asyncio.sleep(min(pause, _LONGEST_PAUSE_SECONDS) * random.uniform(0.7, 1.3))
+                        pause *= 2
+                    try:
+                        return await self._request(method, path, body, room=room, is_repeatable=True)
+                    except Excess:
+                        raise
+                    except Unreachable as error:
+                        failure = error
+        except TimeoutError:
+            failure = Unreachable(f"{self._base}{path} did not answer in time")
+        raise failure
+
+    async def send(self, method: str, path: str, body: str, *, seconds: float) -> bytes:
+        """The answer to a request that must not be repeated. Raises `Lost` if its fate is unknown, or another `ProviderError`."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._request(method, path, body, is_repeatable=False)
+        except TimeoutError:
+            raise Lost(f"{self._base}{path} did not answer in time") from None
+
+    @asynccontextmanager
+    async def stream(self, path: str, body: str, *, idle_seconds: float | None) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The answer as it arrives; None as `idle_seconds` means that it may be silent for ever."""
+        timeout = aiohttp.ClientTimeout(sock_connect=self._limits.connect_seconds, sock_read=idle_seconds)
+        async with (
+            self._open(self._stream_session(), "GET", path, body, timeout) as answer,
+            aclosing(self._read_stream(answer, path)) as pieces,
+        ):
+            yield pieces
+
+    async def _read_stream(self, answer: aiohttp.ClientResponse, path: str) -> AsyncGenerator[bytes, None]:
+        try:
+            async for data in answer.content.iter_any():
+                yield data
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise Unreachable(f"{self._base}{path} broke off: {type(error).__name__}") from None
+
+    async def _request(self, method: str, path: str, body: str, *, is_repeatable: bool, room: int = 0) -> bytes:
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_seconds)
+        session = self._kept_session() if is_repeatable else self._single_session()
+        async with self._open(session, method, path, body, timeout) as answer:
+            limit, found = self._limits.answer_bytes + room, bytearray()
+            async for data in answer.content.iter_any():
+                found += data
+                if len(found) > limit:
+                    answer.close()
+                    raise Excess(f"{self._base}{path} answered more than {limit} bytes")
+            return bytes(found)
+
+    @asynccontextmanager
+    async def _open(
+        self, session: aiohttp.ClientSession, method: str, path: str, body: str, timeout: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """An answer with status 2xx. A token that is refused is renewed once."""
+        token = await self._tokens.find()
+        for attempt in (1, 2):
+            headers = self._headers | ({"Authorization": f"Bearer {token}"} if token else {})
+            call = session.request(
+                method,
+                self._base + path,
+                data=body.encode(),
+                headers=headers,
+                timeout=timeout,
+                allow_redirects=False,
+                server_hostname=self._settings.tls.server_name or None,
+            )
+            with self._in_our_words(path):
+                async with call as answer:
+                    fresh = await self._tokens.find(token) if answer.status == 401 and attempt == 1 else None
+                    if not fresh:
+                        if not 200 <= answer.status < 300:
+                            raise await self._read_error(answer, path)
+                        yield answer
+                        return
+            token = fresh
+
+    def _kept_session(self) -> aiohttp.ClientSession:
+        if self._kept is None:
+            self._kept = self._connect(self._connector(_CALLS))
+        return self._kept
+
+    def _single_session(self) -> aiohttp.ClientSession:
+        """What may not be repeated gets a connection of its own: an old one may have ended without our knowledge."""
+        if self._single is None:
+            self._single = self._connect(self._connector(_CREATIONS, force_close=True))
+        return self._single
+
+    def _stream_session(self) -> aiohttp.ClientSession:
+        """Apart, because users decide how many logs are followed, and for how long."""
+        if self._streams is None:
+            self._streams = self._connect(self._connector(_STREAMS, force_close=True))
+        return self._streams
+
+    def _identity_session(self) -> aiohttp.ClientSession:
+        if self._identity is None:
+            context = connections.build_identity_context(self._settings.tls)
+            self._identity = self._connect(aiohttp.TCPConnector(ssl=context, socket_factory=open_socket))
+        return self._identity
+
+    def _connector(self, limit: int, *, force_close: bool = False) -> aiohttp.TCPConnector:
+        return aiohttp.TCPConnector(ssl=self._tls, limit=limit, force_close=force_close, socket_factory=open_socket)
+
+    def _connect(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)
+
+    @contextmanager
+    def _in_our_words(self, path: str) -> Iterator[None]:
+        try:
+            yield
+        except (aiohttp.ClientConnectorError, aiohttp.ClientSSLError, aiohttp.ConnectionTimeoutError) as error:
+            raise Unreachable(f"{self._base} cannot be reached: {words.cut(str(error), 300)}") from None
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            what = words.cut(str(error), 300) or type(error).__name__
+            raise Lost(f"{self._base}{path} did not answer: {what}") from None
+
+    async def _read_error(self, answer: aiohttp.ClientResponse, path: str) -> ProviderError:
+        content = bytearray()
+        async for data in answer.content.iter_any():
+            content += data
+            if len(content) > _ERROR_BYTES:
+                break
+        text = words.hide(bytes(content[:_ERROR_BYTES]).decode(errors="replace"), self._tokens.secrets)
+        return build_error(answer.status, words.cut(text) or f"{self._base}{path} answered status {answer.status}")
+
+
+def build_error(status: int, text: str) -> ProviderError:
+    """What an answer other than 2xx means; `text` is what the backend says about it."""
+    if status in (401, 403):
+        return Unauthorized(f"the backend refuses our credentials: {text}", status)
+    if status in (404, 410):
+        return NotFound(text, status)
+    if status in (408, 423, 425, 429):
+        return NotYet(text, status)
+    if status in _ABOUT_ACCESS:
+        return Unreachable(text, 503)
+    if 400 <= status < 500:
+        return InvalidInput(text, status)
+    if status in (502, 504):
+        return Lost(text, status)
+    if status == 503 or status < 400:
+        return Unreachable(text, 503)
+    return ProviderError(text, status)

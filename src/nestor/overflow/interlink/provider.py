@@ -1,0 +1,200 @@
+"""The provider: pods of the host cluster on an interLink backend. A pod's identity there is the UID of its host pod."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from datetime import datetime
+
+from nestor.api import conditions, times
+from nestor.api.contracts import vnode
+from nestor.api.objects import Object, annotations_of, conditions_of, status_of
+from nestor.overflow.interlink import answers, build
+from nestor.overflow.interlink.client import Client, Lost
+from nestor.overflow.interlink.endings import Endings
+from nestor.overflow.interlink.fates import Fates
+from nestor.overflow.interlink.logs import build_log_request
+from nestor.overflow.interlink.questions import Questions
+from nestor.overflow.interlink.refusals import find_refusals
+from nestor.overflow.interlink.settings import Settings
+from nestor.pods.providers.base import Inputs, Options, Shape
+from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+
+_CONFLICT = 409
+
+
+class InterlinkProvider:
+    """One backend. See `nestor.pods.providers.base.Backend` for what the methods promise."""
+
+    lists = None
+    patches = None
+    refreshes = None
+    streams = None
+
+    def __init__(self, settings: Settings, *, now: Callable[[], datetime] = times.now) -> None:
+        self._settings = settings
+        self._limits = settings.limits
+        self._client = Client(settings)
+        self._fates = Fates(settings.limits.settle_seconds)
+        self._endings = Endings(settings.limits.restart_seconds)
+        self._questions = Questions(self._client, settings)
+        self._now = now
+
+    @property
+    def logs(self) -> InterlinkProvider:
+        """The backend serves them."""
+        return self
+
+    async def close(self) -> None:
+        """See `Backend.close`."""
+        await self._client.close()
+
+    async def create(self, pod: Object, inputs: Inputs | None = None) -> Object:
+        """See `Backend.create`. The backend is asked about the pod first if it may have been sent before."""
+        given = inputs or Inputs()
+        if refusals := find_refusals(pod):
+            raise InvalidInput("; ".join(refusals))
+        request = build.build_create(pod, given)
+        message = request if self._settings.hop == "Server" else build.build_plugin_create(request)
+        uid = pod["metadata"]["uid"]
+        async with self._fates.hold(uid):
+            is_repeated = not given.is_new or self._fates.was_sent(uid)
+            if is_repeated:
+                if there := await self._look_for(pod):
+                    return there
+                if self._fates.may_be_lost(uid):
+                    raise NotYet("the backend has not said yet whether it has accepted this pod")
+            try:
+                return await self._send_create(pod, message.to_json())
+            except InvalidInput:
+                # Some backends call it a mistake that they have the pod already.
+                if is_repeated and (there := await self._look_for(pod)):
+                    return there
+                self._fates.forget(uid)
+                raise
+
+    async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
+        """See `Backend.delete`. Raises `NotYet` while a request to create the pod may still be at work."""
+        uid = pod["metadata"]["uid"]
+        body = json.dumps(build.build_delete(pod, grace_seconds, times.write(self._now())))
+        async with self._fates.hold(uid):
+            await self._send_delete(pod, body)
+            if self._fates.may_be_lost(uid) if _is_unanswered(pod) else self._fates.is_lost(uid):
+                raise NotYet("the backend may still be about to start this pod")
+            self._fates.forget(uid)
+            self._endings.forget(uid)
+
+    async def get(self, pod: Object) -> Object:
+        """See `Backend.get`."""
+        found = await self._questions.find(pod)
+        if found is None:
+            raise NotFound(f"the backend does not know pod '{pod['metadata']['name']}'")
+        return pod | {"status": status_of(pod) | self._endings.build(pod, found, self._now(), time.monotonic())}
+
+    async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
+        """See `Backend.statuses`."""
+        found = await self._questions.find_all(pods)
+        now, at = self._now(), time.monotonic()
+        known = [(pod["metadata"]["uid"], pod) for pod in pods if pod["metadata"]["uid"] in found]
+        return {uid: self._endings.build(pod, found[uid], now, at) for uid, pod in known}
+
+    async def discover(self) -> list[Shape] | None:
+        """See `Backend.discover`."""
+        if self._settings.discovery == "None":
+            return None
+        if self._settings.discovery == "Peers":
+            path = self._settings.peers_path
+            return answers.read_peers(await self._questions.probe("GET", path, room=self._limits.peers_bytes), path)
+        shape = answers.read_ping(await self._questions.ping())
+        return [shape] if shape else None
+
+    async def check(self) -> None:
+        """See `Backend.check`."""
+        await self._questions.ping()
+
+    @asynccontextmanager
+    async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
+        """See `Logs.open_log`."""
+        request = build_log_request(pod, options, self._now())
+        idle = None if request.options.follow else self._limits.log_idle_seconds
+        async with (
+            self._client.stream("/getLogs", request.to_json(), idle_seconds=idle) as pieces,
+            aclosing(_limit(pieces, request.options.limit_bytes)) as found,
+        ):
+            yield found
+
+    async def _look_for(self, pod: Object) -> Object | None:
+        """The pod, if the backend has it. What it answers here never counts against the pod."""
+        try:
+            there = await self._questions.find(pod)
+        except InvalidInput as error:
+            raise ProviderError(error.message) from None
+        if there is None:
+            return None
+        self._fates.settle(pod["metadata"]["uid"])
+        return _with_job(pod, there.job)
+
+    async def _send_create(self, pod: Object, body: str) -> Object:
+        uid = pod["metadata"]["uid"]
+        self._fates.send(uid)
+        try:
+            content = await self._client.send(
+                "POST", "/create", body, seconds=max(self._limits.create_seconds, self._limits.call_seconds)
+            )
+        except Lost:
+            self._fates.lose(uid)
+            raise
+        except ProviderError as error:
+            self._fates.settle(uid)
+            if isinstance(error, NotFound):
+                raise Unreachable(f"nothing creates pods at this URL: {error.message}") from None
+            if error.status != _CONFLICT:
+                raise
+            return pod
+        job = answers.read_job(content, uid)
+        if job is not None:
+            self._fates.settle(uid)
+            return _with_job(pod, job)
+        # Perhaps not the backend has answered, but something on the way, such as a page for logging in.
+        self._fates.lose(uid)
+        if there := await self._look_for(pod):
+            return there
+        raise Lost("the backend answered /create with something else than the pod")
+
+    async def _send_delete(self, pod: Object, body: str) -> None:
+        try:
+            await self._client.ask("DELETE" if self._settings.hop == "Server" else "POST", "/delete", body)
+        except NotFound:
+            await self._questions.ping()  # something on the way may have said so, which knows nothing of the backend
+        except (Unreachable, Unauthorized, NotYet):
+            raise
+        except ProviderError:
+            # Some backends call it an error. Whoever does not know the pod has nothing to delete.
+            if await self._questions.find(pod):
+                raise
+
+
+def _is_unanswered(pod: Object) -> bool:
+    """Whether nobody knows what has become of the request to create the pod: it may be one of an earlier process."""
+    return (conditions.find(conditions_of(pod), vnode.SENT) or {}).get("reason") == vnode.SENDING
+
+
+def _with_job(pod: Object, job: str) -> Object:
+    """The pod with the backend's name of it, where interLink keeps it."""
+    if not job:
+        return pod
+    return pod | {"metadata": pod["metadata"] | {"annotations": annotations_of(pod) | {build.JOB: job}}}
+
+
+async def _limit(pieces: AsyncIterator[bytes], limit: int) -> AsyncGenerator[bytes, None]:
+    """No more than `limit` bytes, whatever the backend sends; 0 means no limit."""
+    sent = 0
+    async for piece in pieces:
+        part = piece[: limit - sent] if limit else piece
+        sent += len(part)
+        if part:
+            yield part
+        if limit and sent >= limit:
+            return

@@ -1,0 +1,125 @@
+"""Bearer tokens: read from where the caller keeps one, or fetched with client credentials and renewed before they expire."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import time
+from collections.abc import Callable
+from typing import Annotated, Protocol
+from urllib.parse import quote_plus
+
+import aiohttp
+from pydantic import BaseModel, Field, ValidationError
+
+from nestor.overflow.interlink.settings import Limits, Oidc
+from nestor.pods.providers import words
+from nestor.pods.providers.errors import Unauthorized, Unreachable
+
+_ANSWER_LIMIT = 64 * 1024
+# Servers need not say how long a token is good for.
+_USUAL_SECONDS = 300
+_MARGIN_SECONDS = 30
+
+
+class Tokens(Protocol):
+    """Where bearer tokens come from."""
+
+    async def find(self, rejected: str | None = None) -> str | None:
+        """A token, or None if there is no other than `rejected`, which the backend has just refused."""
+
+    @property
+    def secrets(self) -> list[str]:
+        """What must never be shown to anyone."""
+
+
+class GivenTokens:
+    """Tokens that somebody else renews. `read` returns the current one."""
+
+    def __init__(self, read: Callable[[], str] | None) -> None:
+        self._read = read
+        self._last = ""
+
+    async def find(self, rejected: str | None = None) -> str | None:
+        """See `Tokens.find`. Raises `Unauthorized` if the token cannot be read."""
+        if self._read is None:
+            return None
+        try:
+            self._last = self._read().strip()
+        except (OSError, UnicodeError, KeyError) as error:
+            raise Unauthorized(f"the bearer token cannot be read: {type(error).__name__}") from None
+        return self._last if self._last != rejected else None
+
+    @property
+    def secrets(self) -> list[str]:
+        """See `Tokens.secrets`."""
+        return [self._last]
+
+
+class _Grant(BaseModel):
+    access_token: Annotated[str, Field(min_length=1, max_length=32 * 1024, pattern=r"^[\x21-\x7e]+$")]
+    expires_in: Annotated[float, Field(ge=0)] = _USUAL_SECONDS
+
+
+class _Refusal(BaseModel):
+    error: str = ""
+    error_description: str = ""
+
+
+class OidcTokens:
+    """Tokens by client credentials (RFC 6749, 4.4). Times are this machine's own: a server's clock does not matter."""
+
+    def __init__(self, session: Callable[[], aiohttp.ClientSession], oidc: Oidc, limits: Limits) -> None:
+        self._session = session
+        self._oidc = oidc
+        self._limits = limits
+        self._token = ""
+        self._renew_at = 0.0
+        self._lock = asyncio.Lock()
+
+    async def find(self, rejected: str | None = None) -> str | None:
+        """See `Tokens.find`. Raises `Unauthorized` if the token server refuses, and `Unreachable` if it does not answer."""
+        async with self._lock:
+            if not self._token or self._token == rejected or time.monotonic() >= self._renew_at:
+                await self._fetch()
+        return self._token
+
+    @property
+    def secrets(self) -> list[str]:
+        """See `Tokens.secrets`."""
+        return [self._token, self._oidc.client_secret]
+
+    async def _fetch(self) -> None:
+        form = {"grant_type": "client_credentials", "scope": " ".join(self._oidc.scopes), "audience": self._oidc.audience}
+        # Encoded like form fields before they are joined: RFC 6749, 2.3.1.
+        pair = f"{quote_plus(self._oidc.client_id)}:{quote_plus(self._oidc.client_secret)}"
+        status, content = await self._ask({key: value for key, value in form.items() if value}, pair)
+        if status in (400, 401, 403):
+            raise Unauthorized(f"the token server refuses our credentials: {self._explain(content)}", status)
+        try:
+            grant = _Grant.model_validate_json(content if status == 200 else b"")
+        except ValidationError:
+            raise Unreachable(f"the token server answered {status} without a token") from None
+        self._token = grant.access_token
+        self._renew_at = time.monotonic() + max(grant.expires_in - _MARGIN_SECONDS, grant.expires_in / 2)
+
+    async def _ask(self, form: dict[str, str], pair: str) -> tuple[int, bytes]:
+        timeout = aiohttp.ClientTimeout(total=self._limits.call_seconds, sock_connect=self._limits.connect_seconds)
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}",
+        }
+        call = self._session().post(self._oidc.token_url, data=form, headers=headers, timeout=timeout, allow_redirects=False)
+        try:
+            async with call as answer:
+                return answer.status, await answer.content.read(_ANSWER_LIMIT)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            raise Unreachable(f"the token server does not answer: {type(error).__name__}") from None
+
+    def _explain(self, content: bytes) -> str:
+        try:
+            refusal = _Refusal.model_validate_json(content)
+        except ValidationError:
+            return "it gives no reason"
+        return words.hide(words.cut(f"{refusal.error} {refusal.error_description}", 200), self.secrets)

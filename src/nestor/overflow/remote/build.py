@@ -1,0 +1,207 @@
+"""A host pod as a pod of another cluster. Pure.
+
+It is placed by that cluster's scheduler, among the machines of the shape whose node the host's scheduler has chosen. What has
+done its work in the host cluster stays behind: node, tolerations, affinities, priority, service account.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from nestor.api import labels as marks
+from nestor.api import names
+from nestor.api.objects import Object, annotations_of, labels_of
+from nestor.overflow.remote.refusals import CARRIED, POLICY
+from nestor.overflow.remote.settings import Settings
+from nestor.pods.translate import containers, downward, env, labels, volumes
+from nestor.pods.translate.hostname import find_hostname
+from nestor.pods.translate.placement import list_extended_resources
+from nestor.pods.translate.pod import SECCOMP
+from nestor.pods.translate.tolerations import ALWAYS_ALLOWED
+
+GROUPS = ("initContainers", "containers")
+WHOLE = ("activeDeadlineSeconds", "resources")
+EACH = ("image", "resources")
+"""What can change of a pod that runs, and of each container of it."""
+_RESERVED = ("kubernetes.io", "k8s.io")
+
+
+@dataclass(frozen=True)
+class Machines:
+    """The machines of a shape, by their labels. None: they do not have the label."""
+
+    labels: tuple[tuple[str, str | None], ...] = ()
+
+    def list_requirements(self) -> list[Object]:
+        """As a node affinity has them."""
+        return [
+            {"key": key, "operator": "DoesNotExist"} if value is None else {"key": key, "operator": "In", "values": [value]}
+            for key, value in self.labels
+        ]
+
+
+def build_pod(pod: Object, settings: Settings, machines: Machines, *, has_links: bool, is_gated: bool) -> Object:
+    """The pod there. `has_links`: its variables are in a ConfigMap; `is_gated`: it must wait for its copies."""
+    meta = pod["metadata"]
+    result = {
+        "name": names.remote_pod(meta["name"], meta["uid"]),
+        "namespace": settings.namespace,
+        "labels": build_labels(pod, settings),
+        "annotations": build_annotations(pod) | {marks.HOST_SPEC: write_json(read_changeable(pod["spec"]))},
+    }
+    spec = _build_spec(pod, settings, machines, has_links=has_links)
+    if is_gated:
+        spec["schedulingGates"] = [{"name": marks.INPUTS_GATE}]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": result, "spec": spec}
+
+
+def build_marks(pod: Object, settings: Settings) -> dict[str, str]:
+    """The labels of everything that a host pod has there."""
+    return {
+        marks.MANAGED_BY: "nestor",
+        marks.BACKEND: settings.backend,
+        marks.BACKEND_UID: settings.uid,
+        marks.HOST_UID: pod["metadata"]["uid"],
+        marks.HOST_NAMESPACE: pod["metadata"]["namespace"],
+    }
+
+
+def build_labels(pod: Object, settings: Settings) -> dict[str, str]:
+    """Our labels; the pod's own are renamed, so that no Service, policy or webhook there takes them for its own."""
+    return labels.host_labels(labels_of(pod), ()) | build_marks(pod, settings)
+
+
+def build_annotations(pod: Object) -> dict[str, str]:
+    """What the pod reads of itself, and what finds it again."""
+    meta = pod["metadata"]
+    own = {
+        marks.NESTED_NAME: meta["name"],
+        marks.NESTED_NAMESPACE: meta["namespace"],
+        marks.NESTED_UID: meta["uid"],
+        marks.HOST_LABELS: write_json(labels_of(pod)),
+    }
+    return downward.build_annotations(pod) | own
+
+
+def read_labels(there: Object) -> dict[str, str]:
+    """The labels of the host pod, as the pod there has them."""
+    return {str(key): str(value) for key, value in _read_json(there, marks.HOST_LABELS).items()}
+
+
+def read_changeable(spec: Object) -> Object:
+    """What of a host pod's spec can change while it runs; containers by their names."""
+    found: Object = {key: spec[key] for key in WHOLE if key in spec}
+    for group in GROUPS:
+        found[group] = {item["name"]: {key: item[key] for key in EACH if key in item} for item in spec.get(group) or []}
+    return found
+
+
+def read_carried(there: Object) -> Object:
+    """The same as it was carried last; empty if the pod there does not say."""
+    found = _read_json(there, marks.HOST_SPEC)
+    for group in GROUPS:
+        items = found.get(group)
+        if found and not (isinstance(items, dict) and all(isinstance(item, dict) for item in items.values())):
+            return {}  # somebody there has changed it
+    return found
+
+
+def write_json(value: Object) -> str:
+    """As annotations have it."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def _read_json(there: Object, key: str) -> Object:
+    try:
+        found = json.loads(annotations_of(there).get(key) or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def is_gated(there: Object) -> bool:
+    """Whether the pod there still waits for its copies: it has not run, and nobody should count on it."""
+    return any(item.get("name") == marks.INPUTS_GATE for item in there["spec"].get("schedulingGates") or [])
+
+
+def build_containers(pod: Object, group: str, *, has_links: bool) -> list[Object]:
+    """The containers there."""
+    rename = partial(names.remote_input, uid=pod["metadata"]["uid"])
+    # As on a kubelet, anything else that sets a variable counts more.
+    links = [{"configMapRef": {"name": links_name(pod)}}] if has_links else []
+    result = []
+    for item in pod["spec"].get(group) or []:
+        sources = [*links, *env.build_sources(item, rename)]
+        carried = containers.carry(item) | {"env": env.build_variables(item, rename)}
+        result.append(carried | ({"envFrom": sources} if sources else {}))
+    return result
+
+
+def links_name(pod: Object) -> str:
+    """The ConfigMap with the pod's service links and the like."""
+    meta = pod["metadata"]
+    return f"{names.remote_pod(meta['name'], meta['uid'])}-env"
+
+
+def _build_spec(pod: Object, settings: Settings, machines: Machines, *, has_links: bool) -> Object:
+    own, uid = pod["spec"], pod["metadata"]["uid"]
+    rename = partial(names.remote_input, uid=uid)
+    result: Object = {key: own[key] for key in CARRIED if key in own}
+    result |= {
+        "containers": build_containers(pod, "containers", has_links=has_links),
+        "volumes": volumes.build_volumes(pod, POLICY, rename),
+        "hostname": find_hostname(pod),
+        # The pod is of the host cluster: it gets no identity of this one, and knows none of its Services.
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+    }
+    if first := build_containers(pod, "initContainers", has_links=has_links):
+        result["initContainers"] = first
+    if secrets := [item["name"] for item in own.get("imagePullSecrets") or [] if item.get("name")]:
+        result["imagePullSecrets"] = [{"name": rename(name)} for name in secrets]
+    if (own.get("os") or {}).get("name") != "windows":
+        result["securityContext"] = SECCOMP | (own.get("securityContext") or {})
+    return result | _build_dns(pod) | _build_scheduling(pod, settings, machines)
+
+
+def _build_dns(pod: Object) -> Object:
+    """The DNS of the cluster there. That of a nested cluster cannot be reached from it; what a user has written stays."""
+    spec, own = pod["spec"], pod["spec"].get("dnsConfig") or {}
+    policy = spec.get("dnsPolicy") or "ClusterFirst"
+    if policy == "None" and {marks.CLUSTER, marks.NESTED_UID} <= labels_of(pod).keys():
+        policy, own = "ClusterFirst", {}
+    if policy == "ClusterFirstWithHostNet":
+        policy = "ClusterFirst"
+    return {"dnsPolicy": policy} | ({"dnsConfig": own} if own else {})
+
+
+def _build_scheduling(pod: Object, settings: Settings, machines: Machines) -> Object:
+    result: Object = {}
+    if settings.node_selector:
+        result["nodeSelector"] = dict(settings.node_selector)
+    if expressions := machines.list_requirements():
+        terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
+        result["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    if tolerations := list(_build_tolerations(pod)):
+        result["tolerations"] = tolerations
+    return result
+
+
+def _build_tolerations(pod: Object) -> Iterator[Object]:
+    """How long to stay on a node that is lost, and the taints of nodes with the extended resources that the pod takes.
+
+    Schedulers ignore an amount of 0: it would open nodes that are reserved by a taint of any name.
+    """
+    for item in pod["spec"].get("tolerations") or []:
+        if item.get("key") in ALWAYS_ALLOWED:
+            yield item
+    for name in sorted(pick_extended(list_extended_resources(pod))):
+        yield {"key": name, "operator": "Exists", "effect": "NoSchedule"}
+
+
+def pick_extended(resources: Iterable[str]) -> frozenset[str]:
+    """Those of the resources that are extended ones, such as `nvidia.com/gpu`."""
+    return frozenset(name for name in resources if "/" in name and not name.partition("/")[0].endswith(_RESERVED))

@@ -1,0 +1,231 @@
+"""The provider: host pods as pods of another cluster. A pod's identity there is the UID of its host pod."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+
+from nestor.api import labels, times
+from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of
+from nestor.kube import Api, Forbidden, kinds
+from nestor.kube import NotFound as ApiNotFound
+from nestor.kube.rights import right
+from nestor.overflow.remote import build, copies, patches, reduce, words
+from nestor.overflow.remote.cluster import Cluster
+from nestor.overflow.remote.create import Creator
+from nestor.overflow.remote.places import Places
+from nestor.overflow.remote.refusals import find_refusals
+from nestor.overflow.remote.settings import Settings
+from nestor.pods.providers import upgrade
+from nestor.pods.providers.base import Call, Connection, Inputs, Options, Part, Shape
+from nestor.pods.providers.errors import InvalidInput, NotFound, Unreachable
+from nestor.pods.translate.status import is_terminal
+
+RIGHTS = (
+    right(kinds.POD, "get", "list", "watch", "create", "patch", "delete"),
+    right(kinds.POD, "get", subresource="log"),
+    # get: WebSocket upgrades; create: SPDY, and WebSocket since Kubernetes 1.35.
+    *(right(kinds.POD, "get", "create", subresource=name) for name in ("exec", "attach", "portforward")),
+    *(right(kinds.POD, "patch", subresource=name) for name in ("ephemeralcontainers", "resize")),
+    right(kinds.CONFIG_MAP, "create", "patch"),
+    right(kinds.SECRET, "create", "patch"),
+    right(kinds.RESOURCE_QUOTA, "list"),
+)
+"""The permissions it needs in the namespace of the pods. It reads no ConfigMap and no Secret there."""
+
+CLUSTER_RIGHTS = (right(kinds.NODE, "list"),)
+"""Those that it needs in the whole cluster, unless the admin has written the shapes."""
+
+
+class RemoteProvider:
+    """One backend. See `nestor.pods.providers.base.Backend` for what the methods promise."""
+
+    def __init__(self, settings: Settings, *, now: Callable[[], datetime] = times.now) -> None:
+        self._settings = settings
+        self._cluster = Cluster(settings)
+        self._creator = Creator(self._cluster)
+        self._places = Places(self._cluster)
+        self._now = now
+        self._told: dict[str, tuple[Object, Object]] = {}
+        """Pods there as they were last told, and their statuses."""
+
+    @property
+    def logs(self) -> RemoteProvider:
+        """The API server there serves them."""
+        return self
+
+    @property
+    def streams(self) -> RemoteProvider:
+        """The API server there opens them."""
+        return self
+
+    @property
+    def lists(self) -> RemoteProvider:
+        """By the label of this backend."""
+        return self
+
+    @property
+    def patches(self) -> RemoteProvider:
+        """The pods there take most changes that host pods take."""
+        return self
+
+    @property
+    def refreshes(self) -> RemoteProvider:
+        """The pods have copies of what they refer to."""
+        return self
+
+    async def close(self) -> None:
+        """See `Backend.close`."""
+        await self._cluster.close()
+
+    async def create(self, pod: Object, inputs: Inputs | None = None) -> Object:
+        """See `Backend.create`. Called again with other `inputs`, it updates the copies of a pod that runs."""
+        given = inputs or Inputs()
+        if refusals := find_refusals(pod):
+            raise InvalidInput("; ".join(refusals))
+        wanted = copies.build_copies(pod, given, self._settings)
+        machines = await self._places.find(given.shape)
+        has_links = copies.has_links(given)
+        body = build.build_pod(pod, self._settings, machines, has_links=has_links, is_gated=bool(wanted))
+        await self._creator.create(pod, body, wanted)
+        return pod
+
+    async def refresh(self, pod: Object, inputs: Inputs) -> None:
+        """See `Refreshes.refresh`."""
+        there = await self._cluster.find(pod)
+        if there is None or build.is_gated(there):
+            raise NotFound(f"the cluster does not know pod '{pod['metadata']['name']}'")
+        found = copies.build_copies(pod, inputs, self._settings, is_complete=False)
+        await self._creator.refresh(pod, there, found)
+
+    async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
+        """See `Backend.delete`. Raises `NotYet` while a request to create the pod may still be at work."""
+        uid, cache = pod["metadata"]["uid"], await self._cluster.cache()
+        there = await self._cluster.find(pod)
+        cache.expect_end(pod)
+        if there is None:
+            self._creator.check_settled(uid)
+            self._creator.forget(uid)
+            cache.forget(pod)
+            return
+        is_placed = spec_of(there).get("nodeName") and not is_terminal(there)
+        # 0 would remove the pod at once, while its containers may still run.
+        grace = max(1, grace_seconds) if grace_seconds is not None and is_placed else grace_seconds
+        api, meta = await self._cluster.connect(), there["metadata"]
+        with self._cluster.in_our_words():
+            await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
+
+    async def get(self, pod: Object) -> Object:
+        """See `Backend.get`."""
+        cache = await self._cluster.cache()
+        there = await self._cluster.find(pod)
+        if there is None:
+            cache.forget(pod)
+            there = cache.find_ending(pod)
+        else:
+            cache.note(there)
+        if there is None or build.is_gated(there):
+            raise NotFound(f"the cluster does not know pod '{pod['metadata']['name']}'")
+        with self._cluster.in_our_words():
+            return patches.as_host(pod, there) | {"status": self._reduce(pod, there)}
+
+    async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
+        """See `Backend.statuses`. One small request, to learn whether the API server answers; the rest is known from a watch."""
+        cache = await self._cluster.look()
+        told: dict[str, tuple[Object, Object]] = {}
+        for pod in pods:
+            uid = pod["metadata"]["uid"]
+            there = cache.find(pod) or cache.find_ending(pod)
+            if there is None or build.is_gated(there):
+                continue
+            before = self._told.get(uid)
+            if before is not None and before[0] is there and not is_terminating(there):
+                told[uid] = before  # most pods, most of the time
+                continue
+            try:
+                with self._cluster.in_our_words():
+                    told[uid] = there, self._reduce(pod, there)
+            except Unreachable:
+                continue  # nonsense about one pod is no news of it
+        self._told = told
+        return {uid: status for uid, (_, status) in told.items()}
+
+    async def list(self) -> builtins.list[Object]:
+        """See `Lists.list`. Also those that wait for their copies."""
+        cache = await self._cluster.look()
+        return [_as_found(there) for there in cache if labels_of(there).get(labels.HOST_UID)]
+
+    async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
+        """See `Patches.patch`."""
+        there = await self._cluster.find(pod)
+        if there is None:
+            raise NotFound(f"the cluster does not know pod '{pod['metadata']['name']}'")
+        api, cache, meta = await self._cluster.connect(), await self._cluster.cache(), there["metadata"]
+        with self._cluster.in_our_words():
+            body = patches.build_patch(pod, there, patch, part, self._settings)
+            if not body:
+                return
+            body["metadata"] = {"uid": meta["uid"]} | body.get("metadata", {})
+            changed = await self._patch_part(api, there, body, part)
+            # After it: what was not noted is sent again, and changes nothing then.
+            if note := patches.build_note(there, body):
+                note["metadata"]["uid"] = meta["uid"]
+                changed = await api.patch(kinds.POD, meta["name"], meta["namespace"], note, how="strategic", strict=True)
+            cache.note(changed)
+
+    async def _patch_part(self, api: Api, there: Object, body: Object, part: Part) -> Object:
+        """A part that API servers do not have, or our account may not patch, is a change that is refused, and no other fault."""
+        meta = there["metadata"]
+        try:
+            return await api.patch(
+                kinds.POD, meta["name"], meta["namespace"], body, subresource=part or None, how="strategic", strict=True
+            )
+        except Forbidden as error:
+            if part and words.lacks_right(error):
+                raise InvalidInput(f"the account in the other cluster may not patch `pods/{part}`") from None
+            raise
+        except ApiNotFound:
+            if part and await api.find(kinds.POD, meta["name"], meta["namespace"]) is not None:
+                raise InvalidInput(f"the other cluster is too old to change `pods/{part}`") from None
+            raise
+
+    async def discover(self) -> builtins.list[Shape] | None:
+        """See `Backend.discover`."""
+        return await self._places.discover()
+
+    async def check(self) -> None:
+        """See `Backend.check`."""
+        await self._cluster.ask()
+
+    @asynccontextmanager
+    async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
+        """See `Logs.open_log`."""
+        api = await self._cluster.connect()
+        with self._cluster.in_our_words(is_stream=True):
+            async with api.stream(self._cluster.path(pod, "log", options)) as response:
+                yield response.content.iter_any()
+
+    @asynccontextmanager
+    async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
+        """See `Streams.open_stream`."""
+        api = await self._cluster.connect()
+        with self._cluster.in_our_words(is_stream=True):
+            async with upgrade.connect(api, call, self._cluster.path(pod, call.subresource, call.options)) as connection:
+                yield connection
+
+    def _reduce(self, pod: Object, there: Object) -> Object:
+        return reduce.build_status(pod, there, words.build_words(pod, self._settings.namespace), self._now())
+
+
+def _as_found(there: Object) -> Object:
+    """A host pod that may be gone, as far as its pod in the cluster tells."""
+    own, notes = labels_of(there), annotations_of(there)
+    meta = {
+        "name": notes.get(labels.NESTED_NAME) or there["metadata"]["name"],
+        "namespace": own.get(labels.HOST_NAMESPACE, ""),
+        "uid": own[labels.HOST_UID],
+        "labels": build.read_labels(there),
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": dict(spec_of(there)), "status": {}}

@@ -1,0 +1,133 @@
+"""The status of a pod in another cluster, as one of its host pod: only what a kubelet sets. Pure.
+
+Addresses are left out: they are of another network, where somebody of this one may have them.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import Any
+
+from nestor.api import times
+from nestor.api.conditions import is_true
+from nestor.api.objects import Object, is_terminating, spec_of, status_of
+from nestor.pods.translate.container_status import build_placeholder, end_container
+from nestor.pods.translate.messages import translate
+
+LOST_SECONDS = 60.0
+"""How long after its grace period a pod counts as lost that ends on a node which does not answer."""
+NODE_LOST = "NodeLost"
+
+_GROUPS = {
+    "initContainers": "initContainerStatuses",
+    "containers": "containerStatuses",
+    "ephemeralContainers": "ephemeralContainerStatuses",
+}
+_TEXTS = ("phase", "reason", "message")
+_DERIVED = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
+"""Conditions that follow from the statuses of containers: the virtual node finds them itself."""
+_CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "lastProbeTime")
+_CONTAINER = ("name", "state", "lastState", "ready", "started", "restartCount", "image", "imageID", "containerID", "resources")
+_UNKNOWN = "The pod's end was not reported by its node"
+_NODE_LOST = "The pod's node in the other cluster does not answer"
+
+Words = dict[str, str]
+
+
+def build_status(pod: Object, there: Object, words: Words, now: datetime.datetime) -> Object:
+    """The host pod's status. `there`: the pod in the other cluster; `words`: see `words.build_words`."""
+    own = status_of(there)
+    result: Object = {key: own[key] for key in _TEXTS if isinstance(own.get(key), str)}
+    result.setdefault("phase", "Pending")
+    if "message" in result:
+        result["message"] = translate(result["message"], words)
+    found = (_pick(item, words) for item in _list(own.get("conditions")))
+    result["conditions"] = [item for item in found if {"type", "status"} <= item.keys()]
+    for group, field in _GROUPS.items():
+        names = {item["name"] for item in spec_of(pod).get(group) or []}
+        items = [item for item in _list(own.get(field)) if item.get("name") in names]
+        if names:
+            result[field] = [_build_container(item, words) for item in items]
+    if _is_node_lost(own):
+        result = _lose_node(result, there, now)
+    if result["phase"] == "Failed":
+        result = _end(pod, result, times.write(now))
+    return result | {"conditions": [item for item in result["conditions"] if item["type"] not in _DERIVED]}
+
+
+def _is_node_lost(own: Object) -> bool:
+    """Node controllers take a pod's readiness away if its node does not answer, and leave that of its containers."""
+    conditions = _list(own.get("conditions"))
+    known = {item.get("type"): item.get("status") for item in conditions}
+    return own.get("phase") == "Running" and known.get("Ready") == "False" and is_true(conditions, "ContainersReady")
+
+
+def _lose_node(status: Object, there: Object, now: datetime.datetime) -> Object:
+    """Not ready; and if the other cluster has given the pod up, because its node is lost, it has failed."""
+    for field in _GROUPS.values():
+        if field in status:
+            status[field] = [item | {"ready": False} for item in status[field]]
+    status |= {"reason": NODE_LOST, "message": _NODE_LOST}
+    if not is_terminating(there) or _find_delay(there, now) < LOST_SECONDS:
+        return status
+    time = str(there["metadata"]["deletionTimestamp"])
+    for field in _GROUPS.values():
+        if field in status:
+            status[field] = [end_container(item, _NODE_LOST, time) for item in status[field]]
+    others = [item for item in status["conditions"] if item["type"] != "DisruptionTarget"]
+    lost = {"type": "DisruptionTarget", "status": "True", "reason": NODE_LOST, "message": _NODE_LOST}
+    return status | {"phase": "Failed", "conditions": [*others, lost | {"lastTransitionTime": time}]}
+
+
+def _find_delay(there: Object, now: datetime.datetime) -> float:
+    """Seconds since the pod should have ended: its `deletionTimestamp` is when its grace period is over."""
+    try:
+        return (now - times.read(there["metadata"]["deletionTimestamp"])).total_seconds()
+    except (TypeError, ValueError):
+        return 0.0
+
+
+def _end(pod: Object, status: Object, time: str) -> Object:
+    """No container of a pod that has failed runs on, even if its node has not said so: those of evicted pods for example."""
+    named = {item["name"]: item for item in status.get("containerStatuses") or []}
+    items = [named.get(item["name"]) or build_placeholder(item) for item in spec_of(pod)["containers"]]
+    status["containerStatuses"] = [end_container(item, _UNKNOWN, _end_of(status, time)) for item in items]
+    first = status.get("initContainerStatuses") or []
+    if first:
+        ended = [end_container(item, _UNKNOWN, _end_of(status, time)) if "running" in item["state"] else item for item in first]
+        status["initContainerStatuses"] = ended
+    return status
+
+
+def _end_of(status: Object, otherwise: str) -> str:
+    """When the pod has ended: a time that does not change from one look to the next."""
+    known = [item["lastTransitionTime"] for item in status["conditions"] if item.get("lastTransitionTime")]
+    return max(known, default=otherwise)
+
+
+def _build_container(item: Object, words: Words) -> Object:
+    result = {key: item[key] for key in _CONTAINER if key in item}
+    for field in ("state", "lastState"):
+        states = result.get(field)
+        result[field] = {
+            name: _translate(state, words)
+            for name, state in (states.items() if isinstance(states, Mapping) else ())
+            if isinstance(state, Mapping)
+        }
+    return result
+
+
+def _translate(state: Mapping[str, Any], words: Words) -> Object:
+    found = dict(state)
+    if isinstance(found.get("message"), str):
+        found["message"] = translate(found["message"], words)
+    return found
+
+
+def _pick(item: Object, words: Words) -> Object:
+    return _translate({key: item[key] for key in _CONDITION if isinstance(item.get(key), str)}, words)
+
+
+def _list(value: object) -> list[Object]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,0 +1,62 @@
+"""Which cluster a backend is, and how it is reached. The caller has read all Secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nestor.api.objects import Object
+from nestor.kube import Api
+
+MANAGER = "nestor-vnode"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long to wait, in seconds, and how much to read, in bytes."""
+
+    call_seconds: float = 30
+    """For one answer, from the first byte of the request to the last of the answer."""
+    settle_seconds: float = 60
+    """After a lost answer to a creation: how long the API server may still be busy with it."""
+    sync_seconds: float = 20
+    """For the first list of all pods."""
+    answer_bytes: int = 64 * 1024 * 1024
+    """For any answer but logs; lists come in pages."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """A kubeconfig of checked fields, and where the token comes from if it is not in there."""
+
+    kubeconfig: Object = field(repr=False)
+    token: Callable[[], str] | None = None
+    """Reads the bearer token for each request. It must not wait, and may raise `ApiError`."""
+
+    async def connect(self, limits: Limits) -> Api:
+        """A client. Raises `ValueError` or `OSError` for credentials that cannot be used."""
+        return await Api.foreign(
+            self.kubeconfig, manager=MANAGER, timeout=limits.call_seconds, answer_bytes=limits.answer_bytes, token=self.token
+        )
+
+    def list_secrets(self) -> list[str]:
+        """The tokens that no text for users may repeat."""
+        found = [str(item["user"].get("token", "")) for item in self.kubeconfig["users"]]
+        return [*found, self.token()] if self.token is not None else found
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One backend."""
+
+    access: Access
+    backend: str
+    """Name of the OverflowBackend."""
+    uid: str
+    """Its UID: several backends, also of several host clusters, may share a namespace."""
+    namespace: str
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    shape_labels: Sequence[str] = ()
+    own_shapes: Mapping[str, Mapping[str, str]] | None = None
+    """The labels of shapes that the admin has written; None if they are discovered."""
+    limits: Limits = field(default_factory=Limits)

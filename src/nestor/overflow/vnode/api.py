@@ -1,0 +1,128 @@
+"""The kubelet API of all virtual nodes: one server, one certificate."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Callable
+
+from nestor.api.contracts import vnode
+from nestor.kube import Api, ApiError, kinds
+from nestor.kube.rights import right
+from nestor.overflow.vnode.identity.certificate import Certificate
+from nestor.overflow.vnode.identity.request import Wish
+from nestor.overflow.vnode.nodes import Nodes
+from nestor.overflow.vnode.pods.registry import Registry
+from nestor.overflow.vnode.restart import Restart
+from nestor.overflow.vnode.settings import Settings
+from nestor.pods.kubelet import auth
+from nestor.pods.kubelet.reviews import ReviewedAccess
+from nestor.pods.kubelet.routes import Route
+from nestor.pods.kubelet.server import Find, KubeletServer, Served
+from nestor.pods.providers.base import Backend
+
+RIGHTS = (right(kinds.CONFIG_MAP, "get"),)
+"""In `kube-system`, of one ConfigMap."""
+
+LOOK_SECONDS = 60.0
+_RETRY_SECONDS = 5.0
+
+
+class NodeApi:
+    """Serves logs and streams of the pods on all nodes. `problem` says why it does not yet."""
+
+    def __init__(
+        self,
+        api: Api,
+        settings: Settings,
+        nodes: Nodes,
+        backend: Backend,
+        registry: Registry,
+        on_change: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`on_change` is called when the cluster begins or stops to issue what was asked for."""
+        self._api = api
+        self._on_change = on_change
+        self._settings = settings
+        self._nodes = nodes
+        self._server = KubeletServer(backend, build_finder(registry), ReviewedAccess(registry.find_api), is_shared=True)
+        self._certificate: Certificate | None = None
+        self._is_open = False
+
+    @property
+    def certificates(self) -> list[Certificate]:
+        """The serving certificate, once it is asked for."""
+        return [self._certificate] if self._certificate is not None else []
+
+    def find_problem(self) -> str | None:
+        """Why it does not serve, if that may soon change. Without nodes there is nobody to serve; and where the cluster issues no
+        serving certificate, the nodes take pods all the same: only logs and commands fail, which the operator tells.
+        """
+        if self._certificate is None or self._certificate.is_lacking:
+            return None
+        return self._certificate.problem or (None if self._is_open else "the kubelet API is not open yet")
+
+    async def run(self, backend: str) -> None:
+        """Serve until cancelled."""
+        first = await self._nodes.wait_for_one()
+        self._nodes.speaker = first.name
+        wish = Wish(backend, first.name, "serving", self._settings.address)
+        certificate = self._certificate = Certificate(self._api, wish, self._settings.folder, self._on_change)
+        await certificate.obtain()
+        authority = await self._read_authority()
+        tls = build_tls(certificate, authority)
+
+        async def renew() -> None:
+            tls.load_cert_chain(certificate.file)
+
+        async with asyncio.TaskGroup() as group:
+            group.create_task(certificate.keep(renew))
+            group.create_task(self._watch_authority(authority))
+            self._is_open = True
+            await self._server.serve(self._settings.kubelet_port, lambda: tls, self._settings.address)
+
+    async def _read_authority(self) -> str:
+        while True:
+            found = await self._find_authority()
+            if found:
+                return found
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _find_authority(self) -> str:
+        try:
+            found = await self._api.get(kinds.CONFIG_MAP, vnode.AUTHENTICATION_CONFIG_MAP, vnode.AUTHENTICATION_NAMESPACE)
+        except ApiError:
+            return ""
+        return str((found.get("data") or {}).get(vnode.AUTHENTICATION_KEY) or "")
+
+    async def _watch_authority(self, before: str) -> None:
+        """Raises `Restart` when clients' certificates are signed by others."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            now = await self._find_authority()
+            if now and now != before:
+                if self._certificate is not None:
+                    self._certificate.discard()  # it is signed by the authority of before
+                raise Restart("the authorities that sign the API server's certificate have changed")
+
+
+def build_tls(certificate: Certificate, authority: str) -> ssl.SSLContext:
+    """TLS settings: clients may show a certificate, or a token in their request."""
+    context = auth.new_tls()
+    context.load_cert_chain(certificate.file)
+    context.load_verify_locations(cadata=authority)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def build_finder(registry: Registry) -> Find:
+    """Finds the pods on the nodes. If a call names a UID, it must match."""
+
+    def find(route: Route) -> Served | None:
+        entry = registry.find(route.namespace, route.pod)
+        if entry is None or (route.uid and route.uid != entry.uid):
+            return None
+        problem = "" if entry.mark or entry.is_over else f'container "{route.container}" in pod "{route.pod}" is waiting to start'
+        return Served(entry.last, str, problem)
+
+    return find

@@ -1,0 +1,204 @@
+"""The OverflowBackend that this process serves: what it asks for, and what this process writes into its status."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nestor.api import conditions
+from nestor.api.backend_nodes import Shape
+from nestor.api.backend_status import OverflowBackendStatus, UnconfirmedPod
+from nestor.api.objects import Object, conditions_of, spec_of, status_of
+from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.api.times import timestamp
+from nestor.kube import Api, ApiError, Change, Informer, kinds
+from nestor.kube.rights import right
+from nestor.overflow.vnode.backend import shapes
+from nestor.overflow.vnode.backend.health import Health, describe
+from nestor.overflow.vnode.restart import Restart
+from nestor.pods.providers.base import Backend
+
+log = logging.getLogger(__name__)
+
+RIGHTS = (right(kinds.OVERFLOW_BACKEND, "get", "list", "watch"), right(kinds.OVERFLOW_BACKEND, "patch", subresource="status"))
+"""The permissions that the process's ServiceAccount needs."""
+
+DISCOVER_SECONDS = 60.0
+_FIRST_SECONDS = 2.0
+"""Until there are shapes, nobody has a node."""
+_PROCESS = {"Interlink": ("type", "interlink", "kubernetes"), "Kubernetes": ("type", "interlink", "kubernetes", "shapes")}
+"""Fields of the specification that a process is set up with: in a cluster, shapes that an admin has written are machines."""
+
+
+@dataclass(frozen=True)
+class NodeRef:
+    """A node that this process is to keep."""
+
+    name: str
+    shape: str
+
+
+class BackendView:
+    """The newest OverflowBackend, and the shapes. `on_change` handlers are called when either has changed."""
+
+    def __init__(self, api: Api, body: Object, health: Health) -> None:
+        self._api = api
+        self._health = health
+        self._body = body
+        self._handlers: list[Callable[[], None]] = []
+        self._wake = asyncio.Event()
+        self._problem: Restart | None = None
+        found = OverflowBackendStatus.model_validate(status_of(body))
+        self.shapes: list[Shape] = list(found.shapes or [])
+        self.unconfirmed: list[UnconfirmedPod] = list(found.unconfirmed_pods)
+        """Pods that should have ended; at first, those that the last process has noted."""
+        self.find_lacking: Callable[[], str] = lambda: ""
+        """Says which certificates the cluster does not issue; empty if it does."""
+        self._writing = asyncio.Lock()
+        self.informer = Informer(api, kinds.OVERFLOW_BACKEND, fields=f"metadata.name={self.name}", trim=_trim)
+        self.informer.on_change(self._take)
+        health.on_change(self._wake.set)
+
+    @property
+    def name(self) -> str:
+        """Name of the OverflowBackend."""
+        name: str = self._body["metadata"]["name"]
+        return name
+
+    @property
+    def spec(self) -> OverflowBackendSpec:
+        """What is asked for."""
+        return OverflowBackendSpec.model_validate(spec_of(self._body))
+
+    @property
+    def nodes(self) -> frozenset[NodeRef]:
+        """The nodes that the operator has made for this backend, also those that it is removing."""
+        found = OverflowBackendStatus.model_validate(status_of(self._body)).nodes
+        return frozenset(NodeRef(item.name, item.shape) for item in found if item.state != "Refused")
+
+    def on_change(self, handler: Callable[[], None]) -> None:
+        """Call `handler` whenever something has changed."""
+        self._handlers.append(handler)
+
+    def look(self) -> None:
+        """What is written may have changed."""
+        self._wake.set()
+
+    async def watch(self) -> None:
+        """Raises `Restart` once the backend is another one than this process was set up for."""
+        changed = asyncio.Event()
+        self.on_change(changed.set)
+        while True:
+            await changed.wait()
+            changed.clear()
+            if self._problem is not None:
+                raise self._problem
+
+    async def keep(self, backend: Backend) -> None:
+        """Discover the shapes, and write them and whether the backend answers, until cancelled."""
+        while True:
+            self._wake.clear()
+            await self._discover(backend)
+            try:
+                await self.write()
+            except ApiError as error:
+                log.warning("status of OverflowBackend '%s' not written: %s", self.name, error)
+            try:
+                async with asyncio.timeout(DISCOVER_SECONDS if self.shapes else _FIRST_SECONDS):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    async def _discover(self, backend: Backend) -> None:
+        given = self.spec.shapes
+        if given is not None:
+            self._set_shapes(list(given))
+            return
+        try:
+            with self._health.noting():
+                found = await backend.discover()
+        except Exception as error:
+            log.info("shapes were not discovered: %s", describe(error))
+            return
+        if found is not None:
+            self._set_shapes(shapes.read_discovered(found, self.shapes))
+
+    def _set_shapes(self, found: list[Shape]) -> None:
+        if found != self.shapes:
+            self.shapes = found
+            self._tell()
+
+    async def write(self) -> None:
+        """Write our part of the status if it differs. Raises `ApiError`."""
+        async with self._writing:  # what was written last must be the newest
+            found = self._find_reachable()
+            if lacking := self.find_lacking():
+                found.append(conditions.Condition(conditions.CERTIFIED, "False", conditions.CERTIFICATE_NOT_ISSUED, lacking))
+            status = build_status(self._body, self.shapes, self.unconfirmed, found)
+            await write_status(self._api, self._body, status)
+
+    def _find_reachable(self) -> list[conditions.Condition]:
+        """Until the first call is over, what the last process has said stays."""
+        if not self._health.is_known:
+            before = conditions.find(conditions_of(self._body), conditions.REACHABLE)
+            return [] if before is None else [_as_decided(before)]
+        is_answering = self._health.is_answering
+        why = (conditions.BACKEND_ANSWERS, "The backend answers.") if is_answering else self._health.problem
+        return [conditions.Condition(conditions.REACHABLE, "True" if is_answering else "False", *why)]
+
+    def _take(self, change: Change) -> None:
+        if change.new is None:
+            self._problem = Restart("the OverflowBackend is gone")
+        elif change.new["metadata"]["uid"] != self._body["metadata"]["uid"]:
+            self._problem = Restart("the OverflowBackend was deleted and recreated")
+        else:
+            before, after = spec_of(self._body), spec_of(change.new)
+            if any(before.get(key) != after.get(key) for key in _PROCESS[self.spec.type]):
+                self._problem = Restart("the OverflowBackend's access has changed")
+            if before != after:
+                self._wake.set()
+            self._body = change.new
+        self._tell()
+
+    def _tell(self) -> None:
+        for handler in self._handlers:
+            handler()
+
+
+def build_status(body: Object, found: list[Shape], unconfirmed: list[UnconfirmedPod], said: list[conditions.Condition]) -> Object:
+    """Our part of the status, whole: what is left out of an apply is removed."""
+    types, generation = {item.type for item in said}, body["metadata"].get("generation", 0)
+    there = [item for item in _find_own(body) if item["type"] in types]
+    status: Object = {
+        "conditions": conditions.merge(there, said, generation, timestamp()),
+        "shapes": [item.model_dump(by_alias=True, exclude_none=True) for item in found],
+    }
+    if unconfirmed:
+        status["unconfirmedPods"] = [item.model_dump(by_alias=True) for item in unconfirmed]
+    return status
+
+
+async def write_status(api: Api, body: Object, status: Object) -> None:
+    """Apply our part of the status if it differs. Raises `ApiError`."""
+    now = status_of(body)
+    lists = ("shapes", "unconfirmedPods")
+    if status["conditions"] == _find_own(body) and all((status.get(key) or []) == (now.get(key) or []) for key in lists):
+        return
+    meta = {"name": body["metadata"]["name"]}
+    await api.apply(kinds.OVERFLOW_BACKEND, {"metadata": meta, "status": status}, subresource="status")
+
+
+def _as_decided(condition: Object) -> conditions.Condition:
+    reason = conditions.reason_of(condition)
+    return conditions.Condition(conditions.REACHABLE, condition["status"], reason, condition.get("message", ""))
+
+
+def _find_own(body: Object) -> list[Object]:
+    """The conditions that this process writes."""
+    return [item for item in conditions_of(body) if item["type"] in (conditions.REACHABLE, conditions.CERTIFIED)]
+
+
+def _trim(body: Object) -> Object:
+    return {**body, "metadata": {key: value for key, value in body["metadata"].items() if key != "managedFields"}}

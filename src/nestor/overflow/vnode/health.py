@@ -1,0 +1,79 @@
+"""What the kubelet's probes and metrics hear of this process."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nestor.kube import Informer, WorkQueue
+from nestor.kube.process import caches
+from nestor.kube.serving.pages import STALE_SECONDS
+from nestor.overflow.vnode.api import NodeApi
+from nestor.overflow.vnode.backend.health import Health
+from nestor.overflow.vnode.backend.view import BackendView
+from nestor.overflow.vnode.nodes import Nodes
+from nestor.overflow.vnode.pods.poll import StatusPoller
+from nestor.overflow.vnode.pods.registry import Registry
+
+
+@dataclass
+class State:
+    """The parts of the process, as far as they exist yet."""
+
+    problem: str = "starting"
+    """Why the process has not got as far as making its parts."""
+    view: BackendView | None = None
+    nodes: Nodes | None = None
+    server: NodeApi | None = None
+    health: Health | None = None
+    registry: Registry | None = None
+    poller: StatusPoller | None = None
+    queues: Mapping[str, WorkQueue[Any]] | None = None
+
+    def find_unready(self) -> str | None:
+        """Why pods that are bound now would not be run, as far as that is this process's affair."""
+        parts = (self.nodes, self.server)
+        return self.problem or next((text for part in parts if part is not None and (text := part.find_problem())), None)
+
+    def find_stale(self) -> str | None:
+        """Why the process should be started again, if so."""
+        found = max(self._informers(), key=lambda item: item.silence, default=None)
+        if found is None or found.silence < STALE_SECONDS:
+            return None
+        return f"a watch of {found.kind.plural} went silent"
+
+    def write_metrics(self) -> str:
+        """The metrics in Prometheus text format."""
+        lines = ["# TYPE nestor_vnode_ready gauge", f"nestor_vnode_ready {int(self.find_unready() is None)}"]
+        if self.health is not None:
+            lines += [
+                "# TYPE nestor_vnode_backend_answers gauge",
+                f"nestor_vnode_backend_answers {int(self.health.is_answering)}",
+            ]
+        if self.queues is not None:
+            lines += ["# TYPE nestor_vnode_queue_length gauge"]
+            lines += [f'nestor_vnode_queue_length{{queue="{name}"}} {len(queue)}' for name, queue in self.queues.items()]
+        if self.registry is not None:
+            counts = Counter((entry.home.node, entry.mark or "Unsent") for entry in self.registry)
+            lines += ["# TYPE nestor_vnode_pods gauge"]
+            lines += [
+                f'nestor_vnode_pods{{node="{node}",state="{mark}"}} {count}' for (node, mark), count in sorted(counts.items())
+            ]
+        if self.poller is not None:
+            lines += ["# TYPE nestor_vnode_status_calls_total counter", f"nestor_vnode_status_calls_total {self.poller.calls}"]
+        lines += ["# TYPE nestor_vnode_watch_silence_seconds gauge"]
+        lines += [
+            f'nestor_vnode_watch_silence_seconds{{resource="{item.kind.plural}",selector="{item.fields}"}} {item.silence:.1f}'
+            for item in self._informers()
+        ]
+        return "\n".join(lines) + "\n"
+
+    def write_caches(self) -> str:
+        """See `nestor.kube.process.caches`."""
+        return caches.write({"host": self._informers()}, (self.queues or {}).values())
+
+    def _informers(self) -> list[Informer]:
+        own = [self.view.informer] if self.view is not None else []
+        return own + (self.nodes.informers if self.nodes is not None else [])

@@ -1,0 +1,173 @@
+"""The process: what it starts, in which order, and how it exits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from nestor.api import conditions
+from nestor.api.backend_status import OverflowBackendStatus
+from nestor.api.faults import explain
+from nestor.api.objects import Object, spec_of, status_of
+from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.kube import Api, ApiError, kinds
+from nestor.kube.process import lifetime, logs
+from nestor.kube.process.caches import CACHES
+from nestor.kube.serving.pages import METRICS, Pages
+from nestor.overflow.vnode.api import NodeApi
+from nestor.overflow.vnode.backend import factory, health, view
+from nestor.overflow.vnode.backend.secrets import MissingSecret, Secrets
+from nestor.overflow.vnode.backend.view import BackendView
+from nestor.overflow.vnode.health import State
+from nestor.overflow.vnode.identity.certificate import describe_lacking
+from nestor.overflow.vnode.nodes import Nodes
+from nestor.overflow.vnode.pods.change import PodChanger
+from nestor.overflow.vnode.pods.controller import PodController
+from nestor.overflow.vnode.pods.create import PodCreator
+from nestor.overflow.vnode.pods.end import PodEnder
+from nestor.overflow.vnode.pods.memory import Memory
+from nestor.overflow.vnode.pods.orphans import OrphanFinder
+from nestor.overflow.vnode.pods.poll import StatusPoller
+from nestor.overflow.vnode.pods.refresh import Refresher
+from nestor.overflow.vnode.pods.writer import PodWriter
+from nestor.overflow.vnode.restart import Restart
+from nestor.overflow.vnode.settings import Settings, parse
+from nestor.pods.providers.base import Backend
+
+log = logging.getLogger(__name__)
+
+MANAGER = "nestor-vnode"
+_PATIENCE_SECONDS = 2.0
+
+
+class Build(Protocol):
+    """Makes the provider."""
+
+    def __call__(self, body: Object, secrets: Secrets) -> Backend:
+        """See `factory.build_backend`."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run until stopped. Returns 0 after a signal, or when something was replaced and the container must restart; 1 if a part
+    stops unexpectedly.
+    """
+    logs.set_up()
+    settings = parse(arguments)
+    code = 0
+    try:
+        asyncio.run(lifetime.run_until_signal(run(settings)))
+    except* Restart as reasons:
+        log.info("exiting so that the container restarts: %s", lifetime.find_first(reasons))
+    except* Exception:
+        log.exception("exiting: a part of the process stopped unexpectedly")
+        code = 1
+    return code
+
+
+async def run(settings: Settings, build: Build = factory.build_backend) -> None:
+    """Start everything in order and keep it running until cancelled. If any part stops, all of them do."""
+    state = State()
+    async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+        spawn = partial(lifetime.spawn, group)
+        probes = {"/readyz": state.find_unready, "/healthz": state.find_stale}
+        texts = {METRICS: state.write_metrics, CACHES: state.write_caches}
+        spawn(Pages(probes, texts).serve(settings.health_port), "health")
+        settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        api = await stack.enter_async_context(await Api.connect(settings.kubeconfig, manager=MANAGER))
+        body, secrets, backend = await _connect(api, settings, build, state)
+        stack.push_async_callback(backend.close)
+        version = str((await _patiently(lambda: api.request("GET", "/version"), state))["gitVersion"])
+        _start(_Setup(settings, api, body, secrets, backend, version, state), spawn)
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """What is there before the parts are made. `version` is that of the host's API server."""
+
+    settings: Settings
+    api: Api
+    body: Object
+    secrets: Secrets
+    backend: Backend
+    version: str
+    state: State
+
+
+def _start(setup: _Setup, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:
+    settings, api, backend, version, state = setup.settings, setup.api, setup.backend, setup.version, setup.state
+    name = settings.backend
+    spec = OverflowBackendSpec.model_validate(spec_of(setup.body))
+    answers = health.Health(patience=factory.find_patience(spec))
+    shown = BackendView(api, setup.body, answers)
+    writer = PodWriter()
+    creator = PodCreator(backend, name, settings.address, answers, writer)
+    changer = PodChanger(backend, name, answers, writer)
+    pods = PodController(name, answers, creator, changer, PodEnder(backend, settings.address, answers, writer), writer)
+    nodes = Nodes(api, settings, shown, answers, pods, version)
+    server = NodeApi(api, settings, nodes, backend, pods.registry, shown.look)
+    shown.find_lacking = lambda: describe_lacking([*nodes.certificates, *server.certificates])
+    poller = StatusPoller(backend, pods.registry, answers, factory.find_period(spec), pods.queue.add)
+    state.view, state.nodes, state.server, state.health = shown, nodes, server, answers
+    state.registry, state.poller, state.problem = pods.registry, poller, ""
+    state.queues = {"pods": pods.queue, "pod-creations": pods.creations}
+    spawn(shown.informer.run(), "OverflowBackend")
+    spawn(shown.watch(), "watch of the OverflowBackend")
+    spawn(shown.keep(backend), "status of the OverflowBackend")
+    spawn(setup.secrets.watch(), "Secrets")
+    spawn(health.watch(backend, answers), "checks")
+    spawn(nodes.run(), "nodes")
+    spawn(server.run(name), "kubelet API")
+    spawn(pods.queue.run(), "pods")
+    spawn(pods.creations.run(), "creations")
+    spawn(poller.run(), "statuses")
+    spawn(Memory(shown, pods.registry, lambda: nodes.names, is_needed=backend.lists is None).run(), "notes of pods")
+    if backend.lists is not None:
+        spawn(OrphanFinder(backend.lists, pods.registry, answers, lambda: nodes.names).run(), "orphans")
+    if backend.refreshes is not None:
+        spawn(Refresher(backend.refreshes, pods.registry, answers).run(), "refreshes")
+    log.info("serving backend '%s'", name)
+
+
+async def _connect(api: Api, settings: Settings, build: Build, state: State) -> tuple[Object, Secrets, Backend]:
+    """The OverflowBackend and its provider, as soon as nothing is missing; until then, its status says what is."""
+    while True:
+        body = await _patiently(lambda: api.get(kinds.OVERFLOW_BACKEND, settings.backend), state)
+        try:
+            spec = OverflowBackendSpec.model_validate(spec_of(body))
+            secrets = Secrets(api, settings.namespace, spec.secret_names())
+            await _patiently(secrets.load, state)
+            return body, secrets, build(body, secrets)
+        except MissingSecret as error:
+            reason, message = conditions.SECRET_NOT_FOUND, f"{error} is missing in namespace '{settings.namespace}'"
+        except ValidationError as error:
+            reason, message = conditions.BACKEND_INVALID, explain(error, "spec")
+        except ValueError as error:
+            reason, message = conditions.BACKEND_INVALID, str(error)
+        state.problem = message
+        log.warning("the backend cannot be used: %s", message)
+        known = OverflowBackendStatus.model_validate(status_of(body))
+        said = [conditions.Condition(conditions.REACHABLE, "False", reason, message)]
+        status = view.build_status(body, list(known.shapes or []), known.unconfirmed_pods, said)
+        try:
+            await view.write_status(api, body, status)
+        except ApiError as error:
+            log.warning("status of OverflowBackend '%s' not written: %s", settings.backend, error)
+        await asyncio.sleep(_PATIENCE_SECONDS)
+
+
+async def _patiently(ask: Callable[[], Coroutine[Any, Any, Any]], state: State) -> Any:
+    """Retry until there is an answer: the operator makes our rights at the same time as this pod."""
+    while True:
+        try:
+            return await ask()
+        except ApiError as error:
+            state.problem = error.message
+            log.info("waiting for the host cluster: %s", error)
+            await asyncio.sleep(_PATIENCE_SECONDS)

@@ -1,0 +1,143 @@
+"""Keeps one virtual Node: its status always, its Lease only while the backend answers."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import time
+from collections.abc import Callable
+
+from nestor.api import times
+from nestor.api.objects import Object
+from nestor.kube import Api, ApiError, Change, Informer, NotFound, kinds
+from nestor.overflow.vnode.backend.health import Health
+from nestor.overflow.vnode.identity.accepted import REFUSAL_LIMIT, UNAUTHORIZED
+from nestor.overflow.vnode.node import status
+from nestor.overflow.vnode.node.status import NodeFacts
+from nestor.overflow.vnode.restart import IdentityRefused
+
+log = logging.getLogger(__name__)
+
+LEASE_NAMESPACE = "kube-node-lease"
+LEASE_SECONDS = 40
+RENEW_SECONDS = 10.0
+"""As kubelets do."""
+FULL_SECONDS = (30.0, 600.0)
+"""How long a node takes no further pods after one was taken back: as long as that had waited, within these limits. Then it is
+open for at least as long: whoever has pods that never start must not close it for all others for good.
+"""
+
+
+class NodeKeeper:
+    """Writes as the node itself. `find_facts` returns what it is made of, `count_pods` how many pods it has."""
+
+    def __init__(
+        self,
+        api: Api,
+        name: str,
+        health: Health,
+        find_facts: Callable[[], NodeFacts],
+        count_pods: Callable[[], int],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._api = api
+        self._name = name
+        self._health = health
+        self._find_facts = find_facts
+        self._count_pods = count_pods
+        self._clock = clock
+        self._full_until = 0.0
+        self._open_until = 0.0
+        self._wake = asyncio.Event()
+        self.informer = Informer(api, kinds.NODE, fields=f"metadata.name={name}", trim=_trim)
+        self.informer.on_change(self._on_change)
+        health.on_change(self._wake.set)
+
+    def note_full(self, seconds: float) -> None:
+        """The backend has left a pod waiting for so long: there is no room for others for a while."""
+        now, length = self._clock(), min(max(seconds, FULL_SECONDS[0]), FULL_SECONDS[1])
+        if now >= self._open_until:
+            self._full_until, self._open_until = now + length, now + 2 * length
+        self._wake.set()
+
+    def look(self) -> None:
+        """What the node is made of has changed."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Keep the node until cancelled. Raises `IdentityRefused`."""
+        await self.informer.synced.wait()
+        refusals = 0
+        while True:
+            self._wake.clear()
+            refusals = refusals + 1 if await self._is_refused() else 0
+            if refusals >= REFUSAL_LIMIT:
+                raise IdentityRefused(f"the certificate of node '{self._name}' is not accepted any more")
+            try:
+                async with asyncio.timeout(RENEW_SECONDS):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+
+    async def _is_refused(self) -> bool:
+        """Write what differs. True: the API server does not accept the node's certificate.
+
+        The Lease first, and whatever becomes of the status: a backend may tell what no API server accepts.
+        """
+        found = False
+        for part in (self.renew, self.write):
+            try:
+                await part()
+            except ApiError as error:
+                log.warning("node %s: %s", self._name, error)
+                found = found or error.status == UNAUTHORIZED
+        return found
+
+    async def write(self) -> None:
+        """Write the status if the Node has another one. A Node that is gone is made again by the operator."""
+        node = self.informer.get(self._name)
+        if node is None:
+            return
+        desired = status.build_status(self._find_facts(), self._describe(), self._find_room(), times.timestamp())
+        patch = status.build_patch(node, desired)
+        if patch is not None:
+            await self._api.patch(kinds.NODE, self._name, None, patch, subresource="status", how="strategic")
+
+    async def renew(self) -> None:
+        """Renew the Lease, unless the backend has stopped to answer: then the node's pods go elsewhere in time."""
+        node = self.informer.get(self._name)
+        if node is None or not self._health.is_answering:
+            return
+        spec = {"holderIdentity": self._name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": _micro_time()}
+        try:
+            await self._api.patch(kinds.LEASE, self._name, LEASE_NAMESPACE, {"spec": spec})
+        except NotFound:
+            await self._api.create(kinds.LEASE, _build_lease(node, spec))
+
+    def _describe(self) -> status.Condition:
+        if self._health.is_answering:
+            return status.Condition(True)
+        reason, message = self._health.problem
+        return status.Condition(False, f"Backend{reason}", message)
+
+    def _find_room(self) -> int | None:
+        return self._count_pods() if self._clock() < self._full_until else None
+
+    def _on_change(self, change: Change) -> None:
+        self._wake.set()
+
+
+def _build_lease(node: Object, spec: Object) -> Object:
+    meta = node["metadata"]
+    owner = {"apiVersion": "v1", "kind": "Node", "name": meta["name"], "uid": meta["uid"]}
+    metadata = {"name": meta["name"], "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}
+    return {"apiVersion": kinds.LEASE.api_version, "kind": kinds.LEASE.name, "metadata": metadata, "spec": spec}
+
+
+def _micro_time() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def _trim(node: Object) -> Object:
+    return {**node, "metadata": {key: value for key, value in node["metadata"].items() if key != "managedFields"}}

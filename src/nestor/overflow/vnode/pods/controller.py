@@ -1,0 +1,206 @@
+"""The queues for pods: a change in the host cluster or at the backend queues its UID. Creations have a queue of their own."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+
+from nestor.api import times
+from nestor.api.contracts.vnode import BOUNCED
+from nestor.kube import WorkQueue
+from nestor.overflow.vnode.backend.health import Health
+from nestor.overflow.vnode.pods import status
+from nestor.overflow.vnode.pods.change import PodChanger
+from nestor.overflow.vnode.pods.create import REFUSED, PodCreator
+from nestor.overflow.vnode.pods.decide import FORGET_SECONDS, ORPHAN_SECONDS, Action, decide, find_due
+from nestor.overflow.vnode.pods.end import PodEnder
+from nestor.overflow.vnode.pods.entry import LOST, Entry
+from nestor.overflow.vnode.pods.registry import Registry
+from nestor.overflow.vnode.pods.status import Ending
+from nestor.overflow.vnode.pods.writer import PodWriter
+
+log = logging.getLogger(__name__)
+
+_WORKERS = 20
+_RETRY_LIMIT = 30.0
+_STEPS = 5
+"""Actions in a row on one pod; each depends on the one before."""
+DECLINED, EXPIRED, KILLED = "DaemonSetPod", "DeadlineExceeded", "Deleted"
+LEFT = "LeftAtBackend"
+_DAEMON = "Virtual nodes run no pods of DaemonSets: exclude the node by an affinity, or do not tolerate its taint"
+_GONE = "The backend does not know the pod any more"
+_OVER = "Pod was active on the node longer than the specified deadline"
+_ENDED = "The pod was deleted before its end was known"
+
+
+class PodController:
+    """Looks at a pod, decides and acts. Level-triggered: late or repeated runs do no harm."""
+
+    def __init__(
+        self, name: str, health: Health, creator: PodCreator, changer: PodChanger, ender: PodEnder, writer: PodWriter
+    ) -> None:
+        self.registry = Registry(self._add)
+        self._name = name
+        self._health = health
+        self._creator = creator
+        self._changer = changer
+        self._ender = ender
+        self._writer = writer
+        self._bounced: list[Callable[[str, float], None]] = []
+        self.queue: WorkQueue[str] = WorkQueue(
+            self._reconcile, workers=_WORKERS, name="pods", first_delay=0.5, max_delay=_RETRY_LIMIT
+        )
+        # Apart, because a slow backend would otherwise let the pods that run wait for those that are to be created.
+        self.creations: WorkQueue[str] = WorkQueue(
+            self._create, workers=_WORKERS, name="pod-creations", first_delay=0.5, max_delay=_RETRY_LIMIT
+        )
+        health.on_change(self.look_at_all)
+        self._acts: dict[Action, Callable[[Entry], Awaitable[None]]] = {
+            "Adopt": ender.report,
+            "Report": self._report,
+            "Confirm": self._confirm,
+            "Decline": self._decline,
+            "Refuse": self._refuse,
+            "Lose": self._lose,
+            "Withdraw": self._withdraw,
+            "Bounce": self._bounce,
+            "Expire": self._expire,
+            "Delete": self._delete,
+            "Forget": self._forget,
+            "ForceForget": self._force,
+            "Name": self._name_left,
+            "Abandon": self._abandon,
+        }
+
+    def on_bounce(self, handler: Callable[[str, float], None]) -> None:
+        """Call `handler` with the node of each pod that was taken back for want of room, and the seconds that it had waited."""
+        self._bounced.append(handler)
+
+    def _add(self, uid: str) -> None:
+        self.queue.add(uid)
+
+    def look_at_all(self) -> None:
+        """Queue all pods: the backend begins or stops to answer."""
+        for entry in self.registry:
+            self.queue.add(entry.uid)
+
+    async def _reconcile(self, uid: str) -> float | None:
+        for _ in range(_STEPS):
+            entry = self.registry.get(uid)
+            if entry is None:
+                return None
+            facts = entry.read_facts(is_answering=self._health.is_answering)
+            action = decide(facts)
+            if action == "Drop":
+                self.registry.drop(uid)
+                return None
+            if action == "Create":
+                self.creations.add(uid, max(0.0, entry.pause_until - time.monotonic()))
+            if action not in self._acts:
+                return find_due(facts)
+            before = entry.mark, entry.there, entry.asked, entry.is_named
+            await self._acts[action](entry)
+            if before == (entry.mark, entry.there, entry.asked, entry.is_named):
+                return self._find_due(entry)
+        return 0.0
+
+    def _find_due(self, entry: Entry) -> float | None:
+        found = find_due(entry.read_facts(is_answering=self._health.is_answering)), self._changer.find_due(entry)
+        return min((seconds for seconds in found if seconds is not None), default=None)
+
+    async def _create(self, uid: str) -> None:
+        entry = self.registry.get(uid)
+        if entry is None or decide(entry.read_facts(is_answering=self._health.is_answering)) != "Create":
+            return
+        try:
+            await self._creator.create(entry)
+        finally:
+            self.queue.add(uid)
+
+    async def _report(self, entry: Entry) -> None:
+        await self._ender.report(entry)
+        await self._changer.carry(entry)
+
+    async def _confirm(self, entry: Entry) -> None:
+        await self._ender.confirm(entry)
+        await self._ender.report(entry)
+
+    async def _delete(self, entry: Entry) -> None:
+        await self._ender.delete(entry)
+        await self._ender.report(entry)
+
+    async def _withdraw(self, entry: Entry) -> None:
+        """The newest status decides: what has started by now stays."""
+        await self._ender.confirm(entry)
+        if entry.there == "Gone" or not status.has_started(entry.last, entry.remote or {}):
+            # Also what it does not know: it may have forgotten the pod for a moment, or be about to accept it.
+            await self._ender.delete(entry, grace=0)
+        await self._ender.report(entry)
+
+    async def _decline(self, entry: Entry) -> None:
+        if entry.told != _DAEMON and entry.pod is not None:
+            waiting = status.build_waiting(entry.pod, DECLINED, _DAEMON, times.timestamp(), is_rejected=False)
+            await self._writer.write(entry, waiting)
+            await self._writer.tell(entry, "Warning", DECLINED, _DAEMON)
+            entry.told = _DAEMON
+
+    async def _refuse(self, entry: Entry) -> None:
+        await self._ender.fail(entry, Ending(REFUSED, entry.refusal))
+
+    async def _lose(self, entry: Entry) -> None:
+        log.warning("the backend has lost pod %s", describe_pod(entry))
+        await self._ender.fail(entry, Ending(LOST, _GONE, is_disrupted=True, is_gone=False))
+        entry.note_lost()
+
+    async def _bounce(self, entry: Entry) -> None:
+        facts = entry.read_facts(is_answering=self._health.is_answering)
+        message = f"Backend '{self._name}' has not started the pod within {facts.pending_seconds or 0:.0f} s"
+        log.info("pod %s is taken back", describe_pod(entry))
+        is_full = entry.waits_for_room if entry.remote is None else status.lacks_room(entry.remote)
+        for handler in self._bounced if is_full else ():
+            handler(entry.home.node, facts.pending_seconds or 0)
+        await self._ender.fail(entry, Ending(BOUNCED, message, is_disrupted=True))
+
+    async def _expire(self, entry: Entry) -> None:
+        await self._ender.fail(entry, Ending(EXPIRED, _OVER))
+
+    async def _forget(self, entry: Entry) -> None:
+        await self._ender.forget(entry, Ending(KILLED, _ENDED))
+
+    async def _force(self, entry: Entry) -> None:
+        if not entry.is_named:
+            await self._writer.tell(entry, "Warning", LEFT, self._describe_left(entry))
+            # Its namespace may be about to go, and takes no events then.
+            await self._name_left(entry)
+        await self._ender.forget(entry, Ending(KILLED, _ENDED, is_gone=False))
+
+    async def _name_left(self, entry: Entry) -> None:
+        """Tell of the node that the pod may be left at the backend."""
+        await self._tell_left(entry, self._describe_left(entry))
+        entry.is_named = True
+
+    async def _abandon(self, entry: Entry) -> None:
+        hours = ORPHAN_SECONDS / 3600
+        await self._tell_left(entry, f"{self._describe_left(entry)}; after {hours:.0f} h, it is not asked to end any more")
+        self.registry.drop(entry.uid)
+
+    def _describe_left(self, entry: Entry) -> str:
+        return (
+            f"Backend '{self._name}' has not confirmed the end of the pod within {FORGET_SECONDS:.0f} s; "
+            f"it may still run there (UID {entry.uid})"
+        )
+
+    async def _tell_left(self, entry: Entry, message: str) -> None:
+        """Its node may be gone, and with it the client that acts as this node."""
+        log.warning("pod %s: %s", describe_pod(entry), message)
+        node = entry.home.node
+        api = self.registry.find_api(node) or self.registry.find_api("")
+        if api is not None:
+            await self._writer.tell_of_node(api, node, LEFT, f"pod {describe_pod(entry)}: {message}")
+
+
+def describe_pod(entry: Entry) -> str:
+    """Namespace and name, for the log."""
+    meta = entry.last["metadata"]
+    return f"{meta['namespace']}/{meta['name']}"

@@ -1,0 +1,85 @@
+"""Asks the backend about all of its pods, in one call per period."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+
+from nestor.api.objects import Object
+from nestor.overflow.vnode.backend.health import Health, describe
+from nestor.overflow.vnode.pods import decide
+from nestor.overflow.vnode.pods.entry import Entry
+from nestor.overflow.vnode.pods.registry import Registry
+from nestor.pods.providers.base import Backend
+from nestor.pods.translate.status import is_terminal
+
+log = logging.getLogger(__name__)
+
+SHARE = 4
+"""A call is followed by a pause of at least so many times its duration."""
+
+
+class StatusPoller:
+    """Keeps `Entry.remote` up to date. `on_change` is called with the UID of each pod of which there is news."""
+
+    def __init__(
+        self, backend: Backend, registry: Registry, health: Health, period: float, on_change: Callable[[str], None]
+    ) -> None:
+        self._backend = backend
+        self._registry = registry
+        self._health = health
+        self._period = period
+        self._on_change = on_change
+        self.calls = 0
+
+    async def run(self) -> None:
+        """Ask until cancelled."""
+        while True:
+            begin = time.monotonic()
+            await self.ask()
+            await asyncio.sleep(max(self._period, SHARE * (time.monotonic() - begin)))
+
+    async def ask(self) -> None:
+        """One call about all pods that may be there. What could not be learned stays as it was."""
+        entries = [entry for entry in self._registry if self._is_of_interest(entry)]
+        if not entries:
+            return
+        self.calls += 1
+        try:
+            with self._health.noting():
+                found = await self._backend.statuses([_as_known(entry) for entry in entries])
+        except Exception as error:
+            log.info("no news of %d pods: %s", len(entries), describe(error))
+            for entry in entries:
+                entry.missing_since = None  # only what is missing from one answer after the other has gone
+            return
+        for entry in entries:
+            self._take(entry, found.get(entry.uid))
+
+    def _is_of_interest(self, entry: Entry) -> bool:
+        if not entry.mark or entry.there == "Gone" or entry.is_creating:
+            return False
+        if entry.pod is None or not is_terminal(entry.pod) or entry.asked is not None:
+            return True
+        if entry.has_ended_there or entry.missing_since is None:
+            return not entry.has_ended_there
+        # What was given up may have been hidden only, as while a backend starts.
+        return entry.is_lost and time.monotonic() - entry.missing_since > decide.LOST_SECONDS
+
+    def _take(self, entry: Entry, found: Object | None) -> None:
+        if entry.there == "Gone":
+            return  # found out meanwhile
+        if found is not None:
+            if entry.note_status(found):
+                self._on_change(entry.uid)
+            return
+        if entry.missing_since is None or entry.is_lost:
+            entry.missing_since = time.monotonic()
+        self._on_change(entry.uid)
+
+
+def _as_known(entry: Entry) -> Object:
+    """The pod with its last known status."""
+    return entry.last if entry.remote is None else entry.last | {"status": entry.remote}

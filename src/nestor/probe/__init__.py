@@ -1,1 +1,0 @@
-"""The probe of network policies: two pods, one that listens and one that calls it."""

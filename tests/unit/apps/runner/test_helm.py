@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from nestor.apps.runner import helm
+from nestor.apps.steps import Step
+from nestor.apps.steps.plan import Helm
+from nestor.kube import Api, Kind
+
+
+def step(timeout: int = 300, namespace: str | None = None, **fields: Any) -> Step:
+    return Step(name="a", type="helm", timeout_seconds=timeout, namespace=namespace, helm=Helm(release="web", **fields))
+
+
+def command(step: Step, chart: str = "./charts/web", values: list[Path] | None = None) -> str:
+    assert step.helm is not None
+    return " ".join(helm.build_command(step, step.helm, chart, values or []))
+
+
+def test_a_release_is_installed_or_upgraded_and_waited_for() -> None:
+    assert command(step()) == (
+        "helm upgrade --install web ./charts/web --namespace default --create-namespace --wait --timeout 290s"
+    )
+
+
+def test_every_field_has_its_flag() -> None:
+    full = step(60, "apps", repo="https://charts.example.com", version="1.2.3", wait=False, create_namespace=False)
+    assert command(full, "web", [Path("/a.yaml"), Path("/b.yaml")]) == (
+        "helm upgrade --install web web --namespace apps --repo https://charts.example.com --version 1.2.3 "
+        "--values /a.yaml --values /b.yaml --timeout 50s"
+    )
+
+
+@pytest.mark.parametrize(("limit", "own"), [(3600, 3590), (50, 40), (10, 8), (1, 1)])
+def test_helm_gives_up_before_the_step_does(limit: int, own: int) -> None:
+    assert helm.find_timeout(limit) == own
+
+
+def test_values_are_a_file_and_no_argument(tmp_path: Path) -> None:
+    values = {"a": {"b": ["ä", 1, None, "{{ x }}"]}}
+    [file] = helm.write_values(Helm(release="web", values=values), tmp_path / "values.yaml")
+    assert json.loads(file.read_text()) == values
+    assert helm.write_values(Helm(release="web"), tmp_path / "none") == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "host"),
+    [
+        ({"chart": "oci://ghcr.io/org/chart"}, "ghcr.io"),
+        ({"chart": "https://example.com/web.tgz"}, "example.com"),
+        ({"chart": "web", "repo": "https://charts.example.com/x"}, "charts.example.com"),
+    ],
+)
+def test_the_host_of_a_remote_chart_is_known(fields: dict[str, str], host: str) -> None:
+    assert helm.find_host(Helm(release="web", **fields)) == host
+
+
+class Secrets:
+    """The nested cluster's."""
+
+    def __init__(self) -> None:
+        self.asked = ""
+        self.deleted: list[tuple[str, str]] = []
+
+    async def list(self, kind: Kind, namespace: str, *, labels: str) -> list[dict[str, Any]]:
+        self.asked = f"{namespace} {labels}"
+        return [{"metadata": {"name": "sh.helm.release.v1.web.v2"}}]
+
+    async def delete(self, kind: Kind, name: str, namespace: str) -> bool:
+        self.deleted.append((namespace, name))
+        return True
+
+
+async def test_operations_that_were_killed_in_the_middle_are_forgotten() -> None:
+    secrets, made = Secrets(), step(namespace="apps")
+    assert made.helm is not None
+    assert await helm.forget_pending(cast(Api, secrets), made, made.helm) == 1
+    assert secrets.asked == "apps owner=helm,name=web,status in (pending-install,pending-upgrade,pending-rollback)"
+    assert secrets.deleted == [("apps", "sh.helm.release.v1.web.v2")]

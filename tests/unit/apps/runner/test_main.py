@@ -1,0 +1,120 @@
+"""The runner's exit codes, as far as they need no API."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any, NoReturn, cast
+
+import pytest
+
+from nestor.api.contracts.runner import Exit
+from nestor.apps import steps
+from nestor.apps.runner import main
+from nestor.apps.runner.record import Record, Superseded
+from nestor.kube import Api
+
+
+@pytest.fixture
+def arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setattr(main, "_prepare_process", lambda: None)  # it would limit the tests' own
+    monkeypatch.setattr(tempfile, "tempdir", None)  # the runner sets it; put back afterwards
+    plan = steps.build_plan({"templates": [{"name": "a", "type": "kubectl", "path": "a.yml"}]}, "image:x")
+    (tmp_path / "plan.json").write_text(plan.to_json())
+    return [
+        f"--plan={tmp_path / 'plan.json'}",
+        f"--kubeconfig={tmp_path / 'kubeconfig'}",
+        f"--work={tmp_path}",
+        f"--templates={tmp_path / 'templates'}",
+    ]
+
+
+def test_a_step_of_a_type_that_another_version_knows_makes_a_bad_plan(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = tmp_path / "plan.json"
+    plan.write_text(plan.read_text().replace('"kubectl"', '"teleport"'))
+    assert main.main(arguments) == Exit.BAD_PLAN
+    assert "step 'a' is of type 'teleport', which this runner does not know" in capsys.readouterr().out
+
+
+def test_an_unforeseen_error_is_no_failed_step_and_leaves_its_traceback(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise RuntimeError("out of luck")
+
+    monkeypatch.setattr(Api, "connect", fail)
+    assert main.main(arguments) == Exit.CRASHED
+    said = capsys.readouterr().out
+    assert "Traceback" in said
+    assert "RuntimeError: out of luck" in said
+
+
+def test_a_runner_that_another_one_took_over_from_ends_without_a_result(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Connected:
+        async def __aenter__(self) -> Connected:
+            return self
+
+        async def __aexit__(self, *_: object) -> None:
+            pass
+
+    async def connect(*_: object, **__: object) -> Connected:
+        return Connected()
+
+    async def ready(*_: object) -> None:
+        pass
+
+    async def load(_: object) -> NoReturn:
+        raise Superseded("another one is at it")
+
+    monkeypatch.setattr(Api, "connect", connect)
+    monkeypatch.setattr(main, "wait_for_api", ready)
+    monkeypatch.setattr(Record, "load", load)
+    assert main.main(arguments) == Exit.SUPERSEDED
+    assert capsys.readouterr().out == "no result: another one is at it\n"
+
+
+def test_neither_is_a_kubeconfig_that_is_not_there(arguments: list[str]) -> None:
+    assert main.main(arguments) == Exit.CRASHED
+
+
+def test_a_volume_that_the_host_left_out_is_no_failed_step(arguments: list[str], tmp_path: Path) -> None:
+    assert main.main([*arguments, f"--templates={tmp_path / 'app' / 'templates'}"]) == Exit.NO_VOLUME
+
+
+def test_a_plan_that_cannot_be_read_has_its_own_code(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text("{")
+    assert main.main(arguments) == Exit.BAD_PLAN
+
+
+async def test_a_second_signal_does_not_disturb_the_end(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That of a step's processes, and the record of it."""
+    ended = []
+
+    async def run(*_: object) -> int:
+        os.kill(os.getpid(), signal.SIGTERM)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _step in range(5):
+                await asyncio.sleep(0.001)
+            ended.append(True)
+        return 0
+
+    monkeypatch.setattr(main, "_run", run)
+    try:
+        assert await main._run_until_stopped(cast(Any, None), cast(Any, None)) == Exit.STOPPED
+    finally:
+        for used in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().remove_signal_handler(used)
+    assert ended
+    assert "stopped early" in capsys.readouterr().out

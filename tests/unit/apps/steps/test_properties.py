@@ -1,0 +1,330 @@
+"""What holds for any AppDef, any parameters, any template and any end of a runner."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nestor.api.appdef import AppDefError, choose_command, read_appdef
+from nestor.apps import steps
+from nestor.apps.steps import Plan, PlanError, Remote, Run, Step, render, scripts, state
+from tests.unit.apps.steps.builders import chart, script, template
+
+pytestmark = pytest.mark.slow
+
+Object = dict[str, Any]
+
+many = settings(max_examples=200, database=None)
+
+_KEYS = """
+    name type path cmd format retry retry_sleep timeout_seconds sha256 namespace server_side render chart repo version release
+    values values_files wait create_namespace templates targets templates_settings global_retry global_retry_sleep
+    kubernetes_version service_name service_port service_namespace commands nested_kubernetes nestedkubernetes appdefversion
+    appkind parameters licensed image machines required value min max step precision mvalues filter size if ifnot variable multi
+    A -c
+"""
+keys = st.sampled_from([*_KEYS.split(), "x y", ""])
+_WORDS = """
+    kubectl kustomize custom helm url file true 20 -1 1e5 . a.yml ../a https://x.test/a oci://x.test/a IyEvYmluL3NoCnRydWUK
+    v1.36 v1.36.2 1.36 kns STR INT FLOAT RANGE BOOL selection CONST UPLOAD web %CORES% 2
+"""
+words = st.sampled_from(_WORDS.split())
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | words
+    | st.text(max_size=20)
+    | st.text(st.characters(), max_size=5)
+)
+anything = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys | st.text(max_size=5), inner, max_size=5),
+    max_leaves=25,
+)
+GOOD: Object = {
+    "name": "Hello",
+    "appdefversion": 2,
+    "appkind": "kns",
+    "licensed": False,
+    "machines": ["*"],
+    "image": {"type": "image/png"},
+    "commands": {
+        "Hello": {
+            "path": "/usr/bin/true",
+            "parameters": {
+                "size": {"type": "RANGE", "min": 0, "max": 9, "step": 3, "value": 3, "variable": True},
+                "color": {"type": "selection", "values": ["a", "b"], "mvalues": ["1", "2"], "if": ["on"]},
+                "on": {"type": "BOOL", "value": True},
+                "text": {"required": True},
+            },
+            "nested_kubernetes": {
+                "kubernetes_version": "v1.36",
+                "targets": [{"service_name": "web", "service_port": 8080, "service_namespace": "default"}],
+                "templates_settings": {"global_retry": 20, "render": True},
+                "templates": [
+                    template(),
+                    template(name="u", path="https://x.test/a", format="url", sha256="f" * 64),
+                    script(),
+                    template(name="k", type="kustomize", path="overlays", namespace="web"),
+                    chart(name="h", values={"a": [1]}, values_files=["v.yml"]),
+                    chart(name="r", path=None, chart="web", repo="https://x.test", version="1.2"),
+                ],
+            },
+        }
+    },
+}
+
+
+def list_places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of all values in `content`."""
+    children = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    return [path, *(place for key, child in children for place in list_places(child, (*path, key)))]
+
+
+PLACES = list_places(GOOD)
+
+
+def has(holder: Any, key: Any) -> bool:
+    if isinstance(holder, dict):
+        return key in holder
+    return isinstance(holder, list) and isinstance(key, int) and key < len(holder)
+
+
+@st.composite
+def nearly_good(draw: st.DrawFn) -> Any:
+    """An AppDef that is fine but for up to three places."""
+    content = {"": copy.deepcopy(GOOD)}
+    for _ in range(draw(st.integers(0, 3))):
+        holder: Any = content
+        path = ("", *draw(st.sampled_from(PLACES)))
+        for key in path[:-1]:
+            holder = holder[key] if has(holder, key) else None
+        if has(holder, path[-1]):
+            holder[path[-1]] = draw(anything)
+    return content[""]
+
+
+def read(content: Any, wanted: str | None, values: Any) -> Plan:
+    """As the operator does it."""
+    chosen = choose_command(read_appdef(content), wanted)
+    checked = steps.check_parameters(chosen.command.parameters, values)
+    return steps.build_plan(
+        chosen.nested.model_dump(),
+        "base",
+        parameters=checked.values,
+        environment=checked.environment,
+        facts={"name": "x"},
+        remote=Remote(allowed_hosts=("x.test",)),
+    )
+
+
+def check_messages(error: AppDefError | PlanError) -> None:
+    assert error.messages
+    for message in error.messages:
+        assert "`" in message or message.startswith("the AppDef has no command")
+        assert len(message.encode(errors="replace")) < 5000
+
+
+def check_outcome(content: Any, wanted: str | None, values: Any) -> None:
+    """A plan that can be carried to the runner and is the same each time, or sentences that name a field."""
+    try:
+        plan = read(content, wanted, values)
+    except (AppDefError, PlanError) as error:
+        check_messages(error)
+        return
+    assert Plan.model_validate_json(plan.to_json()) == plan
+    assert read(content, wanted, values) == plan
+    assert len({step.name for step in plan.steps}) == len(plan.steps)
+
+
+def test_the_good_one_is_good() -> None:
+    assert len(read(GOOD, None, {"text": "x"}).steps) == 6
+
+
+@many
+@given(anything, st.none() | st.text(max_size=5))
+def test_any_json_is_read_or_refused_in_sentences(content: Any, wanted: str | None) -> None:
+    check_outcome(content, wanted, None)
+
+
+some_values = st.dictionaries(st.sampled_from(["size", "color", "on", "text", "other"]), scalars, max_size=4)
+
+
+@many
+@given(nearly_good(), st.none() | st.just("Hello"), st.just({"text": "x"}) | some_values)
+def test_any_appdef_that_is_nearly_good_is_read_or_refused_in_sentences(content: Any, wanted: str | None, values: Object) -> None:
+    check_outcome(content, wanted, values)
+
+
+@many
+@given(st.lists(st.dictionaries(keys, anything, max_size=8), min_size=1, max_size=4), anything)
+def test_any_steps_make_a_plan_or_sentences(templates: list[Object], defaults: Any) -> None:
+    try:
+        plan = steps.build_plan({"templates": templates, "templates_settings": defaults}, "base")
+    except PlanError as error:
+        check_messages(error)
+    else:
+        assert Plan.model_validate_json(plan.to_json()) == plan
+
+
+@many
+@given(st.dictionaries(keys, st.dictionaries(keys, anything, max_size=6) | anything, max_size=4), st.dictionaries(keys, anything))
+def test_any_parameters_are_checked_or_refused_in_sentences(declared: Object, values: Object) -> None:
+    try:
+        found = steps.check_parameters(declared, values)
+    except PlanError as error:
+        check_messages(error)
+    else:
+        assert set(found.values) <= set(declared)
+        assert json.loads(json.dumps(found.values)) == found.values
+        assert all("\0" not in text for text in found.environment.values())
+
+
+def shuffle(content: Any, random: Any) -> Any:
+    """The same JSON with the keys of its dictionaries in another order."""
+    if isinstance(content, list):
+        return [shuffle(item, random) for item in content]
+    if not isinstance(content, dict):
+        return content
+    items = [(key, shuffle(item, random)) for key, item in content.items()]
+    random.shuffle(items)
+    return dict(items)
+
+
+@many
+@given(st.randoms(use_true_random=False))
+def test_the_order_of_keys_means_nothing(random: Any) -> None:
+    command = GOOD["commands"]["Hello"]["nested_kubernetes"]
+    assert steps.build_plan(shuffle(command, random), "base") == steps.build_plan(command, "base")
+
+
+@many
+@given(st.binary(min_size=1, max_size=300), st.integers(1, 80))
+def test_any_bytes_are_a_script_however_the_lines_are_broken(content: bytes, width: int) -> None:
+    text = base64.b64encode(content).decode()
+    broken = "\n".join(text[start : start + width] for start in range(0, len(text), width))
+    is_blank = not content.strip(b" \t\r\n\f\v\0")
+    is_windows = content.partition(b"\n")[0].endswith(b"\r")
+    try:
+        found = scripts.decode(scripts.normalize(broken))
+    except scripts.ScriptError:
+        assert is_blank or is_windows or content.startswith(b"\xef\xbb\xbf")
+    else:
+        assert found == content
+
+
+@many
+@given(st.text(max_size=200))
+def test_any_text_is_a_script_in_base64_or_refused(text: str) -> None:
+    try:
+        found = scripts.normalize(text)
+    except scripts.ScriptError as error:
+        said = str(error)
+        assert said.startswith("must ")
+    else:
+        assert scripts.decode(found)
+
+
+letters = st.lists(st.sampled_from("abc"), min_size=1, max_size=5)
+
+
+def plan_of(hashes: list[str], retry: int = 0, base: str = "base") -> Plan:
+    made = tuple(
+        Step(name=f"s{index}", type="kubectl", hash=letter, path="a", retry=retry) for index, letter in enumerate(hashes)
+    )
+    return Plan(hash=json.dumps([hashes, retry, base]), base=base, steps=made)
+
+
+def play(run: Run, ends: list[str]) -> Run:
+    """Attempts that end as `ends` say: success, failure, a stopped runner, or a dead one, which leaves what it recorded last."""
+    for end in ends:
+        index = run.current()
+        if index is None:
+            break
+        run = state.start_attempt(run, index, "t")
+        if end == "s":
+            run = state.succeed(run, index, "t")
+        elif end == "f":
+            run = state.fail_attempt(run, index, "t", exit_code=1, message="x")
+        elif end == "i":
+            run = state.interrupt(run, index)
+    return Run.model_validate_json(run.to_json())
+
+
+def count_same(before: list[str], after: list[str], earlier: Run) -> int:
+    """How many steps at the beginning are the same and Succeeded."""
+    count = 0
+    for letter, other, step in zip(before, after, earlier.steps, strict=False):
+        if letter != other or step.state != "Succeeded":
+            break
+        count += 1
+    return count
+
+
+@many
+@given(letters, letters, st.lists(st.sampled_from("sssfid"), max_size=8), st.integers(0, 2), st.integers(0, 2), st.booleans())
+def test_a_resumed_run_neither_repeats_what_is_done_nor_skips_what_changed(
+    before: list[str], after: list[str], ends: list[str], old_retry: int, new_retry: int, same_base: bool
+) -> None:
+    old, new = plan_of(before, old_retry), plan_of(after, new_retry, "base" if same_base else "other")
+    earlier = play(state.begin(old), ends)
+    run = state.resume(new, earlier, "t")
+    done = [index for index, step in enumerate(run.steps) if step.state == "Succeeded"]
+    assert done == list(range(count_same(before, after, earlier) if same_base else 0))
+    assert (run.hash, run.base, len(run.steps)) == (new.hash, new.base, len(new.steps))
+    assert all(step.max_attempts == new_retry + 1 for step in run.steps)
+    assert (run.state == "Succeeded") == (len(done) == len(run.steps))
+    if old != new:
+        assert all(step.state == "Pending" and step.attempt == 0 for step in run.steps[len(done) :])
+    assert state.resume(new, run, "t") == run
+
+
+@many
+@given(letters, st.integers(0, 2), st.lists(st.sampled_from("ssfidddd"), max_size=40))
+def test_runners_that_come_and_go_run_each_step_once_and_come_to_an_end(hashes: list[str], retry: int, ends: list[str]) -> None:
+    plan = plan_of(hashes, retry)
+    run, finished = state.begin(plan), 0
+    for end in ends:
+        run = state.resume(plan, run, "t")
+        index = run.current()
+        if index is None:
+            break
+        assert index == finished
+        run = play(run, [end])
+        finished = sum(step.state == "Succeeded" for step in run.steps)
+        assert run.steps[index].attempt <= retry + 1
+        assert run.steps[index].starts <= state.START_LIMIT
+    # Whatever there was: dead runners alone end it.
+    for _ in range(state.START_LIMIT + 1):
+        run = play(state.resume(plan, run, "t"), ["d"])
+    assert state.resume(plan, run, "t").state != "Running"
+
+
+_PIECES = (
+    "{{ ¦ }}¦{% ¦ %}¦if a¦endif¦else¦for x in b¦for x in range(9)¦endfor¦set a = ¦raw¦endraw¦{#¦#}¦a¦b¦c¦job.name¦parameters['a']"
+    "¦|¦join¦tojson¦length¦replace('a', b)¦map('upper')¦(¦)¦[¦]¦+¦*¦~¦%¦1¦'x'¦not¦is defined¦.¦__class__¦macro m()¦include 'a'"
+    "¦\n¦\r\n¦-¦x¦: ¦loop.index¦'%s'¦ä¦\0¦\ud800"
+)
+pieces = st.sampled_from(_PIECES.split("¦"))
+
+
+@many
+@given(st.lists(pieces, max_size=25).map("".join) | st.text(max_size=50))
+def test_rendering_gives_a_text_or_its_own_error(text: str) -> None:
+    try:
+        found = render.render(text, name="t.yml", parameters={"a": 3, "b": ["x", 1], "c": "ä"}, facts={"name": "hello"})
+    except render.RenderError as error:
+        said = str(error)
+        assert said.startswith("template 't.yml'")
+    else:
+        assert len(found) <= render.OUTPUT_LIMIT
+        assert render.has_markup(text) or found == text

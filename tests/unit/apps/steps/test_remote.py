@@ -1,0 +1,123 @@
+"""Which URLs a step may name: the form is checked here, the address where it is fetched."""
+
+from __future__ import annotations
+
+import pytest
+
+from nestor.apps.steps import Remote, remote
+from tests.unit.apps.steps.builders import chart, faults_of, read, template
+
+URL = "https://raw.example.com/app/install.yaml"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        URL,
+        "http://example.com/a.yml",
+        "HTTPS://Example.COM/a.yml",
+        "https://example.com:8443/a?b=c#d",
+        "https://10.0.0.1/a",
+        "https://[2001:db8::1]:8443/a",
+        "https://example.com",
+        "https://example.com./a",
+        "https://a_b.example.com/%20x",
+    ],
+)
+def test_urls_are_kept_as_they_are(url: str) -> None:
+    step = read(template(path=url, format="url"))
+    assert (step.path, step.format, step.sha256) == (url, "url", None)
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        (None, "must be set: the URL of the template"),
+        ("", "must be set: the URL of the template"),
+        (7, "must be a string, not 7: put it in quotes"),
+        ("web.yml", "'web.yml' must be a URL that starts with https:// or http://"),
+        ("ftp://example.com/a", "'ftp://example.com/a' must be a URL that starts with https:// or http://"),
+        ("file:///etc/passwd", "'file:///etc/passwd' must be a URL that starts with https:// or http://"),
+        ("oci://example.com/a", "'oci://example.com/a' must be a URL that starts with https:// or http://"),
+        ("https:///a", "'https:///a' must name a host"),
+        ("https://:443/a", "'https://:443/a' must name a host"),
+        ("https://-x-/a", "'https://-x-/a' must name a host"),
+        ("https://a..b/a", "'https://a..b/a' must name a host"),
+        ("https://[fe80::1%25eth0]/a", "'https://[fe80::1%25eth0]/a' must name a host"),
+        ("https://example.com:0/a", "'https://example.com:0/a' must name a host"),
+        ("https://example.com:99999/a", "must be a URL such as 'https://example.com/install.yaml'"),
+        ("https://[::1/a", "must be a URL such as 'https://example.com/install.yaml'"),
+        ("https://user:secret@example.com/a", "must not contain a user name or password: plans are not kept secret"),
+        ("https://example.com\\@evil.test/a", "must be a URL of ASCII characters without spaces; encode all others as %XX"),
+        ("https://ex ample.com/a", "must be a URL of ASCII characters without spaces; encode all others as %XX"),
+        ("https://exämple.com/a", "must be a URL of ASCII characters without spaces; encode all others as %XX"),
+        ("https://example.com/a\nb", "must be at most 2048 printable characters on one line"),
+        ("https://example.com/" + "a" * 2048, "must be at most 2048 printable characters on one line"),
+    ],
+)
+def test_faults_of_a_url_are_named(url: object, fault: str) -> None:
+    [found] = faults_of(template(path=url, format="url"))
+    assert found.startswith("`templates[0].path` ")
+    assert found.endswith(fault)
+    assert "secret@" not in found
+
+
+def test_a_long_label_costs_no_time() -> None:
+    assert remote.find_fault(f"https://{'a' * 2000}!/a", Remote()) is not None
+
+
+@pytest.mark.parametrize(
+    ("host", "patterns", "allowed"),
+    [
+        ("example.com", [], True),
+        ("example.com", ["example.com"], True),
+        ("EXAMPLE.com", ["example.COM"], True),
+        ("example.com.", ["example.com"], True),
+        ("example.com", ["other.com", "example.com"], True),
+        ("a.example.com", ["example.com"], False),
+        ("a.example.com", ["*.example.com"], True),
+        ("a.b.example.com", ["*.example.com"], True),
+        ("example.com", ["*.example.com"], False),
+        (".example.com", ["*.example.com"], False),
+        ("badexample.com", ["*.example.com"], False),
+        ("example.com.evil.test", ["example.com", "*.example.com"], False),
+    ],
+)
+def test_hosts_are_allowed_by_name_or_as_those_below_one(host: str, patterns: list[str], allowed: bool) -> None:
+    assert remote.is_allowed(host, Remote(allowed_hosts=tuple(patterns))) is allowed
+
+
+def test_what_the_class_forbids_names_its_rule() -> None:
+    policy = Remote(allowed_hosts=("*.corp.test", "git.test"))
+    assert faults_of(template(path=URL, format="url"), remote=policy) == [
+        "`templates[0].path` must be at a host that the job's class allows (`templateHosts`: '*.corp.test', "
+        "'git.test'), not 'raw.example.com'"
+    ]
+    assert faults_of(template(path=URL, format="url"), remote=Remote(enabled=False)) == [
+        "`templates[0].path` may not be remote: the job's class does not allow it (`templateHosts`)"
+    ]
+    assert read(template(path="https://x.corp.test/a", format="url"), remote=policy).path == "https://x.corp.test/a"
+
+
+def test_the_classs_rule_holds_for_charts_too() -> None:
+    off, some = Remote(enabled=False), Remote(allowed_hosts=("charts.test",))
+    oci, named = chart(path=None, chart="oci://x.test/web"), chart(path=None, chart="web", repo="https://x.test")
+    for step, key in ((oci, "chart"), (named, "repo")):
+        assert faults_of(step, remote=off) == [
+            f"`templates[0].{key}` may not be remote: the job's class does not allow it (`templateHosts`)"
+        ]
+        [fault] = faults_of(step, remote=some)
+        assert fault.startswith(f"`templates[0].{key}` must be at a host that the job's class allows")
+    assert read(chart(path=None, chart="oci://charts.test/web"), remote=some)
+    assert read(chart(), remote=off)
+
+
+@pytest.mark.parametrize("written", ["f" * 64, "F" * 64, "sha256:" + "f" * 64, f" {'f' * 64} "])
+def test_a_checksum_is_sixty_four_digits(written: str) -> None:
+    assert read(template(path=URL, format="url", sha256=written)).sha256 == "f" * 64
+
+
+@pytest.mark.parametrize("written", ["f" * 63, "g" * 64, 7, "md5:" + "f" * 64, []])
+def test_another_checksum_is_refused(written: object) -> None:
+    [fault] = faults_of(template(path=URL, format="url", sha256=written))
+    assert fault.startswith("`templates[0].sha256` must be a ")

@@ -1,0 +1,147 @@
+"""A job's life by its user: which jobs may be changed, what he is told, and what one failure means for the others."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from nestor.api import conditions, labels
+from nestor.clients.cli import session
+from nestor.clients.cli.commands import life
+from nestor.clients.cli.exits import Code
+from nestor.clients.cli.main import app
+from nestor.clients.cli.session import Place, Session
+from nestor.kube import Api, ApiError, Forbidden, Kind, NotFound, Unreachable
+from tests.unit.clients.cli import builders
+
+Object = dict[str, Any]
+
+
+class FakeApi:
+    """Holds jobs by name, or what is raised for them, and notes the patches."""
+
+    def __init__(self, *jobs: Object, **faults: ApiError) -> None:
+        self.jobs = {job["metadata"]["name"]: job for job in jobs}
+        self.faults = faults
+        self.patches: dict[str, Object] = {}
+
+    async def get(self, kind: Kind, name: str, namespace: str) -> Object:
+        """One job."""
+        if name in self.faults:
+            raise self.faults[name]
+        if name not in self.jobs:
+            raise NotFound(404, "NotFound", f"no {kind.name} in {namespace}", {"name": name})
+        return self.jobs[name]
+
+    async def patch(self, kind: Kind, name: str, namespace: str, patch: Object) -> Object:
+        """Note it."""
+        self.patches[name] = patch
+        return await self.get(kind, name, namespace)
+
+    async def list(self, kind: Kind, namespace: str) -> list[Object]:
+        """All jobs, for those who may."""
+        if "list" in self.faults:
+            raise self.faults["list"]
+        return list(self.jobs.values())
+
+    async def request(self, *question: Any, **_: Any) -> Object:
+        """As `list`."""
+        raise self.faults["list"]
+
+
+def call(monkeypatch: pytest.MonkeyPatch, api: FakeApi, *arguments: str) -> Result:
+    """Run a command against these jobs."""
+
+    @asynccontextmanager
+    async def opened(place: Place) -> AsyncIterator[Session]:
+        assert place
+        yield Session(cast(Api, api), "team-a", cast(Any, None))
+
+    monkeypatch.setattr(session, "opened", opened)
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
+
+
+def ended(reason: str, name: str = "shop", status: str = "False") -> Object:
+    """A job that ended for this reason."""
+    job = builders.completed()
+    job["metadata"]["name"] = name
+    for found in job["status"]["conditions"][-2:]:
+        found |= {"reason": reason, "status": status if found["type"] == conditions.SUCCEEDED else "False"}
+    return job
+
+
+def named(job: Object, name: str) -> Object:
+    """The same with another name."""
+    job["metadata"]["name"] = name
+    return job
+
+
+@pytest.mark.parametrize(
+    ("job", "is_deleted"),
+    [
+        (ended(conditions.COMPLETED, status="True"), True),
+        (ended(conditions.TARGET_FAILED), True),
+        (ended(conditions.RESTARTS_EXHAUSTED), True),
+        (ended(conditions.DEADLINE_EXCEEDED), True),
+        (ended(conditions.STEP_FAILED), False),
+        (builders.failed(), False),
+        (builders.ready(), False),
+        (builders.running(), False),
+    ],
+)
+def test_a_rerun_says_when_it_deletes_the_data(monkeypatch: pytest.MonkeyPatch, job: Object, is_deleted: bool) -> None:
+    api = FakeApi(job)
+    result = call(monkeypatch, api, "rerun", "shop")
+    assert result.exit_code == Code.OK
+    assert "all steps of job 'shop' will run again" in result.stderr
+    assert ("in an empty cluster" in result.stderr and "data of the previous run is deleted" in result.stderr) is is_deleted
+    assert api.patches["shop"]["metadata"]["annotations"][labels.RERUN]
+
+
+def test_the_help_of_a_rerun_names_the_empty_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "empty cluster" in " ".join(call(monkeypatch, FakeApi(), "rerun", "--help").output.split())
+
+
+def test_what_failed_in_a_step_may_rest_and_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its pods run on, to be looked at."""
+    api = FakeApi(builders.failed())
+    assert call(monkeypatch, api, "suspend", "shop").exit_code == Code.OK
+    assert api.patches == {"shop": {"spec": {"suspend": True}}}
+    api.jobs["shop"]["spec"]["suspend"] = True
+    assert call(monkeypatch, api, "resume", "shop").exit_code == Code.OK
+    assert api.patches == {"shop": {"spec": {"suspend": False}}}
+
+
+@pytest.mark.parametrize(
+    "reason", [conditions.COMPLETED, conditions.TARGET_FAILED, conditions.RESTARTS_EXHAUSTED, conditions.DEADLINE_EXCEEDED]
+)
+def test_what_has_ended_does_not_rest(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+    api = FakeApi(ended(reason))
+    result = call(monkeypatch, api, "suspend", "shop")
+    assert (result.exit_code, api.patches) == (Code.FAILED, {})
+    assert f"job 'shop' has already ended ({reason}) and cannot be suspended" in result.stderr
+
+
+def test_one_failure_does_not_keep_the_other_jobs_from_resting(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = FakeApi(ended(conditions.COMPLETED, "a", "True"), named(builders.ready(), "d"), c=Forbidden(403, "Forbidden", "not c"))
+    result = call(monkeypatch, api, "suspend", "a", "b", "c", "d")
+    assert result.exit_code == Code.FAILED, "the first failure's"
+    assert list(api.patches) == ["d"]
+    for part in ("job 'a' has already ended", "no NestedAppJob 'b'", "not c", "job 'd' is being suspended"):
+        assert part in result.stderr
+
+
+def test_without_a_connection_the_other_jobs_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = FakeApi(named(builders.ready(), "b"), a=Unreachable("refused"))
+    assert call(monkeypatch, api, "suspend", "a", "b").exit_code == Code.NO_ACCESS
+    assert api.patches == {}
+
+
+async def test_who_may_not_list_does_not_wait_for_ever() -> None:
+    api = cast(Api, FakeApi(list=Forbidden(403, "Forbidden", "no list")))
+    with pytest.raises(Forbidden):
+        await life.wait_until_gone(Session(api, "team-a", cast(Any, None)), [builders.ready()], timeout=20)

@@ -1,0 +1,290 @@
+"""What users see of a job: pages and stories, by golden files in both forms."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from rich.console import Group
+from rich.text import Text
+
+from nestor.api import conditions
+from nestor.clients.cli.commands import apps, listing
+from nestor.clients.cli.console import ASCII, Symbols, clean
+from nestor.clients.cli.follow import render_live
+from nestor.clients.cli.view import times
+from nestor.clients.cli.view.facts import Ending, find_ending, mood, pick_line
+from nestor.clients.cli.view.job import render_page
+from nestor.clients.cli.view.story import Story
+from tests.unit.clients.cli import builders, golden
+from tests.unit.clients.cli.builders import NOW, STATES
+
+
+@pytest.mark.parametrize("form", golden.FORMS)
+@pytest.mark.parametrize("state", STATES)
+def test_a_jobs_page(state: str, form: str) -> None:
+    golden.check(f"status-{state}.{form}.txt", golden.render(render_page(STATES[state](), NOW, Symbols()), form))
+
+
+@pytest.mark.parametrize(
+    ("places", "expected"),
+    [
+        ([], "3 running, 1 waiting"),
+        ([("host", 3, 1)], "3 running, 1 waiting"),
+        (
+            [("host", 1, 0), ("hpc", 2, 1)],
+            "3 running, 1 waiting (1 running in the host cluster, 2 running and 1 starting at backend 'hpc')",
+        ),
+        ([("hpc", 3, 0)], "3 running, 1 waiting (3 running at backend 'hpc')"),
+        ([("x\x1b", 3, 0)], "3 running, 1 waiting (3 running at backend 'x"),
+    ],
+)
+def test_where_its_pods_are_is_said_if_some_are_elsewhere(places: list[tuple[str, int, int]], expected: str) -> None:
+    listed = [{"name": name, "running": running, "starting": starting} for name, running, starting in places]
+    job = builders.ready()
+    job["status"]["pods"] = {"running": 3, "waiting": 1, "places": listed}
+    page = golden.render(render_page(job, NOW, Symbols()), "plain")
+    assert expected in " ".join(page.split())
+    assert "\x1b" not in page
+
+
+def test_why_pods_are_elsewhere_is_said() -> None:
+    job = builders.ready()
+    away = {"name": "hpc", "running": 2, "starting": 0, "reason": "it requests 'nvidia.com/gpu'\x1b"}
+    job["status"]["pods"] = {"running": 3, "waiting": 0, "places": [{"name": "host", "running": 1, "starting": 0}, away]}
+    page = golden.render(render_page(job, NOW, Symbols()), "plain")
+    assert "Why there backend 'hpc': it requests 'nvidia.com/gpu'" in " ".join(page.split())
+    assert "\x1b" not in page
+
+
+@pytest.mark.parametrize("form", golden.FORMS)
+@pytest.mark.parametrize("state", ["created", "running", "retrying"])
+def test_a_job_that_is_followed(state: str, form: str) -> None:
+    note = "no status reported yet" if state == "created" else ""
+    shown = render_live(STATES[state](), NOW, Symbols(), elapsed=75.3, spinner=Text("⠋", "busy"), note=note)
+    golden.check(f"live-{state}.{form}.txt", golden.render(shown, form))
+
+
+def test_a_page_for_terminals_that_know_ascii_alone() -> None:
+    page = golden.render(render_page(builders.running(), NOW, ASCII), "plain")
+    assert page.isascii()
+    assert "*  web" in page
+
+
+def test_the_story_of_a_job_tells_each_thing_once() -> None:
+    story = Story()
+    lines = []
+    for state in ("created", "waiting", "waiting", "retrying", "running", "ready", "ready"):
+        lines += story.tell(STATES[state](), NOW)
+    golden.check("story-ready.txt", "".join(line + "\n" for line in lines))
+
+
+@pytest.mark.parametrize("state", ["failed", "completed", "suspended"])
+def test_the_story_of_a_job_that_ends(state: str) -> None:
+    lines = Story().tell(STATES[state](), NOW)
+    golden.check(f"story-{state}.txt", "".join(line + "\n" for line in lines))
+
+
+def test_a_restart_tells_the_steps_again() -> None:
+    story = Story()
+    story.tell(builders.ready(), NOW)
+    job = builders.ready()
+    job["status"]["restarts"] = 1
+    lines = story.tell(job, NOW)
+    assert lines[0] == "restart 1: the application starts over in an empty cluster"
+    assert "step 1 of 2 'database' succeeded in 2s" in lines
+
+
+@pytest.mark.parametrize("form", golden.FORMS)
+def test_the_list_of_jobs(form: str) -> None:
+    jobs = [STATES[state]() for state in STATES]
+    for state, job in zip(STATES, jobs, strict=True):
+        job["metadata"]["name"] = state
+    head, rows = listing.build_rows(jobs, NOW, all_namespaces=True, wide=True)
+    table: list[list[str | Text]] = [[*head], *rows]
+    lines = Group(*[Text(" | ").join([cell if isinstance(cell, Text) else Text(cell) for cell in row]) for row in table])
+    golden.check(f"list.{form}.txt", golden.render(lines, form))
+
+
+@pytest.mark.parametrize("form", golden.FORMS)
+def test_an_application_of_the_catalog(form: str) -> None:
+    parameters: dict[str, Any] = {
+        "replicas": {"type": "INT", "name": "Replicas", "value": 2},
+        "title": {"type": "STR", "required": True},
+    }
+    app: dict[str, Any] = {
+        "metadata": {"name": "shop", "creationTimestamp": builders.ago(3600)},
+        "spec": {"description": "Sells things.", "appDef": {"commands": {"Start": {"parameters": parameters}}}},
+        "status": {
+            "title": "Shop",
+            "commands": [{"id": "Start", "name": "Start it"}],
+            "conditions": [builders.condition("Accepted", "True", "Accepted")],
+        },
+    }
+    golden.check(f"app.{form}.txt", golden.render(apps.render_app(app), form))
+
+
+@pytest.mark.parametrize(
+    ("state", "until_finished", "expected"),
+    [
+        ("created", False, None),
+        ("waiting", False, None),
+        ("running", False, None),
+        ("retrying", False, None),
+        ("ready", False, (True, "AppReady")),
+        ("ready", True, None),
+        ("failed", False, (False, "StepFailed")),
+        ("completed", True, (True, "Completed")),
+        ("completed", False, (True, "Completed")),
+        ("suspended", False, (True, "Suspended")),
+        ("suspended", True, None),
+    ],
+)
+def test_when_waiting_ends(state: str, until_finished: bool, expected: tuple[bool, str] | None) -> None:
+    ending = find_ending(STATES[state](), until_finished=until_finished)
+    assert (ending and (ending.is_good, ending.reason)) == expected
+
+
+@pytest.mark.parametrize("reason", [reason for reason in conditions.REASONS if reason.needs == "user"])
+def test_what_only_the_user_can_mend_ends_the_wait(reason: conditions.Reason) -> None:
+    job = builders.running()
+    job["status"]["conditions"] = [builders.condition("Ready", "False", reason, "why")]
+    assert find_ending(job, until_finished=False) == Ending(False, reason, "why")
+    assert mood(job) == ("bad", reason)
+
+
+def test_a_status_of_an_earlier_spec_ends_nothing() -> None:
+    job = builders.ready()
+    job["metadata"]["generation"] = 2
+    assert find_ending(job, until_finished=False) is None
+
+
+def test_a_run_before_the_one_that_was_asked_for_ends_nothing() -> None:
+    job = builders.failed()
+    job["metadata"]["annotations"] = {"nestor.dev/rerun": "2"}
+    job["status"]["rerun"] = "1"
+    assert find_ending(job, until_finished=False) is None
+    job["status"]["rerun"] = "2"
+    ending = find_ending(job, until_finished=False)
+    assert ending is not None
+    assert ending.reason == "StepFailed"
+
+
+def test_a_rerun_that_is_refused_is_not_the_success_of_the_run_before() -> None:
+    job = builders.completed()
+    job["metadata"]["annotations"] = {"nestor.dev/rerun": "2"}
+    job["status"]["rerun"] = "1"
+    job["status"]["conditions"][0] = builders.condition("Admitted", "False", "AppNotFound", "no NestedApp 'training'")
+    assert find_ending(job, until_finished=True) == Ending(False, "AppNotFound", "no NestedApp 'training'")
+    job["metadata"]["generation"] = 2
+    assert find_ending(job, until_finished=True) is None, "the refusal is an earlier spec's"
+
+
+def test_what_was_refused_after_its_run_has_still_ended_well() -> None:
+    job = builders.completed()
+    job["metadata"]["annotations"] = {"nestor.dev/rerun": "1"}
+    job["status"]["rerun"] = "1"
+    job["status"]["conditions"][0] = builders.condition("Admitted", "False", "AppNotFound", "no NestedApp 'training'")
+    ending = find_ending(job, until_finished=True)
+    assert (ending and ending.reason) == "Completed"
+
+
+def test_a_job_that_restarts_has_not_failed() -> None:
+    job = builders.failed()
+    for found in job["status"]["conditions"][-2:]:
+        found |= {"reason": "Restarting", "status": "Unknown" if found["type"] == "Succeeded" else "False"}
+    assert mood(job)[0] == "retry"
+    assert find_ending(job, until_finished=False) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("created", ("waiting", "Created")),
+        ("waiting", ("warn", "ImagePullFailed")),
+        ("running", ("busy", "StepRunning")),
+        ("retrying", ("retry", "StepRetrying")),
+        ("ready", ("good", "Ready")),
+        ("failed", ("bad", "StepFailed")),
+        ("completed", ("good", "Completed")),
+        ("suspended", ("waiting", "Suspended")),
+    ],
+)
+def test_a_job_in_a_word(state: str, expected: tuple[str, str]) -> None:
+    assert mood(STATES[state]()) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0, "0s"),
+        (59.9, "59s"),
+        (119, "119s"),
+        (120, "2m"),
+        (185, "3m5s"),
+        (660, "11m"),
+        (7199, "119m"),
+        (7200, "2h"),
+        (9000, "2h30m"),
+        (172800, "2d"),
+        (176400, "2d1h"),
+        (5184000, "60d"),
+    ],
+)
+def test_short_durations(seconds: float, expected: str) -> None:
+    assert times.short(seconds) == expected
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(3.21, "3.2 s"), (75, "1 min 15 s"), (3700, "1 h 1 min")])
+def test_durations_in_stories(seconds: float, expected: str) -> None:
+    assert times.exact(seconds) == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), [("90", 90), ("90s", 90), ("1h30m", 5400), ("1.5m", 90), ("2d", 172800)])
+def test_time_spans(text: str, expected: float) -> None:
+    assert times.parse_duration(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "soon", "5 m", "-1s", "m", "5x"])
+def test_what_is_no_time_span(text: str) -> None:
+    with pytest.raises(ValueError, match="not a duration"):
+        times.parse_duration(text)
+
+
+def test_clocks_that_differ_make_no_negative_time() -> None:
+    assert times.seconds_between(builders.ago(-5), None, NOW) == 0
+    assert times.parse_time("yesterday") is None
+    assert times.parse_time("2026-01-01T00:00:00") == datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("a\nerror: b\nc", "error: b"),
+        ("a\n\nb\n", "b"),
+        ("", ""),
+        ("x" * 300, "x" * 199 + "…"),
+        ("pods is forbidden\nbye", "pods is forbidden"),
+    ],
+)
+def test_the_line_that_says_most(message: str, expected: str) -> None:
+    assert pick_line(message) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain ä ✓\n\ttab", "plain ä ✓\n\ttab"),
+        ("\x1b[31mred\x07", "\ufffd[31mred\ufffd"),
+        ("a\r\nb\rc", "a\nb\ufffdc"),
+        ("\u202eevil", "\ufffdevil"),
+    ],
+)
+def test_nothing_steers_the_terminal(text: str, expected: str) -> None:
+    assert clean(text) == expected
+
+
+def test_pages_survive_a_status_of_another_version() -> None:
+    odd = builders.build_job(builders.condition("Future", "True", "New"), steps=[{"name": "x", "state": "Resting"}])
+    assert "x" in golden.render(render_page(odd, NOW, Symbols()), "plain")

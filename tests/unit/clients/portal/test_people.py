@@ -1,0 +1,154 @@
+"""Who a request is from, and how many are remembered."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from nestor.clients.portal import people
+from nestor.clients.portal.people import People, Person, read_person
+from nestor.clients.portal.settings import parse
+from nestor.clients.ui.guard import Refused
+from nestor.clients.ui.hub import Hub
+from nestor.clients.ui.visitor import FINDER, find_visitor, release
+from nestor.kube import Api
+
+SETTINGS = parse(["--host=x", "--user-prefix=oidc:", "--group=oidc:team-a", "--groups-prefix=oidc:", "--group=oidc:team-b"])
+PLAIN = parse(["--host=x", "--group=system:masters", "--group=team-a"])
+
+
+def said(user: str, groups: str = "") -> CIMultiDictProxy[str]:
+    return CIMultiDictProxy(CIMultiDict({"X-Forwarded-User": user, "X-Forwarded-Groups": groups}))
+
+
+def test_a_person_has_the_groups_that_count() -> None:
+    assert read_person(said("jane", "team-b, team-a,team-c,,oidc:team-a"), SETTINGS) == Person(
+        "oidc:jane", ("oidc:team-a", "oidc:team-b")
+    )
+    assert read_person(said(" jane "), SETTINGS) == Person("oidc:jane")
+
+
+def test_nobody_is_in_a_group_of_the_clusters_own() -> None:
+    assert read_person(said("jane", "system:masters,team-a"), PLAIN) == Person("jane", ("team-a",))
+
+
+@pytest.mark.parametrize("name", ["system:admin", "system:serviceaccount:kube-system:x", "", " ", "a\nb", "ä", "x" * 257])
+def test_some_names_are_nobodys(name: str) -> None:
+    with pytest.raises(Refused):
+        read_person(said(name), PLAIN)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ([], 401),
+        ([("X-Forwarded-Groups", "team-a")], 401),
+        ([("X-Forwarded-User", " ")], 401),
+        # What a browser sent beside what the proxy says.
+        ([("X-Forwarded-User", "jane"), ("x-forwarded-user", "admin")], 400),
+        ([("X-Forwarded-User", "jane"), ("X-Forwarded-Groups", ""), ("X-Forwarded-Groups", "team-a")], 400),
+        ([("X-Forwarded-User", "system:admin")], 403),
+    ],
+)
+def test_who_is_not_said_once_is_nobody(headers: list[tuple[str, str]], status: int) -> None:
+    with pytest.raises(Refused) as refused:
+        read_person(CIMultiDictProxy(CIMultiDict(headers)), PLAIN)
+    assert refused.value.status == status
+
+
+def test_no_prefix_makes_anybody_one_of_the_clusters_own() -> None:
+    settings = parse(["--host=x", "--user-prefix=system:", "--groups-prefix=system:", "--group=system:masters"])
+    with pytest.raises(Refused):
+        read_person(said("admin"), settings)
+    plain = parse(["--host=x", "--groups-prefix=system:", "--group=system:masters"])
+    assert read_person(said("jane", "masters"), plain) == Person("jane")
+
+
+def test_the_headers_are_those_that_the_admin_names() -> None:
+    settings = parse(["--host=x", "--user-header=X-Email", "--groups-header=X-Teams", "--group=a"])
+    headers = CIMultiDictProxy(CIMultiDict({"x-email": "jane", "X-Teams": "a", "X-Forwarded-User": "john"}))
+    assert read_person(headers, settings) == Person("jane", ("a",))
+    with pytest.raises(Refused):
+        read_person(said("john"), settings)
+
+
+class Server:
+    """An API server's client, and those in the names of others."""
+
+    def __init__(self) -> None:
+        self.made: list[tuple[str, Any]] = []
+        self.closed = 0
+
+    def in_the_name_of(self, user: str, groups: Any) -> Server:
+        self.made.append((user, groups))
+        return self
+
+    async def close(self) -> None:
+        self.closed += 1
+
+
+async def test_all_people_have_one_pool() -> None:
+    known = People(cast(Api, Server()), PLAIN)
+    one, other = [await known.find(cast(web.Request, SimpleNamespace(headers=said(user)))) for user in ("a", "b")]
+    assert one.hub is not other.hub
+    assert one.hub.pool is other.hub.pool
+
+
+async def test_those_who_look_at_nothing_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(people, "PEOPLE", 2)
+    server = Server()
+    known = People(cast(Api, server), PLAIN)
+
+    async def come(user: str) -> Any:
+        return await known.find(cast(web.Request, SimpleNamespace(headers=said(user))))
+
+    a = await come("a")
+    await come("b")
+    assert await come("a") is a
+    await come("c")
+    assert [user for user, _ in server.made] == ["a", "b", "c"]
+    assert await come("a") is a, "the latest stays"
+    monkeypatch.setattr(Hub, "is_busy", True)
+    with pytest.raises(Refused, match="Too many"):
+        await come("d")
+    ended = []
+
+    async def end(self: Hub) -> None:
+        ended.append(self)
+
+    monkeypatch.setattr(Hub, "close", end)
+    await known.close()
+    assert (known.size, server.closed, len(ended)) == (0, 3, 3), "also of the one who was forgotten"
+
+
+async def test_whose_request_is_under_way_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that makes a job uses no watch, and must not lose its connection between two calls."""
+    monkeypatch.setattr(people, "PEOPLE", 2)
+    server = Server()
+    known = People(cast(Api, server), PLAIN)
+    app = web.Application()
+    app[FINDER] = known
+
+    def ask(user: str) -> web.Request:
+        return make_mocked_request("POST", "/", said(user), app=app)
+
+    request = ask("a")
+    first = await find_visitor(request)
+    assert await find_visitor(request) is first
+    for other in ("b", "c"):
+        release(await find(ask(other)))
+    assert await known.find(ask("a")) is first
+    release(request)
+    assert not first.is_busy
+    await known.close()
+
+
+async def find(request: web.Request) -> web.Request:
+    """One whose visitor is known."""
+    await find_visitor(request)
+    return request

@@ -1,0 +1,168 @@
+"""Watches that pages share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from nestor.clients.ui import hub
+from nestor.clients.ui.hub import Hub, List
+from nestor.kube import Api, ApiError, Forbidden, informer, kinds
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+JOBS = List(kinds.NESTED_APP_JOB, "team-a")
+ITEM: Object = {"metadata": {"name": "shop", "namespace": "team-a", "resourceVersion": "1", "managedFields": [{}]}}
+
+
+class OneJob:
+    """An API server with one job, that lets its user see it as long as `refusal` is None."""
+
+    host = "https://127.0.0.1:6443"
+
+    def __init__(self) -> None:
+        self.refusal: ApiError | None = None
+        self.watches = self.open = 0
+        self.ending = asyncio.Event()
+
+    async def request(self, *_: Any, **__: Any) -> Object:
+        """A list."""
+        if self.refusal:
+            raise self.refusal
+        return {"metadata": {"resourceVersion": "1"}, "items": [ITEM]}
+
+    async def watch(self, *_: Any) -> AsyncIterator[Object]:
+        """Nothing happens until `ending` is set; then the version is too old."""
+        self.watches += 1
+        self.open += 1
+        try:
+            if await self.ending.wait():
+                raise self.refusal or ApiError(500, "", "it ends")
+            yield {}
+        finally:
+            self.open -= 1
+
+
+async def is_true(look: Any) -> None:
+    async def ask() -> bool:
+        return bool(look())
+
+    await eventually(ask)
+
+
+async def test_two_pages_share_a_watch_which_ends_after_the_last_one() -> None:
+    api = OneJob()
+    shared = Hub(cast(Api, api), keep_seconds=0)
+    async with shared.use(JOBS) as (one,), shared.use(JOBS) as (other,):
+        assert one is other
+        found = one.get("shop", "team-a")
+        assert found is not None
+        assert "managedFields" not in found["metadata"]
+        await is_true(lambda: api.watches == 1)
+    await is_true(lambda: shared.size == 0 and api.open == 0)
+    assert api.watches == 1
+
+
+async def test_a_page_that_follows_another_one_finds_its_watch() -> None:
+    api = OneJob()
+    shared = Hub(cast(Api, api))
+    for _ in range(3):
+        async with shared.use(JOBS):
+            await is_true(lambda: api.watches == 1)
+    assert shared.size == 1
+    await shared.close()
+    assert (shared.size, api.open) == (0, 0)
+
+
+async def test_who_may_not_see_a_list_is_told_and_leaves_no_watch() -> None:
+    api = OneJob()
+    api.refusal = Forbidden(403, "Forbidden", "no")
+    shared = Hub(cast(Api, api))
+    with pytest.raises(Forbidden):
+        async with shared.use(JOBS):
+            pass
+    assert shared.size == 0
+
+
+async def test_who_may_no_longer_see_a_list_is_not_shown_what_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(informer, "find_pause", lambda *_: 0.01)
+    api = OneJob()
+    shared = Hub(cast(Api, api))
+    async with shared.use(JOBS) as (found,):
+        api.refusal = Forbidden(403, "Forbidden", "no")
+        api.ending.set()
+        await is_true(lambda: found.trouble is api.refusal)
+        with pytest.raises(Forbidden):
+            async with shared.use(JOBS):
+                pass
+        api.refusal = None
+        await is_true(lambda: found.trouble is None or found.trouble.is_transient)
+        async with shared.use(JOBS) as (again,):
+            assert again is found
+    await shared.close()
+
+
+async def test_there_is_an_end_to_watches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "WATCHES", 2)
+    shared = Hub(cast(Api, OneJob()))
+    a, b, c = (List(kinds.NESTED_APP_JOB, name) for name in "abc")
+    async with shared.use(a):
+        async with shared.use(b):
+            with pytest.raises(ApiError, match="too many"):
+                async with shared.use(c):
+                    pass
+        async with shared.use(c):
+            assert shared.size == 2
+    await shared.close()
+
+
+class SlowEnd(OneJob):
+    """One whose watches take a while to end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_end = asyncio.Event()
+
+    async def watch(self, *_: Any) -> AsyncIterator[Object]:
+        """Nothing happens."""
+        self.watches += 1
+        self.open += 1
+        try:
+            await asyncio.Event().wait()
+            yield {}
+        finally:
+            await self.may_end.wait()
+            self.open -= 1
+
+
+async def test_the_end_awaits_watches_that_were_ended_before() -> None:
+    """Their connections are closed next."""
+    api = SlowEnd()
+    shared = Hub(cast(Api, api), keep_seconds=0)
+    async with shared.use(JOBS):
+        await is_true(lambda: api.watches == 1)
+    await is_true(lambda: shared.size == 0)
+    assert api.open == 1
+    closing = asyncio.create_task(shared.close())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not closing.done()
+    api.may_end.set()
+    await closing
+    assert api.open == 0
+
+
+async def test_the_end_can_be_cancelled() -> None:
+    api = SlowEnd()
+    shared = Hub(cast(Api, api))
+    async with shared.use(JOBS):
+        await is_true(lambda: api.watches == 1)
+    closing = asyncio.create_task(shared.close())
+    await asyncio.sleep(0)
+    closing.cancel()
+    api.may_end.set()
+    await asyncio.gather(closing, return_exceptions=True)
+    assert closing.cancelled()

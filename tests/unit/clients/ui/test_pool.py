@@ -1,0 +1,116 @@
+"""Objects that many people see, kept once; and rows of pages, written once."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from nestor.clients.ui import frame
+from nestor.clients.ui.hub import Hub, List, trim_little
+from nestor.clients.ui.models.rows import Row, build_rows, trim_for_rows
+from nestor.clients.ui.pool import Pool, Shared, once
+from nestor.kube import Api, kinds
+from tests.unit.clients.cli import builders
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+JOBS = List(kinds.NESTED_APP_JOB, "team-a", trim=trim_for_rows)
+
+
+def job(name: str, version: str = "1") -> Object:
+    found = builders.ready()
+    found["metadata"] |= {"name": name, "uid": f"uid-{name}", "resourceVersion": version}
+    return found
+
+
+class Server:
+    """What the API server lets one identity see."""
+
+    host = "https://127.0.0.1:6443"
+
+    def __init__(self, *items: Object) -> None:
+        self.items = items
+
+    async def request(self, *_: Any, **__: Any) -> Object:
+        """Each answer is parsed anew."""
+        return {"metadata": {"resourceVersion": "9"}, "items": copy.deepcopy(list(self.items))}
+
+    async def watch(self, *_: Any) -> AsyncIterator[Object]:
+        """A change of one object, then nothing."""
+        yield {"type": "MODIFIED", "object": job("shop", "10")}
+        await asyncio.Event().wait()
+
+
+def names(rows: list[Row]) -> set[str]:
+    return {row.name for row in rows}
+
+
+async def test_two_people_have_the_same_object_and_each_only_what_they_may_see() -> None:
+    pool = Pool()
+    jane, john = (Hub(cast(Api, Server(*items)), pool=pool) for items in ([job("shop"), job("secret")], [job("shop")]))
+    async with jane.use(JOBS) as (hers,), john.use(JOBS) as (his,):
+
+        async def have_changed() -> bool:
+            return all(found.store["team-a", "shop"]["metadata"]["resourceVersion"] == "10" for found in (hers, his))
+
+        await eventually(have_changed)
+        assert hers.get("shop", "team-a") is his.get("shop", "team-a")
+        assert names(build_rows(list(hers), 9)) == {"shop", "secret"}
+        assert names(build_rows(list(his), 9)) == {"shop"}
+        assert pool.size == 2
+    await jane.close()
+    await john.close()
+
+
+def test_another_version_and_what_is_trimmed_in_another_way_are_other_objects() -> None:
+    pool = Pool()
+    rows, whole = pool.share(trim_for_rows), pool.share(trim_little)
+    first = rows(job("shop"))
+    assert rows(job("shop")) is first
+    assert rows(job("shop", "2")) is not first
+    assert rows(job("other")) is not first
+    assert whole(job("shop")) is not first
+
+
+def test_an_object_goes_with_the_last_of_those_who_have_it() -> None:
+    pool = Pool()
+    share = pool.share(trim_little)
+    hers, his = share(job("shop")), share(job("shop"))
+    del hers
+    assert pool.size == 1
+    del his
+    assert pool.size == 0
+
+
+def test_what_has_no_version_is_nobody_elses() -> None:
+    share = Pool().share(trim_little)
+    bare: Object = {"metadata": {"name": "a", "uid": "u"}}
+    assert share(copy.deepcopy(bare)) is not share(copy.deepcopy(bare))
+
+
+def test_something_is_made_once_of_a_shared_object_and_each_time_of_others() -> None:
+    made: list[str] = []
+
+    def make(found: Object) -> int:
+        made.append(found["metadata"]["name"])
+        return len(made)
+
+    shared = Pool().share(trim_little)(job("shop"))
+    assert isinstance(shared, Shared)
+    assert [once(make, shared), once(make, shared)] == [1, 1]
+    assert [once(make, job("own")), once(make, job("own"))] == [2, 3]
+
+
+def test_a_row_is_written_once_whoever_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame._once.cache_clear()
+    for _ in range(3):
+        content = {"rows": build_rows([job("shop"), job("blog")], 9), "more": 0, "trouble": None}
+        for namespace in ("team-a", "*"):
+            text = frame.render_parts("jobs.html", cast(Any, None), content | {"namespace": namespace})["live_rows"]
+            assert text.count("<tr data-say=") == 2
+            assert (">team-a</span>" in text) == (namespace == "*")
+    assert frame._once.cache_info().misses == 4

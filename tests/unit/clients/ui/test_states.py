@@ -1,0 +1,275 @@
+"""Jobs in all their states as the pages show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nestor.api import labels
+from nestor.clients.ui.models import actions, ends, links, origin, pods, progress, states
+from nestor.clients.ui.models.parameters import HIDDEN, list_parameters
+from nestor.clients.ui.models.rows import build_rows, trim_for_rows
+from tests.unit.clients.cli import builders
+
+
+@pytest.mark.parametrize(
+    ("name", "mood", "word"),
+    [
+        ("created", "waiting", "Created"),
+        ("waiting", "warn", "Image pull failed"),
+        ("running", "busy", "Step running"),
+        ("retrying", "retry", "Step retrying"),
+        ("ready", "good", "Ready"),
+        ("failed", "bad", "Step failed"),
+        ("completed", "good", "Completed"),
+        ("suspended", "waiting", "Suspended"),
+    ],
+)
+def test_a_state_is_a_word_for_people(name: str, mood: str, word: str) -> None:
+    found = states.state_of(builders.STATES[name]())
+    assert (found.mood, found.word) == (mood, word)
+    assert found.mark
+
+
+@pytest.mark.parametrize(
+    ("name", "possible"),
+    [
+        ("created", "suspend rerun extend delete"),
+        ("ready", "suspend rerun extend delete"),
+        ("failed", "suspend rerun extend delete"),
+        ("suspended", "resume rerun extend delete"),
+        ("completed", "rerun rerun_empties extend delete"),
+    ],
+)
+def test_what_can_be_done_follows_from_the_state(name: str, possible: str) -> None:
+    found = actions.list_actions(builders.STATES[name]())
+    assert " ".join(key for key, can in vars(found).items() if can) == possible
+
+
+def test_nothing_can_be_done_with_a_job_that_is_being_deleted() -> None:
+    job = builders.ready()
+    job["metadata"]["deletionTimestamp"] = builders.ago(1)
+    assert not any(vars(actions.list_actions(job)).values())
+    assert links.open_url(job) == ""
+
+
+def test_the_time_line_says_what_is_done_and_what_is_waited_for() -> None:
+    found = [
+        (stage.title, stage.state.mood, stage.state.word, stage.message) for stage in progress.list_stages(builders.retrying())
+    ]
+    assert found[1:] == [
+        ("Cluster", "good", "done", "v1.36.2+k3s1 answers"),
+        ("Steps", "retry", "Step retrying", "step 2 of 3 'web' will be retried"),
+    ]
+    assert progress.list_stages(builders.completed())[-1].title == "End"
+    assert progress.list_stages(builders.failed())[-1].state.mood == "bad"
+
+
+def test_steps_have_attempts_and_what_went_wrong_without_colours() -> None:
+    found = progress.list_steps(builders.retrying())
+    assert [step.state.word for step in found] == ["succeeded", "retrying", "pending"]
+    assert found[1].attempts == "attempt 1 of 11"
+    assert found[1].output == "kubectl exited with code 1: namespace/web\nerror: no such host"
+    assert not found[0].output
+
+
+def test_the_newest_job_is_first() -> None:
+    old, new = builders.ready(), builders.running()
+    old["metadata"]["creationTimestamp"] = builders.ago(5000)
+    new["metadata"]["name"] = "b"
+    assert [row.name for row in build_rows([old, new], 2)] == ["b", "shop"]
+
+
+def test_only_the_newest_jobs_are_shown() -> None:
+    old, new = builders.ready(), builders.running()
+    old["metadata"]["creationTimestamp"] = builders.ago(5000)
+    assert [row.state.word for row in build_rows([old, new], 1)] == ["Step running"]
+
+
+def test_a_list_of_jobs_keeps_no_appdefs() -> None:
+    job = builders.ready()
+    job["spec"]["app"]["appDef"]["commands"] = {"Start": {"parameters": {"A": {}}}}
+    before = build_rows([job], 1)
+    trimmed = trim_for_rows(job)
+    assert trimmed["spec"]["app"] == {"image": "registry.test/shop:1", "appDef": {"name": "Shop"}}
+    assert build_rows([trimmed], 1) == before
+
+
+def test_a_row_says_who_why_and_where() -> None:
+    job = builders.waiting()
+    job["metadata"]["annotations"] = {labels.CREATED_BY: "jane"}
+    (row,) = build_rows([job], 1)
+    assert (row.owner, row.path, row.url) == ("jane", "/jobs/team-a/shop", "")
+    assert "no such host" in row.message
+    (row,) = build_rows([builders.ready()], 1)
+    assert (row.owner, row.url, row.message) == ("", "http://shop-team-a.apps.test/", "")
+
+
+@pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//x", "http://[", "ftp://x/", "", None, 5])
+def test_a_link_leads_to_the_web_and_nowhere_else(url: Any) -> None:
+    job = builders.ready()
+    job["status"]["url"] = url
+    assert links.open_url(job) == ""
+
+
+def test_passwords_are_not_shown() -> None:
+    job = builders.ready()
+    parameters = {"SIZE": {"type": "INT"}, "PIN": {"type": "password"}}
+    job["spec"]["app"]["appDef"]["commands"] = {"Start": {"parameters": parameters}}
+    job["spec"] |= {"parameters": {"SIZE": 3, "PIN": "1234", "DB_PASSWORD": "hunter2", "L": ["a", "b"]}}
+    job["spec"]["parametersFrom"] = {"secretRef": {"name": "mine"}}
+    assert list_parameters(job) == [
+        ("SIZE", "3"),
+        ("PIN", HIDDEN),
+        ("DB_PASSWORD", HIDDEN),
+        ("L", "a, b"),
+        ("further values", "from Secret 'mine', not shown"),
+    ]
+
+
+def test_the_numbers_of_pods_are_told_by_place() -> None:
+    job = builders.ready()
+    assert pods.list_counts(job) == [("In this cluster", "3 running")]
+    places = [{"name": "host", "running": 2}, {"name": "hpc", "running": 1, "starting": 1, "reason": "no room here"}]
+    job["status"]["pods"] = {"running": 3, "waiting": 3, "places": places}
+    assert pods.list_counts(job) == [
+        ("In this cluster", "2 running"),
+        ("At backend 'hpc'", "1 running, 1 starting: no room here"),
+        ("Waiting for a node", "2"),
+    ]
+
+
+def test_what_keeps_a_job_as_its_files_say_is_told() -> None:
+    job = builders.ready()
+    assert origin.find_keeper(job) == ""
+    job["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "shop:nestor.dev/NestedAppJob:team-a/shop"}
+    assert origin.find_keeper(job) == "Argo CD"
+    job["metadata"] |= {"annotations": {}, "labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}
+    assert origin.find_keeper(job) == "Flux"
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "keeper"),
+    [
+        ("annotations", "argocd.argoproj.io/tracking-id", "Argo CD"),
+        ("labels", "helm.toolkit.fluxcd.io/name", "Flux"),
+        ("annotations", "meta.helm.sh/release-name", "Helm"),
+        ("labels", "app.kubernetes.io/managed-by", ""),
+    ],
+)
+def test_each_that_keeps_jobs_by_files_is_known(part: str, key: str, keeper: str) -> None:
+    job = builders.ready()
+    job["metadata"][part] = {key: "shop"}
+    assert origin.find_keeper(job) == keeper
+
+
+def test_advice_is_for_those_who_can_act() -> None:
+    assert states.advise(builders.failed())
+    assert states.advise(builders.ready()) == ""
+    assert states.advise(builders.running()) == ""
+
+
+def test_the_end_follows_from_the_limits() -> None:
+    job = builders.running()
+    nothing = ends.Ends("", "", is_limited=False, is_endless=True, can_run_longer=False, can_be_kept=False)
+    assert ends.find_ends(job) == nothing
+    job["spec"] |= {"activeDeadlineSeconds": 3600, "ttlSecondsAfterFinished": 60}
+    limited = ends.Ends(builders.ago(94 - 3600), "", is_limited=True, is_endless=False, can_run_longer=True, can_be_kept=True)
+    assert ends.find_ends(job) == limited
+    job["status"]["completionTime"] = builders.ago(4)
+    over = ends.Ends("", builders.ago(4 - 60), is_limited=False, is_endless=False, can_run_longer=False, can_be_kept=True)
+    assert ends.find_ends(job) == over
+
+
+def test_a_job_ends_by_its_class_too() -> None:
+    job = builders.running()
+    job["status"]["activeDeadlineSeconds"] = 1800
+    found = ends.find_ends(job)
+    assert (found.stops, found.is_endless, found.can_run_longer) == (builders.ago(94 - 1800), False, False)
+    job["spec"]["activeDeadlineSeconds"] = 3600
+    assert ends.find_ends(job).stops == builders.ago(94 - 1800)
+
+
+def test_nothing_else_is_said_to_stop_a_job_only_where_that_is_known() -> None:
+    job = builders.running()
+    job["spec"]["successPolicy"] = {"targets": [{"kind": "Job", "name": "x"}]}
+    assert not ends.find_ends(job).is_endless
+    del job["spec"]["successPolicy"], job["status"]["startTime"]
+    found = ends.find_ends(job)
+    assert (found.is_endless, found.is_limited) == (False, False), "its class may have a limit"
+
+
+def test_no_extension_goes_beyond_what_the_class_allows() -> None:
+    job = builders.running()
+    job["spec"] |= {"activeDeadlineSeconds": 3600, "ttlSecondsAfterFinished": 60}
+    assert (ends.build_extension(job, "stop", 3600, 5400) or {})["spec"] == {"activeDeadlineSeconds": 5400}
+    assert ends.build_extension(job, "stop", 3600, 3600) is None
+    assert (ends.build_extension(job, "keep", 3600, 3600) or {})["spec"] == {"ttlSecondsAfterFinished": 3660}
+
+
+def test_an_extension_adds_to_what_is_there_and_notices_others() -> None:
+    job = builders.running()
+    job["spec"] |= {"activeDeadlineSeconds": 3600}
+    assert ends.build_extension(job, "stop", 60) == {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {"activeDeadlineSeconds": 3660},
+    }
+    assert ends.build_extension(job, "stop", 10**12) == {
+        "metadata": {"resourceVersion": "7"},
+        "spec": {"activeDeadlineSeconds": 315_360_000},
+    }
+    assert ends.build_extension(job, "keep", 60) is None
+    assert ends.build_extension(job, "suspend", 60) is None
+
+
+def test_the_end_is_told_once() -> None:
+    """What `Ready` or a stage says already is not said again."""
+    job = builders.ready()
+    end = {"type": "Succeeded", "status": "True", "reason": "Completed", "message": "Job x is done"}
+    job["status"]["conditions"] = [item for item in job["status"]["conditions"] if item["type"] != "Succeeded"] + [end]
+    assert progress.list_stages(job)[-1].message == "Job x is done"
+    job["status"]["conditions"][-1] |= {"message": progress.list_stages(job)[0].message}
+    assert [stage.title for stage in progress.list_stages(job)].count("End") == 0
+
+
+def test_a_job_without_a_policy_has_no_end_to_wait_for() -> None:
+    job = builders.running()
+    waits = {"type": "Succeeded", "status": "Unknown", "reason": "Running", "message": "it is still to be seen"}
+    job["status"]["conditions"] = [item for item in job["status"]["conditions"] if item["type"] != "Succeeded"] + [waits]
+    assert "End" not in [stage.title for stage in progress.list_stages(job)]
+    job["spec"]["successPolicy"] = {"targets": [{"kind": "Job", "name": "x"}]}
+    assert progress.list_stages(job)[-1].title == "End"
+
+
+def test_a_step_that_is_tried_once_has_no_attempts() -> None:
+    job = builders.ready()
+    job["status"]["steps"] = [{"name": "a", "state": "Failed", "attempt": 1, "maxAttempts": 1, "message": "\x1b[31mno\x1b[0m"}]
+    (step,) = progress.list_steps(job)
+    assert (step.attempts, step.output) == ("", "no")
+    job["status"]["steps"][0] |= {"maxAttempts": 3, "state": "Succeeded"}
+    assert progress.list_steps(job)[0].attempts == "", "the first try was enough"
+    job["status"]["steps"][0] |= {"attempt": 2}
+    assert progress.list_steps(job)[0].attempts == "attempt 2 of 3"
+
+
+def test_what_has_ended_is_not_resumed() -> None:
+    job = builders.completed()
+    job["spec"]["suspend"] = True
+    found = actions.list_actions(job)
+    assert not found.resume
+    assert not found.suspend
+    assert found.rerun_empties
+
+
+def test_a_job_without_parameters_has_none() -> None:
+    job = builders.ready()
+    job["spec"].pop("parameters", None)
+    job["spec"].pop("parametersFrom", None)
+    assert list_parameters(job) == []
+
+
+def test_a_list_of_jobs_keeps_no_field_managers() -> None:
+    job = builders.ready()
+    job["metadata"]["managedFields"] = [{"manager": "kubectl"}]
+    assert "managedFields" not in trim_for_rows(job)["metadata"]

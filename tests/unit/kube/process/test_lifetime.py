@@ -1,0 +1,114 @@
+"""How processes end: by a signal in order, and with any part that ends by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+
+import pytest
+
+from nestor.kube.process.lifetime import find_first, must_run, run_until_signal, spawn
+
+
+async def test_a_part_that_ends_is_an_error() -> None:
+    async def part() -> None:
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="watch stopped"):
+        await must_run(part(), "watch")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
+    ended = []
+
+    async def work() -> None:
+        try:
+            os.kill(os.getpid(), number)
+            await asyncio.Event().wait()
+        finally:
+            ended.append(True)
+
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(10):
+            await run_until_signal(work())
+    finally:
+        for used in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(used)
+    assert ended
+
+
+async def test_what_it_raises_is_raised() -> None:
+    async def work() -> None:
+        raise ValueError("broken")
+
+    loop = asyncio.get_running_loop()
+    try:
+        with pytest.raises(ValueError, match="broken"):
+            await run_until_signal(work())
+    finally:
+        for used in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(used)
+
+
+async def test_whoever_cancels_it_cancels_the_work() -> None:
+    ended = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append(True)
+
+    loop = asyncio.get_running_loop()
+    task = asyncio.create_task(run_until_signal(work()))
+    try:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    finally:
+        for used in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(used)
+    assert task.cancelled()
+    assert ended
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_part_that_ends_ends_the_group() -> None:
+    async def part() -> None:
+        await asyncio.sleep(0)
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as group:
+            spawn(group, part(), "watch")
+            await asyncio.Event().wait()
+
+    with pytest.raises(ExceptionGroup) as found:
+        await run()
+    assert [str(error) for error in found.value.exceptions] == ["watch stopped"]
+
+
+async def test_a_part_may_be_cancelled_before_it_begins() -> None:
+    async def part() -> None:
+        raise AssertionError("it has begun")
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as group:
+            spawn(group, part(), "watch")
+            raise ValueError("before its first step")
+
+    with pytest.raises(ExceptionGroup) as found:
+        await run()
+    assert [str(error) for error in found.value.exceptions] == ["before its first step"]
+    gc.collect()  # a coroutine that nobody has awaited warns here, and a warning fails the test
+
+
+def test_the_first_error_is_found_however_deep() -> None:
+    first, second = ValueError("a"), ValueError("b")
+    assert find_first(ExceptionGroup("outer", [ExceptionGroup("inner", [first]), second])) is first
+    assert find_first(second) is second

@@ -1,0 +1,125 @@
+"""The description of the protocol, the models, and what is really sent agree."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from nestor.api.times import now, timestamp
+from nestor.overflow.interlink import wire
+from nestor.overflow.interlink.build import build_create, build_delete, build_plugin_create, build_question
+from nestor.overflow.interlink.containers import ContainerAnswer
+from nestor.overflow.interlink.logs import build_log_request
+from tests.conformance.interlink.description import find_faults, load
+from tests.unit.overflow.interlink.full_pod import build_full_pod
+
+Object = dict[str, Any]
+
+META = {"name": "a", "namespace": "a", "uid": "a"}
+MAIN = {"name": "a", "image": "a"}
+NOT_SENT = {"jobscriptURL"}
+"""Fields that Nestor has no use for."""
+
+MODELS: dict[str, type[BaseModel]] = {
+    "CreateRequest": wire.CreateRequest,
+    "PluginCreateRequest": wire.PluginCreateRequest,
+    "ContainerData": wire.ContainerData,
+    "Created": wire.Created,
+    "PodStatus": wire.PodAnswer,
+    "ContainerStatus": ContainerAnswer,
+    "LogRequest": wire.LogRequest,
+    "LogOptions": wire.LogOptions,
+    "Ping": wire.Ping,
+    "Resources": wire.Resources,
+    "Accelerator": wire.Accelerator,
+    "Taint": wire.Taint,
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_have_the_fields_of_the_description(name: str) -> None:
+    described, model = load()["components"]["schemas"][name], MODELS[name].model_json_schema()
+    assert model["properties"].keys() == described["properties"].keys() - NOT_SENT
+    assert set(model.get("required", [])) <= set(described.get("required", []))
+    for field in model["properties"]:
+        wanted, there = _types(described["properties"][field]), _types(model["properties"][field])
+        assert not wanted or not there or wanted - {"null"} <= there, field
+
+
+def test_every_schema_but_those_of_kubernetes_has_a_model() -> None:
+    assert load()["components"]["schemas"].keys() - MODELS.keys() == {"Pod", "ConfigMap", "Secret"}
+
+
+def test_what_is_sent_is_as_described() -> None:
+    pod, inputs = build_full_pod()
+    request = build_create(pod, inputs)
+    options = [("container", "app"), ("tailLines", "0"), ("follow", "true")]
+    messages: list[tuple[str, Any]] = [
+        ("CreateRequest", request),
+        ("PluginCreateRequest", build_plugin_create(request)),
+        ("LogRequest", build_log_request(pod, options, now())),
+        ("Pod", build_question(pod)),
+        ("Pod", build_delete(pod, 5, timestamp())),
+    ]
+    for name, message in messages:
+        body = message if isinstance(message, dict) else message.model_dump(by_alias=True, exclude_none=True)
+        assert not find_faults(load(), {"$ref": f"#/components/schemas/{name}"}, body), name
+
+
+def test_a_request_is_that_of_one_hop() -> None:
+    pod, inputs = build_full_pod()
+    request = build_create(pod, inputs)
+    (schema,) = [load()["paths"]["/create"]["post"]["requestBody"]["content"]["application/json"]["schema"]]
+    for message in (request, build_plugin_create(request)):
+        assert not find_faults(load(), schema, message.model_dump(by_alias=True, exclude_none=True))
+
+
+@pytest.mark.parametrize(
+    ("hop", "paths"),
+    [
+        ("Server", {"ping", "create", "deleteAtServer", "status", "getLogs"}),
+        ("Plugin", {"create", "deleteAtPlugin", "status", "getLogs"}),
+    ],
+)
+def test_the_description_of_one_hop_has_its_operations_and_bodies(hop: Any, paths: set[str]) -> None:
+    document = load(hop)
+    assert {operation["operationId"] for item in document["paths"].values() for operation in item.values()} == paths
+    (body,) = document["paths"]["/create"]["post"]["requestBody"]["content"]["application/json"]["schema"]["oneOf"]
+    assert body["$ref"].endswith("/PluginCreateRequest" if hop == "Plugin" else "/CreateRequest")
+    assert not [ref for ref in _references(document) if ref not in document["components"]["schemas"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "fault"),
+    [
+        ("Accelerator", {"resourceType": "nvidia.com/gpu"}, "$.available: is missing"),
+        ("Accelerator", {"resourceType": "nvidia.com/gpu", "available": "2"}, "$.available: must be integer, is '2'"),
+        ("Accelerator", {"resourceType": "nvidia.com/gpu", "available": -1}, "$.available: is out of range"),
+        ("Taint", {"key": "a", "effect": "Never"}, "$.effect: must be one of"),
+        ("Pod", {"metadata": META, "spec": {"containers": []}}, "$.spec.containers: is too short"),
+        ("Pod", {"metadata": META | {"name": "A"}, "spec": {"containers": [MAIN]}}, "$.metadata.name: must match"),
+        ("PodStatus", {"UID": "a", "containers": [{"name": "a"}]}, "$.containers[0].state: is missing"),
+    ],
+)
+def test_messages_that_are_not_as_described_are_found(name: str, message: Object, fault: str) -> None:
+    (found,) = find_faults(load(), {"$ref": f"#/components/schemas/{name}"}, message)
+    assert found.startswith(fault)
+
+
+def _types(schema: Object) -> set[str]:
+    kinds = schema.get("type", [])
+    found = set(kinds if isinstance(kinds, list) else [kinds])
+    for part in schema.get("anyOf", []):
+        found |= _types(part)
+    return found
+
+
+def _references(part: Any) -> set[str]:
+    if isinstance(part, list):
+        return {item for value in part for item in _references(value)}
+    if isinstance(part, dict):
+        own = {part["$ref"].rpartition("/")[2]} if "/schemas/" in part.get("$ref", "") else set()
+        return own | {item for value in part.values() for item in _references(value)}
+    return set()

@@ -1,0 +1,137 @@
+"""Whatever a backend answers, as described or not: it says something of the pod, or raises an error of `providers.base`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+
+from nestor.api.quantities import parse_quantity
+from nestor.overflow.interlink.provider import InterlinkProvider
+from nestor.overflow.interlink.settings import Hop
+from nestor.pods.providers.base import Inputs
+from nestor.pods.providers.errors import ProviderError
+from tests.conformance.interlink.generated import QUICK, answers
+from tests.fakes.interlink import FakeInterlink
+from tests.unit.overflow.interlink.conftest import Backend
+
+Object = dict[str, Any]
+Ask = Callable[[InterlinkProvider], Coroutine[Any, Any, None]]
+
+POD: Object = {
+    "metadata": {"name": "web", "namespace": "shop", "uid": "0", "creationTimestamp": "2026-01-01T10:00:00Z"},
+    "spec": {"restartPolicy": "Never", "containers": [{"name": "a", "image": "x"}]},
+}
+"""The simplest names are those that generators try first."""
+
+
+class Scene:
+    """A backend that answers `content`, and what asks it."""
+
+    def __init__(self, hop: Hop) -> None:
+        self.runner = asyncio.Runner()
+        self.fake = FakeInterlink(hop)
+        self.fake.fault = self._answer
+        self.content = b""
+        self._serving = self.fake.serve()
+        self.backend = Backend(self.fake, self.runner.run(self._serving.__aenter__()))
+        self.provider = self.backend.connect(attempts=1)
+
+    async def _answer(self, _: web.Request) -> web.StreamResponse:
+        return web.Response(body=self.content, content_type="application/json")
+
+    def ask(self, content: bytes, call: Ask) -> None:
+        """Have the provider get this answer."""
+        self.content, message = content, "none"
+        try:
+            self.runner.run(call(self.provider))
+        except ProviderError as error:
+            message = error.message
+        assert message
+        assert all(char.isprintable() or char in "\n\t" for char in message)
+
+    def close(self) -> None:
+        """The end of it."""
+        self.runner.run(self.provider.close())
+        self.runner.run(self._serving.__aexit__(None, None, None))
+        self.runner.close()
+
+
+@pytest.fixture(params=["Server", "Plugin"])
+def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
+    """Of both hops, one after the other."""
+    made = Scene(request.param)
+    yield made
+    made.close()
+
+
+async def create(provider: InterlinkProvider) -> None:
+    """A new pod."""
+    made = await provider.create(POD, Inputs(is_new=True))
+    assert made["metadata"]["uid"] == "0"
+    assert made["spec"] == POD["spec"]
+
+
+async def look(provider: InterlinkProvider) -> None:
+    """Statuses, and again with what was learnt."""
+    found = await provider.statuses([POD])
+    assert found.keys() <= {"0"}
+    for status in found.values():
+        assert status["phase"] in ("Pending", "Running", "Succeeded", "Failed")
+        assert [item["name"] for item in status["containerStatuses"]] == ["a"]
+        assert (await provider.statuses([POD | {"status": status}]))["0"] == status
+
+
+async def discover(provider: InterlinkProvider) -> None:
+    """The shapes."""
+    for shape in await provider.discover() or []:
+        assert all(parse_quantity(amount) >= 0 for amount in shape.capacity.values())
+
+
+async def check(provider: InterlinkProvider) -> None:
+    """Whether it is well."""
+    await provider.check()
+
+
+async def delete(provider: InterlinkProvider) -> None:
+    """The end of a pod."""
+    await provider.delete(POD)
+
+
+CALLS: list[tuple[str, str, Ask]] = [
+    ("/create", "post", create),
+    ("/status", "get", look),
+    ("/status", "get", check),
+    ("/status", "get", delete),
+]
+
+
+@pytest.mark.parametrize("valid", [True, False], ids=["described", "other"])
+@pytest.mark.parametrize(("path", "method", "call"), CALLS, ids=lambda item: getattr(item, "__name__", ""))
+def test_any_answer_is_read_or_refused(scene: Scene, path: str, method: str, call: Ask, valid: bool) -> None:
+    @QUICK
+    @given(content=answers(scene.fake.hop, path, method, valid=valid))
+    def answer(content: bytes) -> None:
+        scene.ask(content, call)
+
+    answer()
+
+
+@pytest.mark.parametrize("valid", [True, False], ids=["described", "other"])
+@pytest.mark.parametrize("call", [discover, check], ids=lambda item: item.__name__)
+def test_any_answer_to_a_ping_is_read_or_refused(call: Ask, valid: bool) -> None:
+    scene = Scene("Server")
+
+    @QUICK
+    @given(content=answers("Server", "/pinglink", "post", valid=valid))
+    def answer(content: bytes) -> None:
+        scene.ask(content, call)
+
+    try:
+        answer()
+    finally:
+        scene.close()

@@ -1,0 +1,153 @@
+"""Logs: what is asked for, and what arrives."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from nestor.api import times
+from nestor.overflow.interlink import client
+from nestor.overflow.interlink.logs import build_log_request
+from nestor.overflow.interlink.wire import LogOptions
+from nestor.pods.providers.base import Inputs, Options
+from nestor.pods.providers.errors import InvalidInput, NotFound, ProviderError, Unreachable
+from tests.unit.overflow.interlink.conftest import Backend
+
+Object = dict[str, Any]
+
+NOW = times.read("2026-01-01T12:00:00Z")
+POD: Object = {
+    "metadata": {"name": "web", "namespace": "shop", "uid": "u"},
+    "spec": {"containers": [{"name": "app", "image": "x"}], "initContainers": [{"name": "prepare", "image": "x"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("options", "container", "expected"),
+    [
+        ([], "app", LogOptions()),
+        ([("container", "prepare")], "prepare", LogOptions()),
+        ([("follow", "true"), ("timestamps", "1"), ("previous", "false")], "app", LogOptions(follow=True, timestamps=True)),
+        (
+            [("tailLines", "5"), ("limitBytes", "9"), ("sinceSeconds", "7")],
+            "app",
+            LogOptions(tail=5, limit_bytes=9, since_seconds=7),
+        ),
+        ([("sinceTime", "2026-01-01T00:00:00Z")], "app", LogOptions(since_time="2026-01-01T00:00:00Z")),
+        # 0 means no limit to interLink.
+        ([("tailLines", "0"), ("follow", "true")], "app", LogOptions(follow=True, since_time="2026-01-01T12:00:00Z")),
+        ([("stream", "All")], "app", LogOptions()),
+    ],
+)
+def test_options_are_those_of_the_protocol(options: Options, container: str, expected: LogOptions) -> None:
+    request = build_log_request(POD, options, NOW)
+    assert (request.namespace, request.name, request.uid, request.container) == ("shop", "web", "u", container)
+    assert request.options == expected
+
+
+def test_each_option_has_its_own_field() -> None:
+    names = [("sinceSeconds", "7"), ("sinceTime", "2026-01-01T00:00:00Z"), ("timestamps", "true"), ("previous", "true")]
+    found = build_log_request(POD, names, NOW).options
+    assert (found.since_seconds, found.since_time, found.timestamps, found.previous) == (7, "2026-01-01T00:00:00Z", True, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([("container", "other")], "container 'other' is not one of this pod's: app, prepare"),
+        ([("stream", "Stderr")], "`stream` must be 'All'"),
+        ([("tailLines", "-1")], "`tailLines` must be a number"),
+        ([("limitBytes", "9" * 30)], "`limitBytes` must be a number"),
+    ],
+)
+def test_options_that_interlink_does_not_have_are_refused(options: Options, words: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        build_log_request(POD, options, NOW)
+    assert words in caught.value.message
+
+
+async def read(backend: Backend, *options: tuple[str, str], **fields: Any) -> bytes:
+    provider = backend.connect(**fields)
+    if not backend.fake.pods:
+        await provider.create(POD, Inputs(is_new=True))
+    async with provider.open_log(POD, options) as pieces:
+        return b"".join([piece async for piece in pieces])
+
+
+async def test_a_log_arrives_whole_or_as_much_as_was_asked_for(backend: Backend) -> None:
+    backend.fake.log = [b"one\n", b"two\n", b"x" * 300_000]
+    assert await read(backend) == b"one\ntwo\n" + b"x" * 300_000
+    assert await read(backend, ("limitBytes", "6")) == b"one\ntw"
+    assert backend.fake.bodies[-1]["Opts"]["Bytes"] == 6
+
+
+async def test_a_log_is_followed_as_it_grows(backend: Backend) -> None:
+    provider = backend.connect(log_idle_seconds=0.1)
+    await provider.create(POD, Inputs(is_new=True))
+    async with provider.open_log(POD, [("follow", "true")]) as pieces:
+        assert await anext(pieces) == b"hello\n"
+        rest = asyncio.create_task(_rest(pieces))
+        await asyncio.sleep(0.3)
+        assert not rest.done()
+        backend.fake.silence.set()
+        assert await rest == b""
+
+
+async def test_creations_do_not_wait_for_logs_that_are_followed(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users decide how many logs are followed: with all connections for logs in use, pods are sent all the same."""
+    monkeypatch.setattr(client, "_STREAMS", 2)
+    monkeypatch.setattr(client, "_CREATIONS", 2)
+    provider = backend.connect(create_seconds=2, call_seconds=2)
+    await provider.create(POD, Inputs(is_new=True))
+    async with AsyncExitStack() as stack:
+        for _ in range(2):
+            pieces = await stack.enter_async_context(provider.open_log(POD, [("follow", "true")]))
+            assert await anext(pieces) == b"hello\n"
+        second = POD | {"metadata": POD["metadata"] | {"name": "second", "uid": "v"}}
+        await provider.create(second, Inputs(is_new=True))
+        assert len(backend.fake.pods) == 2
+        backend.fake.silence.set()
+
+
+async def test_who_leaves_a_log_in_the_middle_leaves_nothing_open(backend: Backend) -> None:
+    """Otherwise it would end at a moment of its own, perhaps when there is no event loop any more."""
+    provider = backend.connect()
+    await provider.create(POD, Inputs(is_new=True))
+    async with provider.open_log(POD, [("follow", "true")]) as pieces:
+        assert await anext(pieces) == b"hello\n"
+    with pytest.raises(StopAsyncIteration):
+        await anext(pieces)
+    backend.fake.silence.set()
+
+
+async def _rest(pieces: Any) -> bytes:
+    return b"".join([piece async for piece in pieces])
+
+
+async def test_a_log_that_is_not_followed_does_not_hang(backend: Backend) -> None:
+    async def stall(request: web.Request) -> web.StreamResponse | None:
+        if request.path != "/getLogs":
+            return None
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"one\n")
+        await asyncio.Event().wait()
+        return response
+
+    backend.fake.fault = stall
+    with pytest.raises(Unreachable, match="broke off"):
+        await read(backend, log_idle_seconds=0.1)
+
+
+@pytest.mark.parametrize(("status", "error"), [(404, NotFound), (500, ProviderError), (400, InvalidInput)])
+async def test_errors_are_told_before_anything_is_sent(backend: Backend, status: int, error: type[ProviderError]) -> None:
+    async def refuse(request: web.Request) -> web.StreamResponse | None:
+        return web.Response(status=status, text="no log there") if request.path == "/getLogs" else None
+
+    backend.fake.fault = refuse
+    with pytest.raises(error, match="no log there"):
+        await read(backend)

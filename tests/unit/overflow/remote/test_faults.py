@@ -1,0 +1,606 @@
+"""What can go wrong between a virtual node and another cluster: nothing runs twice, nothing is left, every error has its name."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nestor.api import labels
+from nestor.api.objects import labels_of
+from nestor.cluster import certificates
+from nestor.cluster.pki import build_kubeconfig
+from nestor.kube import ApiError, Change, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds, kubeconfig
+from nestor.overflow.remote import cache
+from nestor.overflow.remote.provider import RemoteProvider
+from nestor.overflow.remote.settings import Access
+from nestor.pods.providers import errors
+from nestor.pods.providers.base import Inputs
+from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, ProviderError, Unauthorized
+from tests.unit.overflow.remote.conftest import SPACE, TOKEN, Far, build_pod
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+Fault = Callable[[str, str], Exception | None]
+
+CONFIG = {"kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "1"}}
+INPUTS = Inputs({"settings": CONFIG})
+VOLUME = {"name": "v", "configMap": {"name": "settings"}}
+
+
+def only(verb: str, what: str, error: Exception, times: int = 1) -> Fault:
+    """A fault of the first requests of that kind."""
+    left = [times]
+
+    def find(done: str, path: str) -> Exception | None:
+        if done != verb or what not in path or not left[0]:
+            return None
+        left[0] -= 1
+        return error
+
+    return find
+
+
+def quota(resource: str) -> Forbidden:
+    """A ResourceQuota is used up."""
+    text = f'pods "web" is forbidden: exceeded quota: team, requested: {resource}=1, used: {resource}=9, limited: {resource}=9'
+    return Forbidden(403, "Forbidden", text)
+
+
+RBAC = 'pods is forbidden: User "system:serviceaccount:far:big" cannot create resource "pods" in API group "" in namespace "far"'
+LOST = Unreachable("POST pods: the answer did not come")
+
+
+async def is_known(provider: RemoteProvider, pod: Object) -> bool:
+    """Whether the provider tells a status of the pod."""
+    return bool(await provider.statuses([pod]))
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (quota("pods"), NoRoom, "exceeded quota: team, requested: pods=1"),
+        (quota("requests.nvidia.com/gpu"), NoRoom, "requests.nvidia.com/gpu"),
+        (Forbidden(403, "Forbidden", RBAC), Unauthorized, 'cannot create resource "pods"'),
+        (
+            Forbidden(403, "Forbidden", 'pods "web" is forbidden: violates PodSecurity "restricted:latest"'),
+            InvalidInput,
+            "PodSecurity",
+        ),
+        (Forbidden(403, "Forbidden", "going", {"causes": [{"reason": "NamespaceTerminating"}]}), NotYet, "going"),
+        (ApiError(401, "Unauthorized", "Unauthorized"), Unauthorized, "refuses our credentials"),
+        (NotFound(404, "NotFound", 'namespaces "far" not found'), NotYet, 'namespaces "far" not found'),
+        (Invalid(422, "Invalid", "spec.containers[0].image: Required value"), InvalidInput, "spec.containers[0].image"),
+        (Invalid(400, "BadRequest", 'strict decoding error: unknown field "spec.new"'), InvalidInput, "spec.new"),
+        (Conflict(409, "Conflict", 'cannot be fulfilled on resourcequotas "team"'), NotYet, "resourcequotas"),
+        (ApiError(429, "TooManyRequests", "slow down"), NotYet, "slow down"),
+        (ApiError(500, "InternalError", "failed calling webhook"), ProviderError, "failed calling webhook"),
+        (ApiError(503, "ServiceUnavailable", "etcd is away"), errors.Unreachable, "etcd is away"),
+        (ApiError(504, "Timeout", "timeout"), errors.Unreachable, "timeout"),
+        (Unreachable("timed out"), errors.Unreachable, "timed out"),
+        (TypeError("string indices must be integers"), errors.Unreachable, "nonsense"),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)[:40]),
+)
+async def test_each_error_of_a_creation_has_its_meaning(
+    far: Far, error: Exception, kind: type[ProviderError], words: str
+) -> None:
+    far.api.fault = only("POST", "pods", error)
+    with pytest.raises(ProviderError) as caught:
+        await far.set_up().create(build_pod())
+    assert (type(caught.value), words in caught.value.message) == (kind, True)
+    assert not far.api.starts
+
+
+async def test_a_quota_is_the_pods_reason_and_hides_nothing(far: Far) -> None:
+    far.api.fault = only("POST", "pods", quota("pods"))
+    with pytest.raises(NoRoom) as caught:
+        await far.set_up().create(build_pod())
+    assert caught.value.message == "exceeded quota: team, requested: pods=1, used: pods=9, limited: pods=9"
+
+
+async def test_a_lost_answer_starts_nothing_twice(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    far.api.lost = only("POST", "pods", LOST)
+    with pytest.raises(errors.Unreachable):
+        await provider.create(pod, INPUTS)
+    assert not await is_known(provider, pod)  # it has not run
+    with pytest.raises(errors.NotFound):
+        await provider.get(pod)
+    await provider.create(pod, INPUTS)
+    assert far.api.starts == {"host-uid": 1}
+    assert await is_known(provider, pod)
+
+
+@pytest.mark.parametrize(("verb", "what"), [("APPLY", "configmaps"), ("PATCH", "pods")])
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("is_new_process", [False, True])
+async def test_a_creation_that_breaks_off_goes_on(far: Far, verb: str, what: str, is_done: bool, is_new_process: bool) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    setattr(far.api, "lost" if is_done else "fault", only(verb, what, LOST))
+    with pytest.raises(errors.Unreachable):
+        await provider.create(pod, INPUTS)
+    if is_new_process:
+        provider = far.set_up()
+    await provider.create(pod, INPUTS)
+    assert far.api.starts == {"host-uid": 1}
+    far.api.run("host-uid")
+    (copy,) = far.api.every("configmaps")
+    assert copy["metadata"]["ownerReferences"][0]["uid"] == far.api.of("host-uid")["metadata"]["uid"]
+
+
+async def test_a_pod_that_waits_for_its_copies_is_not_told_and_can_be_found_and_deleted(far: Far) -> None:
+    """A virtual node would take it for one that runs, and never go on with it."""
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    far.api.fault = only("APPLY", "configmaps", LOST)
+    with pytest.raises(errors.Unreachable):
+        await provider.create(pod, INPUTS)
+    later = far.set_up()
+    assert not await is_known(later, pod)
+    (found,) = await later.list()
+    assert (found["metadata"]["uid"], found["metadata"]["name"], found["metadata"]["namespace"]) == ("host-uid", "web", "shop")
+    await later.delete(found)
+    assert not far.api.every("pods")
+
+
+@pytest.mark.parametrize("error", [quota("configmaps"), Forbidden(403, "Forbidden", "denied by a webhook")])
+async def test_a_pod_whose_copies_are_refused_is_not_left(far: Far, error: Exception) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    far.api.fault = only("APPLY", "configmaps", error)
+    with pytest.raises(InvalidInput):
+        await provider.create(pod, INPUTS)
+    assert not far.api.every("pods")
+    await provider.create(pod, INPUTS)
+    assert await is_known(provider, pod)
+
+
+async def test_a_pod_whose_copies_are_refused_and_that_cannot_be_removed_is_tried_again(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    refusal, outage = only("APPLY", "configmaps", quota("configmaps")), only("DELETE", "pods", Unreachable("refused"))
+    far.api.fault = lambda verb, what: refusal(verb, what) or outage(verb, what)
+    with pytest.raises(errors.Unreachable):  # not `InvalidInput`: the virtual node would believe that it is not there
+        await provider.create(pod, INPUTS)
+    await provider.create(pod, INPUTS)
+    assert far.api.starts == {"host-uid": 1}
+
+
+async def test_missing_rights_for_copies_leave_nothing(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    text = 'configmaps "x" is forbidden: User "nestor" cannot patch resource "configmaps" in API group ""'
+    far.api.fault = only("APPLY", "configmaps", Forbidden(403, "Forbidden", text))
+    with pytest.raises(Unauthorized, match="cannot patch resource"):
+        await provider.create(pod, INPUTS)
+    assert not far.api.every("pods")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (
+            Forbidden(403, "Forbidden", 'pods "x" is forbidden: User "nestor" cannot patch resource "pods/resize"'),
+            "may not patch",
+        ),
+        (NotFound(404, "NotFound", "the server could not find the requested resource"), "too old to change"),
+    ],
+)
+async def test_a_change_that_the_cluster_does_not_know_or_allow_is_refused(far: Far, error: Exception, told: str) -> None:
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    change = {"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "2"}}}]}}
+    far.api.fault = only("PATCH", "resize", error)
+    with pytest.raises(InvalidInput, match=f"{told} `pods/resize`"):
+        await provider.patch(pod, change, "resize")
+    # A pod that is gone is something else.
+    far.api.fault = only("PATCH", "resize", NotFound(404, "NotFound", "pods not found"))
+    far.api.remove(far.api.of("host-uid"))
+    with pytest.raises(errors.NotFound):
+        await provider.patch(pod, change, "resize")
+
+
+async def test_a_deletion_waits_for_a_creation_that_may_be_under_way(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod()
+    far.api.fault = only("POST", "pods", LOST)
+    with pytest.raises(errors.Unreachable):
+        await provider.create(pod)
+    with pytest.raises(NotYet, match="may still be about to create"):
+        await provider.delete(pod)
+    calm = far.set_up()
+    await calm.delete(pod)
+
+
+async def test_a_pod_that_went_before_it_could_run_is_tried_again(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+
+    def remove(verb: str, what: str) -> Exception | None:
+        if verb == "PATCH" and "pods" in what:
+            far.api.fault = lambda *_: None
+            far.api.remove(far.api.of("host-uid"))
+        return None
+
+    far.api.fault = remove
+    with pytest.raises(NotYet):
+        await provider.create(pod, INPUTS)
+    await provider.create(pod, INPUTS)
+    assert await is_known(provider, pod)
+
+
+async def test_a_pod_that_goes_before_it_could_run_is_waited_for(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    far.api.fault = only("APPLY", "configmaps", LOST)
+    with pytest.raises(errors.Unreachable):
+        await provider.create(pod, INPUTS)
+    there = far.api.of("host-uid")
+    there["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"  # somebody's finalizer holds it
+    far.api.put(kinds.POD, there)
+    with pytest.raises(NotYet, match="still ending"):
+        await provider.create(pod, INPUTS)
+    assert not far.api.every("configmaps")
+
+
+async def test_a_pod_that_has_ended_gets_no_copies(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    await provider.create(pod, INPUTS)
+    far.api.run("host-uid")
+    far.api.end("host-uid", 0)
+    await provider.refresh(pod, Inputs({"settings": CONFIG | {"data": {"a": "2"}}}))
+    assert [item["data"] for item in far.api.every("configmaps")] == [{"a": "1"}]
+
+
+async def test_inputs_that_are_missing_are_waited_for(far: Far) -> None:
+    provider = far.set_up()
+    with pytest.raises(NotYet, match="ConfigMap 'settings' does not exist"):
+        await provider.create(build_pod(volumes=[VOLUME]))
+    optional = {"name": "v", "configMap": {"name": "settings", "optional": True}}
+    await provider.create(build_pod(volumes=[optional]))
+    assert far.names("configmaps") == []
+    assert list(far.api.starts.values()) == [1]
+
+
+async def test_changed_inputs_change_the_copies_of_a_pod_that_runs(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    await provider.create(pod, INPUTS)
+    far.api.run("host-uid")
+    await provider.create(pod, INPUTS)
+    writes = [item for item in far.api.asked if item.startswith("APPLY")]
+    assert len(writes) == 1
+    await provider.create(pod, Inputs({"settings": CONFIG | {"data": {"a": "2"}}}))
+    assert [item["data"] for item in far.api.every("configmaps")] == [{"a": "2"}]
+    assert far.api.starts == {"host-uid": 1}
+
+
+async def test_tokens_are_refreshed_when_the_pod_is_sent_again(far: Far) -> None:
+    provider = far.set_up()
+    source = {"serviceAccountToken": {"path": "token", "expirationSeconds": 600}}
+    pod = build_pod(volumes=[{"name": "access", "projected": {"sources": [source]}}])
+    with pytest.raises(NotYet, match="volume 'access' has no service account token"):
+        await provider.create(pod)
+    await provider.create(pod, Inputs(tokens={("access", "token"): "one"}))
+    await provider.create(pod, Inputs(tokens={("access", "token"): "two"}))
+    (secret,) = far.api.every("secrets")
+    assert secret["data"] == {"token-0-0": "dHdv"}
+    (volume,) = far.api.of("host-uid")["spec"]["volumes"]
+    assert volume["projected"]["sources"] == [
+        {"secret": {"name": secret["metadata"]["name"], "items": [{"key": "token-0-0", "path": "token"}]}}
+    ]
+
+
+async def test_a_refresh_starts_nothing_and_takes_nothing_away(far: Far) -> None:
+    provider = far.set_up()
+    source = {"serviceAccountToken": {"path": "token"}}
+    pod = build_pod(volumes=[VOLUME, {"name": "access", "projected": {"sources": [source]}}])
+    full = Inputs({"settings": CONFIG}, tokens={("access", "token"): "one"})
+    with pytest.raises(errors.NotFound):
+        await provider.refresh(pod, full)
+    far.api.fault = only("APPLY", "configmaps", LOST)
+    with pytest.raises(errors.Unreachable):
+        await provider.create(pod, full)
+    with pytest.raises(errors.NotFound):  # it has not run
+        await provider.refresh(pod, full)
+    await provider.create(pod, full)
+    await provider.refresh(pod, Inputs())
+    await provider.refresh(pod, Inputs(tokens={("access", "token"): "two"}))
+    assert [item["data"] for item in far.api.every("configmaps")] == [{"a": "1"}]
+    assert [item["data"] for item in far.api.every("secrets")] == [{"token-1-0": "dHdv"}]
+    assert far.api.starts == {"host-uid": 1}
+
+
+async def test_a_pod_that_runs_is_not_refused_for_its_copies(far: Far, caplog: pytest.LogCaptureFixture) -> None:
+    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
+    await provider.create(pod, INPUTS)
+    far.api.run("host-uid")
+    far.api.fault = only("APPLY", "configmaps", quota("configmaps"))
+    await provider.create(pod, Inputs({"settings": CONFIG | {"data": {"a": "2"}}}))
+    assert "exceeded quota" in caplog.text
+    assert await is_known(provider, pod)
+
+
+async def test_nothing_is_left_of_a_pod_that_goes(far: Far) -> None:
+    provider = far.set_up()
+    pull = {
+        "kind": "Secret",
+        "type": "kubernetes.io/dockerconfigjson",
+        "metadata": {"name": "pull"},
+        "data": {".dockerconfigjson": "e30="},
+    }
+    pod = build_pod(volumes=[VOLUME], imagePullSecrets=[{"name": "pull"}])
+    await provider.create(pod, Inputs({"settings": CONFIG}, {"pull": pull}, environment={"KUBERNETES_PORT": "x"}))
+    assert (len(far.names("configmaps")), len(far.names("secrets"))) == (2, 1)
+    assert far.api.every("secrets")[0]["type"] == "kubernetes.io/dockerconfigjson"
+    await provider.delete(pod)
+    assert [far.names(kind) for kind in ("pods", "configmaps", "secrets")] == [[], [], []]
+
+
+@pytest.mark.parametrize(("asked", "sent"), [(0, 1), (1, 1), (20, 20), (None, None)])
+async def test_a_pod_that_runs_is_never_removed_before_its_containers_have_ended(
+    far: Far, asked: int | None, sent: int | None
+) -> None:
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    far.api.run("host-uid")
+    await provider.delete(pod, grace_seconds=asked)
+    assert far.api.bodies[far.api.asked.index(next(item for item in far.api.asked if item.startswith("DELETE")))] == sent
+
+
+async def test_other_peoples_pods_are_left_alone(far: Far) -> None:
+    """Two host clusters may have backends of the same name in one namespace."""
+    one, other = far.set_up(uid="one"), far.set_up(uid="other")
+    mine, theirs = build_pod("a", "uid-a"), build_pod("b", "uid-b")
+    await one.create(mine)
+    await other.create(theirs)
+    assert [item["metadata"]["uid"] for item in await one.list()] == ["uid-a"]
+    assert not await is_known(one, theirs)
+    for call in (
+        one.delete(theirs),
+        one.get(theirs),
+        one.create(theirs),
+        one.patch(theirs, {"metadata": {"labels": {"a": "b"}}}),
+    ):
+        with pytest.raises(NotYet, match="another backend"):
+            await call
+    assert sorted(far.api.starts) == ["uid-a", "uid-b"]
+
+
+async def test_how_a_pod_has_ended_is_remembered_if_somebody_removes_it_there(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(restartPolicy="Never")
+    await provider.create(pod)
+    far.api.run("host-uid")
+    assert await is_known(provider, pod)
+    far.api.end("host-uid", 3)
+    far.api.remove(far.api.of("host-uid"))
+
+    async def has_ended() -> bool:
+        found = await provider.statuses([pod])
+        return bool(found) and found["host-uid"]["phase"] == "Failed"
+
+    await eventually(has_ended)
+    status = (await provider.get(pod))["status"]
+    assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 3
+    await provider.delete(pod)
+    with pytest.raises(errors.NotFound):
+        await provider.get(pod)
+
+
+async def test_how_a_pod_ends_that_we_have_ended_is_of_no_interest(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod(restartPolicy="Never")
+    await provider.create(pod)
+    far.api.run("host-uid")
+    await provider.delete(pod, grace_seconds=20)
+    assert await is_known(provider, pod)
+    far.api.end("host-uid", 143)
+    far.api.remove(far.api.of("host-uid"))
+
+    async def is_gone() -> bool:
+        return not await is_known(provider, pod)
+
+    await eventually(is_gone)
+    with pytest.raises(errors.NotFound):
+        await provider.get(pod)
+
+
+async def test_a_pod_that_is_removed_while_it_runs_is_gone(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    far.api.run("host-uid")
+    far.api.remove(far.api.of("host-uid"))
+    with pytest.raises(errors.NotFound):
+        await provider.get(pod)
+
+    async def is_gone() -> bool:
+        return not await is_known(provider, pod)
+
+    await eventually(is_gone)
+
+
+async def test_an_answer_that_comes_after_the_pod_went_is_forgotten(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    there = far.api.of("host-uid")
+    await provider.delete(pod)
+    found = await provider._cluster.cache()
+    await eventually(lambda: asyncio.sleep(0, not provider._cluster._pods or not found.find(pod)))
+    found.note(there)
+    assert await is_known(provider, pod)
+    monkeypatch.setattr(cache, "_LAG_SECONDS", 0.0)
+    assert not await is_known(provider, pod)
+
+
+async def test_a_pod_with_our_labels_and_another_name_is_nobodys(far: Far) -> None:
+    """Whoever may create pods in the namespace could end others' pods in the eyes of their owners."""
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    far.api.run("host-uid")
+    forged = far.api.of("host-uid")
+    forged["metadata"] = {key: forged["metadata"][key] for key in ("namespace", "labels", "annotations")} | {
+        "name": "a-forged-one"
+    }
+    forged["status"] = {"phase": "Succeeded"}
+    far.api.put(kinds.POD, forged)
+    found = await provider._cluster.look()
+
+    async def is_seen() -> bool:
+        return {"a-forged-one"} < {item["metadata"]["name"] for item in found}
+
+    await eventually(is_seen)
+    assert (await provider.statuses([pod]))["host-uid"]["phase"] == "Running"
+    far.api.drop(kinds.POD, "a-forged-one", SPACE)
+
+    async def is_gone() -> bool:
+        return len(list(found)) == 1
+
+    await eventually(is_gone)
+    assert (await provider.statuses([pod]))["host-uid"]["phase"] == "Running"
+
+
+async def test_huge_notes_are_not_kept(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    there = far.api.of("host-uid")
+    there["metadata"]["annotations"][labels.HOST_LABELS] = '{"a": "' + "x" * 20_000 + '"}'
+    assert labels.HOST_LABELS not in cache.trim(there)["metadata"]["annotations"]
+    assert cache.trim(there)["metadata"]["annotations"][labels.NESTED_NAME] == "web"
+
+
+async def test_an_old_answer_does_not_undo_a_newer_state(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    old = far.api.of("host-uid")
+    far.api.run("host-uid")
+
+    async def runs() -> bool:
+        return bool((await provider.statuses([pod]))["host-uid"]["phase"] == "Running")
+
+    await eventually(runs)
+    found = await provider._cluster.cache()
+    found.note(old)
+    assert await runs()
+    found._take(Change(("", ""), None, cache.trim(old)))  # the watch lags behind our own requests
+    assert await runs()
+
+
+async def test_a_watch_that_gets_nonsense_goes_on(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_PAUSE_SECONDS", 0.01)
+    provider, pod = far.set_up(), build_pod()
+    await far.set_up().create(pod)
+    far.api.fault = only("GET", "/pods", TypeError("nonsense"), times=1)
+    found = await provider._cluster.cache()
+    assert await found.wait(5)
+    assert await is_known(provider, pod)
+
+
+async def test_one_small_request_asks_about_all_pods(far: Far) -> None:
+    provider = far.set_up()
+    pods = [build_pod(f"web-{index}", f"uid-{index}") for index in range(50)]
+    for pod in pods:
+        await provider.create(pod)
+    requests: list[str] = []
+    far.api.fault = lambda verb, what: requests.append(f"{verb} {what}")
+    assert len(await provider.statuses(pods)) == 50
+    assert [item for item in requests if "watch" not in item] == [f"GET /api/v1/namespaces/{SPACE}/pods"]
+
+
+async def test_only_what_has_changed_is_looked_at_again(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second, for a thousand pods."""
+    provider, pods = far.set_up(), [build_pod("a", "uid-a"), build_pod("b", "uid-b")]
+    for pod in pods:
+        await provider.create(pod)
+        far.api.run(pod["metadata"]["uid"])
+
+    async def are_known() -> bool:
+        found = await provider.statuses(pods)
+        return [found[uid]["phase"] for uid in ("uid-a", "uid-b")] == ["Running"] * 2
+
+    await eventually(are_known)
+    looked: list[str] = []
+    reduced = provider._reduce
+
+    def look(pod: Object, there: Object) -> Object:
+        looked.append(pod["metadata"]["uid"])
+        return reduced(pod, there)
+
+    monkeypatch.setattr(provider, "_reduce", look)
+    await provider.statuses(pods)
+    far.api.tell("uid-b", reason="Slow")
+
+    async def is_told() -> bool:
+        return bool((await provider.statuses(pods))["uid-b"].get("reason") == "Slow")
+
+    await eventually(is_told)
+    assert looked == ["uid-b"]
+    await provider.delete(pods[0], grace_seconds=20)  # it may be given up with its node as time goes by
+
+    async def is_looked_at() -> bool:
+        await provider.statuses(pods)
+        return looked.count("uid-a") > 1
+
+    await eventually(is_looked_at)
+
+
+async def test_nonsense_about_one_pod_is_no_news_of_it(far: Far) -> None:
+    provider, pods = far.set_up(), [build_pod("a", "uid-a"), build_pod("b", "uid-b")]
+    for pod in pods:
+        await provider.create(pod)
+    found = far.api.of("uid-a")
+    far.api.put(kinds.POD, found | {"status": {"phase": "Failed", "initContainerStatuses": [{"name": "x"}], "conditions": [{}]}})
+    nonsense = far.api.of("uid-b")
+    far.api.put(kinds.POD, nonsense | {"status": {"phase": "Running", "containerStatuses": [{"name": {}}]}})
+
+    async def is_told() -> bool:
+        found = await provider.statuses(pods)
+        return found.keys() == {"uid-a"} and found["uid-a"]["phase"] == "Failed"
+
+    await eventually(is_told)
+
+
+async def test_a_server_that_is_no_api_server_is_no_backend(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(*_: Any, **__: Any) -> str:
+        return "<html>It works!</html>"
+
+    provider = far.set_up()
+    await provider._cluster.cache()
+    monkeypatch.setattr(far.api, "request", answer)
+    with pytest.raises(errors.Unreachable, match="no API server"):
+        await provider.check()
+
+
+async def test_a_key_that_does_not_fit_its_certificate_is_told(far: Far) -> None:
+    now = datetime.datetime.now(datetime.UTC)
+    authority = certificates.new_authority("far", now)
+    own, other = (certificates.new_leaf(authority, name, now) for name in ("own", "other"))
+    mixed = dataclasses.replace(own, key=other.key)
+    content = kubeconfig.read_other(build_kubeconfig("https://far.example", authority.certificate, mixed, "own"))
+    with pytest.raises(errors.Unreachable, match="the credentials cannot be used"):
+        await far.set_up(access=Access(content)).check()
+
+
+async def test_our_token_is_not_repeated(far: Far) -> None:
+    far.api.fault = only("POST", "pods", Invalid(422, "Invalid", f"you said {TOKEN}"))
+    with pytest.raises(InvalidInput) as caught:
+        await far.set_up().create(build_pod())
+    assert caught.value.message == "you said ***"
+
+
+async def test_labels_of_a_host_pod_mean_nothing_there(far: Far) -> None:
+    await far.set_up().create(build_pod())
+    found = labels_of(far.api.of("host-uid"))
+    assert "app" not in found
+    assert found[labels.HOST_NAMESPACE] == "shop"
+    assert found[labels.BACKEND] == "big"
+
+
+async def test_a_patch_for_somebody_elses_state_is_not_sent(far: Far) -> None:
+    provider, pod = far.set_up(), build_pod()
+    await provider.create(pod)
+    find = provider._cluster.find
+
+    async def late(pod: Object) -> Object | None:
+        found = await find(pod)
+        far.api.tell("host-uid", reason="changed meanwhile")
+        return found
+
+    provider._cluster.find = late  # type: ignore[method-assign]
+    with pytest.raises(NotYet):
+        await provider.patch(pod, {"metadata": {"labels": {"color": "red"}}})

@@ -1,0 +1,24 @@
+"""One virtual node, with short pauses."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from nestor.overflow.vnode.pods import create
+from tests.unit.overflow.vnode.world import World, living
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    """One virtual node."""
+    async with living() as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Short pauses."""
+    monkeypatch.setattr(create, "_FIRST_PAUSE", 0.02)
+    monkeypatch.setattr(create, "_LONGEST_PAUSE", 0.05)

@@ -1,0 +1,247 @@
+"""Certificates by CertificateSigningRequest: asked for, awaited, stored, renewed."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.x509.oid import NameOID
+
+from nestor.api import labels, times
+from nestor.api.contracts import vnode
+from nestor.cluster import certificates
+from nestor.kube import Api, ApiError, Kind
+from nestor.overflow.vnode.identity import certificate, request
+from nestor.overflow.vnode.identity.certificate import Certificate, describe_lacking
+from nestor.overflow.vnode.identity.request import Wish
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+
+CLIENT = Wish("gpu", "gpu-a100", "client")
+SERVING = Wish("gpu", "gpu-a100", "serving", "10.0.0.7")
+AUTHORITY = certificates.new_authority("signer", times.now())
+
+
+def read(body: Object) -> x509.CertificateSigningRequest:
+    """The request in the object."""
+    return x509.load_pem_x509_csr(base64.b64decode(body["spec"]["request"]))
+
+
+def sign(body: Object, *, days: float = 7, ago: float = 0, names: bool = True) -> bytes:
+    """The certificate that a signer makes of it."""
+    asked, begin = read(body), times.now() - datetime.timedelta(days=ago)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(asked.subject)
+        .issuer_name(AUTHORITY.x509.subject)
+        .public_key(asked.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(begin - datetime.timedelta(minutes=5))
+        .not_valid_after(begin + datetime.timedelta(days=days))
+    )
+    for extension in asked.extensions if names else ():
+        builder = builder.add_extension(extension.value, critical=False)
+    return builder.sign(AUTHORITY.private_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+class Signer:
+    """Keeps requests; `answer` makes the status of one."""
+
+    def __init__(self) -> None:
+        self.made: list[Object] = []
+        self.answer: Any = lambda body: {"certificate": base64.b64encode(sign(body)).decode()}
+        self.error: ApiError | None = None
+
+    async def create(self, _: Kind, body: Object) -> Object:
+        if self.error:
+            raise self.error
+        self.made.append(body)
+        return {"metadata": {"name": f"csr-{len(self.made)}"}}
+
+    async def get(self, _: Kind, name: str) -> Object:
+        return {"status": self.answer(self.made[int(name.partition("-")[2]) - 1])}
+
+
+@pytest.fixture
+def signer(monkeypatch: pytest.MonkeyPatch) -> Signer:
+    """A cluster that signs at once."""
+    monkeypatch.setattr(certificate, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(certificate, "RETRY_SECONDS", (0.01, 0.02))
+    return Signer()
+
+
+async def until(check: Callable[[], bool]) -> None:
+    """Await a condition."""
+
+    async def look() -> bool:
+        return check()
+
+    await eventually(look)
+
+
+def make(signer: Signer, folder: Path, wish: Wish = CLIENT) -> Certificate:
+    """A certificate to be obtained there."""
+    return Certificate(cast(Api, signer), wish, folder)
+
+
+@pytest.mark.parametrize(
+    ("wish", "signer_name", "usages"),
+    [(CLIENT, vnode.CLIENT_SIGNER, vnode.CLIENT_USAGES), (SERVING, vnode.SERVING_SIGNER, vnode.SERVING_USAGES)],
+)
+def test_a_request_is_what_the_operator_approves(wish: Wish, signer_name: str, usages: Any) -> None:
+    body = request.build_request(wish, certificates.new_key())
+    asked = read(body)
+    subject = [(item.oid, item.value) for item in asked.subject]
+    assert subject == [(NameOID.ORGANIZATION_NAME, "system:nodes"), (NameOID.COMMON_NAME, "system:node:gpu-a100")]
+    assert body["spec"]["signerName"] == signer_name
+    assert frozenset(body["spec"]["usages"]) in usages
+    assert len(body["spec"]["request"]) < vnode.REQUEST_LIMIT
+    assert body["metadata"]["labels"][labels.BACKEND] == "gpu"
+    names = [item.value for item in asked.extensions]
+    assert [str(address) for item in names for address in cast(Any, item).get_values_for_type(x509.IPAddress)] == (
+        ["10.0.0.7"] if wish is SERVING else []
+    )
+
+
+@pytest.mark.parametrize("wish", [CLIENT, SERVING])
+async def test_it_is_obtained_and_stored_for_nobody_else(signer: Signer, tmp_path: Path, wish: Wish) -> None:
+    made = make(signer, tmp_path, wish)
+    assert "not issued yet" in made.problem
+    await made.obtain()
+    assert made.problem == ""
+    assert made.file.stat().st_mode & 0o777 == 0o600
+    assert request.find_renewal(made.file.read_bytes(), wish, times.now()) == pytest.approx(0.5 * 7 * 86400, rel=0.01)
+
+
+async def test_a_new_container_has_the_stored_one(signer: Signer, tmp_path: Path) -> None:
+    await make(signer, tmp_path).obtain()
+    await make(signer, tmp_path).obtain()
+    assert len(signer.made) == 1
+
+
+async def test_one_that_was_refused_is_not_used_again(signer: Signer, tmp_path: Path) -> None:
+    made = make(signer, tmp_path)
+    await made.obtain()
+    made.discard()
+    made.discard()
+    await make(signer, tmp_path).obtain()
+    assert len(signer.made) == 2
+
+
+@pytest.mark.parametrize(
+    ("stored", "now"), [(Wish("gpu", "other", "client"), 0), (CLIENT, 8), (Wish("gpu", "gpu-a100", "serving", "10.0.0.8"), 0)]
+)
+async def test_one_that_does_not_fit_is_not_used(signer: Signer, stored: Wish, now: float) -> None:
+    key = certificates.new_key()
+    content = sign(request.build_request(stored, key)) + key
+    wish = SERVING if stored.purpose == "serving" else CLIENT
+    assert request.find_renewal(content, wish, times.now() + datetime.timedelta(days=now)) is None
+    assert request.find_renewal(content, stored, times.now()) is not None
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", certificates.new_key()], ids=["empty", "nonsense", "key-alone"])
+def test_a_torn_file_is_not_used(content: bytes) -> None:
+    assert request.find_renewal(content, CLIENT, times.now()) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"conditions": [{"type": "Denied", "message": "not a node of the backend"}]}, "denied: not a node of the backend"),
+        ({"conditions": [{"type": "Failed", "reason": "SignerValidation"}]}, "failed: SignerValidation"),
+        ({}, "neither approved nor denied"),
+    ],
+)
+async def test_it_says_why_there_is_none_and_asks_again(
+    signer: Signer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Object, words: str
+) -> None:
+    monkeypatch.setattr(certificate, "WAIT_SECONDS", 0.05)
+    good, signer.answer = signer.answer, lambda _: answer
+    made = make(signer, tmp_path)
+    task = asyncio.create_task(made.obtain())
+    await until(lambda: len(signer.made) >= 2)
+    assert words in made.problem
+    signer.answer = good
+    await task
+    assert made.problem == ""
+
+
+async def test_a_signer_that_stays_silent_is_told_while_it_is_waited_for(
+    signer: Signer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at once: signers take a moment, and our rights are made at the same time as this process."""
+    told: list[bool] = []
+    good = signer.answer
+    signer.answer = lambda _: {"conditions": [{"type": "Approved"}]}
+    made = Certificate(cast(Api, signer), SERVING, tmp_path, lambda: told.append(made.is_lacking))
+    task = asyncio.create_task(made.obtain())
+    await until(lambda: "is approved, but signer" in made.problem)
+    assert describe_lacking([made]) == ""
+    monkeypatch.setattr(certificate, "NOTICE_SECONDS", 0.0)
+    await until(lambda: made.is_lacking)
+    assert len(signer.made) == 1
+    assert describe_lacking([made]) == made.problem
+    assert "the serving certificate of node 'gpu-a100': request csr-1 is approved" in made.problem
+    signer.answer = good
+    await task
+    assert (made.problem, made.is_lacking, told) == ("", False, [True, False])
+
+
+async def test_an_error_of_the_api_server_is_told(signer: Signer, tmp_path: Path) -> None:
+    signer.error = ApiError(403, "Forbidden", "may not create certificatesigningrequests")
+    made = make(signer, tmp_path)
+    task = asyncio.create_task(made.obtain())
+    await until(lambda: "may not create" in made.problem)
+    signer.error = None
+    await task
+
+
+async def test_a_certificate_for_another_key_is_not_taken(signer: Signer, tmp_path: Path) -> None:
+    foreign = sign(request.build_request(CLIENT, certificates.new_key()))
+    answer = request.read_answer({"status": {"certificate": base64.b64encode(foreign).decode()}}, certificates.new_key())
+    assert answer.refusal
+    assert not answer.certificate
+
+
+async def test_it_is_renewed_before_it_ends(signer: Signer, tmp_path: Path) -> None:
+    good, signer.answer = signer.answer, lambda body: {"certificate": base64.b64encode(sign(body, days=10, ago=9)).decode()}
+    made = make(signer, tmp_path)
+    await made.obtain()
+    before = made.file.read_bytes()
+    signer.answer = good
+    renewed = asyncio.Event()
+
+    async def on_renewal() -> None:
+        renewed.set()
+
+    task = asyncio.create_task(made.keep(on_renewal))
+    async with asyncio.timeout(20):
+        await renewed.wait()
+    task.cancel()
+    assert made.file.read_bytes() != before
+    assert len(signer.made) == 2
+
+
+async def test_the_old_one_serves_while_it_cannot_be_renewed(signer: Signer, tmp_path: Path) -> None:
+    signer.answer = lambda body: {"certificate": base64.b64encode(sign(body, days=10, ago=9)).decode()}
+    made = make(signer, tmp_path)
+    await made.obtain()
+    before = made.file.read_bytes()
+    signer.answer = lambda _: {"conditions": [{"type": "Denied", "message": "no"}]}
+
+    async def on_renewal() -> None:
+        raise AssertionError
+
+    task = asyncio.create_task(made.keep(on_renewal))
+    await until(lambda: len(signer.made) >= 4)
+    task.cancel()
+    assert made.problem == ""
+    assert made.file.read_bytes() == before

@@ -1,0 +1,141 @@
+"""What pods were given stays up to date, where their backend can do that."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nestor.kube import Api, Forbidden, kinds
+from nestor.overflow.vnode.pods import refresh
+from nestor.overflow.vnode.pods.refresh import Refresher, find_period
+from nestor.pods.providers.base import Inputs
+from nestor.pods.providers.errors import NotFound, Unreachable
+from tests.unit.overflow.vnode.world import SPACE, World, living
+
+Object = dict[str, Any]
+
+VOLUME = {"name": "v", "configMap": {"name": "settings"}}
+
+
+class Refreshes:
+    """Notes what it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Inputs]] = []
+        self.error: Exception | None = None
+
+    async def refresh(self, pod: Object, inputs: Inputs) -> None:
+        """See `Refreshes.refresh`."""
+        self.asked.append((pod["metadata"]["name"], inputs))
+        if self.error is not None:
+            raise self.error
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first refresh is due immediately."""
+    monkeypatch.setattr(refresh, "FIRST_SECONDS", 0.0)
+
+
+def build(world: World) -> tuple[Refreshes, Refresher]:
+    """The parts."""
+    refreshes = Refreshes()
+    return refreshes, Refresher(refreshes, world.pods.registry, world.health)
+
+
+def configure(world: World, value: str) -> None:
+    """A user writes a ConfigMap."""
+    world.api.put(kinds.CONFIG_MAP, {"metadata": {"name": "settings", "namespace": SPACE}, "data": {"a": value}})
+
+
+async def accept(world: World, name: str, **spec: Any) -> str:
+    """A pod that the backend has."""
+    uid = world.bind(name, **spec)
+    await world.mark(name, "Accepted")
+    await world.until(lambda: world.entry(uid).there == "Present")
+    return uid
+
+
+async def test_pods_that_were_given_something_get_it_anew_when_it_is_due() -> None:
+    async with living() as world:
+        configure(world, "1")
+        await accept(world, "plain")
+        await accept(world, "web", volumes=[VOLUME])
+        refreshes, refresher = build(world)
+        configure(world, "2")
+        await refresher.look()
+        assert [(name, inputs.config_maps["settings"]["data"]) for name, inputs in refreshes.asked] == [("web", {"a": "2"})]
+        await refresher.look()
+        assert len(refreshes.asked) == 1
+        assert world.backend.starts.total() == 2
+
+
+async def test_what_is_not_there_or_is_over_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with living() as world:
+        configure(world, "1")
+        ended = await accept(world, "ended", volumes=[VOLUME])
+        await accept(world, "ending", volumes=[VOLUME])
+        gone = await accept(world, "gone", volumes=[VOLUME])
+        world.backend.end(ended)
+        await world.phase("ended", "Succeeded")
+        world.backend.ends_at_once = False
+        world.delete("ending")
+        world.entry(gone).note_gone()
+        await world.settle()
+        refreshes, refresher = build(world)
+        await refresher.look()
+        assert not refreshes.asked
+
+
+@pytest.mark.parametrize("error", [NotFound("gone"), Unreachable("refused"), ValueError("unforeseen")])
+async def test_a_failure_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    monkeypatch.setattr(refresh, "LOOK_SECONDS", 0.0)
+    async with living() as world:
+        configure(world, "1")
+        await accept(world, "web", volumes=[VOLUME])
+        refreshes, refresher = build(world)
+        refreshes.error = error
+        await refresher.look()
+        refreshes.error = None
+        await refresher.look()
+        await refresher.look()
+        assert len(refreshes.asked) == 2
+
+
+async def test_inputs_that_cannot_be_read_end_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refresh, "LOOK_SECONDS", 0.0)
+    async with living() as world:
+        configure(world, "1")
+        await accept(world, "web", volumes=[VOLUME], enableServiceLinks=True)
+        refreshes, refresher = build(world)
+        listed = world.api.list
+
+        async def refuse(*_: Any, **__: Any) -> Any:
+            raise Forbidden(403, "Forbidden", "not yours")
+
+        monkeypatch.setattr(cast(Api, world.api), "list", refuse)
+        await refresher.look()
+        assert not refreshes.asked
+        monkeypatch.setattr(cast(Api, world.api), "list", listed)
+        await refresher.look()
+        assert len(refreshes.asked) == 1
+
+
+async def test_nothing_is_asked_of_a_backend_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with living() as world:
+        configure(world, "1")
+        await accept(world, "web", volumes=[VOLUME])
+        refreshes, refresher = build(world)
+        monkeypatch.setattr(type(world.health), "is_answering", False)
+        await refresher.look()
+        assert not refreshes.asked
+
+
+@pytest.mark.parametrize(
+    ("seconds", "period"), [([], refresh.PERIOD_SECONDS), ([600], 200), ([3607], refresh.PERIOD_SECONDS), ([3607, 900], 300)]
+)
+def test_tokens_are_renewed_long_before_they_expire(seconds: list[int], period: float) -> None:
+    sources = [{"serviceAccountToken": {"path": str(item), "expirationSeconds": item}} for item in seconds]
+    pod = {"spec": {"volumes": [{"name": "t", "projected": {"sources": sources}}]}}
+    assert find_period(pod) == period

@@ -1,0 +1,244 @@
+"""One virtual node with its pods, an API server and a backend, all in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import copy
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar, cast
+
+from nestor.api import labels
+from nestor.kube import Api, ApiError, Informer, Kind, kinds
+from nestor.overflow.vnode.backend.health import Health
+from nestor.overflow.vnode.pods.change import PodChanger
+from nestor.overflow.vnode.pods.controller import PodController
+from nestor.overflow.vnode.pods.create import PodCreator
+from nestor.overflow.vnode.pods.end import PodEnder
+from nestor.overflow.vnode.pods.entry import Entry, Home
+from nestor.overflow.vnode.pods.poll import StatusPoller
+from nestor.overflow.vnode.pods.trim import trim_pod
+from nestor.overflow.vnode.pods.writer import PodWriter
+from tests.fakes.api import MemoryApi
+from tests.fakes.backend import MemoryBackend
+from tests.waiting import eventually
+
+Object = dict[str, Any]
+Error = TypeVar("Error", bound=Exception)
+
+NODE, SPACE, BACKEND = "far", "shop", "far"
+
+
+class NodeApi(MemoryApi):
+    """Merges conditions by type, as API servers do in strategic patches; `killed` ends the caller at a write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before_write: Callable[[str, Object | None], None] = lambda _, __: None
+        self.after_write: Callable[[str, Object | None], None] = lambda _, __: None
+        self.before_read: Callable[[str], ApiError | None] = lambda _: None
+
+    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *args: Any, **more: Any) -> Object:
+        """See `MemoryApi.request`."""
+        answer = await super().request(method, path, query, *args)
+        parsed: Object = more["parse"](json.dumps(answer).encode()) if "parse" in more else answer
+        return parsed
+
+    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
+        """See `Api.find`."""
+        if (error := self.before_read(kind.plural)) is not None:
+            self.asked.append(f"GET {kind.plural} {namespace}/{name}")
+            raise error
+        return await super().find(kind, name, namespace)
+
+    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
+        """See `Api.create`."""
+        self.before_write(f"POST {kind.plural}", body)
+        answer = await super().create(kind, body, subresource=subresource, name=name)
+        self.after_write(f"POST {kind.plural}", body)
+        return answer
+
+    async def patch(
+        self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: str = "merge"
+    ) -> Object:
+        """See `Api.patch`."""
+        self.before_write(f"PATCH {kind.plural}", patch)
+        now = self.look(kind, name, namespace or "")
+        if how == "strategic" and now is not None:
+            patch = _merge_lists(now, patch)
+        answer = await super().patch(kind, name, namespace, patch, subresource=subresource, how=how)
+        self.after_write(f"PATCH {kind.plural}", patch)
+        return answer
+
+    async def delete(self, kind: Kind, name: str, namespace: str | None = None, **options: Any) -> bool:
+        """See `Api.delete`. An object with finalizers stays."""
+        self.before_write(f"DELETE {kind.plural}", None)
+        now = self.look(kind, name, namespace or "")
+        if now is not None and now["metadata"].get("finalizers"):
+            self.asked.append(f"DELETE {kind.plural} {namespace}/{name}")
+            now["metadata"] |= {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
+            self.put(kind, now)
+            return True
+        answer = await super().delete(kind, name, namespace, **options)
+        self.after_write(f"DELETE {kind.plural}", None)
+        return answer
+
+
+class World:
+    """`start` begins a process of virtual nodes, `stop` ends it; API server and backend live on."""
+
+    def __init__(self) -> None:
+        self.api = NodeApi()
+        self.backend = MemoryBackend()
+        self.health = Health()
+        self.pods: PodController
+        self.poller: StatusPoller
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """A new process, which knows nothing but what API server and backend tell it."""
+        self.health = Health()
+        self.health.note_answer()
+        writer = PodWriter()
+        backend = cast(Any, self.backend)
+        creator = PodCreator(backend, BACKEND, "10.0.0.7", self.health, writer)
+        changer = PodChanger(backend, BACKEND, self.health, writer)
+        ender = PodEnder(backend, "10.0.0.7", self.health, writer)
+        self.pods = PodController(BACKEND, self.health, creator, changer, ender, writer)
+        informer = Informer(cast(Api, self.api), kinds.POD, fields=f"spec.nodeName={NODE}", trim=trim_pod)
+        self.pods.registry.watch(Home(NODE, "default", cast(Api, self.api)), informer)
+        self.poller = StatusPoller(backend, self.pods.registry, self.health, 0.01, self.pods.queue.add)
+        parts = (informer.run(), self.pods.queue.run(), self.pods.creations.run(), self.poller.run())
+        self._tasks = [asyncio.create_task(part) for part in parts]
+        await informer.synced.wait()
+
+    async def stop(self) -> None:
+        """End it at once."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def bind(self, name: str, *, seconds: str = "", owner: str = "", **spec: Any) -> str:
+        """A pod is bound to the node. Returns its UID."""
+        meta: Object = {"name": name, "namespace": SPACE, "creationTimestamp": "2030-01-01T00:00:00Z"}
+        meta |= {"annotations": {labels.PENDING_SECONDS: seconds}} if seconds else {}
+        meta |= {"ownerReferences": [{"kind": owner, "name": "x", "uid": "x", "controller": True}]} if owner else {}
+        containers = [{"name": "app", "image": "example/web:1"}]
+        full = {"nodeName": NODE, "restartPolicy": "Never", "containers": containers, "enableServiceLinks": False, **spec}
+        status = {"phase": "Pending", "qosClass": "BestEffort", "conditions": [{"type": "PodScheduled", "status": "True"}]}
+        made = self.api.put(kinds.POD, {"metadata": meta, "spec": full, "status": status})
+        return str(made["metadata"]["uid"])
+
+    def allow_a_second(self, name: str) -> None:
+        """The pod may wait for a second only: until here, no test has had to see anything in that time."""
+        pod = self.look(name)
+        assert pod is not None
+        pod["metadata"]["annotations"][labels.PENDING_SECONDS] = "1"
+        self.api.put(kinds.POD, pod)
+
+    async def run(self, name: str = "web") -> str:
+        """A pod that runs. Returns its UID."""
+        uid = self.bind(name)
+        await self.mark(name, "Accepted")
+        self.backend.run(uid)
+        await self.phase(name, "Running")
+        return uid
+
+    def delete(self, name: str, grace: int = 30) -> None:
+        """Somebody deletes the pod, with a grace period."""
+        pod = self.look(name)
+        assert pod is not None
+        pod["metadata"] |= {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
+        self.api.put(kinds.POD, pod)
+
+    def look(self, name: str) -> Object | None:
+        """The host pod as it is now."""
+        return self.api.look(kinds.POD, name, SPACE)
+
+    def entry(self, uid: str) -> Entry:
+        """What the process remembers of a pod."""
+        found = self.pods.registry.get(uid)
+        assert found is not None
+        return found
+
+    async def phase(self, name: str, *phases: str | None) -> Object:
+        """Await one of these phases (None: the pod is gone). Returns the status."""
+
+        async def look() -> list[Object]:
+            pod = self.look(name)
+            found = pod["status"].get("phase") if pod else None
+            return [(pod or {}).get("status", {})] if found in phases else []
+
+        return (await eventually(look))[0]
+
+    async def mark(self, name: str, mark: str) -> None:
+        """Await what the pod's status says of its being sent."""
+
+        async def look() -> bool:
+            found = [item for item in (self.look(name) or {"status": {}})["status"].get("conditions", [])]
+            return any(item["type"] == "nestor.dev/Sent" and item.get("reason") == mark for item in found)
+
+        await eventually(look)
+
+    async def until(self, check: Callable[[], object]) -> None:
+        """Await a condition, for as long as a thousand pods take on a busy machine."""
+
+        async def look() -> bool:
+            return bool(check())
+
+        await eventually(look, limit=120)
+
+    async def settle(self) -> None:
+        """Await that nothing is being worked on. Timers may be due later."""
+        for _ in range(20):
+            await asyncio.sleep(0)
+            await self.until(lambda: len(self.pods.queue) == len(self.pods.creations) == 0)
+
+    @property
+    def events(self) -> list[str]:
+        """Reasons of all events."""
+        return [item["reason"] for key, item in self.api.objects.items() if key[0] == "events"]
+
+    def message(self, reason: str) -> str:
+        """The message of the last event with this reason."""
+        found = [item for key, item in self.api.objects.items() if key[0] == "events" and item["reason"] == reason]
+        return str(found[-1]["message"])
+
+
+def first(times: int, what: str, error: Error) -> Callable[[str, Object], Error | None]:
+    """A fault of the first calls of the backend, or requests of the API, of one kind."""
+    left = [times]
+
+    def fail(call: str, _: Object) -> Error | None:
+        left[0] -= call == what
+        return error if call == what and left[0] >= 0 else None
+
+    return fail
+
+
+@contextlib.asynccontextmanager
+async def living() -> AsyncIterator[World]:
+    """A world whose process has begun."""
+    world = World()
+    await world.start()
+    try:
+        yield world
+    finally:
+        await world.stop()
+
+
+def _merge_lists(now: Object, patch: Object) -> Object:
+    status = copy.deepcopy(patch.get("status") or {})
+    if "conditions" in status:
+        merged = {item["type"]: item for item in (now.get("status") or {}).get("conditions") or []}
+        for item in status["conditions"]:
+            if item.get("$patch") == "delete":
+                merged.pop(item["type"], None)
+            else:
+                merged[item["type"]] = {key: value for key, value in item.items() if value is not None}
+        status["conditions"] = list(merged.values())
+    for key in ("hostIPs", "addresses"):
+        if key in status:
+            status[key] = [item for item in status[key] if "$patch" not in item]
+    return patch | {"status": status}

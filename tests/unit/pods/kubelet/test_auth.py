@@ -1,0 +1,184 @@
+"""Who may call the kubelet API: of nested nodes the API server alone, of virtual ones whoever the host's API server lets in."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from nestor.kube import Api, ApiError, Kind, kinds
+from nestor.kube.serving.http import Request
+from nestor.pods.kubelet.auth import ApiServerOnly, Caller, Denied
+from nestor.pods.kubelet.reviews import ALLOWED_SECONDS, QUEUE_LIMIT, REFUSED_SECONDS, REVIEWS, ReviewedAccess
+from nestor.pods.kubelet.routes import Route, find_route
+
+Object = dict[str, Any]
+
+POD = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"nodeName": "far"}}
+ADMIN = {"subject": ((("organizationName", "ops"),), (("organizationName", "dev"),), (("commonName", "ann"),))}
+
+
+def ask(*headers: tuple[str, str]) -> Request:
+    """A request with these headers."""
+    return Request("GET", ["containerLogs", "shop", "web", "app"], {}, list(headers), b"")
+
+
+def route(method: str = "GET", path: str = "containerLogs/shop/web/app") -> Route:
+    """The call that a path stands for."""
+    found = find_route(method, path.split("/"))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("certificate", "allowed"),
+    [
+        ({"subject": ((("organizationName", "system:masters"),), (("commonName", "system:apiserver"),))}, True),
+        ({"subject": ((("organizationName", "system:apiserver"),), (("commonName", "nestor:coredns"),))}, False),
+        ({}, False),
+        (None, False),
+    ],
+)
+async def test_only_the_api_server_calls_nested_nodes(certificate: Object | None, allowed: bool) -> None:
+    access = ApiServerOnly()
+    if allowed:
+        await access.check(await access.identify(ask(), certificate), route(), POD)
+    else:
+        with pytest.raises(Denied) as caught:
+            await access.identify(ask(), certificate)
+        assert caught.value.status == 403
+
+
+class Reviewer:
+    """Answers reviews: `ann` may read logs on node `far`; the token `good` is that of `bob`."""
+
+    def __init__(self) -> None:
+        self.asked: list[Object] = []
+        self.error: ApiError | None = None
+        self.silence: asyncio.Event | None = None
+        """Until when it says nothing about tokens."""
+
+    async def create(self, kind: Kind, body: Object) -> Object:
+        self.asked.append(body["spec"])
+        if self.error:
+            raise self.error
+        if kind == kinds.TOKEN_REVIEW:
+            if self.silence is not None:
+                await self.silence.wait()
+            user = {"username": "bob", "uid": "7", "groups": ["dev"], "extra": {"scope": ["x"]}}
+            return {"status": {"authenticated": body["spec"]["token"] == "good", "user": user}}
+        wanted = body["spec"]["resourceAttributes"]
+        return {"status": {"allowed": body["spec"]["user"] == "ann" and (wanted["verb"], wanted["name"]) == ("get", "far")}}
+
+
+@pytest.fixture
+def reviewer() -> Reviewer:
+    """The API server."""
+    return Reviewer()
+
+
+@pytest.fixture
+def now() -> list[float]:
+    """The time, in its only item."""
+    return [0.0]
+
+
+@pytest.fixture
+def access(reviewer: Reviewer, now: list[float]) -> ReviewedAccess:
+    """Access to the pods of node `far`."""
+    return ReviewedAccess(lambda node: cast(Api, reviewer) if node in ("far", "") else None, lambda: now[0])
+
+
+async def test_a_certificate_names_user_and_groups(access: ReviewedAccess, reviewer: Reviewer) -> None:
+    assert await access.identify(ask(), ADMIN) == Caller("ann", ("ops", "dev"))
+    assert not reviewer.asked
+
+
+async def test_a_token_is_reviewed(access: ReviewedAccess) -> None:
+    caller = await access.identify(ask(("authorization", "Bearer good")), None)
+    assert caller == Caller("bob", ("dev",), "7", (("scope", ("x",)),))
+
+
+@pytest.mark.parametrize("headers", [(), (("authorization", "Bearer bad"),), (("authorization", "Basic good"),)])
+async def test_nobody_else_is_known(access: ReviewedAccess, headers: tuple[tuple[str, str], ...]) -> None:
+    with pytest.raises(Denied) as caught:
+        await access.identify(ask(*headers), None)
+    assert caught.value.status == 401
+
+
+@pytest.mark.parametrize(
+    ("user", "called", "allowed"),
+    [
+        ("ann", route(), True),
+        ("bob", route(), False),
+        ("ann", route("POST", "exec/shop/web/app"), False),
+        # WebSockets begin with a GET, which must not pass for reading.
+        ("ann", route("GET", "exec/shop/web/app"), False),
+        ("ann", route("GET", "portForward/shop/web"), False),
+    ],
+)
+async def test_the_api_server_decides(access: ReviewedAccess, user: str, called: Route, allowed: bool) -> None:
+    if allowed:
+        await access.check(Caller(user), called, POD)
+    else:
+        with pytest.raises(Denied) as caught:
+            await access.check(Caller(user), called, POD)
+        assert caught.value.status == 403
+
+
+async def test_a_pod_of_another_node_is_asked_about_as_such(access: ReviewedAccess) -> None:
+    with pytest.raises(Denied) as caught:
+        await access.check(Caller("ann"), route(), {**POD, "spec": {"nodeName": "other"}})
+    assert caught.value.status == 503
+
+
+async def test_answers_are_kept_for_a_while(access: ReviewedAccess, reviewer: Reviewer, now: list[float]) -> None:
+    for seconds in (0, ALLOWED_SECONDS - 1):
+        now[0] = seconds
+        await access.check(Caller("ann"), route(), POD)
+    assert len(reviewer.asked) == 1
+    now[0] = ALLOWED_SECONDS + 1
+    await access.check(Caller("ann"), route(), POD)
+    assert len(reviewer.asked) == 2
+
+
+async def test_a_refusal_is_kept_shortly(access: ReviewedAccess, reviewer: Reviewer, now: list[float]) -> None:
+    for seconds in (0, REFUSED_SECONDS - 1, REFUSED_SECONDS + 1):
+        now[0] = seconds
+        with pytest.raises(Denied):
+            await access.check(Caller("bob"), route(), POD)
+    assert len(reviewer.asked) == 2
+
+
+async def test_without_an_answer_nobody_gets_in(access: ReviewedAccess, reviewer: Reviewer) -> None:
+    reviewer.error = ApiError(500, "InternalError", "etcd is away")
+    with pytest.raises(Denied) as caught:
+        await access.check(Caller("ann"), route(), POD)
+    assert caught.value.status == 500
+
+
+async def test_who_may_not_ask_is_not_told_which_pods_there_are(access: ReviewedAccess, reviewer: Reviewer) -> None:
+    said = []
+    for pod in (POD, None):
+        with pytest.raises(Denied) as caught:
+            await access.check(Caller("bob"), route(), pod)
+        said.append((caught.value.status, caught.value.text))
+    assert said[0] == said[1]
+    assert [item["resourceAttributes"]["name"] for item in reviewer.asked] == ["far", ""]
+
+
+async def test_strangers_with_tokens_hold_up_nobody_who_is_known(access: ReviewedAccess, reviewer: Reviewer) -> None:
+    reviewer.silence = asyncio.Event()
+    strangers = [
+        asyncio.create_task(access.identify(ask(("authorization", f"Bearer {number}")), None))
+        for number in range(REVIEWS + QUEUE_LIMIT)
+    ]
+    await asyncio.sleep(0)
+    with pytest.raises(Denied) as caught:
+        await access.identify(ask(("authorization", "Bearer good")), None)
+    assert caught.value.status == 429
+    await access.check(Caller("ann"), route(), POD)
+    reviewer.silence.set()
+    assert {getattr(found, "status", 0) for found in await asyncio.gather(*strangers, return_exceptions=True)} == {401}
+    assert (await access.identify(ask(("authorization", "Bearer good")), None)).name == "bob"

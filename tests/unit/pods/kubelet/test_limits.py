@@ -1,0 +1,72 @@
+"""Nobody holds all that may be open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from nestor.kube import ApiError
+from nestor.pods.kubelet.limits import Slots
+
+
+class Holders:
+    """Tasks that hold places, and how many of each there are."""
+
+    def __init__(self, slots: Slots) -> None:
+        self.open: Counter[str] = Counter()
+        self.tasks: list[asyncio.Task[None]] = []
+        self._slots = slots
+
+    async def take(self, who: str, count: int) -> int:
+        """Try to hold so many more; how many are held then."""
+        self.tasks += [asyncio.create_task(self._hold(who)) for _ in range(count)]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return self.open[who]
+
+    async def _hold(self, who: str) -> None:
+        with self._slots.take(who):
+            self.open[who] += 1
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.open[who] -= 1
+
+    async def end(self) -> list[BaseException | None]:
+        """End those that are left; how each has ended."""
+        for task in self.tasks:
+            task.cancel()
+        return await asyncio.gather(*self.tasks, return_exceptions=True)
+
+
+async def test_a_place_is_nobody_elses_where_they_are_not_shared() -> None:
+    holders = Holders(Slots(3, "streams"))
+    assert [await holders.take("a", 3), await holders.take("b", 1)] == [3, 0]
+    ended = await holders.end()
+    assert isinstance(ended[3], ApiError)
+    assert (ended[3].status, ended[3].message) == (429, "3 streams are open already")
+    assert await holders.take("b", 3) == 3
+    await holders.end()
+
+
+@pytest.mark.parametrize("greedy", [1, 2, 5, 11])
+async def test_however_many_are_greedy_the_next_one_finds_a_place(greedy: int) -> None:
+    holders = Holders(Slots(12, "logs", is_shared=True))
+    for number in range(greedy):
+        await holders.take(str(number), 100)
+    assert holders.open.total() == 12
+    assert await holders.take("next", 100) == 12 // (greedy + 1)
+    assert holders.open.total() == 12
+    assert min(holders.open.values()) >= 12 // (greedy + 1)
+    await holders.end()
+
+
+async def test_the_oldest_goes_and_nobody_is_shut_out_by_himself() -> None:
+    holders = Holders(Slots(2, "logs", is_shared=True))
+    assert [await holders.take("a", 2), await holders.take("a", 1), await holders.take("b", 1)] == [2, 2, 1]
+    assert [task.done() for task in holders.tasks] == [True, False, True, False]
+    # With one each, nobody has to give.
+    assert await holders.take("c", 1) == 0
+    await holders.end()

@@ -1,0 +1,82 @@
+"""What the host cluster's answers are to a provider's caller. The contract itself is held on a real API server."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from nestor.api import labels
+from nestor.kube import Api, ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
+from nestor.pods.providers import errors
+from nestor.pods.providers.host import HostProvider
+
+Object = dict[str, Any]
+
+POD: Object = {"metadata": {"name": "web", "namespace": "home", "uid": "u", "labels": {labels.NESTED_UID: "nested"}}, "spec": {}}
+
+
+class Answering:
+    """An API server that answers each write with an error, and finds a pod or none."""
+
+    def __init__(self, error: ApiError, there: Object | None = None) -> None:
+        self._error = error
+        self._there = there
+
+    async def fail(self, *_: Any, **__: Any) -> Object:
+        """Any request."""
+        raise self._error
+
+    create = patch = delete = get = fail
+
+    async def find(self, *_: Any) -> Object | None:
+        """What has the name."""
+        return self._there
+
+
+def provider(error: ApiError, there: Object | None = None) -> HostProvider:
+    """The host with such an API server."""
+    return HostProvider(cast(Api, Answering(error, there)), "home", "")
+
+
+UID = {"causes": [{"field": "metadata.uid"}]}
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "status"),
+    [
+        (NotFound(404, "NotFound", "gone"), errors.NotFound, 404),
+        (Invalid(422, "Invalid", "no", UID), errors.NotFound, 404),
+        (Conflict(409, "Conflict", "UID in precondition: u"), errors.NotFound, 404),
+        (Conflict(409, "Conflict", "changed meanwhile"), errors.NotYet, 503),
+        (Forbidden(403, "Forbidden", "exceeded quota"), errors.InvalidInput, 403),
+        (Invalid(422, "Invalid", "no such field"), errors.InvalidInput, 422),
+        # Words that a tenant may have chosen, not the quota's.
+        (Invalid(422, "Invalid", "exceeded quota: "), errors.InvalidInput, 422),
+        (Unreachable("connection refused"), Unreachable, 503),
+    ],
+)
+async def test_what_an_answer_to_a_patch_means(error: ApiError, raised: type[Exception], status: int) -> None:
+    with pytest.raises(raised) as caught:
+        await provider(error).patch(POD, {})
+    assert type(caught.value) is raised
+    assert cast(Any, caught.value).status == status
+    assert cast(Any, caught.value).message
+
+
+@pytest.mark.parametrize("nested", [None, "another"])
+async def test_a_name_that_another_pod_has_or_just_had_is_waited_for(nested: str | None) -> None:
+    there = POD | {"metadata": POD["metadata"] | {"labels": {labels.NESTED_UID: nested}}} if nested else None
+    with pytest.raises(errors.NotYet):
+        await provider(Conflict(409, "AlreadyExists", "pods already exists"), there).create(POD)
+
+
+async def test_a_pod_that_is_there_already_is_returned() -> None:
+    assert await provider(Conflict(409, "AlreadyExists", "pods already exists"), POD).create(POD) == POD
+
+
+async def test_a_quota_is_told_in_words_that_hold_for_all_pods_of_a_size() -> None:
+    quota = "exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1"
+    with pytest.raises(errors.NoRoom) as caught:
+        await provider(Forbidden(403, "Forbidden", f'pods "web" is forbidden: {quota}')).create(POD)
+    assert (caught.value.message, caught.value.status) == (quota, 403)

@@ -1,0 +1,98 @@
+"""Labels and selectors: what is the tenant's stays, what is not is carried under another name on both sides."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nestor.api import labels as known
+from nestor.pods.translate import labels
+
+Object = dict[str, Any]
+
+
+ALLOWED = ("app", "k8s-app", "pod-template-hash", "example.org/*", "other.org/team", "app.kubernetes.io/*")
+
+
+@pytest.mark.parametrize(
+    "key", ["tier", "other.org/tier", "sub.example.org/tier", "azure.workload.identity/use", "kueue.x-k8s.io/queue-name"]
+)
+def test_other_keys_are_renamed(key: str) -> None:
+    assert labels.host_key(key, ALLOWED).startswith("tenant.nestor.dev/")
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "nestor.dev/cluster",
+        "nestor.dev/component",
+        "x.nestor.dev/y",
+        "app.kubernetes.io/managed-by",
+        "topology.kubernetes.io/zone",
+        "statefulset.kubernetes.io/pod-name",
+        "batch.kubernetes.io/job-name",
+        "k8s.v1.cni.cncf.k8s.io/networks",
+        "kueue.x-k8s.io/queue-name",
+        "jobset.sigs.x-k8s.io/jobset-name",
+    ],
+)
+def test_reserved_keys_are_carried_under_another_name_whatever_is_allowed(key: str) -> None:
+    host = labels.host_key(key, (key, f"{key.partition('/')[0]}/*"))
+    assert host.startswith("tenant.nestor.dev/" + key.rpartition("/")[2])
+    assert host != key
+
+
+@pytest.mark.parametrize("key", ["app", "example.org/tier", "nestor.dev/cluster"])
+def test_all_keys_are_renamed_where_none_is_allowed(key: str) -> None:
+    host = labels.host_key(key, ())
+    assert host.startswith("tenant.nestor.dev/" + key.rpartition("/")[2])
+    assert list(labels.host_labels({key: "x"}, ())) == [host]
+
+
+RESERVED = r"[a-z0-9]([-a-z0-9]{0,40}[a-z0-9])?\.k8s\.io/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+
+
+@given(st.from_regex(RESERVED, fullmatch=True))
+def test_renamed_keys_are_valid_and_never_ours(key: str) -> None:
+    prefix, _, name = labels.host_key(key, ALLOWED).partition("/")
+    assert len(name) <= 63
+    assert name[0].isalnum()
+    assert name[-1].isalnum()
+    assert prefix == "tenant.nestor.dev"
+    assert labels.host_key(key, ALLOWED) not in (known.CLUSTER, known.NESTED_UID, known.COMPONENT)
+
+
+OLD, NEW = {"app": "web"}, labels.host_labels({"app": "web"}, ())
+
+
+@pytest.mark.parametrize(
+    ("selector", "tenant", "is_spelling"),
+    [
+        (OLD, {"app": "web"}, True),
+        (NEW, {"app": "web"}, True),
+        (NEW | {"tier": "x"}, {"app": "web", "tier": "x"}, True),
+        (OLD, {"app": "db"}, False),
+        (OLD, {"app": "web", "tier": "x"}, False),
+        (OLD | {"tier": "x"}, {"app": "web"}, False),
+        (OLD, {"name": "web"}, False),
+    ],
+)
+def test_spellings_of_one_selector(selector: dict[str, str], tenant: dict[str, str], is_spelling: bool) -> None:
+    assert labels.is_spelling(selector, tenant) is is_spelling
+
+
+@pytest.mark.parametrize(
+    ("expression", "matches"),
+    [
+        ({"key": "a", "operator": "In", "values": ["1", "2"]}, True),
+        ({"key": "a", "operator": "In", "values": ["2"]}, False),
+        ({"key": "a", "operator": "NotIn", "values": ["2"]}, True),
+        ({"key": "b", "operator": "NotIn", "values": ["2"]}, True),
+        ({"key": "a", "operator": "Exists"}, True),
+        ({"key": "b", "operator": "Exists"}, False),
+        ({"key": "b", "operator": "DoesNotExist"}, True),
+    ],
+)
+def test_match_expressions(expression: Object, matches: bool) -> None:
+    assert labels.is_match({"matchExpressions": [expression]}, {"a": "1"}) is matches

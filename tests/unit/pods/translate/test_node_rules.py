@@ -1,0 +1,267 @@
+"""On which nodes a pod may run, and which it prefers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from nestor.api.data import read
+from nestor.api.placement import Placement
+from nestor.pods.translate import pod as translate
+from nestor.pods.translate import refusals
+from tests.unit.pods.translate.builders import BASELINE, TARGET, build_pod
+
+Object = dict[str, Any]
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+OWN_NODES = {"key": "nestor.dev/backend", "operator": "DoesNotExist"}
+AT_HPC = {"key": "nestor.dev/backend", "operator": "In", "values": ["hpc"]}
+AT_CLOUD = {"key": "nestor.dev/backend", "operator": "In", "values": ["cloud"]}
+TWO = [{"name": "hpc", "weight": 80}, {"name": "cloud", "weight": 21}]
+
+
+def build(nested: Object, **rules: Any) -> Object:
+    """The host pod's spec under these rules."""
+    policy = replace(BASELINE, placement=read(Placement, rules))
+    assert refusals.find_refusals(nested, policy) == []
+    spec: Object = translate.build_pod(nested, TARGET, {}, policy)["spec"]
+    return spec
+
+
+def affinity(nested: Object, **rules: Any) -> Object:
+    """The host pod's node affinity."""
+    return build(nested, **rules).get("affinity", {}).get("nodeAffinity", {})  # type: ignore[no-any-return]
+
+
+def terms(found: Object) -> list[list[Object]]:
+    """The requirements of each required term."""
+    return [item["matchExpressions"] for item in found[REQUIRED]["nodeSelectorTerms"]]
+
+
+def refused(nested: Object, **rules: Any) -> list[str]:
+    """Why the pod is refused under these rules."""
+    return refusals.find_refusals(nested, replace(BASELINE, placement=read(Placement, rules)))
+
+
+def test_a_node_selector_that_contradicts_the_class_is_refused() -> None:
+    (message,) = refused(build_pod(nodeSelector={"pool": "web"}), nodeSelector={"pool": "batch"})
+    assert message == "`spec.nodeSelector` must not have 'web' for 'pool': the pod has to run on nodes with 'batch'"
+
+
+@pytest.mark.parametrize(
+    ("nested", "found"),
+    [
+        (build_pod(), []),
+        (build_pod(nodeSelector={"team": "a", "topology.kubernetes.io/zone": "z"}), []),
+        (
+            build_pod(nodeSelector={"kubernetes.io/hostname": "n"}),
+            ["`spec.nodeSelector` must not contain 'kubernetes.io/hostname'"],
+        ),
+        (
+            build_pod(
+                affinity={
+                    "nodeAffinity": {
+                        REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "secret", "operator": "Exists"}]}]},
+                        PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [{"key": "pool", "operator": "Exists"}]}}],
+                    }
+                }
+            ),
+            ["`spec.affinity.nodeAffinity` must not contain 'pool'", "`spec.affinity.nodeAffinity` must not contain 'secret'"],
+        ),
+        # A DaemonSet's pods name their node.
+        (
+            build_pod(
+                affinity={
+                    "nodeAffinity": {
+                        REQUIRED: {
+                            "nodeSelectorTerms": [
+                                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}
+                            ]
+                        }
+                    }
+                }
+            ),
+            [],
+        ),
+    ],
+)
+def test_labels_of_nodes_that_pods_may_use(nested: Object, found: list[str]) -> None:
+    listed = "the class allows 'team', 'topology.kubernetes.io/*'"
+    said = refused(nested, allowedNodeLabels=["team", "topology.kubernetes.io/*"])
+    assert said == [f"{text}: {listed}" for text in found]
+    assert refused(nested) == []
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"nodeName": "hpc"},
+        {
+            "affinity": {
+                "nodeAffinity": {
+                    REQUIRED: {
+                        "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["hpc"]}]}]
+                    }
+                }
+            }
+        },
+    ],
+)
+def test_a_pod_that_names_its_node_has_room_nowhere_else(spec: Object) -> None:
+    pool = {"key": "pool", "operator": "In", "values": ["batch"]}
+    found = affinity(build_pod(**spec), overflow={"backends": TWO}, nodeSelector={"pool": "batch"})
+    assert terms(found) == [[OWN_NODES, pool]]
+    assert terms(affinity(build_pod(**spec), overflow={"mode": "Always", "backends": TWO})) == [[AT_HPC], [AT_CLOUD]]
+
+
+POOL = {"nodeSelector": {"pool": "batch"}}
+GPU_RULE = {"extendedResources": [{"name": "nvidia.com/gpu", "nodeSelector": {"accelerator": "nvidia"}}]}
+
+
+@pytest.mark.parametrize(
+    ("mode", "selector", "expected"),
+    [
+        ("Never", {"own": "1", "pool": "batch", "accelerator": "nvidia"}, [[OWN_NODES]]),
+        (
+            "WhenFull",
+            {"own": "1"},
+            [
+                [
+                    OWN_NODES,
+                    {"key": "accelerator", "operator": "In", "values": ["nvidia"]},
+                    {"key": "pool", "operator": "In", "values": ["batch"]},
+                ],
+                [AT_HPC],
+            ],
+        ),
+        ("Always", {"own": "1"}, [[AT_HPC]]),
+    ],
+)
+def test_a_pool_is_one_of_the_hosts_nodes_and_no_reason_not_to_overflow(
+    mode: str, selector: dict[str, str], expected: list[list[Object]]
+) -> None:
+    pod = build_pod(nodeSelector={"own": "1"}, container={"resources": {"limits": {"nvidia.com/gpu": 1}}})
+    spec = build(pod, overflow={"mode": mode, "backends": TWO[:1]}, **POOL, **GPU_RULE)
+    assert spec["nodeSelector"] == selector
+    assert terms(spec["affinity"]["nodeAffinity"]) == expected
+
+
+def test_when_full_own_nodes_are_preferred_to_all_backends_whatever_their_weight() -> None:
+    found = affinity(build_pod(), overflow={"backends": TWO})
+    assert terms(found) == [[OWN_NODES], [AT_HPC], [AT_CLOUD]]
+    own = {"key": "nestor.dev/backend", "operator": "NotIn", "values": ["cloud", "hpc"]}
+    assert found[PREFERRED] == [
+        {"weight": 100, "preference": {"matchExpressions": [own]}},
+        {"weight": 40, "preference": {"matchExpressions": [AT_HPC]}},
+        {"weight": 10, "preference": {"matchExpressions": [AT_CLOUD]}},
+    ]
+
+
+def test_when_full_a_pods_own_preferences_are_about_own_nodes() -> None:
+    """Many of them would outweigh that it is to stay."""
+    wish = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["hpc"]}
+    pod = build_pod(affinity={"nodeAffinity": {PREFERRED: [{"weight": 100, "preference": {"matchExpressions": [wish]}}]}})
+    not_hpc, not_cloud = ({"key": "nestor.dev/backend", "operator": "NotIn", "values": [name]} for name in ("hpc", "cloud"))
+    found = affinity(pod, overflow={"backends": TWO})[PREFERRED]
+    assert found[0] == {"weight": 100, "preference": {"matchExpressions": [wish, not_hpc, not_cloud]}}
+    assert found[1:] == affinity(build_pod(), overflow={"backends": TWO})[PREFERRED]
+    # Of several labels, each may tell an own node; of too many backends like that, nobody can.
+    preferred = affinity(pod, overflow={"backends": [AKS]})[PREFERRED]
+    assert [item["preference"]["matchExpressions"][-1]["key"] for item in preferred[:3]] == [
+        "beta.kubernetes.io/os",
+        "kubernetes.io/role",
+        "type",
+    ]
+    many = {"backends": [AKS | {"name": name} for name in ("a", "b")]}
+    assert affinity(pod, overflow=many)[PREFERRED] == affinity(build_pod(), overflow=many)[PREFERRED]
+    assert affinity(pod, overflow={"mode": "Always", "backends": TWO})[PREFERRED][0] == {
+        "weight": 100,
+        "preference": {"matchExpressions": [wish]},
+    }
+
+
+def test_always_goes_to_the_backends_alone_by_weight() -> None:
+    found = affinity(build_pod(), overflow={"mode": "Always", "backends": TWO})
+    assert terms(found) == [[AT_HPC], [AT_CLOUD]]
+    assert [(item["weight"], item["preference"]["matchExpressions"]) for item in found[PREFERRED]] == [
+        (80, [AT_HPC]),
+        (21, [AT_CLOUD]),
+    ]
+
+
+def test_a_pods_own_terms_hold_at_backends_too() -> None:
+    own = {"key": "gpu-type", "operator": "In", "values": ["v100"]}
+    pod = build_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [own]}]}}})
+    assert terms(affinity(pod, overflow={"mode": "Always", "backends": TWO})) == [[own, AT_HPC], [own, AT_CLOUD]]
+
+
+# The three ways in which those systems send a pod to a virtual node, each as it is documented.
+AKS = {
+    "name": "aci",
+    "nodeSelector": {"beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent", "type": "virtual-kubelet"},
+    "tolerations": ["virtual-kubelet.io/provider=azure:NoSchedule"],
+}
+NUNET = {
+    "name": "nunet",
+    "nodeSelector": {"kubernetes.io/hostname": "nunet-node"},
+    "tolerations": ["virtual-node.interlink/no-schedule"],
+}
+
+
+def test_aksjobschedulers_spelling() -> None:
+    spec = build(build_pod(), overflow={"mode": "Always", "backends": [AKS]})
+    assert spec["tolerations"] == [
+        {"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "azure", "effect": "NoSchedule"}
+    ]
+    assert terms(spec["affinity"]["nodeAffinity"]) == [
+        [
+            {"key": "beta.kubernetes.io/os", "operator": "In", "values": ["linux"]},
+            {"key": "kubernetes.io/role", "operator": "In", "values": ["agent"]},
+            {"key": "type", "operator": "In", "values": ["virtual-kubelet"]},
+        ]
+    ]
+    assert "schedulerName" not in spec
+
+
+def test_interlinks_spelling() -> None:
+    spec = build(build_pod(), overflow={"mode": "Always", "backends": [NUNET]})
+    assert spec["tolerations"] == [{"key": "virtual-node.interlink/no-schedule", "operator": "Exists"}]
+    assert terms(spec["affinity"]["nodeAffinity"]) == [
+        [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["nunet-node"]}]
+    ]
+
+
+def test_fluences_spelling() -> None:
+    rules = {"overflow": {"mode": "Always", "backends": TWO[:1]}, "schedulers": {"allowed": ["fluence"]}}
+    assert build(build_pod(schedulerName="fluence"), **rules)["schedulerName"] == "fluence"
+    assert "schedulerName" not in build(build_pod(), **rules)
+
+
+def test_prices_and_regions_are_preferences() -> None:
+    price = {"key": "nestor.dev/price", "operator": "Lt", "values": ["3"]}
+    region = {"key": "topology.kubernetes.io/region", "operator": "In", "values": ["eu-1"]}
+    own = [{"weight": 30, "preference": {"matchExpressions": [item]}} for item in (price, region)]
+    pod, rules = build_pod(affinity={"nodeAffinity": {PREFERRED: own}}), {"mode": "Always", "backends": TWO[:1]}
+    assert refused(pod) == ["`spec.affinity.nodeAffinity` must not contain 'nestor.dev/price': the class does not allow it"]
+    assert affinity(pod, overflow=rules, allowedNodeLabels=[price["key"], region["key"]])[PREFERRED] == own
+
+
+@pytest.mark.parametrize(
+    ("field", "names"),
+    [("schedulerName", "schedulers"), ("priorityClassName", "priorityClasses"), ("runtimeClassName", "runtimeClasses")],
+)
+def test_names_are_those_of_the_host(field: str, names: str) -> None:
+    rules = {names: {"default": "usual", "allowed": ["mine"]}}
+    mine = build_pod()
+    mine["spec"][field] = "mine"
+    assert build(mine, **rules)[field] == "mine"
+    assert build(build_pod(), **rules)[field] == "usual"
+    assert field not in build(build_pod())
+
+
+def test_a_runtime_that_is_not_allowed_is_refused_by_name() -> None:
+    (message,) = refused(build_pod(runtimeClassName="kata"), runtimeClasses={"default": "x", "allowed": ["gvisor"]})
+    assert message == "`spec.runtimeClassName` may not be 'kata': the class allows 'gvisor' (`placement.runtimeClasses`)"

@@ -1,0 +1,185 @@
+"""Whole pods: `golden/<case>.nested.yaml` becomes `golden/<case>.host.yaml`. `UPDATE_GOLDEN=1 pytest …` rewrites the latter."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from nestor.api.policy import Policy
+from nestor.pods.translate import pod, update
+from nestor.pods.translate.labels import host_key, is_match
+from nestor.syncer.translate import service
+from tests.unit.pods.translate.builders import BASELINE, PRIVILEGED, PULLED, TARGET, build_pod, build_service
+
+Object = dict[str, Any]
+
+GOLDEN = Path(__file__).parent / "golden"
+CASES = sorted(path.name.removesuffix(".nested.yaml") for path in GOLDEN.glob("*.nested.yaml"))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_golden(case: str) -> None:
+    nested = yaml.safe_load((GOLDEN / f"{case}.nested.yaml").read_text())
+    built = pod.build_pod(nested, TARGET, {}, BASELINE)
+    expected = GOLDEN / f"{case}.host.yaml"
+    if os.environ.get("UPDATE_GOLDEN"):
+        expected.write_text(yaml.safe_dump(built, sort_keys=False, width=130))
+    assert built == yaml.safe_load(expected.read_text())
+
+
+RUNTIME_DEFAULT = {"type": "RuntimeDefault"}
+LOCAL = {"type": "Localhost", "localhostProfile": "x.json"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "policy", "context"),
+    [
+        ({}, BASELINE, {"seccompProfile": RUNTIME_DEFAULT}),
+        ({"securityContext": {"runAsUser": 7}}, BASELINE, {"runAsUser": 7, "seccompProfile": RUNTIME_DEFAULT}),
+        ({"securityContext": {"seccompProfile": LOCAL}}, BASELINE, {"seccompProfile": LOCAL}),
+        ({"os": {"name": "linux"}}, BASELINE, {"seccompProfile": RUNTIME_DEFAULT}),
+        # An API server refuses it for Windows.
+        ({"os": {"name": "windows"}}, BASELINE, None),
+        ({}, PRIVILEGED, None),
+        ({"securityContext": {"runAsUser": 7}}, PRIVILEGED, {"runAsUser": 7}),
+    ],
+)
+def test_the_runtime_s_seccomp_profile_is_filled_in(spec: Object, policy: Policy, context: Object | None) -> None:
+    assert pod.build_pod(build_pod(**spec), TARGET, {}, policy)["spec"].get("securityContext") == context
+
+
+@pytest.mark.parametrize("said", [{}, {"imagePullPolicy": "Never"}, {"imagePullPolicy": "IfNotPresent"}])
+def test_every_image_is_pulled_where_the_class_says_so(said: Object) -> None:
+    volume = {"name": "data", "image": {"reference": "registry.test/another-teams:1"} | ({"pullPolicy": "Never"} if said else {})}
+    other = {"name": "other", "image": "b", **said}
+    nested = build_pod(container=said, initContainers=[other], ephemeralContainers=[other], volumes=[volume])
+    built = pod.build_pod(nested, TARGET, {}, PULLED)
+    spec = built["spec"]
+    assert [item["imagePullPolicy"] for item in (*spec["containers"], *spec["initContainers"])] == ["Always", "Always"]
+    assert spec["volumes"] == [{"name": "data", "image": {"reference": "registry.test/another-teams:1", "pullPolicy": "Always"}}]
+    debug = update.build_debug(nested, built, TARGET, PULLED)
+    assert debug is not None
+    assert [item["imagePullPolicy"] for item in debug["spec"]["ephemeralContainers"]] == ["Always"]
+    left = pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]
+    assert left["containers"][0].get("imagePullPolicy") == said.get("imagePullPolicy")
+    assert left["volumes"] == [volume]
+
+
+@pytest.mark.parametrize(
+    ("default", "resources", "limit"),
+    [
+        ("10Gi", {"requests": {"cpu": "1", "ephemeral-storage": "20Gi"}, "limits": {"cpu": "1"}}, "20Gi"),
+        ("10Gi", {"requests": {"ephemeral-storage": "10Gi"}}, None),
+        ("100Gi", {"requests": {"ephemeral-storage": "20Gi"}}, None),
+        (10 * 2**30, {"requests": {"ephemeral-storage": "20Gi"}, "limits": {"ephemeral-storage": "30Gi"}}, "30Gi"),
+        (10 * 2**30, {"requests": {"ephemeral-storage": "20Gi"}}, "20Gi"),
+        ("10Gi", {"requests": {"cpu": "1"}}, None),
+        (None, {"requests": {"ephemeral-storage": "20Gi"}}, None),
+    ],
+)
+def test_a_container_that_requests_more_storage_than_the_hosts_default_limit_gets_one_that_fits(
+    default: str | int | None, resources: Object, limit: str | None
+) -> None:
+    policy = replace(BASELINE, ephemeral_storage_limit=default)
+    nested = build_pod(container={"resources": resources}, initContainers=[{"name": "i", "image": "i", "resources": resources}])
+    spec = pod.build_pod(nested, TARGET, {}, policy)["spec"]
+    for container in (*spec["containers"], *spec["initContainers"]):
+        found = container["resources"]
+        assert found["requests"] == resources["requests"]
+        assert found.get("limits", {}).get("ephemeral-storage") == limit
+        assert (found.get("limits") or {}).get("cpu") == (resources.get("limits") or {}).get("cpu")
+    assert update.build_resize(nested, {"spec": spec}) is None
+
+
+def test_unknown_fields_do_not_reach_the_host() -> None:
+    nested = build_pod(anythingNew={"x": 1}, schedulerName="own", priorityClassName="system-node-critical", priority=2000001000)
+    nested["spec"]["containers"][0]["anythingNew"] = True
+    nested["metadata"]["annotations"] = {"sidecar.istio.io/inject": "true", "cni.projectcalico.org/ipAddrs": "[]"}
+    built = pod.build_pod(nested, TARGET, {}, BASELINE)
+    assert not {"anythingNew", "schedulerName", "priorityClassName", "priority"} & built["spec"].keys()
+    assert "anythingNew" not in built["spec"]["containers"][0]
+    assert all(key.startswith("nestor.dev/") for key in built["metadata"]["annotations"])
+
+
+def test_a_tenant_cannot_pose_as_another_cluster() -> None:
+    built = pod.build_pod(
+        build_pod(labels={"nestor.dev/cluster": "other", "nestor.dev/component": "server"}), TARGET, {}, BASELINE
+    )
+    assert built["metadata"]["labels"]["nestor.dev/cluster"] == "hello"
+    assert built["metadata"]["labels"]["nestor.dev/component"] == "app"
+
+
+def test_no_selector_of_others_finds_the_pod_and_its_own_do() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    spread = [{"topologyKey": "zone", "maxSkew": 1, "labelSelector": {"matchLabels": {"app": "web"}}}]
+    nested = build_pod(labels={"app": "web"}, affinity=affinity, topologySpreadConstraints=spread)
+    built = pod.build_pod(nested, TARGET, {}, BASELINE)
+    own = built["metadata"]["labels"]
+    assert "app" not in own
+    assert own[host_key("app", ())] == "web"
+    assert pod.applied(built)["labels"] == [host_key("app", ())]
+
+    selector = service.build_service(build_service(), TARGET, None)["spec"]["selector"]
+    apart = built["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]["labelSelector"]
+    even = built["spec"]["topologySpreadConstraints"][0]["labelSelector"]
+    assert all(is_match(item, own) for item in ({"matchLabels": selector}, apart, even))
+    assert all(host_key("app", ()) in item for item in (selector, apart["matchLabels"], even["matchLabels"]))
+
+
+@pytest.mark.parametrize(
+    ("spec", "built"),
+    [
+        ({"dnsPolicy": "Default"}, {"dnsPolicy": "Default"}),
+        ({"dnsPolicy": "Default", "dnsConfig": {"searches": ["x"]}}, {"dnsPolicy": "Default", "dnsConfig": {"searches": ["x"]}}),
+        (
+            {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["1.1.1.1"]}},
+            {"dnsPolicy": "None", "dnsConfig": {"nameservers": ["1.1.1.1"]}},
+        ),
+        (
+            {
+                "dnsConfig": {
+                    "searches": ["svc.cluster.local", "x"],
+                    "nameservers": ["1.1.1.1"],
+                    "options": [{"name": "ndots", "value": "2"}, {"name": "edns0"}],
+                }
+            },
+            {
+                "dnsPolicy": "None",
+                "dnsConfig": {
+                    "nameservers": ["10.43.0.21", "1.1.1.1"],
+                    "searches": ["shop.svc.cluster.local", "svc.cluster.local", "cluster.local", "x"],
+                    "options": [{"name": "ndots", "value": "2"}, {"name": "edns0"}],
+                },
+            },
+        ),
+    ],
+)
+def test_dns(spec: Object, built: Object) -> None:
+    assert pod.build_dns(build_pod(**spec), TARGET) == built
+
+
+@pytest.mark.parametrize("field", ["hostNetwork", "hostPID", "hostIPC"])
+def test_the_nodes_namespaces_are_for_the_privileged(field: str) -> None:
+    spec: dict[str, Any] = {field: True}
+    nested = build_pod(**spec)
+    assert pod.build_pod(nested, TARGET, {}, PRIVILEGED)["spec"][field] is True
+    assert field not in pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]
+
+
+def test_host_paths_are_for_the_privileged() -> None:
+    volume = {"name": "v", "hostPath": {"path": "/dev", "type": "Directory"}}
+    nested = build_pod(volumes=[volume])
+    assert pod.build_pod(nested, TARGET, {}, PRIVILEGED)["spec"]["volumes"] == [volume]
+    assert pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]["volumes"] == [{"name": "v"}]
+
+
+def test_a_pod_on_the_nodes_network_has_the_nodes_name_and_resolver() -> None:
+    built = pod.build_pod(build_pod(hostNetwork=True), TARGET, {}, PRIVILEGED)["spec"]
+    assert "hostname" not in built
+    assert built["dnsPolicy"] == "Default"

@@ -1,0 +1,129 @@
+"""What the host's scheduler hears: wishes about this cluster's pods, tolerations that are allowed."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from nestor.api.placement import Placement
+from nestor.pods.translate import scheduling
+from nestor.pods.translate.placement import Place
+from tests.unit.pods.translate.builders import TARGET, build_pod
+
+Object = dict[str, Any]
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+NAMESPACES = {"shop": {"team": "a"}, "stock": {"team": "a"}, "other": {"team": "b"}}
+SCOPE = {"nestor.dev/cluster": "hello"}
+HERE = SCOPE | {"nestor.dev/nested-namespace": "shop"}
+
+
+ALLOWING = dataclasses.replace(TARGET, allowed_labels=("app", "pod-template-hash", "tenant"))
+
+
+def build(labels: Any = None, **spec: Any) -> Object:
+    """The scheduling fields for a pod, under a class that allows the labels here."""
+    return scheduling.build_scheduling(build_pod(labels=labels, **spec), ALLOWING, NAMESPACES, Placement(), Place("Host"))
+
+
+def anti_affinity(labels: dict[str, str] | None = None, **term: Any) -> Object:
+    """The host's term for a nested one."""
+    affinity = {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", **term}]}}
+    found: Object = build(labels, affinity=affinity)["affinity"]["podAntiAffinity"][REQUIRED][0]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("toleration", "allowed"),
+    [
+        ({"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, True),
+        ({"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, True),
+        ({"operator": "Exists"}, False),
+        # A node that is short of memory is spared further pods; the host's admission decides which may go there all the same.
+        ({"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}, False),
+        ({"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}, False),
+        ({"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}, False),
+        ({"key": "virtual-kubelet.io/provider", "operator": "Exists"}, False),
+    ],
+)
+def test_tolerations(toleration: Object, allowed: bool) -> None:
+    assert build(tolerations=[toleration])["tolerations"] == ([toleration] if allowed else [])
+
+
+@pytest.mark.parametrize(
+    "own",
+    [None, {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}, {"matchFields": []}]}}],
+)
+def test_a_named_node_becomes_a_wish_that_the_scheduler_checks(own: Object | None) -> None:
+    spec: Object = {"affinity": {"nodeAffinity": own}} if own else {}
+    terms = build(nodeName="node-1", **spec)["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
+    here = {"key": "metadata.name", "operator": "In", "values": ["node-1"]}
+    assert all(here in term["matchFields"] for term in terms)
+    assert len(terms) == (2 if own else 1)
+
+
+def test_a_term_is_about_the_pod_s_own_namespace() -> None:
+    built = anti_affinity(labelSelector={"matchLabels": {"app": "web"}})
+    assert built == {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"} | HERE}}
+
+
+@pytest.mark.parametrize(
+    ("term", "namespaces"),
+    [
+        ({"namespaces": ["stock", "shop"]}, ["shop", "stock"]),
+        ({"namespaceSelector": {"matchLabels": {"team": "a"}}}, ["shop", "stock"]),
+        ({"namespaces": ["other"], "namespaceSelector": {"matchLabels": {"team": "a"}}}, ["other", "shop", "stock"]),
+        ({"namespaceSelector": {"matchLabels": {"team": "nobody"}}}, ["-"]),
+    ],
+)
+def test_a_term_about_several_namespaces(term: Object, namespaces: list[str]) -> None:
+    selector = anti_affinity(labelSelector={}, **term)["labelSelector"]
+    assert selector["matchLabels"] == SCOPE
+    assert selector["matchExpressions"] == [{"key": "nestor.dev/nested-namespace", "operator": "In", "values": namespaces}]
+
+
+def test_a_term_about_all_namespaces_stays_in_this_cluster() -> None:
+    built = anti_affinity(labelSelector={"matchLabels": {"app": "web"}}, namespaceSelector={})
+    assert built["labelSelector"] == {"matchLabels": {"app": "web"} | SCOPE}
+    assert "namespaceSelector" not in built
+
+
+def test_a_term_without_a_selector_still_matches_nothing() -> None:
+    assert anti_affinity() == {"topologyKey": "zone"}
+
+
+def test_preferred_terms_keep_their_weight() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    built = build(affinity={"podAffinity": {PREFERRED: [{"weight": 7, "podAffinityTerm": term}]}})
+    (preferred,) = built["affinity"]["podAffinity"][PREFERRED]
+    assert preferred["weight"] == 7
+    assert preferred["podAffinityTerm"]["labelSelector"]["matchLabels"] == {"app": "web"} | HERE
+
+
+@pytest.mark.parametrize("merged_before", [False, True])
+def test_match_label_keys_are_worked_in_once(merged_before: bool) -> None:
+    """API servers from 1.34 on have done it already when we see the pod."""
+    hash_is = {"key": "pod-template-hash", "operator": "In", "values": ["abc"]}
+    selector: Object = {"matchLabels": {"app": "web"}}
+    if merged_before:
+        selector["matchExpressions"] = [hash_is]
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": selector,
+        "matchLabelKeys": ["pod-template-hash", "absent"],
+    }
+    (built,) = build({"pod-template-hash": "abc"}, topologySpreadConstraints=[constraint])["topologySpreadConstraints"]
+    assert built == {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"} | HERE, "matchExpressions": [hash_is]},
+    }
+
+
+def test_mismatch_label_keys_exclude() -> None:
+    built = anti_affinity({"tenant": "x"}, labelSelector={}, mismatchLabelKeys=["tenant"])
+    assert built["labelSelector"]["matchExpressions"] == [{"key": "tenant", "operator": "NotIn", "values": ["x"]}]

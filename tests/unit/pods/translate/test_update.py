@@ -1,0 +1,181 @@
+"""Changes of a nested pod become a patch of its host pod, once."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from nestor.pods.translate import labels, pod, update
+from nestor.pods.translate.target import Target
+from tests.unit.pods.translate.builders import BASELINE, TARGET, build_pod
+
+Object = dict[str, Any]
+
+
+def carried(nested: Object) -> Object:
+    """The host pod as it was created for this nested pod."""
+    host = pod.build_pod(nested, TARGET, {}, BASELINE)
+    host["metadata"]["uid"] = "host-uid"
+    return host
+
+
+def test_nothing_changed() -> None:
+    nested = build_pod(labels={"app": "web"})
+    assert update.build_update(nested, carried(nested), TARGET, BASELINE) is None
+
+
+def allowing(*keys: str) -> Target:
+    """The target while the class allows these labels."""
+    return dataclasses.replace(TARGET, allowed_labels=keys)
+
+
+def apply(host: Object, patch: Object | None) -> Object:
+    """The host pod with a patch of its metadata."""
+    assert patch is not None
+    meta = host["metadata"]
+    for part in ("labels", "annotations"):
+        there = meta[part] | patch["metadata"][part]
+        meta = meta | {part: {key: value for key, value in there.items() if value is not None}}
+    return host | {"metadata": meta}
+
+
+@pytest.mark.parametrize(("before", "after"), [(("app",), ()), ((), ("app",))])
+def test_when_other_labels_are_allowed_a_running_pod_has_both_spellings(before: tuple[str, ...], after: tuple[str, ...]) -> None:
+    """Its Services find it all the time."""
+    nested = build_pod(labels={"app": "web"})
+    old, new = (labels.host_labels({"app": "web"}, allowed) for allowed in (before, after))
+    host = pod.build_pod(nested, allowing(*before), {}, BASELINE)
+    host["metadata"]["uid"] = "host-uid"
+    assert old.items() <= host["metadata"]["labels"].items()
+    host = apply(host, update.build_update(nested, host, allowing(*after), BASELINE))
+    assert (old | new).items() <= host["metadata"]["labels"].items()
+    assert update.build_update(nested, host, allowing(*after), BASELINE) is None
+    nested["metadata"]["labels"] = {"app": "db"}
+    host = apply(host, update.build_update(nested, host, allowing(*after), BASELINE))
+    found = host["metadata"]["labels"]
+    assert labels.host_labels({"app": "db"}, after).items() <= found.items()
+    assert not old.keys() & found.keys()
+    assert update.build_update(nested, host, allowing(*after), BASELINE) is None
+
+
+def test_a_renamed_label_is_taken_away_by_its_host_name() -> None:
+    host = carried(build_pod(labels={"batch.kubernetes.io/job-name": "x"}))
+    patch = update.build_update(build_pod(), host, TARGET, BASELINE)
+    assert patch is not None
+    gone = [key for key, value in patch["metadata"]["labels"].items() if value is None]
+    assert gone
+    assert gone == [key for key in host["metadata"]["labels"] if key.startswith("tenant.nestor.dev/")]
+
+
+def test_images_deadline_and_tolerations() -> None:
+    host = carried(build_pod(initContainers=[{"name": "i", "image": "i:1"}]))
+    there = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "tolerationSeconds": 300}
+    host["spec"]["tolerations"] = [there]
+    added = {"key": "node.kubernetes.io/unreachable", "operator": "Exists"}
+    nested = build_pod(
+        container={"image": "example/web:2"},
+        initContainers=[{"name": "i", "image": "i:2"}],
+        activeDeadlineSeconds=60,
+        tolerations=[added, {"operator": "Exists"}],
+    )
+    patch = update.build_update(nested, host, TARGET, BASELINE)
+    assert patch is not None
+    assert patch["metadata"]["uid"] == "host-uid"
+    assert patch["spec"] == {
+        "containers": [{"name": "app", "image": "example/web:2"}],
+        "initContainers": [{"name": "i", "image": "i:2"}],
+        "activeDeadlineSeconds": 60,
+        "tolerations": [there, added],
+    }
+
+
+def test_labels_that_the_pod_reads_are_refreshed() -> None:
+    item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
+    volume = {"name": "info", "downwardAPI": {"items": [item]}}
+    host = carried(build_pod(labels={"a": "1"}, volumes=[volume]))
+    patch = update.build_update(build_pod(labels={"a": "2"}, volumes=[volume]), host, TARGET, BASELINE)
+    assert patch is not None
+    assert patch["metadata"]["annotations"]["downward.nestor.dev/labels"] == 'a="2"'
+
+
+def test_debug_containers_are_added_once() -> None:
+    nested = build_pod(ephemeralContainers=[{"name": "debug", "image": "busybox", "targetContainerName": "app", "tty": True}])
+    host = carried(build_pod())
+    patch = update.build_debug(nested, host, TARGET, BASELINE)
+    assert patch is not None
+    (debug,) = patch["spec"]["ephemeralContainers"]
+    assert (debug["name"], debug["targetContainerName"], debug["tty"]) == ("debug", "app", True)
+    refused = {"name": "bad", "image": "busybox", "securityContext": {"privileged": True}}
+    nested["spec"]["ephemeralContainers"].insert(0, refused)
+    assert update.build_debug(nested, host, TARGET, BASELINE) == patch
+    host["spec"]["ephemeralContainers"] = [debug]
+    assert update.build_debug(nested, host, TARGET, BASELINE) is None
+
+
+def test_the_generation_is_noted_apart_from_the_change_and_once() -> None:
+    before, nested = build_pod(), build_pod(container={"image": "example/web:2"})
+    before["metadata"]["generation"], nested["metadata"]["generation"] = 1, 2
+    host = carried(before)
+    assert host["metadata"]["annotations"]["nestor.dev/nested-generation"] == "1"
+    patch = update.build_update(nested, host, TARGET, BASELINE)
+    assert patch is not None
+    assert "nestor.dev/nested-generation" not in patch["metadata"]["annotations"]  # a resize may still be to come
+    assert update.build_mark(before, host) is None
+    assert update.build_mark(nested, host) == {"metadata": {"annotations": {"nestor.dev/nested-generation": "2"}}}
+    nested["metadata"]["deletionTimestamp"] = "t"
+    assert update.build_mark(nested, host) is None
+    assert update.build_mark(build_pod(), host) is None  # its server counts none
+
+
+def test_only_images_that_the_tenant_changed_are_carried() -> None:
+    first = [{"name": "i", "image": "i:1"}, {"name": "j", "image": "j:1"}]
+    host = carried(build_pod(initContainers=first))
+    for group in ("initContainers", "containers"):
+        for item in host["spec"][group]:
+            item["image"] = f"mirror.example/{item['image']}"
+    labeled = build_pod(labels={"a": "b"}, initContainers=first)
+    patch = update.build_update(labeled, host, TARGET, BASELINE)
+    assert patch is not None
+    assert patch["spec"] == {}
+    second = [first[0], {"name": "j", "image": "j:2"}]
+    patch = update.build_update(build_pod(initContainers=second), host, TARGET, BASELINE)
+    assert patch is not None
+    assert patch["spec"] == {"initContainers": [{"name": "j", "image": "j:2"}]}
+    host["metadata"]["annotations"] |= patch["metadata"]["annotations"]
+    back = update.build_update(build_pod(initContainers=first), host, TARGET, BASELINE)
+    assert back is not None
+    assert back["spec"] == {"initContainers": [{"name": "j", "image": "j:1"}]}
+
+
+def test_an_image_that_is_not_allowed_is_carried_once_it_is() -> None:
+    first = [{"name": "i", "image": "i:1"}]
+    host = carried(build_pod(initContainers=first))
+    second = build_pod(initContainers=[{"name": "i", "image": "i:2"}], container={"image": "ghcr.io/web:2"})
+    patch = update.build_update(second, host, TARGET, dataclasses.replace(BASELINE, allowed_images=["ghcr.io"]))
+    assert patch is not None
+    assert patch["spec"] == {"containers": [{"name": "app", "image": "ghcr.io/web:2"}]}
+    host["metadata"]["annotations"] |= patch["metadata"]["annotations"]
+    assert update.build_update(second, host, TARGET, dataclasses.replace(BASELINE, allowed_images=["ghcr.io"])) is None
+    patch = update.build_update(second, host, TARGET, BASELINE)
+    assert patch is not None
+    assert patch["spec"] == {"initContainers": [{"name": "i", "image": "i:2"}]}
+
+
+def test_sidecars_and_whole_pods_are_resized_too() -> None:
+    def build(cpu: str) -> Object:
+        resources = {"requests": {"cpu": cpu}}
+        sidecar = {"name": "proxy", "image": "p:1", "restartPolicy": "Always", "resources": resources}
+        first = {"name": "first", "image": "f:1", "resources": {"requests": {"cpu": "1"}}}
+        return build_pod(initContainers=[first, sidecar], resources=resources)
+
+    host = carried(build("100m"))
+    host["spec"]["initContainers"][0]["resources"] = {
+        "requests": {"cpu": "2"}
+    }  # the host's own; it has ended, or will not change
+    assert update.build_resize(build("100m"), host) is None
+    assert update.build_resize(build("200m"), host) == {
+        "spec": {
+            "initContainers": [{"name": "proxy", "resources": {"requests": {"cpu": "200m"}}}],
+            "resources": {"requests": {"cpu": "200m"}},
+        }
+    }
