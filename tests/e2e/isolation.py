@@ -239,7 +239,11 @@ async def make_strangers(api: Api, kubeconfig: Path, namespace: str, image: str,
     ]
     for agent in agents:
         agent["spec"]["containers"][0]["command"][3] = at
-        agent["spec"]["containers"][0]["readinessProbe"] = {"exec": {"command": ["cat", "/tmp/ready"]}, "periodSeconds": 1}
+        agent["spec"]["containers"][0]["readinessProbe"] = {
+            "exec": {"command": ["cat", "/tmp/ready"]},
+            "periodSeconds": 1,
+            "timeoutSeconds": 10,
+        }
         del agent["metadata"]["labels"]["app"]
     await kubectl(kubeconfig, "-n", namespace, "apply", "-f", "-", stdin=dump(*agents))
     await kubectl(kubeconfig, "-n", namespace, "wait", "--for=condition=Ready", "pod", "--all", "--timeout=90s", limit=100)

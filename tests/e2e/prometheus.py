@@ -106,7 +106,7 @@ def _build_objects(namespace: str) -> list[tuple[Any, Object]]:
         "name": NAME,
         "image": builds.REFERENCE,
         "args": ["--config.file=/etc/prometheus/prometheus.yml", "--storage.tsdb.path=/data"],
-        "readinessProbe": {"httpGet": {"path": "/-/ready", "port": PORT}, "periodSeconds": 1},
+        "readinessProbe": {"httpGet": {"path": "/-/ready", "port": PORT}, "periodSeconds": 1, "timeoutSeconds": 10},
         "volumeMounts": mounts,
         "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
     }

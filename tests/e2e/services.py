@@ -36,7 +36,7 @@ spec:
           printf '%s\\n' '#!/bin/sh' "$answer" > /tmp/www/cgi-bin/who
           chmod +x /tmp/www/cgi-bin/who
           exec httpd -f -p 8080 -h /tmp/www
-        readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
+        readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1, timeoutSeconds: 10}
 ---
 apiVersion: v1
 kind: Pod

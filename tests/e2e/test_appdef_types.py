@@ -107,7 +107,7 @@ async def manifest_url(api: Api, namespace: str) -> str:
         "name": "httpd",
         "image": "docker.io/library/busybox:1.35",
         "command": ["httpd", "-f", "-p", "8000", "-h", "/pages"],
-        "readinessProbe": {"httpGet": {"path": "/manifest.yml", "port": 8000}, "periodSeconds": 1},
+        "readinessProbe": {"httpGet": {"path": "/manifest.yml", "port": 8000}, "periodSeconds": 1, "timeoutSeconds": 10},
         "volumeMounts": [{"name": "pages", "mountPath": "/pages"}],
     }
     volumes = [{"name": "pages", "configMap": {"name": "pages"}}]

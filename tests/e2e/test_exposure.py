@@ -75,7 +75,7 @@ spec:
         command: [/opt/nestor/bin/python, /server/server.py]
         env: [{{name: NAME, value: {name}}}]
         ports: [{{name: http, containerPort: 8000}}]
-        readinessProbe: {{httpGet: {{path: /ready, port: http}}, periodSeconds: 1}}
+        readinessProbe: {{httpGet: {{path: /ready, port: http}}, periodSeconds: 1, timeoutSeconds: 10}}
         volumeMounts: [{{name: server, mountPath: /server}}]
       volumes: [{{name: server, configMap: {{name: server}}}}]
 ---

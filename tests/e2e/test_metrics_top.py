@@ -50,7 +50,11 @@ def build_pod() -> Object:
             "--metric-resolution=10s",
             "--kubelet-request-timeout=5s",
         ],
-        "readinessProbe": {"httpGet": {"path": "/readyz", "port": 10251, "scheme": "HTTPS"}, "periodSeconds": 2},
+        "readinessProbe": {
+            "httpGet": {"path": "/readyz", "port": 10251, "scheme": "HTTPS"},
+            "periodSeconds": 2,
+            "timeoutSeconds": 10,
+        },
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
     spec = {

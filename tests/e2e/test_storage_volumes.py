@@ -35,7 +35,7 @@ spec:
   - name: main
     image: docker.io/library/busybox:1.35
     command: [sh, -c, '{command}; touch /tmp/done; exec sleep 3600']
-    readinessProbe: {{exec: {{command: [cat, /tmp/done]}}, periodSeconds: 1}}
+    readinessProbe: {{exec: {{command: [cat, /tmp/done]}}, periodSeconds: 1, timeoutSeconds: 10}}
     volumeMounts: [{{name: data, mountPath: /data}}]
   volumes:
   - name: data
@@ -72,7 +72,7 @@ spec:
       - name: main
         image: docker.io/library/busybox:1.35
         command: [sh, -c, 'date >> /data/starts; touch /tmp/done; exec sleep 3600']
-        readinessProbe: {exec: {command: [cat, /tmp/done]}, periodSeconds: 1}
+        readinessProbe: {exec: {command: [cat, /tmp/done]}, periodSeconds: 1, timeoutSeconds: 10}
         volumeMounts: [{name: data, mountPath: /data}]
   volumeClaimTemplates:
   - metadata: {name: data}

@@ -40,7 +40,11 @@ def build_server(pair: certificates.Pair) -> list[Object]:
         "name": "server",
         "image": PYTHON,
         "command": ["python3", "-u", "/app/server.py"],
-        "readinessProbe": {"httpGet": {"path": "/healthz", "port": 8443, "scheme": "HTTPS"}, "periodSeconds": 1},
+        "readinessProbe": {
+            "httpGet": {"path": "/healthz", "port": 8443, "scheme": "HTTPS"},
+            "periodSeconds": 1,
+            "timeoutSeconds": 10,
+        },
         "volumeMounts": [{"name": "app", "mountPath": "/app"}, {"name": "tls", "mountPath": "/tls"}],
     }
     volumes = [{"name": "app", "configMap": {"name": NAME}}, {"name": "tls", "secret": {"secretName": NAME}}]
