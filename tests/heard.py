@@ -20,7 +20,7 @@ So a negative assertion after it is exact: `heard`, then look. For what is to co
 are enough, and shorter. Neither has a limit: the time limit of the test (pytest-timeout) is the only clock, and its report has
 what was seen last.
 
-A process says what it knows at `/debug/caches` of its health port (`nestor.kube.process.caches`).
+A process says what it knows at `/debug/caches` of its health port (`nestor.kube.serving.pages`).
 """
 
 from __future__ import annotations

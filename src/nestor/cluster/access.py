@@ -17,7 +17,6 @@ _RBAC = "rbac.authorization.k8s.io"
 
 
 def build_service_account(home: Home) -> Object:
-    """The syncer's identity."""
     return {"metadata": home.metadata(home.child(Part.SYNCER)), "automountServiceAccountToken": False}
 
 
@@ -43,7 +42,6 @@ def build_nodes_binding(home: Home) -> Object:
 
 
 def build_secret(metadata: Object, content: dict[str, bytes], *, annotations: dict[str, str] | None = None) -> Object:
-    """A Secret with this content."""
     merged = {**metadata.get("annotations", {}), **(annotations or {})}
     return {"metadata": metadata | ({"annotations": merged} if merged else {}), "type": "Opaque", "data": encode(content)}
 

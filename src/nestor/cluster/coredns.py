@@ -63,7 +63,6 @@ def _build_block(zones: list[str], lines: list[str]) -> str:
 
 
 def build_config_map(shape: Shape, api_address: str) -> Object:
-    """The ConfigMap with the Corefile."""
     return {"metadata": shape.metadata(shape.child(Part.COREDNS)), "data": {"Corefile": build_corefile(shape, api_address)}}
 
 
@@ -103,7 +102,6 @@ def build_container(shape: Shape) -> Object:
 
 
 def build_volumes(shape: Shape) -> list[Object]:
-    """The volumes that the container mounts."""
     return [
         {"name": "corefile", "configMap": {"name": shape.child(Part.COREDNS)}},
         {

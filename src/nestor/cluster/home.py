@@ -33,7 +33,6 @@ class Home:
         return names.child(self.name, part)
 
     def metadata(self, name: str, *, component: str | None = None, annotations: dict[str, str] | None = None) -> Object:
-        """Metadata of one of the cluster's objects."""
         found: Object = {
             "name": name,
             "namespace": self.namespace,

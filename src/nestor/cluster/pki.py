@@ -148,7 +148,6 @@ def mint_access(authorities: Authorities, address: str, now: datetime.datetime, 
 def mint_admin_kubeconfig(
     authorities: Authorities, address: str, now: datetime.datetime, lifetime: datetime.timedelta
 ) -> dict[str, bytes]:
-    """The content of the user's kubeconfig Secret."""
     client = certificates.new_leaf(authorities.access, ADMIN, now, lifetime, organization=contract.ADMIN_GROUP)
     server = f"https://{format_address(address)}"
     return {"kubeconfig": build_kubeconfig(server, authorities.server.certificate, client, ADMIN).encode()}
@@ -190,7 +189,6 @@ def is_current(secret: Object | None, key: str, now: datetime.datetime) -> TypeG
 
 
 def read_renewal(secret: Object) -> datetime.datetime:
-    """When the certificates of a current Secret must be renewed."""
     return times.read(annotations_of(secret)[labels.RENEW_AFTER])
 
 
@@ -229,7 +227,6 @@ def _build_kubeconfig(server: str, authority: bytes, user: str, credentials: Obj
 
 
 def format_address(address: str) -> str:
-    """An address for use in URLs: IPv6 in brackets."""
     return f"[{address}]" if ":" in address else address
 
 

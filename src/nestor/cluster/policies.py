@@ -35,7 +35,6 @@ _NO_JOBS: Object = {"namespaceSelector": {"matchExpressions": [{"key": labels.JO
 
 
 def build_policies(shape: Shape) -> list[Object]:
-    """All policies of the cluster."""
     app, runner, server = (
         shape.pod_labels(component) for component in (labels.COMPONENT_APP, labels.COMPONENT_RUNNER, labels.COMPONENT_SERVER)
     )
@@ -127,7 +126,6 @@ def list_peers(peers: Sequence[Peer]) -> list[Object]:
 
 
 def _build_solver(shape: Shape) -> list[Object]:
-    """Pods that are not the cluster's own and have a reason to be there."""
     if not shape.has_issuer:
         return []
     solver = {"podSelector": {"matchLabels": {SOLVER_LABEL: "true"}}, "policyTypes": ["Ingress"]}

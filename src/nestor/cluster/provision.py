@@ -69,7 +69,6 @@ class Provisioner:
         self._rotated.discard((namespace, name))
 
     def get_authorities(self, home: Home) -> Authorities:
-        """The authorities of a cluster with surroundings."""
         return self._keys[home.namespace, home.name].authorities
 
     def take_rotation(self, home: Home) -> bool:
@@ -96,7 +95,6 @@ class Provisioner:
         )
 
     async def ensure_server(self, shape: Shape, addresses: Addresses) -> None:
-        """Ensure the cluster's own pod."""
         await self._applier.ensure(*shared.build_server(shape, addresses.api))
 
     async def keep_keys(self, home: Home) -> None:

@@ -42,8 +42,6 @@ class HostDns:
 
 @dataclass(frozen=True)
 class Host:
-    """Facts about the host cluster."""
-
     service_cidrs: tuple[str, ...]
     api_addresses: tuple[str, ...] = ()
     """The addresses at which pods reach the host's API server, besides its Service."""
@@ -87,7 +85,6 @@ class Shape(Home):
 
     @property
     def closed_ranges(self) -> list[str]:
-        """See `list_closed_ranges`."""
         return list_closed_ranges(self.network, self.host)
 
     @property

@@ -76,11 +76,9 @@ def build_configuration(shape: Shape, api_address: str) -> Body:
 
 
 def build_server(shape: Shape, api_address: str) -> Body:
-    """Its own pod."""
     return kinds.STATEFUL_SET, server.build_stateful_set(shape, api_address)
 
 
 def list_containers(shape: Shape) -> list[Object]:
-    """The containers of its own pod."""
     found: list[Object] = build_server(shape, "")[1]["spec"]["template"]["spec"]["containers"]
     return found

@@ -4,12 +4,12 @@ Objects are plain dictionaries as they travel on the wire: the syncer must carry
 Belongs here: requests, watches, caches, work queues, events, errors. Does not: any decision about what to write.
 """
 
-from nestor.kube.client import Api
+from nestor.kube.client import Api, connect_user
+from nestor.kube.credentials import UserContext, read_context
 from nestor.kube.errors import ApiError, Conflict, Forbidden, Gone, Invalid, NotFound, Unreachable
 from nestor.kube.informer import Change, Informer
 from nestor.kube.kinds import Kind
 from nestor.kube.queue import RetryLater, WorkQueue
-from nestor.kube.user import UserContext, connect_user, read_context
 
 __all__ = [
     "Api",

@@ -6,12 +6,13 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from nestor.api import names
 from nestor.api.objects import Object, is_terminating
 from nestor.api.quantities import parse_quantity
 from nestor.kube.client import Api
+from nestor.kube.informer import Informer
 from nestor.kube.kinds import Kind
 
 RESYNC_SECONDS = 600
@@ -19,13 +20,6 @@ RESYNC_SECONDS = 600
 
 LAG_SECONDS = 5
 """How long our own write may take to come back through an informer."""
-
-
-class Cache(Protocol):
-    """The newest known state of objects of one kind."""
-
-    def get(self, name: str, namespace: str = "") -> Object | None:
-        """The object, or None."""
 
 
 @dataclass
@@ -40,7 +34,7 @@ class _Applied:
 class Applier:
     """Remembers what it applied; compares with the caches where there is one of the kind."""
 
-    def __init__(self, api: Api, caches: Mapping[Kind, Cache] | None = None) -> None:
+    def __init__(self, api: Api, caches: Mapping[Kind, Informer] | None = None) -> None:
         self.api = api
         self._caches = caches or {}
         self._applied: dict[tuple[Kind, str, str], _Applied] = {}

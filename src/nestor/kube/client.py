@@ -52,25 +52,17 @@ class Api(Transport):
         return cls(await credentials.connect_files(kubeconfig), manager=manager, timeout=timeout)
 
     @classmethod
-    async def from_kubeconfig(cls, content: Object, *, manager: str = "nestor", timeout: float = 30) -> Self:
-        """Connect by a kubeconfig that is already in memory."""
-        return cls(await credentials.connect_content(content), manager=manager, timeout=timeout)
-
-    @classmethod
-    async def foreign(
-        cls, content: Object, *, manager: str, timeout: float, answer_bytes: int, token: Callable[[], str] | None = None
+    async def from_kubeconfig(
+        cls, content: Object, *, manager: str = "nestor", timeout: float = 30, token: Callable[[], str] | None = None
     ) -> Self:
-        """Connect to a server that is not trusted, by a kubeconfig that was checked: it may not send us elsewhere, and longer
-        answers are not read.
+        """Connect by a kubeconfig that is already in memory.
 
         `token` reads the bearer token for each request. It must not wait, and may raise `ApiError`.
         """
         connection = await credentials.connect_content(content)
         if token is not None:
             connection = replace(connection, authorization=lambda: f"Bearer {token()}")
-        api = cls(connection, manager=manager, timeout=timeout)
-        api._answer_bytes = answer_bytes
-        return api
+        return cls(connection, manager=manager, timeout=timeout)
 
     def with_certificate(self, file: Path) -> Api:
         """A client of the same server that shows the certificate in `file`, which holds its key as well, and nothing of ours."""
@@ -87,7 +79,6 @@ class Api(Transport):
         self._trims[kind] = trim
 
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
-        """One object. Raises `NotFound`."""
         return self._trim(kind, await self.request("GET", kind.path(namespace, name)))
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
@@ -175,12 +166,11 @@ class Api(Transport):
         uid: str | None = None,
         version: str | None = None,
         grace_seconds: int | None = None,
-        propagation: str = "Background",
     ) -> bool:
         """Ask for deletion; False when it was gone already. `uid` guards against a successor of the same name, and `version`
         beside it against a change since then.
         """
-        options: Object = {"propagationPolicy": propagation}
+        options: Object = {"propagationPolicy": "Background"}
         if uid:
             options["preconditions"] = {"uid": uid} | ({"resourceVersion": version} if version else {})
         if grace_seconds is not None:
@@ -228,3 +218,11 @@ class Api(Transport):
 
 def _select(labels: str, fields: str) -> dict[str, str]:
     return {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
+
+
+async def connect_user(context: credentials.UserContext, *, manager: str = "nestor", timeout: float = 30) -> Api:
+    """A client for that context. Raises `Unreachable` when its credentials cannot be had."""
+    if context.kubeconfig is None:
+        return Api(credentials.connect_pod(), manager=manager, timeout=timeout)
+    connection = await credentials.connect_files(context.kubeconfig, context.name)
+    return Api(connection, manager=manager, timeout=timeout)

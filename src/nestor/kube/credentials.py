@@ -81,6 +81,32 @@ def read_files(paths: str) -> Kubeconfig:
     return found
 
 
+@dataclass(frozen=True)
+class UserContext:
+    name: str
+    namespace: str
+    kubeconfig: str | None
+    """The file, or several as $KUBECONFIG lists them; None inside a cluster."""
+
+
+def read_context(kubeconfig: str | None = None, context: str | None = None) -> UserContext:
+    """The chosen context, else the current one. Raises `Unreachable` with a sentence for the user."""
+    if not kubeconfig and not os.environ.get("KUBECONFIG") and not context and is_in_cluster():
+        return UserContext("in-cluster", read_pod_namespace(), None)
+    path = find_files(kubeconfig)
+    found = read_files(path)
+    name = context or found.current
+    if name not in found.contexts:
+        known = ", ".join(f"'{item}'" for item in found.contexts)
+        raise Unreachable(f"no context '{name}' in {path}; available: {known}")
+    return UserContext(name, found.contexts[name].content.get("namespace") or "default", path)
+
+
+def list_contexts(kubeconfig: str | None = None) -> list[str]:
+    """The names of the kubeconfig's contexts. Raises `Unreachable`."""
+    return list(read_files(find_files(kubeconfig)).contexts)
+
+
 async def connect_files(kubeconfig: str | None, context: str | None = None) -> Connection:
     """By a context of kubeconfig files. Raises `Unreachable`."""
     paths = find_files(kubeconfig)
@@ -98,7 +124,6 @@ async def connect_content(content: Object) -> Connection:
 
 
 def is_in_cluster(environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether this process runs in a pod."""
     return "KUBERNETES_SERVICE_HOST" in environ
 
 
@@ -112,7 +137,6 @@ def connect_pod(environ: Mapping[str, str] = os.environ, account: Path = _ACCOUN
 
 
 def read_pod_namespace(account: Path = _ACCOUNT) -> str:
-    """The namespace of our own pod."""
     file = account / "namespace"
     return file.read_text().strip() if file.is_file() else "default"
 

@@ -178,7 +178,6 @@ class Election:
         raise LeaseLost(f"Lease '{self._name}' {why}")
 
     def _build(self, found: Object | None, holder: str, duration: float) -> Object:
-        """The Lease as it is to be, with the version of what it replaces."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         old = spec_of(found or {})
         is_same = old.get("holderIdentity") == holder

@@ -11,6 +11,7 @@ from nestor.api.objects import Object
 from nestor.api.times import timestamp
 from nestor.kube import errors, kinds
 from nestor.kube.client import Api
+from nestor.kube.pace import Buckets, Rate
 
 log = logging.getLogger(__name__)
 
@@ -18,7 +19,6 @@ BURST = 30
 """Events of one reason about one object that may come at once, more than there are backends' pods to name."""
 PERIOD_SECONDS = 300.0
 """After that, one may come in so many seconds, as from Kubernetes' own components. API servers keep an event for an hour."""
-_FEW = 1000
 
 
 class EventRecorder:
@@ -27,17 +27,18 @@ class EventRecorder:
     def __init__(self, api: Api, component: str) -> None:
         self._api = api
         self._component = component
-        self._due: dict[tuple[str, str], float] = {}
-        """By UID and reason: when the events so far would have come, had there been one per period."""
-        self._most = _FEW
+        self._pace: Buckets[tuple[str, str]] = Buckets(Rate(1 / PERIOD_SECONDS, BURST))
+        """By UID and reason."""
 
     async def post(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         """One event about `about` (an object with apiVersion, kind and metadata). Not if there were too many of that reason:
         whoever can make a condition flap could fill the API server with them.
         """
-        if not self._admit((about["metadata"].get("uid", ""), reason)):
+        key, now = (about["metadata"].get("uid", ""), reason), time.monotonic()
+        if self._pace.find_wait(key, now):
             log.debug("event %s about %s %s not posted: too many", reason, about["kind"], about["metadata"]["name"])
             return
+        self._pace.take(key, now)
         await self._post(about, kind, reason, message, {"generateName": f"{about['metadata']['name'][:200]}."})
 
     async def post_once(self, about: Object, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
@@ -45,17 +46,6 @@ class EventRecorder:
         meta = about["metadata"]
         name = f"{meta['name'][:200]}.{names.digest(meta['uid'], reason)}"
         await self._post(about, kind, reason, message, {"name": name})
-
-    def _admit(self, key: tuple[str, str]) -> bool:
-        now = time.monotonic()
-        due = max(now, self._due.get(key, now))
-        if due - now > (BURST - 1) * PERIOD_SECONDS:
-            return False
-        self._due[key] = due + PERIOD_SECONDS
-        if len(self._due) > self._most:
-            self._due = {item: value for item, value in self._due.items() if value > now}
-            self._most = 2 * len(self._due) + _FEW
-        return True
 
     async def _post(
         self, about: Object, kind: Literal["Normal", "Warning"], reason: str, message: str, called: dict[str, str]

@@ -46,13 +46,11 @@ class Change:
 
 
 def key_of(obj: Object) -> Key:
-    """The cache key of an object."""
     meta = obj["metadata"]
     return meta.get("namespace", ""), meta["name"]
 
 
 def is_same(one: Object, other: Object) -> bool:
-    """Whether these are the same version of an object."""
     return bool(one["metadata"].get("resourceVersion") == other["metadata"].get("resourceVersion"))
 
 
@@ -150,7 +148,6 @@ class Informer:
 
     @property
     def longest_pause(self) -> float:
-        """Seconds between two attempts at most."""
         return find_longest_pause(self.api.host)
 
     async def run(self) -> None:
@@ -271,3 +268,22 @@ class Informer:
                 handler(change)
             except Exception:  # users write objects, and one of them must not end the process, again after each start
                 log.exception("%s %s: this change cannot be handled", self.kind.plural, "/".join(filter(None, key)))
+
+
+class Stream(Informer):
+    """Tells of every object that is added or changed after `run()` began, and stores none: for what is many and soon of no use.
+
+    What was there before is not told, and neither is what happened while the server no longer knew where this watch had
+    stopped (410): from there, it goes on with the newest version.
+    """
+
+    async def _list(self) -> None:
+        """Only the version to begin with: a single object is asked for, and left unread."""
+        answer = await self.api.request("GET", self.kind.path(self.namespace), self._query() | {"limit": "1"})
+        self._version = (answer.get("metadata") or {}).get("resourceVersion", "")
+        self.last_contact = time.monotonic()
+        self.synced.set()
+
+    def _set(self, key: Key, new: Object | None, *, final: Object | None = None) -> None:
+        for handler in self.handlers if new is not None else ():
+            handler(Change(key, None, new))

@@ -62,7 +62,6 @@ def build_with_token(server: str, authority: str) -> Object:
 
 
 def build(cluster: Object, user: Object, name: str = _NAME, user_name: str = _NAME) -> Object:
-    """A kubeconfig with one cluster and one user."""
     return {
         "apiVersion": "v1",
         "kind": "Config",
@@ -124,7 +123,6 @@ def _parse_yaml(text: str) -> Any:
 
 
 def _find(content: Object, part: str, inner: str, name: Any) -> Object:
-    """The entry of that name."""
     entries = content.get(part)
     for entry in entries if isinstance(entries, list) and isinstance(name, str) else ():
         if isinstance(entry, dict) and entry.get("name") == name and isinstance(entry.get(inner), dict):

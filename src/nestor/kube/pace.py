@@ -39,7 +39,6 @@ class Bucket:
         return missing / self._rate.per_second if missing > _ROUNDING else 0
 
     def take(self, now: float, amount: float = 1) -> None:
-        """Let `amount` pass."""
         self._level = self._find_level(now) - amount
         self._at = now
 
@@ -59,12 +58,10 @@ class Buckets(Generic[K]):
         self._buckets: OrderedDict[K, Bucket] = OrderedDict()
 
     def find_wait(self, key: K, now: float) -> float:
-        """Seconds until one more of `key` may pass; 0 if it may now."""
         bucket = self._buckets.get(key)
         return bucket.find_wait(now) if bucket is not None else 0
 
     def take(self, key: K, now: float) -> None:
-        """Let one of `key` pass."""
         self._buckets.setdefault(key, Bucket(self._rate)).take(now)
         self._buckets.move_to_end(key)
         while self._buckets and next(iter(self._buckets.values())).is_full(now):

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from nestor.api.objects import Object
 from nestor.kube import errors
@@ -29,14 +29,8 @@ Trim = Callable[[Object], Object]
 Parse = Callable[[bytes], Any]
 """Reads an answer. Raises `ValueError` if it is not JSON."""
 
-
-class Request(Protocol):
-    """`Api.request`, of an answer that may be too long."""
-
-    def __call__(
-        self, method: str, path: str, query: dict[str, str] | None = None, *, parse: Parse = ..., most: int | None = ...
-    ) -> Awaitable[Any]:
-        """The parsed answer. Raises `TooLong` if it has more than `most` bytes."""
+Request = Callable[..., Awaitable[Any]]
+"""`Api.request`."""
 
 
 class Listed(NamedTuple):
@@ -54,10 +48,10 @@ async def read(
     With `trim`, pages are small. Otherwise they are only where objects are large: 500 of a megabyte would end this process.
     """
     try:
-        return await _read(request, kind, namespace, query, trim, most, SMALL_SIZE if trim else SIZE)
+        return await _read(request, kind, namespace, query, trim, SMALL_SIZE if trim else SIZE, most)
     except errors.Gone:
         # The server no longer knows the moment: pages that come slowly may outlive it.
-        return await _read(request, kind, namespace, query, trim, most, None)
+        return await _read(request, kind, namespace, query, trim, None, most)
 
 
 async def read_many(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim) -> list[Object]:
@@ -66,21 +60,7 @@ async def read_many(request: Request, kind: Kind, namespace: str | None, query: 
     Pages become longer as long as their answers are short. Raises `ApiError`; `Gone` if it takes longer than the server knows
     the moment.
     """
-    size, items, parse, next_page = SIZE, [], partial(parse_list, trim=trim), ""
-    while True:
-        page = query | {"limit": str(size)} | ({"continue": next_page} if next_page else {})
-        try:
-            most = PAGE_BYTES if size > SMALL_SIZE else None
-            answer = await request("GET", kind.path(namespace), page, parse=parse, most=most)
-        except errors.TooLong:
-            size = SMALL_SIZE
-            continue
-        if not isinstance(answer, dict):
-            raise errors.Unreachable(f"GET {kind.path(namespace)}: the answer is not a list")
-        items += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer.get("items") or []]
-        next_page, size = (answer.get("metadata") or {}).get("continue", ""), min(SIZE, 2 * size)
-        if not next_page:
-            return items
+    return (await _read(request, kind, namespace, query, trim, SIZE)).items
 
 
 async def _read(
@@ -89,17 +69,17 @@ async def _read(
     namespace: str | None,
     query: dict[str, str],
     trim: Trim | None,
-    most: int | None,
-    size: int | None,
+    first: int | None,
+    most: int | None = None,
 ) -> Listed:
-    """`size`: objects of the first page; None for all of them in one."""
-    path, items, next_page = kind.path(namespace), [], ""
-    how: dict[str, Any] = {"parse": partial(parse_list, trim=trim)} if trim else {}
+    """`first`: how many objects the first page has, and no other has more; None for all of them in one."""
+    path, items, next_page, size = kind.path(namespace), [], "", first
+    parse = partial(parse_list, trim=trim) if trim else json.loads
     while True:
         page = query | ({"limit": str(size)} if size else {}) | ({"continue": next_page} if next_page else {})
         try:
-            limit: dict[str, Any] = {"most": PAGE_BYTES} if size and size > SMALL_SIZE else {}
-            answer = await request("GET", path, page, **how, **limit)
+            longest = PAGE_BYTES if size and size > SMALL_SIZE else None
+            answer = await request("GET", path, page, parse=parse, most=longest)
         except errors.TooLong:
             size = SMALL_SIZE
             continue
@@ -112,7 +92,7 @@ async def _read(
         next_page = meta.get("continue") or ""
         if not next_page:
             return Listed(items, meta.get("resourceVersion", ""))
-        size = min(SIZE, 2 * size) if size and not trim else size
+        size = min(first, 2 * size) if first and size else None
 
 
 def parse_list(content: bytes, trim: Trim) -> Object:
@@ -135,8 +115,6 @@ def parse_list(content: bytes, trim: Trim) -> Object:
 
 
 class _Reader:
-    """A position in a JSON text."""
-
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = 0
@@ -155,7 +133,6 @@ class _Reader:
         return found
 
     def read_value(self) -> Any:
-        """The next value as a whole."""
         self.peek()
         found, self._at = _DECODER.raw_decode(self._text, self._at)
         return found

@@ -35,12 +35,10 @@ class _Lanes(Generic[K]):
         self._count = asyncio.Semaphore(0)
 
     def put(self, key: K) -> None:
-        """Add a key to the end of its lane."""
         self._lanes.setdefault(self._lane_of(key), deque()).append(key)
         self._count.release()
 
     async def get(self) -> K:
-        """Await and take the next key."""
         await self._count.acquire()
         lane = next(iter(self._lanes))
         waiting = self._lanes.pop(lane)

@@ -89,7 +89,6 @@ class Transport:
         return self._pools[most]
 
     async def close(self) -> None:
-        """Give the connections back; the client is unusable afterwards."""
         await self._pools.close()
 
     async def __aenter__(self) -> Self:
@@ -110,7 +109,6 @@ class Transport:
 
     @property
     def ssl_context(self) -> ssl.SSLContext:
-        """The TLS settings for this server, for streams that bypass HTTP."""
         return self._tls
 
     def with_metadata_only(self) -> Self:
@@ -151,9 +149,7 @@ class Transport:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """One request, its answer not yet read. `timeout` is seconds in all; 0 means none (watches)."""
         limit = self._timeout if timeout is None else timeout
-        async with self._answer(
-            self._pool(_CALLS, _EVENT_BYTES), method, _target(path, query), body, content_type, limit
-        ) as response:
+        async with self._answer(self._pool(), method, _target(path, query), body, content_type, limit) as response:
             yield response
 
     @asynccontextmanager
@@ -166,9 +162,8 @@ class Transport:
             raise errors.ApiError(429, "TooManyRequests", f"{STREAM_LIMIT} streams are open already")
         self._open_streams += 1
         try:
-            async with self._answer(
-                self._pool(STREAM_LIMIT, _STREAM_BYTES), "GET", _target(path, query), None, JSON, 0
-            ) as response:
+            pool = self._pool(STREAM_LIMIT, _STREAM_BYTES)
+            async with self._answer(pool, "GET", _target(path, query), None, JSON, 0) as response:
                 yield response
         finally:
             self._open_streams -= 1
@@ -179,12 +174,8 @@ class Transport:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         what = f"{method} {target.partition('?')[0]}"
         accept = _find_form(target) if self._has_metadata_only else JSON
-        headers = [
-            ("Accept", accept),
-            ("Content-Type", content_type),
-            *(await self.auth_headers()).items(),
-            *self._connection.person,
-        ]
+        own = (await self.auth_headers()).items()
+        headers = [("Accept", accept), ("Content-Type", content_type), *own, *self._connection.person]
         if self.fence is not None and method != "GET":
             seconds = min(seconds or math.inf, self.fence())
         call = pool.request(

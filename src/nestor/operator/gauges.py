@@ -9,8 +9,8 @@ from typing import Any, Literal
 from nestor.api import conditions
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.kube import WorkQueue
-from nestor.kube.process import metrics
-from nestor.kube.process.metrics import Family, Samples
+from nestor.kube.serving import pages
+from nestor.kube.serving.pages import Family, Samples
 from nestor.operator.world.context import Context
 
 State = Literal["New", "Refused", "Queued", "Starting", "Ready", "NotReady", "Suspended", "Succeeded", "Failed", "Terminating"]
@@ -43,12 +43,12 @@ def find_state(job: Object) -> State:
 
 def write_standby() -> str:
     """The page of an operator that waits for its turn."""
-    return metrics.write([_lead(works=False)])
+    return pages.write_metrics([_lead(works=False)])
 
 
 def write_page(context: Context, queue: WorkQueue[Any], guests: Iterable[Family]) -> str:
     """The page of the operator that works. `guests`: what they have to tell."""
-    return metrics.write([_lead(works=True), *_measure(context, queue), *guests], context.meters.registry)
+    return pages.write_metrics([_lead(works=True), *_measure(context, queue), *guests], context.meters.registry)
 
 
 def _measure(context: Context, queue: WorkQueue[Any]) -> Iterator[Family]:

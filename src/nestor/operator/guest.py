@@ -15,7 +15,7 @@ from nestor.api.objects import Object
 from nestor.cluster.exposure.routes import Route
 from nestor.cluster.home import Home
 from nestor.kube import Informer, WorkQueue
-from nestor.kube.process.metrics import Family
+from nestor.kube.serving.pages import Family
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.identity import Denial, JobIdentity
 from nestor.operator.admission.turn import Turn

@@ -6,10 +6,8 @@ import asyncio
 import logging
 import sys
 
-from nestor.kube import Api
+from nestor.kube import Api, process
 from nestor.kube.election import LeaseLost
-from nestor.kube.process import lifetime
-from nestor.kube.process import logs as process_logs
 from nestor.operator import handlers, leadership, logs
 from nestor.operator.flags import read_settings
 from nestor.operator.settings import Settings
@@ -46,7 +44,7 @@ async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str 
 
 
 def _set_up_logging(settings: Settings) -> None:
-    process_logs.set_up(settings.log_level.upper(), logs.JsonFormatter() if settings.log_format == "json" else None)
+    process.set_up_log(settings.log_level.upper(), logs.JsonFormatter() if settings.log_format == "json" else None)
 
 
 def main(arguments: list[str]) -> int:
@@ -62,7 +60,7 @@ def main(arguments: list[str]) -> int:
     try:
         asyncio.run(run_operator(settings, asyncio.Event()))
     except* (HostUnknown, LeaseLost) as errors:  # any part that writes may be the first to hear of a Lease that is lost
-        log.error("%s", lifetime.find_first(errors))
+        log.error("%s", process.find_first(errors))
         code = 1
     except* Exception:
         log.exception("nestor operator stopped by an error")

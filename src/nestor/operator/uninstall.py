@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 from nestor.api import labels
 from nestor.api.objects import Object
-from nestor.kube import Api, ApiError, Kind, kinds
-from nestor.kube.process import logs
+from nestor.kube import Api, ApiError, Kind, kinds, process
 from nestor.kube.tasks import together
 
 log = logging.getLogger(__name__)
@@ -101,7 +100,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--jobs", choices=("Refuse", "Delete"), default="Refuse", help="what to do if there are any")
     parser.add_argument("--limit", type=float, default=600, help="seconds to wait until they are gone")
     parsed = parser.parse_args(arguments)
-    logs.set_up("INFO")
+    process.set_up_log("INFO")
     try:
         problem = asyncio.run(_run(deletes=parsed.jobs == "Delete", limit=parsed.limit))
     except ApiError as error:

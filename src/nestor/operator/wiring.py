@@ -13,7 +13,7 @@ from nestor.api.objects import Object, conditions_of, labels_of, spec_of
 from nestor.cluster.exposure.host_claims import hosts_of
 from nestor.kube import Change, Informer, Kind, RetryLater, WorkQueue, kinds
 from nestor.kube.optional import OptionalInformer
-from nestor.kube.process import caches
+from nestor.kube.serving import pages
 from nestor.kube.serving.pages import METRICS, Pages
 from nestor.kube.tasks import together
 from nestor.operator import gauges, logs
@@ -279,9 +279,9 @@ class Operator:
             informers = [item for item in self.cache.informers.values() if _is_expected(item)]
             informers += [item for guest in self.guests for item in guest.informers]
             queues = [self.queue, self._first, *(guest.queue for guest in self.guests if guest.queue is not None)]
-            return caches.write({"host": informers}, queues)
+            return pages.write_caches({"host": informers}, queues)
 
-        texts = {caches.CACHES: write_caches} | ({METRICS: write_metrics} if self.context.settings.metrics else {})
+        texts = {pages.CACHES: write_caches} | ({METRICS: write_metrics} if self.context.settings.metrics else {})
         return Pages({"/healthz": find_stale, "/readyz": find_unready}, texts)
 
 

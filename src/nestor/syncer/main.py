@@ -10,10 +10,9 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 
-from nestor.kube import Api, ApiError
+from nestor.kube import Api, ApiError, process
 from nestor.kube.events import EventRecorder
 from nestor.kube.pace import Pace
-from nestor.kube.process import lifetime, logs
 from nestor.syncer import limits, parts
 from nestor.syncer.cluster import bootstrap
 from nestor.syncer.process import health, identity, server
@@ -34,13 +33,13 @@ def main(arguments: list[str]) -> int:
     """Run until stopped. Returns 0 after a signal, or when credentials or the NestedCluster were replaced and the container must
     restart; 1 if a part stops unexpectedly.
     """
-    logs.set_up()
+    process.set_up_log()
     settings = parse(arguments)
     code = 0
     try:
         asyncio.run(_until_signal(settings))
     except* (identity.Renewed, identity.Replaced) as reasons:
-        log.info("exiting so that the container restarts: %s", lifetime.find_first(reasons))
+        log.info("exiting so that the container restarts: %s", process.find_first(reasons))
     except* Exception:
         log.exception("exiting: a part of the syncer stopped unexpectedly")
         code = 1
@@ -48,7 +47,7 @@ def main(arguments: list[str]) -> int:
 
 
 async def _until_signal(settings: Settings) -> None:
-    await lifetime.run_until_signal(run(settings))
+    await process.run_until_signal(run(settings))
 
 
 async def run(settings: Settings) -> None:
@@ -57,7 +56,7 @@ async def run(settings: Settings) -> None:
     state = health.Health(server.ServerHealth(datetime.timedelta(seconds=settings.server_seconds)))
     gate = Gate(settings.server_port)
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-        spawn = partial(lifetime.spawn, group)
+        spawn = partial(process.spawn, group)
         own = identity.read_digest(settings.access)
         group.create_task(identity.watch(settings.access, own), name="credentials")
         spawn(health.serve(state, settings.health_port), "health")

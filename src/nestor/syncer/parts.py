@@ -11,7 +11,7 @@ from nestor.api import names
 from nestor.api.objects import Object, status_of
 from nestor.kube import WorkQueue, kinds
 from nestor.kube.informer import Key
-from nestor.kube.rights import Right, right
+from nestor.kube.kinds import Right, right
 from nestor.pods.kubelet import auth
 from nestor.pods.kubelet.server import KubeletServer
 from nestor.pods.providers import host

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from nestor.kube import Api, Informer, Kind, WorkQueue, kinds
-from nestor.kube.process import caches
+from nestor.kube.serving import pages
 from nestor.kube.serving.pages import Pages
 from tests.heard import Process, heard
 from tests.integration import apiserver
@@ -60,7 +60,7 @@ class Known:
     def write(self) -> str:
         """The page."""
         self.asked.append(None)
-        return caches.write({"host": [self.informer]}, [self.queue])
+        return pages.write_caches({"host": [self.informer]}, [self.queue])
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ async def known(control_plane: apiserver.ControlPlane, host: Api, namespace: str
         held.gate = gate
         informer = Informer(held, kinds.CONFIG_MAP, namespace, labels="of=ours")
         made = Known(host, informer, WorkQueue(work), gate, go_on, Process(port, {"host": host}))
-        parts = (Pages({}, {caches.CACHES: made.write}).serve(port), informer.run(), made.queue.run())
+        parts = (Pages({}, {pages.CACHES: made.write}).serve(port), informer.run(), made.queue.run())
         tasks = [asyncio.create_task(part) for part in parts]
         await heard(made.process)
         yield made
@@ -132,7 +132,7 @@ async def test_it_does_not_await_what_the_process_does_not_watch(known: Known) -
     assert not known.gate.is_set()
 
 
-@pytest.mark.parametrize("delay", [0, caches.SOON_SECONDS / 2])
+@pytest.mark.parametrize("delay", [0, pages.SOON_SECONDS / 2])
 async def test_it_awaits_that_nothing_is_worked_on(known: Known, delay: float) -> None:
     known.queue.add("key", delay)
     await known.is_held_up(known.go_on)

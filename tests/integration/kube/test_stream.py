@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from nestor.kube import Api, kinds
-from nestor.kube.stream import Stream
+from nestor.kube.informer import Stream
 from tests.integration.kube import faults
 from tests.integration.kube.test_informer import create, running
 from tests.waiting import eventually

@@ -9,7 +9,7 @@ import pytest
 
 from nestor.api.contracts.cluster import ARGOCD_USER
 from nestor.kube import kinds
-from nestor.kube.process import caches
+from nestor.kube.serving import pages
 from nestor.syncer.cluster import argocd
 from tests.integration.syncer.world import World
 from tests.waiting import until
@@ -35,7 +35,7 @@ async def allow(world: World, namespaces: list[str] | None) -> None:
 @pytest.fixture
 async def clean(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A world whose syncer looks often; without rights of Argo CD afterwards."""
-    monkeypatch.setattr(argocd, "CHECK_SECONDS", 2 * caches.SOON_SECONDS)
+    monkeypatch.setattr(argocd, "CHECK_SECONDS", 2 * pages.SOON_SECONDS)
     yield world
     await allow(world, None)
     await world.eventually(lambda: may(world, NONE))

@@ -18,7 +18,7 @@ from nestor.cluster.pki import Authorities
 from nestor.cluster.provision import Addresses, Provisioner
 from nestor.cluster.shape import Shape
 from nestor.kube import Api, kinds
-from nestor.kube.applier import RESYNC_SECONDS, Applier, Cache
+from nestor.kube.applier import RESYNC_SECONDS, Applier
 from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import build_shape
 
@@ -71,7 +71,7 @@ class Scene:
 
     def _start(self) -> Provisioner:
         services = SimpleNamespace(get=lambda name, namespace: self.api.look(kinds.SERVICE, name, namespace))
-        return Provisioner(Applier(cast(Api, self.api), {kinds.SERVICE: cast(Cache, services)}))
+        return Provisioner(Applier(cast(Api, self.api), {kinds.SERVICE: cast(Any, services)}))
 
     def restart(self) -> None:
         """Another process, which remembers nothing."""

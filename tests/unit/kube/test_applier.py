@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -50,7 +50,7 @@ def body(annotations: Object) -> Object:
 
 async def test_a_settled_object_costs_one_apply_after_a_restart_and_none_then() -> None:
     api = FakeApi()
-    applier = Applier(api, {kinds.INGRESS: FakeCache(body(KEPT))})
+    applier = Applier(api, {kinds.INGRESS: cast(Any, FakeCache(body(KEPT)))})
     for _ in range(3):
         await applier.ensure(kinds.INGRESS, body(KEPT))
     assert api.asked == ["apply web"]
@@ -58,7 +58,7 @@ async def test_a_settled_object_costs_one_apply_after_a_restart_and_none_then() 
 
 async def test_what_is_no_longer_said_is_taken_away_by_an_apply() -> None:
     api = FakeApi()
-    applier = Applier(api, {kinds.INGRESS: FakeCache(body({"a": "1", "b": "2"}))})
+    applier = Applier(api, {kinds.INGRESS: cast(Any, FakeCache(body({"a": "1", "b": "2"})))})
     await applier.ensure(kinds.INGRESS, body({"a": "1", "b": "2"}))
     await applier.ensure(kinds.INGRESS, body(KEPT))
     await applier.ensure(kinds.INGRESS, body(KEPT))
@@ -88,7 +88,7 @@ async def test_what_is_watched_is_applied_again_when_it_differs(
 ) -> None:
     api, clock, cache = FakeApi(), [1000.0], FakeCache(None)
     monkeypatch.setattr(applier_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    applier = Applier(api, {kinds.INGRESS: cache})
+    applier = Applier(api, {kinds.INGRESS: cast(Any, cache)})
     await ensured(applier)
     if seen:
         cache.live = body(KEPT)

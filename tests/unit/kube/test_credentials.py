@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nestor.kube import Api, Unreachable, credentials, user
+from nestor.kube import Api, Unreachable, credentials
 from nestor.kube.connection import Connection
 from tests.unit.kube.test_kubeconfig import AUTHORITY, OWN
 
@@ -126,9 +126,9 @@ async def test_the_first_of_several_files_counts(tmp_path: Path, monkeypatch: py
     second["contexts"] += [{"name": "b", "context": {"cluster": "b", "user": "a"}}]
     (tmp_path / "two").write_text(json.dumps(second))
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'one'}:{tmp_path / 'missing'}:{tmp_path / 'two'}")
-    assert user.list_contexts() == ["a", "b"]
-    assert user.read_context().name == "a"
-    assert user.read_context(context="b").namespace == "default"
+    assert credentials.list_contexts() == ["a", "b"]
+    assert credentials.read_context().name == "a"
+    assert credentials.read_context(context="b").namespace == "default"
     found = await credentials.connect_files(None, "b")
     assert (found.server, said(found)) == ("https://b.test:6443", "Bearer one")
 

@@ -61,4 +61,4 @@ async def test_what_is_remembered_of_objects_does_not_grow_with_time(clock: Cloc
     for number in range(5000):
         clock.now += PERIOD_SECONDS / 10
         await recorder.post(about(str(number)), "Normal", "JobReady", "")
-    assert len(recorder._due) < 1500
+    assert len(recorder._pace) < 1500

@@ -71,7 +71,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
 async def connect(server: Server, token: Any = lambda: "t") -> Api:
     """A client that does not trust it."""
     content = kubeconfig.build_with_token(server.url, server.authority)
-    return await Api.foreign(content, manager="tests", timeout=5, answer_bytes=LIMIT, token=token)
+    return (await Api.from_kubeconfig(content, timeout=5, token=token)).with_limit(LIMIT)
 
 
 async def test_the_token_is_read_for_each_request(server: Server) -> None:
@@ -116,7 +116,7 @@ async def test_events_are_not_read_without_end(server: Server) -> None:
 async def test_the_servers_certificate_counts(server: Server) -> None:
     other = certificates.new_authority("other", datetime.datetime.now(datetime.UTC)).certificate.decode()
     content = kubeconfig.build_with_token(server.url, other)
-    async with await Api.foreign(content, manager="tests", timeout=5, answer_bytes=LIMIT, token=lambda: "t") as api:
+    async with await Api.from_kubeconfig(content, timeout=5) as api:
         with pytest.raises(Unreachable):
             await api.list(kinds.POD, "far")
     assert not server.asked

@@ -64,7 +64,7 @@ def complete_class(ctx: typer.Context, incomplete: str) -> Candidates:
 
 def complete_context(ctx: typer.Context, incomplete: str) -> Candidates:
     """Contexts of the kubeconfig."""
-    from nestor.kube.user import list_contexts  # noqa: PLC0415
+    from nestor.kube.credentials import list_contexts  # noqa: PLC0415
 
     with contextlib.suppress(ApiError):
         return [(name, "") for name in list_contexts(ctx.params.get("kubeconfig")) if name.startswith(incomplete)]

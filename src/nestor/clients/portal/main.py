@@ -14,8 +14,7 @@ from nestor.clients.ui import guard
 from nestor.clients.ui.guard import Handler
 from nestor.clients.ui.server import ADDRESS, build_app, build_runner
 from nestor.kube import Api
-from nestor.kube.process import logs
-from nestor.kube.process.lifetime import run_until_signal
+from nestor.kube.process import run_until_signal, set_up_log
 from nestor.kube.serving.pages import METRICS, Pages
 
 log = logging.getLogger(__name__)
@@ -25,7 +24,7 @@ MANAGER = "nestor-portal"
 
 def main(arguments: list[str]) -> int:
     """Serve until a signal comes. Returns 1 if that fails."""
-    logs.set_up()
+    set_up_log()
     settings = parse(arguments)
     try:
         asyncio.run(run_until_signal(run(settings)))

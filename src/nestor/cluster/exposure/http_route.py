@@ -33,7 +33,6 @@ def build_http_route(
 
 
 def name_gateway(gateway: GatewayRef) -> str:
-    """Its namespace and name."""
     return f"{gateway.namespace}/{gateway.name}"
 
 

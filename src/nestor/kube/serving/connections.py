@@ -1,16 +1,15 @@
-"""Accepts connections from anybody, and bounds those of whom nobody knows yet whether they may call."""
+"""Accepts connections from anybody, bounds those of whom nobody knows yet whether they may call, and copies bytes between two."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
 
 import h11
-
-from nestor.kube.serving.pipe import close
 
 log = logging.getLogger(__name__)
 
@@ -19,6 +18,9 @@ NEW_LIMIT = 200
 few milliseconds.
 """
 HANDSHAKE_SECONDS = 10.0
+_CHUNK = 65536
+_CLOSE_SECONDS = 2
+_FLUSH_SECONDS = 30.0
 _PAUSE_SECONDS = 1.0
 """After a failure to accept, as when there are no file descriptors left."""
 
@@ -110,3 +112,52 @@ async def _await_readable(server: socket.socket) -> None:
         await ready.wait()
     finally:
         loop.remove_reader(server)
+
+
+async def pipe_both(
+    left_reader: asyncio.StreamReader,
+    left_writer: asyncio.StreamWriter,
+    right_reader: asyncio.StreamReader,
+    right_writer: asyncio.StreamWriter,
+) -> None:
+    """Copy both ways until either side ends: neither SPDY, WebSocket nor TLS works over a half-closed connection."""
+    tasks = [asyncio.create_task(_pipe(left_reader, right_writer)), asyncio.create_task(_pipe(right_reader, left_writer))]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def close(writer: asyncio.StreamWriter) -> None:
+    """Close the connection, ignoring errors. To a slow reader, what is left is sent in the background.
+
+    After `_FLUSH_SECONDS`, or at once if the current task is cancelled, the connection is cut off: who reads nothing would
+    keep it open for ever.
+    """
+    writer.close()
+    try:
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            await writer.wait_closed()
+    except asyncio.CancelledError:
+        _cut(writer)
+        raise
+    except TimeoutError:
+        task = asyncio.current_task()
+        is_ending = task is None or task.cancelling() > 0
+        asyncio.get_running_loop().call_later(0 if is_ending else _FLUSH_SECONDS, _cut, writer)
+    except Exception:
+        return
+
+
+def _cut(writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(AttributeError):  # one that has closed by now may raise it
+        writer.transport.abort()
+
+
+async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(_CHUNK):
+            writer.write(data)
+            await writer.drain()

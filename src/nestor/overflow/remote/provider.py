@@ -11,7 +11,7 @@ from nestor.api import labels, times
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of
 from nestor.kube import Api, Forbidden, kinds
 from nestor.kube import NotFound as ApiNotFound
-from nestor.kube.rights import right
+from nestor.kube.kinds import right
 from nestor.overflow.remote import build, copies, patches, reduce, words
 from nestor.overflow.remote.cluster import Cluster
 from nestor.overflow.remote.create import Creator

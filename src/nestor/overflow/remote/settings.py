@@ -34,10 +34,9 @@ class Access:
     """Reads the bearer token for each request. It must not wait, and may raise `ApiError`."""
 
     async def connect(self, limits: Limits) -> Api:
-        """A client. Raises `ValueError` or `OSError` for credentials that cannot be used."""
-        return await Api.foreign(
-            self.kubeconfig, manager=MANAGER, timeout=limits.call_seconds, answer_bytes=limits.answer_bytes, token=self.token
-        )
+        """A client that does not trust the server. Raises `ValueError` or `OSError` for credentials that cannot be used."""
+        api = await Api.from_kubeconfig(self.kubeconfig, manager=MANAGER, timeout=limits.call_seconds, token=self.token)
+        return api.with_limit(limits.answer_bytes)
 
     def list_secrets(self) -> list[str]:
         """The tokens that no text for users may repeat."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from nestor.api.contracts import vnode
 from nestor.kube import Api, ApiError, kinds
-from nestor.kube.rights import right
+from nestor.kube.kinds import right
 from nestor.overflow.vnode.identity.certificate import Certificate
 from nestor.overflow.vnode.identity.request import Wish
 from nestor.overflow.vnode.nodes import Nodes

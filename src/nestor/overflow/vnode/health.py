@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nestor.kube import Informer, WorkQueue
-from nestor.kube.process import caches
+from nestor.kube.serving import pages
 from nestor.kube.serving.pages import STALE_SECONDS
 from nestor.overflow.vnode.api import NodeApi
 from nestor.overflow.vnode.backend.health import Health
@@ -71,8 +71,8 @@ class State:
         return "\n".join(lines) + "\n"
 
     def write_caches(self) -> str:
-        """See `nestor.kube.process.caches`."""
-        return caches.write({"host": self._informers()}, (self.queues or {}).values())
+        """See `nestor.kube.serving.pages`."""
+        return pages.write_caches({"host": self._informers()}, (self.queues or {}).values())
 
     def _informers(self) -> list[Informer]:
         own = [self.view.informer] if self.view is not None else []

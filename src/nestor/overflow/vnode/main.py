@@ -17,10 +17,8 @@ from nestor.api.backend_status import OverflowBackendStatus
 from nestor.api.faults import explain
 from nestor.api.objects import Object, spec_of, status_of
 from nestor.api.overflowbackend import OverflowBackendSpec
-from nestor.kube import Api, ApiError, kinds
-from nestor.kube.process import lifetime, logs
-from nestor.kube.process.caches import CACHES
-from nestor.kube.serving.pages import METRICS, Pages
+from nestor.kube import Api, ApiError, kinds, process
+from nestor.kube.serving.pages import CACHES, METRICS, Pages
 from nestor.overflow.vnode.api import NodeApi
 from nestor.overflow.vnode.backend import factory, health, view
 from nestor.overflow.vnode.backend.secrets import MissingSecret, Secrets
@@ -58,13 +56,13 @@ def main(arguments: list[str]) -> int:
     """Run until stopped. Returns 0 after a signal, or when something was replaced and the container must restart; 1 if a part
     stops unexpectedly.
     """
-    logs.set_up()
+    process.set_up_log()
     settings = parse(arguments)
     code = 0
     try:
-        asyncio.run(lifetime.run_until_signal(run(settings)))
+        asyncio.run(process.run_until_signal(run(settings)))
     except* Restart as reasons:
-        log.info("exiting so that the container restarts: %s", lifetime.find_first(reasons))
+        log.info("exiting so that the container restarts: %s", process.find_first(reasons))
     except* Exception:
         log.exception("exiting: a part of the process stopped unexpectedly")
         code = 1
@@ -75,7 +73,7 @@ async def run(settings: Settings, build: Build = factory.build_backend) -> None:
     """Start everything in order and keep it running until cancelled. If any part stops, all of them do."""
     state = State()
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
-        spawn = partial(lifetime.spawn, group)
+        spawn = partial(process.spawn, group)
         probes = {"/readyz": state.find_unready, "/healthz": state.find_stale}
         texts = {METRICS: state.write_metrics, CACHES: state.write_caches}
         spawn(Pages(probes, texts).serve(settings.health_port), "health")

@@ -9,7 +9,7 @@ from functools import partial
 
 from nestor.api.objects import labels_of
 from nestor.kube import Api, Informer, kinds
-from nestor.kube.process.lifetime import spawn
+from nestor.kube.process import spawn
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.backend.shapes import find_capacity
 from nestor.overflow.vnode.backend.view import BackendView, NodeRef

@@ -13,8 +13,7 @@ from typing import Protocol
 from nestor.api.objects import Object
 from nestor.kube import ApiError
 from nestor.kube.serving import http
-from nestor.kube.serving.connections import Connections
-from nestor.kube.serving.pipe import pipe_both
+from nestor.kube.serving.connections import Connections, pipe_both
 from nestor.pods.kubelet import auth, logs, routes
 from nestor.pods.kubelet.limits import Slots
 from nestor.pods.providers.base import Call, Logs, Streams

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from nestor.api.objects import Object
 from nestor.kube import Api, Conflict, Forbidden, Invalid, kinds
 from nestor.kube import NotFound as NotThere
-from nestor.kube.rights import right
+from nestor.kube.kinds import right
 from nestor.pods.providers import upgrade
 from nestor.pods.providers.base import Call, Connection, Options, Part, uid_of
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, NotYet

@@ -11,7 +11,7 @@ import h11
 
 from nestor.kube import Api, ApiError, Unreachable
 from nestor.kube.errors import from_response
-from nestor.kube.serving.pipe import close
+from nestor.kube.serving.connections import close
 from nestor.pods.providers.base import Call, Connection
 
 _CHUNK = 65536

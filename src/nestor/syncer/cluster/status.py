@@ -17,8 +17,8 @@ from nestor.api.placement import Placement
 from nestor.api.times import timestamp
 from nestor.api.words import HOST
 from nestor.kube import Change, Invalid, RetryLater, WorkQueue, kinds
+from nestor.kube.kinds import right
 from nestor.kube.pace import Bucket
-from nestor.kube.rights import right
 from nestor.pods.translate.node_rules import find_backend
 from nestor.pods.translate.placement import explain
 from nestor.syncer import limits

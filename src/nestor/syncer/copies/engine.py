@@ -10,7 +10,7 @@ import time
 from nestor.api.objects import Object
 from nestor.kube import Change, Forbidden, Invalid, RetryLater, WorkQueue
 from nestor.kube.informer import Key, key_of
-from nestor.kube.rights import Right, right
+from nestor.kube.kinds import Right, right
 from nestor.kube.tasks import each_to_its_end
 from nestor.syncer.copies.copier import Copier
 from nestor.syncer.copies.reporter import Reporter

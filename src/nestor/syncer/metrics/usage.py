@@ -7,7 +7,7 @@ import time
 
 from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Kind, NotFound
-from nestor.kube.rights import right
+from nestor.kube.kinds import right
 from nestor.syncer.translate.metrics import GROUP, VERSION
 
 POD_METRICS = Kind(GROUP, VERSION, "pods", "PodMetrics")

@@ -7,7 +7,7 @@ import logging
 import time
 
 from nestor.kube import Change, Conflict, Kind, NotFound, RetryLater, WorkQueue, kinds
-from nestor.kube.rights import right
+from nestor.kube.kinds import right
 from nestor.pods.translate.gang import build_group, find_group, name_group
 from nestor.pods.translate.gang_claims import Membership
 from nestor.syncer.view.context import RETRY_LIMIT, Context

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from nestor.kube.serving.connections import Connections
-from nestor.kube.serving.pipe import close, pipe_both
+from nestor.kube.serving.connections import Connections, close, pipe_both
 
 
 class Gate:

@@ -13,9 +13,8 @@ import aiohttp
 from nestor.api.contracts.syncer import SERVER_PATH
 from nestor.kube import Api, ApiError, Informer, WorkQueue
 from nestor.kube.optional import OptionalInformer
-from nestor.kube.process import caches, metrics
-from nestor.kube.process.metrics import Family, Samples
-from nestor.kube.serving.pages import METRICS, STALE_SECONDS, Pages
+from nestor.kube.serving import pages
+from nestor.kube.serving.pages import METRICS, STALE_SECONDS, Family, Pages, Samples
 from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.process.server import ServerHealth
 from nestor.syncer.view.caches import Caches, silence
@@ -70,14 +69,14 @@ class Health:
         return silence(self.caches.needed) if self.caches is not None and self.working else 0.0
 
     def write_caches(self) -> str:
-        """See `nestor.kube.process.caches`."""
+        """See `nestor.kube.serving.pages`."""
         sides = {"host": self.caches.host_side, "nested": self.caches.nested_side} if self.caches else {}
         found = {side: [part for item in informers for part in _find_parts(item)] for side, informers in sides.items()}
-        return caches.write(found, self.queues.values())
+        return pages.write_caches(found, self.queues.values())
 
     def metrics(self) -> str:
         """The metrics in Prometheus' text format."""
-        return metrics.write(self._measure())
+        return pages.write_metrics(self._measure())
 
     def _measure(self) -> Iterator[Family]:
         sides = (("host", self.caches.host_side), ("nested", self.caches.nested_side)) if self.caches else ()
@@ -157,7 +156,7 @@ async def serve(health: Health, port: int) -> None:
         "/healthz": lambda: None if health.silence < STALE_SECONDS else "a watch went silent",
         SERVER_PATH: health.server.find_problem,
     }
-    await Pages(probes, {METRICS: health.metrics, caches.CACHES: health.write_caches}).serve(port)
+    await Pages(probes, {METRICS: health.metrics, pages.CACHES: health.write_caches}).serve(port)
 
 
 async def wait_for_dns(url: str) -> None:

@@ -10,8 +10,8 @@ from nestor.api.objects import Object, is_terminating, labels_of, spec_of, statu
 from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, kinds, pages
 from nestor.kube.index import Index, Total
+from nestor.kube.informer import Stream
 from nestor.kube.optional import OptionalInformer
-from nestor.kube.stream import Stream
 from nestor.pods.translate import config
 from nestor.pods.translate.target import Target, nested_uid
 from nestor.syncer.view import optional

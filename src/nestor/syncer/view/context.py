@@ -15,7 +15,7 @@ from nestor.api.names import Part
 from nestor.api.objects import Object, labels_of, spec_of
 from nestor.kube import Api, ApiError, kinds
 from nestor.kube.events import EventRecorder
-from nestor.kube.rights import right
+from nestor.kube.kinds import right
 from nestor.kube.tasks import together
 from nestor.pods.translate.target import Target
 from nestor.syncer.settings import Settings

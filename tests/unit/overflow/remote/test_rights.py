@@ -7,7 +7,7 @@ import ipaddress
 import pytest
 
 from nestor.api.contracts import addresses
-from nestor.kube.rights import Right
+from nestor.kube.kinds import Right
 from nestor.overflow.remote.provider import CLUSTER_RIGHTS, RIGHTS
 from tests.unit.overflow.remote.documents import read_documents
 

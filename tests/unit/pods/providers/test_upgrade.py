@@ -49,7 +49,7 @@ async def connect(url: str) -> Api:
     cluster = {"server": url, "tls-server-name": "far.internal"}
     cluster["certificate-authority-data"] = base64.b64encode(AUTHORITY.certificate).decode()
     content = kubeconfig.build(cluster, {"token": "ours"})
-    return await Api.foreign(content, manager="tests", timeout=5, answer_bytes=10_000)
+    return (await Api.from_kubeconfig(content, timeout=5)).with_limit(10_000)
 
 
 async def test_a_stream_has_the_path_and_the_name_of_the_server(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from nestor.api import conditions
 from nestor.api.objects import Object
 from nestor.api.times import timestamp
 from nestor.kube import Change, kinds
-from nestor.kube.process.metrics import Family, Samples
+from nestor.kube.serving.pages import Family, Samples
 from nestor.operator.admission.identity import Denial, JobIdentity
 from nestor.operator.guest import Guest
 from nestor.operator.guests.queue.entry import find_since

@@ -14,7 +14,7 @@ from nestor.api.objects import Object, conditions_of, spec_of, status_of
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.api.times import timestamp
 from nestor.kube import Api, ApiError, Change, Informer, kinds
-from nestor.kube.rights import right
+from nestor.kube.kinds import right
 from nestor.overflow.vnode.backend import shapes
 from nestor.overflow.vnode.backend.health import Health, describe
 from nestor.overflow.vnode.restart import Restart

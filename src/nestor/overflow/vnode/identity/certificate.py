@@ -13,7 +13,7 @@ from pathlib import Path
 from nestor.api import times
 from nestor.cluster.certificates import new_key
 from nestor.kube import Api, ApiError, kinds
-from nestor.kube.rights import right
+from nestor.kube.kinds import right
 from nestor.overflow.vnode.identity import request
 from nestor.overflow.vnode.identity.request import Answer, Wish
 

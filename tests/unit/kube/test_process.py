@@ -1,23 +1,16 @@
-"""How processes end: by a signal in order, and with any part that ends by itself."""
+"""How processes end: by a signal in order, and with any part that ends by itself. Their log has one line for each entry."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 
 import pytest
 
-from nestor.kube.process.lifetime import find_first, must_run, run_until_signal, spawn
-
-
-async def test_a_part_that_ends_is_an_error() -> None:
-    async def part() -> None:
-        await asyncio.sleep(0)
-
-    with pytest.raises(RuntimeError, match="watch stopped"):
-        await must_run(part(), "watch")
+from nestor.kube.process import PlainFormatter, escape, find_first, run_until_signal, spawn
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -112,3 +105,32 @@ def test_the_first_error_is_found_however_deep() -> None:
     first, second = ValueError("a"), ValueError("b")
     assert find_first(ExceptionGroup("outer", [ExceptionGroup("inner", [first]), second])) is first
     assert find_first(second) is second
+
+
+def write(message: str, error: BaseException | None = None) -> str:
+    """An entry."""
+    info = (type(error), error, error.__traceback__) if error else None
+    return PlainFormatter().format(logging.LogRecord("nestor.x", logging.WARNING, "x.py", 1, "it says: %s", (message,), info))
+
+
+@pytest.mark.parametrize(
+    "nasty", ["a\n2026-01-01 00:00:00,000 ERROR   nestor: all is lost", "\r\x1b[2J", "\u2028\u202e", "\udc80", "\0"]
+)
+def test_what_others_say_forges_no_entry(nasty: str) -> None:
+    text = write(nasty)
+    assert text.isprintable()
+    assert len(text.splitlines()) == 1
+
+
+def test_other_texts_stay_as_they_are() -> None:
+    assert write("grüße, 'x' – 5 s").endswith(" WARNING nestor.x: it says: grüße, 'x' – 5 s")
+    assert escape("a\tb") == "a\\tb"
+
+
+def test_an_exception_has_lines_of_its_own_that_look_like_no_entry() -> None:
+    try:
+        raise ValueError("one\n2026-01-01 00:00:00,000 ERROR   nestor: all is lost\x1b[2J")
+    except ValueError as error:
+        lines = write("x", error).split("\n")
+    assert len(lines) > 3
+    assert all(line.startswith("  ") and line.isprintable() for line in lines[1:])

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from nestor.kube.serving import pipe
+from nestor.kube.serving import connections
 
 _MORE_THAN_FITS = 2**24
 """Bytes; what both sides' buffers hold is less."""
@@ -54,36 +54,36 @@ async def is_lost(pair: Pair) -> bool:
 
 
 async def test_who_does_not_read_is_cut_off(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe, "_CLOSE_SECONDS", 0.01)
-    monkeypatch.setattr(pipe, "_FLUSH_SECONDS", 0.01)
+    monkeypatch.setattr(connections, "_CLOSE_SECONDS", 0.01)
+    monkeypatch.setattr(connections, "_FLUSH_SECONDS", 0.01)
     ended = asyncio.Event()
-    cut = pipe._cut
+    cut = connections._cut
 
     def note(writer: asyncio.StreamWriter) -> None:
         cut(writer)
         ended.set()
 
-    monkeypatch.setattr(pipe, "_cut", note)
-    await pipe.close(pair.writer)
+    monkeypatch.setattr(connections, "_cut", note)
+    await connections.close(pair.writer)
     await ended.wait()
     assert await is_lost(pair)
 
 
 async def test_who_reads_slowly_gets_all(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last of a file that is copied over a slow line, for example."""
-    monkeypatch.setattr(pipe, "_CLOSE_SECONDS", 0.01)
-    await pipe.close(pair.writer)
+    monkeypatch.setattr(connections, "_CLOSE_SECONDS", 0.01)
+    await connections.close(pair.writer)
     assert not await is_lost(pair)
 
 
 async def test_at_the_end_of_the_process_nobody_is_waited_for_so_long(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipe, "_CLOSE_SECONDS", 0.01)
+    monkeypatch.setattr(connections, "_CLOSE_SECONDS", 0.01)
 
     async def serve() -> None:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:  # as servers do, whose connections must not raise
-            await pipe.close(pair.writer)
+            await connections.close(pair.writer)
 
     task = asyncio.create_task(serve())
     await asyncio.sleep(0)
@@ -94,7 +94,7 @@ async def test_at_the_end_of_the_process_nobody_is_waited_for_so_long(pair: Pair
 
 
 async def test_a_cancellation_cuts_off(pair: Pair) -> None:
-    task = asyncio.create_task(pipe.close(pair.writer))
+    task = asyncio.create_task(connections.close(pair.writer))
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
@@ -109,7 +109,7 @@ async def test_what_was_written_arrives_at_who_reads() -> None:
         _, writer = await asyncio.open_connection(sock=own)
         writer.write(bytes(_MORE_THAN_FITS))
         counting = asyncio.create_task(asyncio.to_thread(Pair(writer, other).measure))
-        await pipe.close(writer)
+        await connections.close(writer)
         assert await counting == _MORE_THAN_FITS
 
 
@@ -118,7 +118,7 @@ async def test_one_that_has_ended_already_is_closed() -> None:
     other.close()
     reader, writer = await asyncio.open_connection(sock=own)
     await reader.read()
-    await pipe.close(writer)
-    await pipe.close(writer)
+    await connections.close(writer)
+    await connections.close(writer)
     del writer
     gc.collect()  # a transport that nobody has closed warns here, and a warning fails the test
