@@ -14,10 +14,10 @@ from pydantic import TypeAdapter
 from benchmarks.overflow.__main__ import CONTAINERS
 from benchmarks.overflow.measures import MEASURES
 from nestor.api import conditions
-from nestor.api.class_namespace import NamespacePolicy
+from nestor.api.allowances import Storage
+from nestor.api.class_parts import NamespacePolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policy import Policy
-from nestor.api.storage import Storage
 from nestor.overflow.interlink import refusals as interlink
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.remote import provider as remote

@@ -11,14 +11,14 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from nestor.api.allowances import ClassStorage
 from nestor.api.appdef import choose_command, read_appdef
-from nestor.api.class_namespace import NamespacePolicy
+from nestor.api.class_parts import NamespacePolicy
 from nestor.api.model import Model
 from nestor.api.nestedapp import NestedAppSpec
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.api.placement_rules import ClassPlacement
-from nestor.api.storage import ClassStorage
 from nestor.apps import steps
 from nestor.apps.runner import templates
 from nestor.apps.steps.plan import Plan

@@ -19,15 +19,10 @@ HEAVY = {"kubernetes", "requests", "urllib3", "jinja2", "cel", "numpy", "schemat
 """What no process imports when it starts."""
 COMMANDS = {"typer", "rich", "click", "nestor.clients.cli"}
 MODELS = {
-    f"nestor.api.{name}"
-    for name in ["nestedclass", "nestedappjob", "crd", "app", "expose", "job_status"]
-    + [f"class_{part}" for part in ("cluster", "images", "namespace", "network", "templates")]
+    f"nestor.api.{name}" for name in ("nestedclass", "class_parts", "nestedappjob", "nestedapp", "crd", "expose", "job_status")
 }
 """Models of what users write, and all that they import."""
-BACKENDS = {
-    f"nestor.api.{name}"
-    for name in ["overflowbackend", *(f"backend_{part}" for part in ("interlink", "kubernetes", "nodes", "status"))]
-}
+BACKENDS = {"nestor.api.overflowbackend", "nestor.api.backend_kinds"}
 """Models of OverflowBackends."""
 NOT_FOR = {
     "operator": HEAVY | {"typer", "rich", "nestor.clients.cli", "nestor.syncer", "nestor.overflow.vnode"},  # kopf imports click

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from typing import Annotated, Any
 
-from nestor.api.parts import Limits, field, part
+from nestor.api.data import Limits, field, part
 from nestor.api.quantities import LENGTH_LIMIT, parse_quantity
 
 

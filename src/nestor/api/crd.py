@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,15 +12,14 @@ import yaml
 from pydantic import BaseModel
 
 from nestor.api import labels
-from nestor.api.backend_nodes import NAME_LIMIT as BACKEND_NAME_LIMIT
-from nestor.api.backend_status import OverflowBackendStatus
 from nestor.api.base import rule
 from nestor.api.job_status import NestedAppJobStatus
 from nestor.api.nestedapp import NestedAppSpec, NestedAppStatus
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec, NestedClassStatus
 from nestor.api.nestedcluster import NestedClusterSpec, NestedClusterStatus
-from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.api.overflowbackend import NAME_LIMIT as BACKEND_NAME_LIMIT
+from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus
 from nestor.api.schema import Schema, build_schema
 from nestor.api.words import NAME_LIMIT, VERSION
 
@@ -248,3 +248,40 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
+
+
+UPDATE_COMMAND = "kubectl apply --server-side --force-conflicts -f charts/nestor/crds/"
+"""In a checkout of the version that is to run."""
+_SHOWN = 3
+
+
+def compare(resource: Resource, crd: dict[str, Any]) -> tuple[list[str], list[str]]:
+    """The fields that a definition lacks, and those that this version does not know, as paths such as `spec.app.image`."""
+    wanted, found = _list_fields(_schema_of(build_crd(resource))), _list_fields(_schema_of(crd))
+    return sorted(wanted - found), sorted(found - wanted)
+
+
+def describe(fields: Iterable[str]) -> str:
+    """The first few; fields below a missing field are left out."""
+    known = list(fields)
+    tops = [field for field in known if not any(field.startswith(f"{other}.") for other in known)]
+    shown = ", ".join(f"`{field}`" for field in tops[:_SHOWN])
+    return f"{shown} and {len(tops) - _SHOWN} more" if len(tops) > _SHOWN else shown
+
+
+def _schema_of(crd: dict[str, Any]) -> Schema:
+    versions = [item for item in crd["spec"]["versions"] if item.get("storage")] or crd["spec"]["versions"]
+    schema: Schema = ((versions[0].get("schema") or {}).get("openAPIV3Schema")) or {}
+    return schema
+
+
+def _list_fields(schema: Schema, path: str = "") -> set[str]:
+    """The paths of all fields that a schema knows."""
+    found = set()
+    for key, inner in (schema.get("properties") or {}).items():
+        where = f"{path}.{key}" if path else key
+        found |= {where} | _list_fields(inner, where)
+    for inner in (schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(inner, dict):
+            found |= _list_fields(inner, path)
+    return found

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from nestor.api.base import DNS_NAME, HostName, HostPattern, ObjectName, rule, rules
-from nestor.api.class_network import Peer
+from nestor.api.class_parts import Peer
 from nestor.api.model import Model
 
 ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")

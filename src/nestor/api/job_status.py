@@ -8,12 +8,11 @@ from pydantic import Field, create_model
 from pydantic.alias_generators import to_snake
 
 from nestor.api import conditions
-from nestor.api.assigned import Assigned
 from nestor.api.base import Quota, list_map
 from nestor.api.model import Conditions, Model, PodCounts
-from nestor.api.notices import NoticeStatus
+from nestor.api.nestedclass import SINK_LIMIT
 from nestor.api.observed import Steps
-from nestor.api.queue import QueueStatus
+from nestor.api.placement_rules import Assigned
 
 _TIMINGS: dict[str, Any] = {
     to_snake(stage): (str | None, Field(None, description=stage.reached, max_length=64)) for stage in conditions.TIMED
@@ -59,6 +58,33 @@ class JobPods(PodCounts):
         "the kubelet, or the backend. Absent if none is held up.",
         max_length=1024,
     )
+
+
+class QueueStatus(Model):
+    """The job's place in a queue."""
+
+    position: int | None = Field(
+        None,
+        description="Its place in the queue of its class; 1 is next. Absent beyond 100, if Kueue decides, and while the "
+        "job's own pods from before are still ending.",
+        ge=1,
+    )
+    since: str = Field(description="When it came to the queue (RFC 3339).", max_length=64)
+
+
+NoticeType = Literal["Ready", "Succeeded", "Failed"]
+MESSAGE_LIMIT = 1000
+
+
+class NoticeStatus(Model):
+    """A notice that is not delivered yet."""
+
+    type: NoticeType = Field(description="`Ready`, `Succeeded` or `Failed`.")
+    id: str = Field(description="The event's `id`. It stays the same however often the event is sent.", max_length=253)
+    time: str = Field(description="When the job became so (RFC 3339).", max_length=64)
+    reason: str = Field("", description="Reason of the job's condition.", max_length=1024)
+    message: str = Field("", description="Message of the job's condition.", max_length=MESSAGE_LIMIT)
+    sinks: Annotated[list[str], Field(max_length=SINK_LIMIT)] = Field(description="Sinks that have not taken it so far.")
 
 
 class NestedAppJobStatus(Model):

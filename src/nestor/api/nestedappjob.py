@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, StringConstraints
 
-from nestor.api.app import App, AppRef, ParametersFrom
+from nestor.api.allowances import JobStorage
 from nestor.api.base import KubernetesVersion, ObjectName, immutable, rule, rules, same
 from nestor.api.expose import JobExpose
 from nestor.api.model import Model
+from nestor.api.nestedapp import App, AppRef, ParametersFrom
 from nestor.api.placement_rules import JobPlacement
 from nestor.api.policies import FailurePolicy, SuccessPolicy
-from nestor.api.storage import JobStorage
 
 MANAGER_PATTERN = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$"
 """A name of the form that batch/v1 demands: a domain, a slash, a path."""

@@ -1,26 +1,80 @@
-"""`NestedClass`: the admins' policy for nested clusters and how jobs are exposed."""
+"""`NestedClass`: the admins' policy for nested clusters, and what it comes to over what its profile says. Pure."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
-from nestor.api.access import Access
-from nestor.api.argocd import ArgoCDPolicy
-from nestor.api.base import HostPattern
-from nestor.api.class_cluster import ClusterPolicy
-from nestor.api.class_images import ImagesPolicy
-from nestor.api.class_namespace import NamespacePolicy
-from nestor.api.class_network import NetworkPolicyModel
-from nestor.api.devices import Devices
+from nestor.api.allowances import ArgoCDPolicy, ClassStorage, Devices, ServicesPolicy
+from nestor.api.base import HostPattern, ObjectName, Quota, list_map, rule, rules
+from nestor.api.class_parts import ClusterPolicy, ImagesPolicy, NamespacePolicy, NetworkPolicyModel
 from nestor.api.expose import ExposePolicy
-from nestor.api.model import BY_PROFILE, Conditions, Model
-from nestor.api.notices import Sinks
+from nestor.api.model import BY_PROFILE, Conditions, Model, Url
 from nestor.api.placement_rules import ClassPlacement
-from nestor.api.queue import ClassQueue
-from nestor.api.services import ServicesPolicy
-from nestor.api.storage import ClassStorage
+from nestor.api.words import Access
+
+SINK_LIMIT = 8
+_HAS_TLS = "self.url.startsWith('https://') || !has(self.secretName)"
+_NEEDS_TLS = rules(rule(_HAS_TLS, "`url` must be an https URL if there is `secretName`"))
+
+
+class ClassQueue(Model):
+    """How many jobs run at a time, and in which order the others wait."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.kueue) || self.kueue == 'Ignore' || !(has(self.maxJobs) || has(self.quota))",
+                "`maxJobs` and `quota` may be set only if `kueue` is 'Ignore': one queue decides",
+            )
+        )
+    )
+
+    max_jobs: int | None = Field(
+        None,
+        description="How many jobs of the class run at a time. Those that have ended or are suspended do not count once "
+        "their pods are gone; those whose steps failed do while they are kept for inspection, until they are deleted or "
+        "suspended. 0: no further job starts. Jobs that run are never stopped. If not set, there is no limit.",
+        ge=0,
+        le=100_000,
+    )
+    quota: Quota | None = Field(
+        None,
+        description="What the jobs that run may have together, with the keys of a ResourceQuota: `requests.cpu`, "
+        "`requests.nvidia.com/gpu`, `pods` and so on. Each job counts with its quota, that is, with what it may use: that of its "
+        "machine, or of the class's `namespace.quota`. A key for which a job has no quota keeps it from starting. What its "
+        "nested cluster's own pods need comes on top. A job that gets another machine while it runs counts with, and has at "
+        "most, what it started with, until it is suspended. If not set, there is no limit.",
+    )
+    kueue: Literal["Ignore", "Allow", "Require"] = Field(
+        "Ignore",
+        description="Whether Kueue decides when jobs start; it must be installed, and the chart's `kueue.enabled` set. "
+        "`Ignore`: it does not, and the status of a job with the label `kueue.x-k8s.io/queue-name` reports it. `Allow`: jobs "
+        "with that label wait for Kueue, the others start at once. `Require`: jobs without it are refused. Defaults to "
+        "`Ignore`.",
+    )
+
+
+class Sink(Model):
+    """A server that takes notices. Only admins name it: the operator would connect for users to whatever it can reach."""
+
+    model_config = ConfigDict(json_schema_extra=_NEEDS_TLS)
+
+    name: ObjectName = Field(description="Name, as in a job's `status.notices`.")
+    url: Url = Field(
+        description="URL that notices are sent to by POST, without redirects and never to link-local or loopback addresses."
+    )
+    secret_name: ObjectName | None = Field(
+        None,
+        description="Secret of the operator's namespace, read for each notice. Its key `token` is sent as `Authorization: "
+        "Bearer …`, or unchanged in the header that `header` names; `ca.crt` has the authorities to trust (PEM), if not the "
+        "system's. All three are optional.",
+    )
+
+
+Sinks = Annotated[list[Sink], Field(max_length=SINK_LIMIT, json_schema_extra=list_map("name"))]
 
 
 class NestedClassSpec(Model):
@@ -119,3 +173,52 @@ class NestedClassStatus(Model):
         None,
         description="The whole class: the fields of `spec`, with what its profile and the operator say where it says nothing.",
     )
+
+
+PROFILES: Final[Mapping[str, dict[str, Any]]] = {
+    "Evaluation": {},  # what the fields say themselves
+    "Tenants": {
+        "maxJobsPerNamespace": 20,
+        "maxActiveDeadlineSeconds": 7 * 24 * 3600,
+        "namespace": {"quota": {"cpu": 8, "memory": "32Gi"}},
+        "network": {"unenforced": "Refuse"},
+        "images": {"alwaysPull": True},
+    },
+    "Trusted": {
+        "maxJobsPerNamespace": 200,
+        "namespace": {"podSecurity": "Privileged", "quota": {"storage": "1Ti"}},
+        "network": {"privateRanges": [], "unenforced": "Accept"},
+    },
+}
+
+
+def resolve_class(spec: Mapping[str, Any], versions: Sequence[str] | None = None) -> NestedClassSpec:
+    """The whole class. `versions`: those that the operator has, the highest last; None if that is not known."""
+    found = NestedClassSpec.model_validate(_merge(PROFILES.get(spec.get("profile", "Tenants"), {}), spec))
+    if versions is None:
+        return found
+    offered = [item for item in found.cluster.versions or reversed(versions) if item in versions]
+    return found.model_copy(update={"cluster": found.cluster.model_copy(update={"versions": offered})})
+
+
+def write_effective(spec: NestedClassSpec) -> dict[str, Any]:
+    """For the status of the class. Without empty maps: server-side apply would leave null where their last key goes."""
+    found: dict[str, Any] = _trim(spec.model_dump(by_alias=True, exclude_none=True))
+    return found
+
+
+def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Maps are merged key by key; all else is replaced."""
+    both = {key: _merge(base[key], over[key]) for key in base.keys() & over.keys() if _are_maps(base[key], over[key])}
+    return {**base, **over, **both}
+
+
+def _are_maps(*values: object) -> bool:
+    return all(isinstance(value, Mapping) for value in values)
+
+
+def _trim(value: Any) -> Any:
+    if isinstance(value, dict):
+        kept = {key: _trim(item) for key, item in value.items()}
+        return {key: item for key, item in kept.items() if item != {}}
+    return [_trim(item) for item in value] if isinstance(value, list) else value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from nestor.api.base import list_map
-from nestor.api.parts import Limits, field, part
+from nestor.api.data import Limits, field, part
 from nestor.api.placement import NodeRequirement
 
 

@@ -2,14 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from nestor.api.base import LabelKey, LabelPattern, LabelValue, NodeLabels, ObjectName, Resources, list_map, rule, rules
-from nestor.api.parts import Limits, field, part
-from nestor.api.placement_gang import Gang
-from nestor.api.placement_names import Names
+from nestor.api.data import Limits, field, part
 from nestor.api.taints import Tolerated
 from nestor.api.words import HOST
+
+GangScheduler = Literal["Nestor", "Kubernetes"]
+GangSource = Literal["Annotation", "PodGroup", "JobSet", "IndexedJob"]
+
+DEFAULT_GROUPS: tuple[GangSource, ...] = ("Annotation", "PodGroup", "JobSet")
+GANG_LIMIT = 500
+"""Pods of one gang."""
+
+
+@part()
+class Gang:
+    """Pods that belong together: of one gang, all get nodes, in one place, or none does."""
+
+    scheduler: GangScheduler = field(
+        default="Nestor",
+        description="What schedules gangs. `Nestor`: it holds the pods by a scheduling gate until one place, the host cluster's "
+        "own nodes or one backend, has room for all of them. `Kubernetes`: the host cluster's scheduler, with the feature gates "
+        "GenericWorkload and GangScheduling; Nestor makes a PodGroup of group scheduling.k8s.io for each gang. Pods of such a "
+        "gang do not overflow if the host cluster's own nodes are full. Defaults to `Nestor`.",
+    )
+    groups: Annotated[list[GangSource], Limits(min_length=1, max_length=4)] = field(
+        default_factory=lambda: list(DEFAULT_GROUPS),
+        description="Which pods are a gang. `Annotation`: those with the same annotation (or label) `nestor.dev/gang` in a "
+        "namespace, as many as `nestor.dev/gang-size` says, or as their Job runs at a time. `PodGroup`: those of a PodGroup of "
+        "group scheduling.k8s.io in the nested cluster. `JobSet`: those of a JobSet. `IndexedJob`: those of an Indexed Job that "
+        "runs all of them at a time. Defaults to all but `IndexedJob`.",
+    )
+
+
+@part()
+class Names:
+    """Names of the host cluster that pods get, or may choose."""
+
+    default: ObjectName | None = field(
+        default=None, description="Name of what pods get that choose none of `allowed`. Defaults to the host's default."
+    )
+    allowed: Annotated[list[ObjectName], Limits(max_length=64)] = field(
+        default_factory=list, description="Names that pods may choose. If not set, they may choose none."
+    )
+
+    def with_own(self, own: Mapping[str, str]) -> Names:
+        """The same, with names of the tenant's own that stand for names of the host cluster. They are not written anywhere."""
+        return _WithOwn(default=self.default, allowed=self.allowed, own=own)
+
+    def find(self, name: str | None) -> str | None:
+        """What a pod gets that says `name`; None for the host's default."""
+        return self._list().get(name or "", self.default)
+
+    def allows(self, name: str) -> bool:
+        """Whether pods may choose it."""
+        return name in self._list()
+
+    def _list(self) -> dict[str, str]:
+        """What each name that pods may choose stands for."""
+        return {name: name for name in self.allowed}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _WithOwn(Names):
+    own: Mapping[str, str]
+
+    def _list(self) -> dict[str, str]:
+        return {**self.own, **super()._list()}
+
 
 ResourcePattern = Annotated[str, Limits(min_length=1, max_length=316, pattern=r"^[-a-z0-9.*]+/[-A-Za-z0-9_.*]+$")]
 """Name of an extended resource; `*` stands for any characters."""

@@ -1,16 +1,16 @@
-"""What a class says about where pods may run, and what a job wishes."""
+"""Where pods may run: what a class says in addition to `Placement`, what a job wishes, and what Kueue has assigned."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from nestor.api.base import NodeLabels, ObjectName, Quota, list_map, rule, rules
+from nestor.api.data import Limits, field, part
 from nestor.api.model import Model
-from nestor.api.parts import Limits, field, part
 from nestor.api.placement import GpuPlace, OverflowMode, Placement
-from nestor.api.taints import Tolerated
+from nestor.api.taints import Tolerated, read_toleration
 
 
 class Machine(Model):
@@ -127,3 +127,23 @@ class JobPlacement(Model):
     overflow: JobOverflow | None = Field(
         None, description="Which pods run at a backend. If not set, the class's `overflow` decides."
     )
+
+
+class AssignedNodes(Model):
+    """Nodes for pods."""
+
+    node_selector: NodeLabels = Field(default_factory=dict, description="Labels that the nodes must have.")
+    tolerations: Annotated[list[Tolerated], Field(max_length=64)] = Field(
+        default_factory=list, description="Taints of the nodes, which the pods tolerate."
+    )
+
+    def to_pod(self) -> dict[str, Any]:
+        """The fields of a pod's spec that say so; none if there is nothing to say."""
+        found = {"nodeSelector": self.node_selector, "tolerations": [read_toleration(item) for item in self.tolerations]}
+        return {key: value for key, value in found.items() if value}
+
+
+class Assigned(AssignedNodes):
+    """What Kueue has assigned to a job that runs."""
+
+    workload: str = Field(description="Name of the job's Workload that Kueue admitted.", max_length=253)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from nestor.api.base import Cidr, ObjectName, Quantity, rule, rules
-from nestor.api.parts import Limits, field, part
+from nestor.api.data import Limits, field, part
 
 Labels = Annotated[dict[str, Annotated[str, Limits(max_length=63)]], Limits(min_length=1, max_length=16)]
 Word = Annotated[str, Limits(min_length=1, max_length=316, pattern=r"^[A-Za-z0-9][-A-Za-z0-9_./]*$")]

@@ -8,16 +8,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Literal, TypeVar
 
-from nestor.api.argocd import ArgoCDAccess
+from nestor.api.allowances import AllowedServices, ArgoCDAccess, Devices, Storage
 from nestor.api.base import ImagePrefix, LabelPattern, ObjectName, Quantity
-from nestor.api.data import Unreadable, read
-from nestor.api.devices import Devices
+from nestor.api.data import Limits, Unreadable, field, part, read
 from nestor.api.objects import Object, status_of
-from nestor.api.parts import Limits, field, part
 from nestor.api.placement import Placement
 from nestor.api.policies import IpBlock
-from nestor.api.services import AllowedServices
-from nestor.api.storage import Storage
 
 log = logging.getLogger(__name__)
 

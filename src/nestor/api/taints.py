@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from nestor.api.base import rule, rules
-from nestor.api.parts import Limits
+from nestor.api.data import Limits
 
 Tolerated = Annotated[
     str,

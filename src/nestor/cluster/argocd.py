@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from nestor.api import labels, names
-from nestor.api.argocd import ArgoCDPolicy
+from nestor.api.allowances import ArgoCDPolicy
 from nestor.api.contracts.cluster import ARGOCD_USER
 from nestor.api.names import Part
 from nestor.api.objects import Object

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nestor.api import labels as marks
+from nestor.api.allowances import LOAD_BALANCERS, NODE_PORTS, ServicesPolicy
 from nestor.api.base import DefaultResources
-from nestor.api.class_namespace import (
+from nestor.api.class_parts import (
     DEFAULT_EPHEMERAL_STORAGE,
     DEFAULT_QUOTA,
     DEVICES_QUOTA,
@@ -19,7 +20,6 @@ from nestor.api.names import QUOTA_NAME
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object
 from nestor.api.quantities import find_larger, find_smaller, parse_quantity, write_quantity
-from nestor.api.services import LOAD_BALANCERS, NODE_PORTS, ServicesPolicy
 from nestor.cluster.shape import Shape
 
 OWN_OBJECTS = {"pods": 2, "services": 2, "configmaps": 8, "secrets": 8, "networkpolicies.networking.k8s.io": 32}

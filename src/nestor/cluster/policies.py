@@ -12,7 +12,7 @@ import ipaddress
 from collections.abc import Sequence
 
 from nestor.api import labels
-from nestor.api.class_network import ANYWHERE, NetworkPolicyModel, Peer
+from nestor.api.class_parts import ANYWHERE, NetworkPolicyModel, Peer
 from nestor.api.contracts import addresses
 from nestor.api.names import Part
 from nestor.api.objects import Object

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nestor.api.assigned import AssignedNodes
+from nestor.api.allowances import ServicesPolicy
 from nestor.api.base import Resources
-from nestor.api.class_network import NetworkPolicyModel, Peer
+from nestor.api.class_parts import NetworkPolicyModel, Peer
 from nestor.api.contracts.cluster import API_PORT
 from nestor.api.contracts.syncer import SERVER_SECONDS
 from nestor.api.names import Part
+from nestor.api.placement_rules import AssignedNodes
 from nestor.api.policies import Persistence
-from nestor.api.services import ServicesPolicy
 from nestor.cluster.home import Home
 
 __all__ = ["API_PORT", "DNS_PORT", "Host", "HostDns", "Shape", "choose_cluster_cidr", "collapse", "list_closed_ranges"]

@@ -5,7 +5,7 @@ A mode decides here which objects a `Shape` becomes; `provision` applies them, i
 
 from __future__ import annotations
 
-from nestor.api.class_network import NetworkPolicyModel
+from nestor.api.class_parts import NetworkPolicyModel
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.objects import Object

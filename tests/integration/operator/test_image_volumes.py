@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from nestor.api.class_images import ImagesPolicy
+from nestor.api.class_parts import ImagesPolicy
 from nestor.api.times import now
 from nestor.kube import Api, kinds
 from nestor.operator.admission import reader_pod as appreader

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from nestor.api.class_network import NetworkPolicyModel
+from nestor.api.allowances import ServicesPolicy
+from nestor.api.class_parts import NetworkPolicyModel
 from nestor.api.contracts import addresses
 from nestor.api.data import read
 from nestor.api.policies import IpBlock
-from nestor.api.services import ServicesPolicy
 from nestor.cluster.access import SYNCER_ROLE
 from nestor.cluster.policies import build_internet, build_policies
 from nestor.cluster.shape import Host

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.api.class_network import NetworkPolicyModel
+from nestor.api.class_parts import NetworkPolicyModel
 from nestor.api.contracts.cluster import COREDNS_KUBECONFIG, GATE_PORT
 from nestor.cluster import coredns
 from nestor.cluster.coredns import build_corefile

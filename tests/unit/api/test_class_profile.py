@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from nestor.api.class_profile import PROFILES, resolve, write
 from nestor.api.crd import RESOURCES, build_crd
+from nestor.api.nestedclass import PROFILES, resolve_class, write_effective
 from nestor.clients.cli.offline import rules
 
 Object = dict[str, Any]
@@ -19,7 +19,7 @@ SPEC: Object = build_crd(CLASS)["spec"]["versions"][0]["schema"]["openAPIV3Schem
 
 def summary(**spec: Any) -> tuple[Any, ...]:
     """What the profiles differ in."""
-    found = resolve(spec)
+    found = resolve_class(spec)
     own, network = found.namespace, found.network
     limits = (found.max_jobs_per_namespace, found.max_active_deadline_seconds)
     return (own.pod_security, network.unenforced, len(network.private_ranges), found.images.always_pull, own.quota, *limits)
@@ -52,7 +52,7 @@ def test_the_profile_says_what_the_class_does_not(spec: Object, expected: tuple[
 
 def test_a_profile_that_there_is_not_is_no_other_one() -> None:
     with pytest.raises(ValidationError):
-        resolve({"profile": "Anybody"})
+        resolve_class({"profile": "Anybody"})
 
 
 def find_defaults(schema: Object) -> Object:
@@ -76,9 +76,9 @@ def test_no_api_server_fills_in_what_is_the_profiles(profile: str) -> None:
 @pytest.mark.parametrize("profile", PROFILES)
 def test_what_is_shown_is_a_class_that_comes_to_the_same(profile: str) -> None:
     given: Object = {"profile": profile, "placement": {"machines": [{"name": "m", "quota": {"cpu": 1}}], "tolerations": ["a=b"]}}
-    found = resolve(given, ["v1.35", "v1.36"])
-    shown = write(found)
+    found = resolve_class(given, ["v1.35", "v1.36"])
+    shown = write_effective(found)
     assert json.loads(json.dumps(shown)) == shown
     assert list(rules.check(shown, SPEC, "spec")) == []
-    assert resolve(shown, ["v1.35", "v1.36"]) == found
+    assert resolve_class(shown, ["v1.35", "v1.36"]) == found
     assert {} not in shown.values()

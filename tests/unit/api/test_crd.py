@@ -11,7 +11,7 @@ import yaml
 from pydantic import ValidationError
 
 from nestor.api import crd, labels
-from nestor.api.class_network import NetworkPolicyModel
+from nestor.api.class_parts import NetworkPolicyModel
 from nestor.api.crd import RESOURCES, Resource
 
 ROOT = Path(__file__).parents[3]

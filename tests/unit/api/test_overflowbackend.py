@@ -8,9 +8,8 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from nestor.api.backend_interlink import Interlink, Tls
-from nestor.api.backend_kubernetes import RemoteCluster
-from nestor.api.endpoints import SecretKey
+from nestor.api.backend_kinds import Interlink, RemoteCluster, Tls
+from nestor.api.model import SecretKey
 from nestor.api.overflowbackend import OverflowBackendSpec
 
 Object = dict[str, Any]

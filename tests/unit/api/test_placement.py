@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api.class_namespace import NamespacePolicy
+from nestor.api.class_parts import NamespacePolicy
 from nestor.api.placement import NodeRequirement
 from nestor.api.placement_rules import ClassPlacement, Machine
 from nestor.api.schema import build_schema

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nestor.api.class_namespace import NamespacePolicy
+from nestor.api.class_parts import NamespacePolicy
 from nestor.api.policies import Persistence
 from nestor.cluster import access, coredns, namespace, policies, server
 from nestor.cluster.exposure.ingress import build_ingress

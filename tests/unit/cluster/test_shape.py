@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
+from nestor.api.allowances import ServicesPolicy
 from nestor.api.base import Resources
-from nestor.api.class_namespace import NamespacePolicy
-from nestor.api.class_network import NetworkPolicyModel
+from nestor.api.class_parts import NamespacePolicy, NetworkPolicyModel
 from nestor.api.contracts import addresses
 from nestor.api.data import read
 from nestor.api.policies import Persistence
-from nestor.api.services import ServicesPolicy
 from nestor.cluster import coredns, namespace, policies, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
 from nestor.kube.applier import contains

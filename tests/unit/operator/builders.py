@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from nestor.api import conditions
-from nestor.api.class_profile import resolve as resolve_class
 from nestor.api.conditions import Condition
-from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedclass import NestedClassSpec, resolve_class
 from nestor.cluster.shape import Host, Shape
 from nestor.operator.admission.admit import Resolved, admit
 from nestor.operator.admission.app_source import find_source

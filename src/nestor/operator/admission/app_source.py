@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from nestor.api import conditions, names
-from nestor.api.app import App
 from nestor.api.appdef import explain
-from nestor.api.class_images import ImagesPolicy
+from nestor.api.class_parts import ImagesPolicy
 from nestor.api.names import Part
-from nestor.api.nestedapp import NamespacedConfigMapRef, NestedAppSpec
+from nestor.api.nestedapp import App, NamespacedConfigMapRef, NestedAppSpec
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.objects import Object
 from nestor.cluster.home import Home

@@ -7,9 +7,9 @@ the API server knows only the classes of the moment.
 from __future__ import annotations
 
 from nestor.api import conditions
-from nestor.api.access import VERB, Access
 from nestor.api.images import find_fault
 from nestor.api.objects import Object, spec_of
+from nestor.api.words import VERB, Access
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.identity import JobIdentity, Refused
 

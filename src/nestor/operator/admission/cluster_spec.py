@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nestor.api import conditions, data, labels
 from nestor.api.appdef_versions import sort_versions
-from nestor.api.class_cluster import ClusterPolicy
+from nestor.api.class_parts import ClusterPolicy
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.objects import Object, labels_of, spec_of
 from nestor.api.policies import Persistence

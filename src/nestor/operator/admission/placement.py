@@ -9,11 +9,10 @@ from typing import Any
 
 from nestor.api import conditions, data
 from nestor.api.appdef import ANY_MACHINE
-from nestor.api.backend_nodes import Taint
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.placement import MOST, Placement
-from nestor.api.placement_names import Names
+from nestor.api.overflowbackend import Taint
+from nestor.api.placement import MOST, Names, Placement
 from nestor.api.placement_rules import ClassPlacement, JobPlacement, Machine
 from nestor.api.taints import read_toleration
 from nestor.operator.admission import overflow

@@ -6,7 +6,7 @@ import datetime
 import json
 
 from nestor.api import conditions, faults, labels, times
-from nestor.api.class_images import ImagesPolicy
+from nestor.api.class_parts import ImagesPolicy
 from nestor.api.contracts.reader import FAULTS, IMAGE_FOLDER, OUTPUT_LIMIT, Exit
 from nestor.api.images import name_on_host
 from nestor.api.names import Part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nestor.api.class_namespace import DEFAULT_QUOTA
+from nestor.api.class_parts import DEFAULT_QUOTA
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object
 from nestor.api.quantities import parse_quantity, write_quantity

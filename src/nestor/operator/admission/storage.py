@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from nestor.api import conditions, data
-from nestor.api.class_namespace import DEFAULT_QUOTA
+from nestor.api.allowances import JobStorage, Storage
+from nestor.api.class_parts import DEFAULT_QUOTA
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, spec_of
 from nestor.api.quantities import parse_quantity
-from nestor.api.storage import JobStorage, Storage
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.overflow import list_allowed
 from nestor.operator.admission.placement import apply_machine

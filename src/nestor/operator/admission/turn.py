@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nestor.api.assigned import Assigned, AssignedNodes
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, status_of
 from nestor.api.placement import MOST
-from nestor.api.placement_rules import ClassPlacement
+from nestor.api.placement_rules import Assigned, AssignedNodes, ClassPlacement
 
 
 @dataclass(frozen=True)

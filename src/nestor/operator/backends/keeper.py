@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nestor.api import labels
-from nestor.api.backend_nodes import Shape
 from nestor.api.objects import Object, is_terminating, labels_of, spec_of
-from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.api.overflowbackend import OverflowBackendSpec, Shape
 from nestor.kube import Conflict, Forbidden, Invalid, NotFound, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.operator.backends.drain import Drain

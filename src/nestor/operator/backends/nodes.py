@@ -11,10 +11,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from nestor.api import labels, names
-from nestor.api.backend_nodes import Shape, Taint
 from nestor.api.base import DNS_NAME
 from nestor.api.objects import Object, annotations_of, is_owned_by, labels_of, spec_of
-from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.api.overflowbackend import OverflowBackendSpec, Shape, Taint
 from nestor.operator.backends.process import build_owner
 
 DISCOVERABLE = frozenset(

@@ -8,11 +8,9 @@ from pydantic import ValidationError
 
 from nestor.api import conditions, names
 from nestor.api.appdef import explain
-from nestor.api.backend_nodes import Shape
-from nestor.api.backend_status import OverflowBackendStatus
 from nestor.api.conditions import Condition
 from nestor.api.objects import Object, conditions_of, is_terminating, spec_of, status_of
-from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus, Shape
 from nestor.api.times import timestamp
 from nestor.kube import Forbidden, Invalid, NotFound, kinds
 from nestor.kube.applier import RESYNC_SECONDS

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from nestor.api import labels
-from nestor.api.class_namespace import NamespacePolicy
+from nestor.api.class_parts import NamespacePolicy
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, is_terminating, labels_of, owner_reference, status_of
 from nestor.cluster import namespace, shared

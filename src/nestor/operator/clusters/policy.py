@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from nestor.api import data
-from nestor.api.argocd import ArgoCDAccess
+from nestor.api.allowances import AllowedServices, ArgoCDAccess, ServicesPolicy
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.policies import IpBlock
 from nestor.api.policy import Policy
-from nestor.api.services import AllowedServices, ServicesPolicy
 from nestor.cluster.namespace import find_default_limits
 from nestor.cluster.policies import build_internet, list_closed
 from nestor.cluster.shape import Host

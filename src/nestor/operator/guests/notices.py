@@ -21,7 +21,8 @@ import aiohttp
 from nestor.api import conditions, labels
 from nestor.api.class_choice import find_class_name
 from nestor.api.contracts import addresses
-from nestor.api.notices import MESSAGE_LIMIT, NoticeType, Sink
+from nestor.api.job_status import MESSAGE_LIMIT, NoticeType
+from nestor.api.nestedclass import Sink
 from nestor.api.objects import Object, status_of
 from nestor.api.times import seconds_since
 from nestor.kube import ApiError, Change, RetryLater, WorkQueue, kinds

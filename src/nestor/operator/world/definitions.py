@@ -11,8 +11,7 @@ import logging
 from collections.abc import Iterable
 
 from nestor.api import labels
-from nestor.api.crd import RESOURCES
-from nestor.api.crd_fields import UPDATE_COMMAND, compare, describe
+from nestor.api.crd import RESOURCES, UPDATE_COMMAND, compare, describe
 from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Forbidden, kinds
 from nestor.kube.tasks import together

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from pydantic import ValidationError
 
-from nestor.api.backend_nodes import NodeTemplate, Taint
 from nestor.api.objects import Object, spec_of
+from nestor.api.overflowbackend import NodeTemplate, Taint
 
 log = logging.getLogger(__name__)
 

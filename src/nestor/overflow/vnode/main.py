@@ -13,10 +13,9 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from nestor.api import conditions
-from nestor.api.backend_status import OverflowBackendStatus
 from nestor.api.faults import explain
 from nestor.api.objects import Object, spec_of, status_of
-from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus
 from nestor.kube import Api, ApiError, kinds, process
 from nestor.kube.serving.pages import CACHES, METRICS, Pages
 from nestor.overflow.vnode.api import NodeApi

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nestor.api import names
-from nestor.api.devices import Devices
+from nestor.api.allowances import Devices
 from nestor.api.objects import Object, status_of
 
 NO_DEVICES = "the class allows no devices (`devices.classes`)"

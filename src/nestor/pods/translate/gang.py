@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from nestor.api import data, labels, names, times
 from nestor.api.objects import Object, annotations_of
 from nestor.api.observed import GangStatus
-from nestor.api.placement_gang import Gang
+from nestor.api.placement import Gang
 from nestor.pods.translate.gang_claims import Membership
 from nestor.pods.translate.gang_room import REQUIRED
 from nestor.pods.translate.placement import Place

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, annotations_of, labels_of, owners_of
-from nestor.api.placement_gang import GANG_LIMIT, Gang, GangSource
+from nestor.api.placement import GANG_LIMIT, Gang, GangSource
 
 JOBSET = "jobset.sigs.k8s.io/jobset-name"
 _REPLICATED_JOB = "jobset.sigs.k8s.io/replicatedjob-name"

@@ -7,7 +7,7 @@ from typing import Any
 
 from nestor.api import labels
 from nestor.api.objects import Object
-from nestor.api.placement_names import Names
+from nestor.api.placement import Names
 from nestor.api.policy import Policy
 from nestor.api.taints import read_toleration
 from nestor.pods.translate import fields, hostname

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from nestor.api import labels
-from nestor.api.argocd import ArgoCDAccess
+from nestor.api.allowances import ArgoCDAccess
 from nestor.api.contracts.cluster import ARGOCD_USER
 from nestor.api.objects import Object
 from nestor.kube import Api, Change, Kind, NotFound, WorkQueue, kinds

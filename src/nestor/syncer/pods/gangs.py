@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from nestor.api import labels
 from nestor.api.objects import Object, labels_of
 from nestor.api.observed import GangStatus
-from nestor.api.placement_gang import GangSource
+from nestor.api.placement import GangSource
 from nestor.api.policy import Policy
 from nestor.kube import Change, Kind, NotFound, kinds
 from nestor.pods.translate import gang as gangs

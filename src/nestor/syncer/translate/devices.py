@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from nestor.api.devices import Devices
+from nestor.api.allowances import Devices
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.pods.translate import fields
 from nestor.pods.translate.device_claims import NO_DEVICES, list_allowed

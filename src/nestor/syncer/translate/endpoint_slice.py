@@ -9,9 +9,9 @@ import ipaddress
 from collections.abc import Callable, Iterable
 
 from nestor.api import names
+from nestor.api.allowances import AllowedServices
 from nestor.api.contracts.addresses import explain_refusal
 from nestor.api.objects import Object, labels_of, spec_of, status_of
-from nestor.api.services import AllowedServices
 from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import Target
 

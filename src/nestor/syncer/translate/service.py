@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
+from nestor.api.allowances import AllowedServices
 from nestor.api.labels import CLUSTER, NESTED_NAMESPACE
 from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, spec_of
-from nestor.api.services import AllowedServices
 from nestor.pods.translate import fields, labels
 from nestor.pods.translate.fields.services import BALANCER_CLASSES, BALANCERS, NODE_PORTS, SERVICE_PORT, SERVICE_SPEC
 from nestor.pods.translate.status import is_terminal

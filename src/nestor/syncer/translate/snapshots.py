@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from nestor.api import names, times
+from nestor.api.allowances import Storage
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.api.quantities import parse_quantity
-from nestor.api.storage import Storage
 from nestor.pods.translate import fields, messages
 from nestor.pods.translate.claims import NO_SNAPSHOTS
 from nestor.pods.translate.fields.volumes import SNAPSHOT_SOURCE, SNAPSHOT_SPEC

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from nestor.api import labels, names
+from nestor.api.allowances import Storage
 from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
-from nestor.api.storage import Storage
 from nestor.pods.translate import fields, messages
 from nestor.pods.translate.claims import NO_BLOCK_VOLUMES, NO_SNAPSHOTS, NO_VOLUMES
 from nestor.pods.translate.fields.volumes import CLAIM_SPEC

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nestor.api import conditions
-from nestor.api.access import Access
+from nestor.api.words import Access
 from nestor.operator.admission.checks import check_app, check_class
 from nestor.operator.admission.identity import Refused
 from tests.unit.operator.builders import Object, build_app, build_job

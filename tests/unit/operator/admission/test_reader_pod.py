@@ -8,7 +8,7 @@ import json
 import pytest
 
 from nestor.api import conditions, names
-from nestor.api.class_images import ImagesPolicy
+from nestor.api.class_parts import ImagesPolicy
 from nestor.api.labels import APP_IMAGE, COMPONENT, RUNNER_ATTEMPT
 from nestor.apps.reader import main
 from nestor.operator.admission import reader_pod as appreader

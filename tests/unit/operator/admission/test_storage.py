@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
+from nestor.api.allowances import JobStorage, Storage
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.storage import JobStorage, Storage
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.placement import apply_machine
 from nestor.operator.admission.storage import apply_size, read_wishes, resolve_storage

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nestor.api import labels
-from nestor.api.backend_nodes import Shape
-from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.api.overflowbackend import OverflowBackendSpec, Shape
 from nestor.operator.backends.nodes import Wanted, build_node, list_wanted
 
 Object = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.api.backend_nodes import Shape
+from nestor.api.overflowbackend import Shape
 from nestor.operator.backends.nodes import ALWAYS, build_node, find_change, find_namesake, is_of, list_wanted
 from tests.unit.operator.backends.builders import GPU, SHAPE, UID, build_backend, build_live, build_spec, want
 

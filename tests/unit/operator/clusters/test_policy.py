@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from nestor.api.allowances import AllowedServices, Storage
 from nestor.api.data import read
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
-from nestor.api.services import AllowedServices
-from nestor.api.storage import Storage
 from nestor.cluster.shape import Host
 from nestor.operator.clusters.policy import resolve_policy
 from tests.unit.operator.builders import Object, build_job, build_policy

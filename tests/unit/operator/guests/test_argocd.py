@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import labels
-from nestor.api.argocd import ArgoCDPolicy
+from nestor.api.allowances import ArgoCDPolicy
 from nestor.cluster import certificates, pki, shared
 from nestor.cluster.argocd import Registration
 from nestor.cluster.pki import Authorities, Lifetimes

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from nestor.api import names
-from nestor.api.assigned import AssignedNodes
 from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
+from nestor.api.placement_rules import AssignedNodes
 from nestor.apps.steps import Plan
 from nestor.kube import Forbidden, Invalid
 from nestor.operator import oneshot

@@ -8,8 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.api.crd import RESOURCES, build_crd
-from nestor.api.crd_fields import UPDATE_COMMAND
+from nestor.api.crd import RESOURCES, UPDATE_COMMAND, build_crd
 from nestor.kube import Api, ApiError, Forbidden, kinds
 from nestor.operator.world.definitions import Definitions, find_problem
 from tests.fakes.api import MemoryApi

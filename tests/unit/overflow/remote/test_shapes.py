@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api.backend_nodes import Shape
+from nestor.api.overflowbackend import Shape
 from nestor.kube import Forbidden, kinds
 from nestor.operator.backends.nodes import DISCOVERABLE
 from nestor.overflow.remote.shapes import Found, find_shapes

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nestor.api import names
+from nestor.api.allowances import Devices
 from nestor.api.data import read
-from nestor.api.devices import Devices
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.pods.translate import device_claims, messages, pod, refusals

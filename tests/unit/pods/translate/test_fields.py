@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from nestor.api.services import AllowedServices
+from nestor.api.allowances import AllowedServices
 from nestor.pods.translate import fields, ignored, pod, refusals
 from nestor.pods.translate.fields import TABLES, pods
 from nestor.syncer.translate import service

@@ -8,8 +8,7 @@ import pytest
 
 from nestor.api.data import read, write
 from nestor.api.observed import GangStatus
-from nestor.api.placement import NodeRequirement, Placement
-from nestor.api.placement_gang import Gang
+from nestor.api.placement import Gang, NodeRequirement, Placement
 from nestor.api.policy import Policy
 from nestor.pods.translate import gang
 from nestor.pods.translate.gang_claims import Membership

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api.placement import Placement
-from nestor.api.placement_gang import GANG_LIMIT, Gang
+from nestor.api.placement import GANG_LIMIT, Gang, Placement
 from nestor.api.policy import Policy
 from nestor.pods.translate.gang_claims import Claim, find_claim, find_faults, join
 from nestor.pods.translate.ignored import find_ignored

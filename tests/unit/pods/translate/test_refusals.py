@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from nestor.api.allowances import Storage
 from nestor.api.policy import Policy
-from nestor.api.storage import Storage
 from nestor.pods.translate import refusals
 from tests.unit.pods.translate.builders import BASELINE, PRIVILEGED, build_pod
 

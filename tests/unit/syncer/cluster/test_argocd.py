@@ -9,7 +9,7 @@ from typing import cast
 
 import pytest
 
-from nestor.api.argocd import ArgoCDAccess
+from nestor.api.allowances import ArgoCDAccess
 from nestor.api.contracts.cluster import ARGOCD_USER
 from nestor.kube import Api, Informer, kinds
 from nestor.syncer.cluster import argocd

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nestor.api import names
-from nestor.api.services import AllowedServices
+from nestor.api.allowances import AllowedServices
 from nestor.syncer.translate import endpoint_slice
 from tests.unit.pods.translate.builders import TARGET
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api.services import AllowedServices
+from nestor.api.allowances import AllowedServices
 from nestor.pods.translate.labels import host_key
 from nestor.syncer.cluster import bootstrap
 from nestor.syncer.copies import fields

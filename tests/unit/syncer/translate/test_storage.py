@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.api import names
-from nestor.api.storage import Storage
+from nestor.api.allowances import Storage
 from nestor.syncer.translate import storage
 from tests.unit.pods.translate.builders import TARGET
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nestor import __version__
-from nestor.api import conditions, crd_fields, labels
+from nestor.api import conditions, labels
 from nestor.api.class_choice import find_default, read_effective
-from nestor.api.crd import RESOURCES, Resource
-from nestor.api.crd_fields import describe
+from nestor.api.crd import RESOURCES, UPDATE_COMMAND, Resource, compare, describe
 from nestor.api.objects import Object, annotations_of, conditions_of, spec_of, status_of
 from nestor.clients.cli.diagnosis.facts import Installation
 from nestor.clients.cli.diagnosis.findings import Finding, bad, good, warn
 from nestor.clients.cli.diagnosis.pods import describe_trouble
 
 INSTALL = "install Nestor with its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
-UPDATE_CRDS = f"apply the new definitions, which helm does not do: {crd_fields.UPDATE_COMMAND}"
+UPDATE_CRDS = f"apply the new definitions, which helm does not do: {UPDATE_COMMAND}"
 DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
 OLDEST_VERSION = (1, 33)
 MANY_JOBS = 500
@@ -73,7 +72,7 @@ def _judge_resources(facts: Installation) -> Iterator[Finding]:
 
 
 def _compare(resource: Resource, crd: Object) -> Iterator[Finding]:
-    lacking, extra = crd_fields.compare(resource, crd)
+    lacking, extra = compare(resource, crd)
     if lacking:
         yield bad(f"the definition of {resource.kind} is older than this nestor: it lacks {describe(lacking)}", UPDATE_CRDS)
     elif extra:

@@ -9,8 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from nestor.api.class_choice import FALLBACK, find_class_name, find_default
-from nestor.api.class_profile import resolve
-from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedclass import NestedClassSpec, resolve_class
 from nestor.clients.cli.offline.documents import list_items
 
 
@@ -38,7 +37,7 @@ def read_known(contents: Iterable[Any], default: str | None = None) -> Known:
     found: dict[str, NestedClassSpec] = {}
     for item in items:
         try:
-            found[item["metadata"]["name"]] = resolve(item.get("spec") or {})
+            found[item["metadata"]["name"]] = resolve_class(item.get("spec") or {})
         except ValidationError:
             continue
     return Known(found, default or find_default(items))

@@ -14,8 +14,7 @@ from typing import Literal
 from nestor.api import data, times
 from nestor.api.objects import Object
 from nestor.api.observed import GangStatus
-from nestor.api.placement import NodeRequirement
-from nestor.api.placement_gang import GANG_LIMIT
+from nestor.api.placement import GANG_LIMIT, NodeRequirement
 from nestor.operator.guests.gangs.observe import TOO_LARGE, Cluster, PlaceNodes, Seen, age, describe, list_places
 from nestor.pods.translate.gang_room import Fit, Room, find_effort, fit
 

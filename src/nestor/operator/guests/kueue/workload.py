@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nestor.api import conditions, labels, names
-from nestor.api.assigned import AssignedNodes
 from nestor.api.objects import (
     Object,
     annotations_of,
@@ -18,6 +17,7 @@ from nestor.api.objects import (
     spec_of,
     status_of,
 )
+from nestor.api.placement_rules import AssignedNodes
 from nestor.api.taints import write_tolerated
 from nestor.operator.guests.kueue.trim import find_owner_uid
 

@@ -6,9 +6,9 @@ import time
 from dataclasses import replace
 
 from nestor.api import conditions, labels
-from nestor.api.assigned import Assigned
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, owners_of, spec_of, status_of
+from nestor.api.placement_rules import Assigned
 from nestor.api.times import timestamp
 from nestor.cluster import shared
 from nestor.kube import Informer, Kind, kinds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from nestor.api.backend_interlink import Interlink
+from nestor.api.backend_kinds import Interlink
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.interlink.settings import Limits, Oidc, Settings, Tls
 from nestor.overflow.vnode.backend.secrets import MissingSecret, Secrets

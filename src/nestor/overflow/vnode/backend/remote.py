@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from nestor.api.backend_kubernetes import RemoteCluster
+from nestor.api.backend_kinds import RemoteCluster
 from nestor.api.objects import Object
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.kube import ApiError, kubeconfig

@@ -7,7 +7,7 @@ import base64
 import binascii
 from collections.abc import Iterable
 
-from nestor.api.endpoints import SecretKey
+from nestor.api.model import SecretKey
 from nestor.kube import Api, NotFound, kinds
 from nestor.kube.errors import ApiError
 from nestor.overflow.vnode.restart import Restart

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from pydantic import ValidationError
 
-from nestor.api.backend_nodes import SHAPE_LIMIT, Shape
 from nestor.api.objects import Object
+from nestor.api.overflowbackend import SHAPE_LIMIT, Shape
 from nestor.api.quantities import parse_quantity
 from nestor.pods.providers import base
 

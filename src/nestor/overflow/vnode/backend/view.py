@@ -8,10 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nestor.api import conditions
-from nestor.api.backend_nodes import Shape
-from nestor.api.backend_status import OverflowBackendStatus, UnconfirmedPod
 from nestor.api.objects import Object, conditions_of, spec_of, status_of
-from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus, Shape, UnconfirmedPod
 from nestor.api.times import timestamp
 from nestor.kube import Api, ApiError, Change, Informer, kinds
 from nestor.kube.kinds import right

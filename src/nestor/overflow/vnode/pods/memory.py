@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 
 from nestor.api import times
-from nestor.api.backend_status import LEFT_LIMIT, UnconfirmedPod
 from nestor.api.objects import Object, spec_of
+from nestor.api.overflowbackend import LEFT_LIMIT, UnconfirmedPod
 from nestor.kube import ApiError
 from nestor.overflow.vnode.backend.view import BackendView
 from nestor.overflow.vnode.pods.decide import ORPHAN_SECONDS

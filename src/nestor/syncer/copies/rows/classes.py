@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 
 from nestor.api import labels
 from nestor.api.objects import Object, labels_of
-from nestor.api.placement_names import Names
+from nestor.api.placement import Names
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key, key_of
 from nestor.syncer.copies.fields import LABELS, fixed, value

@@ -14,8 +14,8 @@ import time
 from collections.abc import Callable
 
 from nestor.api import labels, times
+from nestor.api.allowances import AllowedServices
 from nestor.api.objects import Object, annotations_of, spec_of, status_of
-from nestor.api.services import AllowedServices
 from nestor.kube import ApiError, Change, Conflict, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.informer import Key, key_of
 from nestor.syncer import limits

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.api.queue import ClassQueue
+from nestor.api.nestedclass import ClassQueue
 from nestor.operator.admission.reserved import cap_quota, find_reserved
 from nestor.operator.admission.turn import Turn, assign_nodes, read_assigned, write_assigned
 from nestor.operator.guests.kueue.pod_sets import build_pod_sets, find_granted, list_uncounted

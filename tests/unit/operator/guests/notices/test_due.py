@@ -11,7 +11,7 @@ import pytest
 from cloudevents.core.bindings import http
 
 from nestor.api import conditions
-from nestor.api.notices import MESSAGE_LIMIT
+from nestor.api.job_status import MESSAGE_LIMIT
 from nestor.operator.guests.notices import update_notices, write_event
 from tests.unit.operator.builders import Object, build_job
 

@@ -11,8 +11,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import conditions
-from nestor.api.backend_nodes import Shape
-from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.api.overflowbackend import OverflowBackendSpec, Shape
 from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, kinds
 from nestor.overflow.interlink.provider import InterlinkProvider

@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import times
-from nestor.api.backend_status import OverflowBackendStatus, UnconfirmedPod
 from nestor.api.objects import status_of
+from nestor.api.overflowbackend import OverflowBackendStatus, UnconfirmedPod
 from nestor.kube import Api, ApiError, kinds
 from nestor.overflow.interlink.build import build_delete, build_question
 from nestor.overflow.interlink.endings import build_status
