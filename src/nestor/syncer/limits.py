@@ -7,8 +7,12 @@ Totals are read from caches, so what is being written at the same moment may com
 
 from __future__ import annotations
 
+import json
+import math
+
 from nestor.api import names
 from nestor.api.objects import Object
+from nestor.kube import Kind, kinds
 from nestor.kube.pace import Rate
 from nestor.pods.providers.host import EXCEEDED
 from nestor.pods.translate import config
@@ -18,11 +22,6 @@ MEBIBYTE = 1024 * 1024
 COPIED_BYTES = 32 * MEBIBYTE
 """All that a nested cluster has in the host: pods with those that have ended, the data of copied ConfigMaps and Secrets and of
 pods' tokens, and all other copies. A pod has ten kilobytes, the rest of an application a few hundred.
-"""
-
-SYNCED_SERVICES = 250
-"""Services with a host Service: those with a cluster IP. Kubernetes' own conformance tests make 200 at a time; an application has
-a dozen or two.
 """
 
 SYNCED_SLICES = 100
@@ -36,14 +35,22 @@ hundred pods these are 100,000, the order of a large cluster. An application has
 SYNCED_ENDPOINTS = 10_000
 """Of all EndpointSlices that users wrote, one for each port and address, for the same reason."""
 
-SYNCED_BUDGETS = 100
-"""PodDisruptionBudgets in the host. An application has one for each of its workloads at most."""
-
-SNAPSHOTS = 100
-"""VolumeSnapshots in the host. A quota may allow fewer."""
-
-RESOURCE_CLAIMS = 500
-"""ResourceClaims in the host, for the same reason. A pod has one or two."""
+MOST: dict[Kind, tuple[int, str]] = {
+    # Those with a cluster IP. Kubernetes' own conformance tests make 200 at a time; an application has a dozen or two.
+    kinds.SERVICE: (250, "a nested cluster may have {} Services with a cluster IP; delete others first"),
+    # An application has one for each of its workloads at most.
+    kinds.POD_DISRUPTION_BUDGET: (
+        100,
+        "{} PodDisruptionBudgets of a nested cluster may hold in the host cluster; delete others first",
+    ),
+    # Each change of a pod makes a network plugin look at all of them.
+    kinds.NETWORK_POLICY: (200, "{} NetworkPolicies of a nested cluster may hold in the host cluster; delete others first"),
+    # A quota may allow fewer.
+    kinds.VOLUME_SNAPSHOT: (100, "a nested cluster may have {} VolumeSnapshots; delete others first"),
+    # A pod has one or two.
+    kinds.RESOURCE_CLAIM: (500, "a nested cluster may have {} ResourceClaims; delete others first"),
+}
+"""How many copies in the host a nested cluster may have of a kind, and what is said when there are so many."""
 
 HOST_WRITES = Rate(per_second=80, burst=400)
 """Writes of objects to the host. The burst lets more than a hundred pods with their tokens and configuration start at full speed;
@@ -71,10 +78,6 @@ a number of three seconds ago at most. The burst shows at once that a first pod 
 RUN_WRITES = Rate(per_second=1, burst=20)
 """Changes of `status.run` in it, of up to 256 KiB, which the operator copies once more. A runner writes two or three a step."""
 
-
-NETWORK_POLICIES = 200
-"""NetworkPolicies of a nested cluster with one in the host: each change of a pod makes a network plugin look at all of them."""
-
 OBJECT_BYTES = 64 * 1024
 """Of a host Service, PodDisruptionBudget or NetworkPolicy. A label selector has a hundred bytes, a port or an address fewer."""
 
@@ -97,44 +100,15 @@ def find_excess_of_data(total: int, copy: Object | None, desired: Object) -> str
     return find_excess(total, config.measure(copy) if copy is not None else 0, config.measure(desired))
 
 
-def find_surplus(count: int) -> str | None:
-    """Why there may be no further host Service beside `count` others; None if there may."""
-    if count < SYNCED_SERVICES:
-        return None
-    return f"a nested cluster may have {SYNCED_SERVICES} Services with a cluster IP; delete others first"
+def find_surplus(kind: Kind, count: int) -> str | None:
+    """Why there may be no further host object beside `count` others; None if there may."""
+    most, message = MOST.get(kind, (math.inf, ""))
+    return message.format(most) if count >= most else None
 
 
-def find_surplus_of_budgets(count: int) -> str | None:
-    """Why there may be no further PodDisruptionBudget in the host beside `count` others; None if there may."""
-    if count < SYNCED_BUDGETS:
-        return None
-    return f"{SYNCED_BUDGETS} PodDisruptionBudgets of a nested cluster may hold in the host cluster; delete others first"
-
-
-def find_surplus_of_snapshots(count: int) -> str | None:
-    """Why there may be no further VolumeSnapshot in the host beside `count` others; None if there may."""
-    if count < SNAPSHOTS:
-        return None
-    return f"a nested cluster may have {SNAPSHOTS} VolumeSnapshots; delete others first"
-
-
-def find_surplus_of_resource_claims(count: int) -> str | None:
-    """Why there may be no further ResourceClaim in the host beside `count` others; None if there may."""
-    if count < RESOURCE_CLAIMS:
-        return None
-    return f"a nested cluster may have {RESOURCE_CLAIMS} ResourceClaims; delete others first"
-
-
-def find_surplus_of_policies(count: int) -> str | None:
-    """Why there may be no further NetworkPolicy in the host beside `count` others; None if there may."""
-    if count < NETWORK_POLICIES:
-        return None
-    return f"{NETWORK_POLICIES} NetworkPolicies of a nested cluster may hold in the host cluster; delete others first"
-
-
-def find_excess_of_object(kind: str, size: int) -> str | None:
-    """Why an object of `size` bytes may not be in the host; None if it may."""
-    if size <= OBJECT_BYTES:
+def find_excess_of_object(kind: str, content: Object) -> str | None:
+    """Why an object with that content may not be in the host; None if it may."""
+    if len(json.dumps(content)) <= OBJECT_BYTES:
         return None
     return f"a {kind} may have {OBJECT_BYTES // 1024} KiB in the host cluster, and this one would exceed that"
 

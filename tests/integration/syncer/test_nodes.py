@@ -20,7 +20,7 @@ Object = dict[str, Any]
 @pytest.fixture
 async def node(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     """A node of the host on which no pod is, and a class that shows it."""
-    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.3)
+    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.3)
     name = f"shown-{uuid.uuid4().hex[:8]}"
     labels = {"kubernetes.io/hostname": name, "shown": name}
     await world.host.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}})

@@ -308,7 +308,7 @@ async def test_a_token_is_renewed_when_it_is_time(world: World, space: str) -> N
 
 
 async def test_a_node_goes_after_its_last_pod(world: World, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.3)
+    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.3)
     await world.host.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-2"}})
     nested = await world.nested.create(kinds.POD, build_pod(space))
     host = await world.host_pod(nested)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nestor.syncer import limits
-from nestor.syncer.limits import COPIED_BYTES, SYNCED_SERVICES
+from nestor.syncer.limits import COPIED_BYTES
 
 
 @pytest.mark.parametrize(
@@ -26,13 +26,6 @@ def test_data_is_bounded_in_total(total: int, before: int, after: int, is_refuse
     message = limits.find_excess(total, before, after)
     assert (message is not None) is is_refused
     assert not is_refused or "32 MiB in total" in str(message)
-
-
-@pytest.mark.parametrize(("count", "is_refused"), [(0, False), (SYNCED_SERVICES - 1, False), (SYNCED_SERVICES, True)])
-def test_services_are_bounded_by_number(count: int, is_refused: bool) -> None:
-    message = limits.find_surplus(count)
-    assert (message is not None) is is_refused
-    assert not is_refused or f"{SYNCED_SERVICES} Services" in str(message)
 
 
 def test_an_ordinary_job_starts_at_full_speed() -> None:

@@ -35,8 +35,7 @@ class Copier:
 
     def find(self, key: Key) -> Object | None:
         """The copy from the cache, unless we have deleted it or it is another source's."""
-        namespace, name = self._row.copy_key(key)
-        found = self._row.copies.get(name, namespace)
+        found = self._row.find_copy(key)
         if found is None or found["metadata"]["uid"] == self._removed.get(key):
             return None
         # Names hold a digest: another source's copy may have the same. Creating this one will meet it, and be refused.

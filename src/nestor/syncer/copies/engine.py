@@ -12,8 +12,9 @@ from nestor.kube import Change, Forbidden, Invalid, RetryLater, WorkQueue
 from nestor.kube.informer import Key, key_of
 from nestor.kube.kinds import Right, right
 from nestor.kube.tasks import each_to_its_end
+from nestor.pods.translate import messages
 from nestor.syncer.copies.copier import Copier
-from nestor.syncer.copies.reporter import Reporter
+from nestor.syncer.copies.memory import Told
 from nestor.syncer.copies.row import Row
 from nestor.syncer.view.context import RETRY_LIMIT
 
@@ -35,7 +36,10 @@ class Engine:
         if row.sources is not None:
             row.sources.on_change(self._on_source)
         row.copies.on_change(self._on_copy)
-        row.follow(self.queue.add)
+        row.wake = self.queue.add
+        if row.follows_policy:
+            row.caches.on_policy(row.wake_all)
+        row.follow()
 
     @property
     def remembered(self) -> int:
@@ -44,7 +48,6 @@ class Engine:
 
     @property
     def is_settled(self) -> bool:
-        """See `Row.is_settled`."""
         return self._row.is_settled
 
     @property
@@ -187,3 +190,43 @@ class Engine:
     async def _remove(self, key: Key, copy: Object) -> None:
         if await self._copier.remove(key, copy):
             self._unused.pop(key, None)
+
+
+class Reporter:
+    """Posts the events of one row: each message once, until another one follows or it does not hold any more."""
+
+    def __init__(self, row: Row) -> None:
+        self._row = row
+        self._refused: Told[Key] = Told()
+        self._ignored: Told[Key] = Told()
+
+    def __len__(self) -> int:
+        """Number of entries in memory."""
+        return len(self._refused) + len(self._ignored)
+
+    def forget(self, key: Key) -> None:
+        """The source is gone."""
+        self._refused.forget(key)
+        self._ignored.forget(key)
+
+    def accept(self, key: Key) -> None:
+        """Nothing is refused any more: if it is again, that is news."""
+        self._refused.forget(key)
+
+    async def refuse(self, key: Key, source: Object, message: str) -> None:
+        """Tell the tenant why there is no copy, or not as it should be; again if the source was deleted and recreated."""
+        if self._row.refused and self._refused.is_news(key, (source["metadata"]["uid"], message)):
+            await self._row.context.recorder.post(source, "Warning", self._row.refused, message)
+
+    async def note_ignored(self, key: Key, source: Object, copy: Object | None) -> None:
+        """Tell the tenant what the host leaves out, at the object that is in the nested cluster."""
+        about, message = source if self._row.direction == "Down" else copy, self._row.find_ignored(source)
+        if message is None or about is None:
+            self._ignored.forget(key)
+        elif self._ignored.is_news(key, (about["metadata"]["uid"], message)):
+            await self._row.context.recorder.post(about, "Warning", self._row.ignored, message)
+
+    def translate(self, key: Key, text: str) -> str:
+        """A message of the host in the words of the nested cluster."""
+        target = self._row.context.target
+        return messages.translate(self._row.explain(text), {self._row.copy_key(key)[1]: key[1], target.namespace: key[0]})

@@ -1,4 +1,4 @@
-"""Memory by key that can be forgotten again: messages told, locks, and what was used last."""
+"""Memory by key that can be forgotten again: messages told, locks, what was used last, and how often something was missed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Hashable
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
+
+from nestor.kube import RetryLater
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -79,8 +81,31 @@ class Recent(Generic[K, V]):
             self._values.popitem(last=False)
 
     def forget(self, key: K) -> None:
-        """Forget it."""
         self._values.pop(key, None)
 
     def __len__(self) -> int:
         return len(self._values)
+
+
+_MISSED = 1000
+
+
+class Patience(Generic[K]):
+    """How often things were looked for in vain that may come in a moment."""
+
+    def __init__(self, tries: int, seconds: float) -> None:
+        self._tries = tries
+        self._seconds = seconds
+        self._misses: Recent[K, int] = Recent(_MISSED)
+
+    def wait(self, key: K, what: str) -> None:
+        """Raises `RetryLater` after the first misses. Then it returns, and the next miss counts as the first."""
+        misses = (self._misses.get(key) or 0) + 1
+        if misses <= self._tries:
+            self._misses.set(key, misses)
+            raise RetryLater(self._seconds, f"waiting for {what}")
+        self._misses.forget(key)
+
+    def forget(self, key: K) -> None:
+        """It is there."""
+        self._misses.forget(key)

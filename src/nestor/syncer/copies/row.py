@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, labels_of
-from nestor.kube import Api, ApiError, Informer, Invalid, Kind
+from nestor.api.policy import Policy
+from nestor.kube import Api, ApiError, Change, Informer, Invalid, Kind
 from nestor.kube.informer import Key, key_of
 from nestor.pods.providers.host import EXCEEDED
 from nestor.pods.translate.target import nested_key
@@ -43,30 +44,41 @@ class Row:
     """Reason of the event if a copy leaves out something that its source's owner counts on."""
     fails_closed: ClassVar[bool] = False
     """Whether a copy that cannot be brought up to date is deleted, because it may allow what is not allowed any more."""
+    follows_policy: ClassVar[bool] = False
+    """Whether to look again at all sources when the class changes."""
+    is_small: ClassVar[bool] = False
+    """Whether a copy may only have `limits.OBJECT_BYTES`."""
+    linger_seconds: ClassVar[float] = 0
+    """How long a copy that is no longer wanted stays while its source exists."""
+    lingering_most: ClassVar[float] = math.inf
+    """How many copies may stay so at a time: with more, those that are no longer wanted go at once."""
     name: ClassVar[str] = ""
     """The queue's name; the kind's plural when empty."""
     workers: ClassVar[int] = 8
 
     def __init__(self, context: Context, references: References) -> None:
         self.context = context
+        self.caches = context.caches
         self.references = references
-        self._bytes = context.caches.copied_bytes
+        self.wake: Callable[[Key], None] = lambda _key: None
+        """Has the engine look at a key again, soon."""
         if self.direction == "Down":
-            self._bytes.follow(self.copies)
+            self.caches.copied_bytes.follow(self.copies)
+
+    @property
+    def policy(self) -> Policy:
+        return self.caches.policy
 
     # Which objects there are
 
     @property
     def sources(self) -> Informer | None:
         """The cache of the sources; None if a source is computed from objects of other kinds."""
-        caches = self.context.caches
-        return caches.nested(self.kind) if self.direction == "Down" else caches.host(self.kind)
+        return self.caches.nested(self.kind) if self.direction == "Down" else self.caches.host(self.kind)
 
     @property
     def copies(self) -> Informer:
-        """The cache of the copies."""
-        caches = self.context.caches
-        return caches.host(self.kind) if self.direction == "Down" else caches.nested(self.kind)
+        return self.caches.host(self.kind) if self.direction == "Down" else self.caches.nested(self.kind)
 
     @property
     def read(self) -> Iterable[Informer]:
@@ -75,12 +87,10 @@ class Row:
 
     @property
     def source_api(self) -> Api:
-        """The API server that holds the sources."""
         return self.context.nested if self.direction == "Down" else self.context.host
 
     @property
     def copy_api(self) -> Api:
-        """The API server that holds the copies."""
         return self.context.host if self.direction == "Down" else self.context.nested
 
     def find_source(self, key: Key) -> Object | None:
@@ -97,6 +107,11 @@ class Row:
             return key
         name = names.host_name(key[1], key[0])
         return (self.context.target.namespace, name) if self.kind.namespaced else ("", name)
+
+    def find_copy(self, key: Key) -> Object | None:
+        """What has the name of a source's copy, from the cache."""
+        namespace, name = self.copy_key(key)
+        return self.copies.get(name, namespace)
 
     def source_key(self, copy: Object) -> Key | None:
         """The key of a copy's source; None if the object belongs to another row or to a controller."""
@@ -132,12 +147,14 @@ class Row:
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """Why this write would exceed what a cluster may have, as a message for the tenant; None if it would not.
 
-        `copy` is what there is so far. It stays as it is while the limit holds, unless the row says `fails_closed`. Rows with
-        limits of their own ask here last: everything together has only so many bytes.
+        `copy` is what there is so far. It stays as it is while the limit holds, unless the row says `fails_closed`.
         """
         if self.direction == "Up":
             return None
-        return limits.find_excess_of_data(self._bytes.value, copy, desired)
+        found = limits.find_surplus(self.kind, len(self.copies.store)) if copy is None else None
+        if self.is_small:
+            found = found or limits.find_excess_of_object(self.kind.name, desired)
+        return found or limits.find_excess_of_data(self.caches.copied_bytes.value, copy, desired)
 
     def find_clash(self, key: Key) -> str:
         """Why there must be no new copy: what else would find it under its name, as a message for the tenant. Empty for most."""
@@ -164,16 +181,6 @@ class Row:
     async def align(self, source: Object, copy: Object) -> None:
         """Change the source where its copy could not be as it says, other than in its status."""
 
-    @property
-    def linger_seconds(self) -> float:
-        """How long a copy that is no longer wanted stays while its source exists."""
-        return 0
-
-    @property
-    def lingering_most(self) -> float:
-        """How many copies may stay so at a time: with more, those that are no longer wanted go at once."""
-        return math.inf
-
     def find_reprieve(self, copy: Object) -> float:
         """Seconds that a copy stays although its source is not there yet; 0 for most."""
         return 0
@@ -185,8 +192,16 @@ class Row:
 
     # When to look again, and at what
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Subscribe to other objects that copies depend on, and call `look_at` for affected keys; find them by an index."""
+    def follow(self) -> None:
+        """Subscribe to other objects that copies depend on, and `wake` affected keys; find them by an index."""
+
+    def wake_each(self, sources: Iterable[Object]) -> None:
+        for found in sources:
+            self.wake(key_of(found))
+
+    def wake_all(self, _: Change | None = None) -> None:
+        """Look again at all sources."""
+        self.wake_each(self.sources or ())
 
     def find_needs(self, pod: Object) -> Iterable[Key]:
         """Keys of this kind whose copies must exist before the pod is created."""

@@ -2,7 +2,7 @@
 
 Policies only ever add to each other. So a pod that a nested policy isolates gets a label, by which the walls leave it to the
 copies of such policies what it may do. No copy says more than the walls would: it names only the cluster's own pods, and of the
-world outside only what the class opens. None lets anybody in from there: see `access`.
+world outside only what the class opens. None lets anybody in from there: see `copies.rows.service_access`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from typing import Any, Literal
 
 from nestor.api import data
 from nestor.api import labels as marks
-from nestor.api.objects import Object
+from nestor.api.contracts.addresses import explain_refusal
+from nestor.api.objects import Object, spec_of, status_of
 from nestor.api.policies import IpBlock
 from nestor.pods.translate import fields, labels
 from nestor.pods.translate.fields import TABLES
+from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import Target
 
 Direction = Literal["Ingress", "Egress"]
@@ -107,6 +109,13 @@ def _find_unknown(spec: Object) -> Iterator[str]:
             for part, table in ((ends, _PEER), ("ports", _PORT)):
                 for position, item in enumerate(rule.get(part) or []):
                     yield from fields.find_unknown(f"{path}.{part}[{position}]", item, table)
+
+
+def list_addresses(pod: Object) -> list[str]:
+    """The addresses that belong to a host pod alone, while they do: not its node's, nor those of a pod that has ended."""
+    if spec_of(pod).get("hostNetwork") or is_terminal(pod):
+        return []
+    return [item["ip"] for item in status_of(pod).get("podIPs") or () if item.get("ip") and explain_refusal(item["ip"]) is None]
 
 
 def has_blocks(policy: Object) -> bool:

@@ -36,7 +36,7 @@ _PORT_FIELDS = fields.find(SERVICE_PORT, "Pass")
 def decide_fate(service: Object) -> Fate:
     """Whether a nested Service gets a host Service, or exists only in the nested cluster and its DNS.
 
-    One without a selector has a host Service too, whose endpoints are those that `endpoint_slice` lets through.
+    One without a selector has a host Service too, whose endpoints are those that `copies.rows.endpoint_slices` lets through.
     """
     meta, spec = service["metadata"], service["spec"]
     if (meta["namespace"], meta["name"]) in _OWN:

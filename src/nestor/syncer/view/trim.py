@@ -5,8 +5,6 @@ Of NetworkPolicies, whoever may edit one nested namespace can make many of a meg
 
 from __future__ import annotations
 
-import json
-
 from nestor.api.objects import Object
 from nestor.syncer import limits
 
@@ -37,10 +35,10 @@ def trim_policy(policy: Object) -> Object:
     """
     kept = policy | {"metadata": {key: value for key, value in policy["metadata"].items() if key not in _UNUSED}}
     spec = kept.get("spec") or {}
-    if limits.find_excess_of_object("", len(json.dumps(spec))) is None:
+    if limits.find_excess_of_object("", spec) is None:
         return kept
     selector = spec.get("podSelector") or {}
-    is_small = limits.find_excess_of_object("", len(json.dumps(selector))) is None
+    is_small = limits.find_excess_of_object("", selector) is None
     return kept | {
         "spec": {"podSelector": selector if is_small else {}, "policyTypes": spec.get("policyTypes") or []},
         _CUT: True,

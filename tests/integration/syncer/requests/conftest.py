@@ -143,7 +143,7 @@ class Stage:
 
     def let_node_go(self) -> None:
         """Call this before the last pod of a node goes: the nested node goes at once, which `no_node` awaits."""
-        nodes.LINGER_SECONDS = 0
+        nodes.NodeRow.linger_seconds = 0
 
     async def end(self, nested: Object, host: Object, *, is_last: bool = False) -> None:
         """The host's kubelet ends the pod, and the nested pod goes."""
@@ -165,7 +165,7 @@ class Stage:
     async def no_node(self) -> None:
         """Await that the nested node is gone, as its last pod is."""
         await until(lambda: self.world.nested.find(kinds.NODE, self.node), lambda found: found is None)
-        nodes.LINGER_SECONDS, self._has_node = LINGER_SECONDS, False
+        nodes.NodeRow.linger_seconds, self._has_node = LINGER_SECONDS, False
 
     async def host_is(self, kind: Any, name: str, check: Callable[[Object | None], bool]) -> None:
         """Await that the host object of a nested one (None: absent) is as it should be."""
@@ -249,9 +249,9 @@ async def stage(
     world: World, recorded: tuple[World, Recorder], request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Stage:
     """A scenario, by the name of its test's module: `test_config` plays in the namespace `config`."""
-    monkeypatch.setattr(nodes, "LINGER_SECONDS", LINGER_SECONDS)
+    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", LINGER_SECONDS)
     monkeypatch.setattr(shares, "FIRST_SECONDS", LINGER_SECONDS)
-    monkeypatch.setattr(config, "UNUSED_SECONDS", 0)  # the end of a copy belongs to the step in which its last pod goes
+    monkeypatch.setattr(config.PodsRow, "linger_seconds", 0)  # the end of a copy belongs to the step in which its last pod goes
     recorder = recorded[1]
     await recorder.settle()
     recorder.steps, recorder.is_noted = [], is_no_basic

@@ -13,12 +13,11 @@ import pytest
 
 from nestor.api import labels, names
 from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
-from nestor.syncer import limits
 from nestor.syncer.cluster import addresses
 from nestor.syncer.cluster.addresses import Addresses
 from nestor.syncer.copies.rows.services import ServiceRow
 from tests.unit.pods.translate.builders import TARGET, build_service
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, allow_most, running
 
 Object = dict[str, Any]
 
@@ -194,7 +193,7 @@ async def test_whatever_fails_does_not_keep_a_service_from_being_made(error: Any
 
 async def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """An admin of the nested cluster can ask without ever creating anything."""
-    monkeypatch.setattr(limits, "SYNCED_SERVICES", 2)
+    allow_most(monkeypatch, kinds.SERVICE, 2)
     clusters = Clusters.build()
     give(clusters, FREE, NEXT)
     async with asking(clusters) as (made, asked):

@@ -10,4 +10,4 @@ from nestor.syncer.copies.rows import config
 @pytest.fixture(autouse=True)
 def _no_lingering(monkeypatch: pytest.MonkeyPatch) -> None:
     """But where a test says so, copies go with their last pod."""
-    monkeypatch.setattr(config, "UNUSED_SECONDS", 0)
+    monkeypatch.setattr(config.PodsRow, "linger_seconds", 0)

@@ -8,10 +8,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, cast
 
+import pytest
+
 from nestor.api import names
 from nestor.api.labels import COMPONENT
 from nestor.kube import Api, Kind, kinds
 from nestor.kube.events import EventRecorder
+from nestor.syncer import limits
 from nestor.syncer.copies.engine import Engine
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
@@ -98,6 +101,11 @@ class Running:
 def _works(engine: Engine) -> bool:
     """Unless a cluster does not have its kind."""
     return all(cache.synced.is_set() for cache in engine._row.read)
+
+
+def allow_most(monkeypatch: pytest.MonkeyPatch, kind: Kind, number: int) -> None:
+    """Let the host have only so many copies of a kind."""
+    monkeypatch.setitem(limits.MOST, kind, (number, limits.MOST[kind][1]))
 
 
 @contextlib.asynccontextmanager

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from nestor.kube import kinds
-from nestor.syncer import limits
 from nestor.syncer.copies.rows.budgets import NOT_ALLOWED, BudgetRow
 from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, allow_most, running
 
 Object = dict[str, Any]
 
@@ -80,7 +79,7 @@ async def test_what_the_class_does_not_allow_is_told_once_and_follows_its_change
 
 
 async def test_their_number_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SYNCED_BUDGETS", 2)
+    allow_most(monkeypatch, kinds.POD_DISRUPTION_BUDGET, 2)
     clusters = start(allowed=True)
     async with running(clusters, BudgetRow) as made:
         for number in range(3):

@@ -8,10 +8,9 @@ import pytest
 
 from nestor.api import names
 from nestor.kube import Forbidden, NotFound, RetryLater, kinds
-from nestor.syncer import limits
-from nestor.syncer.copies.rows.devices import _PATIENCE, DeviceClassRow, ResourceClaimRow
+from nestor.syncer.copies.rows.devices import DeviceClassRow, ResourceClaimRow
 from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, allow_most, running
 
 Object = dict[str, Any]
 
@@ -159,7 +158,7 @@ async def test_pods_wait_for_their_claims_for_a_moment_and_are_then_told() -> No
             (own, 'resourceclaim "card" not found'),
             (made_for, "the ResourceClaim for 'a' from template 'cards' not found"),
         ):
-            for _ in range(_PATIENCE):
+            for _ in range(20):
                 with pytest.raises(RetryLater):
                     await engine.ensure_needs(pod)
             with pytest.raises(NotFound, match=message):
@@ -175,7 +174,7 @@ async def test_pods_wait_for_their_claims_for_a_moment_and_are_then_told() -> No
 
 
 async def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "RESOURCE_CLAIMS", 1)
+    allow_most(monkeypatch, kinds.RESOURCE_CLAIM, 1)
     clusters = build()
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim())

@@ -358,10 +358,7 @@ async def test_a_removal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPat
 class LingeringRow(ConfigMapRow):
     """Its copies stay for a while."""
 
-    @property
-    def linger_seconds(self) -> float:
-        """By the test's clock."""
-        return 100
+    linger_seconds = 100  # by the test's clock
 
 
 async def test_a_copy_lingers_for_the_whole_time_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -415,7 +412,7 @@ async def test_few_copies_linger_at_a_time(monkeypatch: pytest.MonkeyPatch) -> N
         for name in found:
             clusters.nested.drop(kinds.POD, name, SPACE)
         await made.settle()
-        assert sum(clusters.copy(kinds.CONFIG_MAP, name) is not None for name in found) == config.UNUSED_MOST
+        assert sum(clusters.copy(kinds.CONFIG_MAP, name) is not None for name in found) == config.PodsRow.lingering_most
 
 
 async def test_a_lingering_copy_that_others_delete_is_forgotten() -> None:

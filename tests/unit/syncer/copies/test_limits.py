@@ -9,13 +9,12 @@ from nestor.kube.pace import Pace, Rate
 from nestor.pods.translate.env import links_name
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.budgets import BudgetRow
-from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
+from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow, ServiceLinksRow
 from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
-from nestor.syncer.copies.rows.service_links import ServiceLinksRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from tests.unit.pods.translate.builders import TARGET, build_service
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, allow_most, running
 from tests.unit.syncer.copies.test_engine import build, data, settings, written
 from tests.unit.syncer.copies.test_services import build_slice
 
@@ -44,7 +43,7 @@ async def test_data_beyond_the_limit_is_not_copied_and_told_and_comes_when_there
 
 
 async def test_there_are_only_so_many_host_services(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SYNCED_SERVICES", 2)
+    allow_most(monkeypatch, kinds.SERVICE, 2)
     clusters = Clusters.build()
     async with running(clusters, ServiceRow) as made:
         for number in range(3):

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from nestor.kube import Forbidden, Invalid, kinds
-from nestor.syncer import limits
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.translate.network_policy import find_isolation
 from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, allow_most, running
 
 Object = dict[str, Any]
 
@@ -143,7 +142,7 @@ async def test_what_the_class_opens_is_followed() -> None:
 
 
 async def test_their_number_and_size_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "NETWORK_POLICIES", 1)
+    allow_most(monkeypatch, kinds.NETWORK_POLICY, 1)
     clusters = start()
     put(clusters)
     async with running(clusters, NetworkPolicyRow) as made:

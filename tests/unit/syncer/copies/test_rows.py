@@ -13,10 +13,9 @@ from nestor.api import labels
 from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.pods.translate.env import links_name
 from nestor.pods.translate.labels import host_labels
-from nestor.syncer.copies.rows import config, find_rows, nodes
-from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, SecretRow
+from nestor.syncer.copies.rows import find_rows, nodes
+from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, SecretRow, ServiceLinksRow
 from nestor.syncer.copies.rows.nodes import NodeRow
-from nestor.syncer.copies.rows.service_links import ServiceLinksRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service as translate
 from nestor.syncer.view import shares
@@ -33,30 +32,14 @@ def test_every_module_s_rows_are_found() -> None:
     assert {ConfigMapRow, SecretRow, NodeRow, ServiceLinksRow, ServiceRow} <= set(find_rows())
 
 
-async def test_the_authority_s_config_map_is_awaited_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(config, "_ROOT_CA_PATIENCE", 2)
+async def test_the_authority_s_config_map_is_awaited_but_not_for_ever() -> None:
     async with running(Clusters.build(), ConfigMapRow) as made:
-        for _ in range(2):
+        for _ in range(40):
             with pytest.raises(RetryLater):
                 await made.engine.ensure((SPACE, ROOT_CA))
         await made.engine.ensure((SPACE, ROOT_CA))
         await made.engine.ensure((SPACE, "other"))
         assert made.clusters.host.asked == []
-
-
-async def test_patience_with_what_no_pod_waits_for_is_forgotten() -> None:
-    clusters = Clusters.build()
-    async with running(clusters, ConfigMapRow) as made:
-        row = made.engine._row
-        assert isinstance(row, ConfigMapRow)
-        pod = clusters.add_pod(volumes=[{"name": "ca", "configMap": {"name": ROOT_CA}}])
-        await made.settle()
-        with pytest.raises(RetryLater):
-            await made.engine.ensure_needs(pod)
-        assert len(row._patience) == 1
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
-        assert len(row._patience) == 0
 
 
 # Services
@@ -412,7 +395,7 @@ async def test_what_a_tenant_makes_of_the_note_does_no_harm() -> None:
 
 
 async def test_a_node_with_something_of_the_tenant_s_own_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.0)
+    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.0)
     clusters = Clusters.build()
     clusters.host.put(kinds.NODE, host_node())
     async with running(clusters, NodeRow) as made:
@@ -455,7 +438,7 @@ async def test_a_tenant_who_forges_a_node_learns_nothing_of_the_host_s(
 
 
 async def test_a_node_with_something_of_the_tenant_s_own_stays_for_the_next_process_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.0)
+    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.0)
     clusters = Clusters.build()
     clusters.host.put(kinds.NODE, host_node())
     async with running(clusters, NodeRow) as made:
@@ -487,7 +470,7 @@ def mirrored(clusters: Clusters) -> list[str]:
 
 
 async def test_a_class_shows_nodes_before_any_pod_and_hides_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.0)
+    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.0)
     clusters = Clusters.build()
     allow(clusters, nodes="All")
     clusters.host.put(kinds.NODE, host_node())
@@ -567,7 +550,7 @@ async def test_a_cluster_can_use_of_a_node_what_its_quota_and_its_pods_leave(mon
 
 
 async def test_a_node_lingers_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.05)
+    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.05)
     clusters = Clusters.build()
     clusters.host.put(kinds.NODE, host_node())
     async with running(clusters, NodeRow) as made:
@@ -582,7 +565,7 @@ async def test_a_node_lingers_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_node_that_is_used_again_in_time_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.05)
+    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.05)
     clusters = Clusters.build()
     clusters.host.put(kinds.NODE, host_node())
     async with running(clusters, NodeRow) as made:
@@ -618,7 +601,7 @@ async def test_a_tenant_s_own_node_is_left_alone() -> None:
 
 
 async def test_a_suspended_cluster_keeps_its_nodes_and_gets_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes, "LINGER_SECONDS", 0.0)
+    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.0)
     clusters = Clusters.build()
     clusters.host.put(kinds.NODE, host_node())
 

@@ -10,12 +10,11 @@ import pytest
 from nestor.api import labels, names
 from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer import limits
-from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
+from nestor.syncer.copies.rows.endpoint_slices import OWN_CONTROLLER, EndpointSliceRow
 from nestor.syncer.copies.rows.service_access import NodePortsRow, ServiceAccessRow
 from nestor.syncer.copies.rows.services import ServiceRow
-from nestor.syncer.translate.endpoint_slice import OWN_CONTROLLER
 from tests.unit.pods.translate.builders import TARGET, build_service
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, allow_most, running
 
 Object = dict[str, Any]
 
@@ -230,7 +229,7 @@ async def test_nested_policies_say_who_gets_in_to_pods_that_they_isolate() -> No
 
 
 async def test_a_service_of_too_many_ports_gets_no_policy_and_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "NETWORK_POLICIES", 1)
+    allow_most(monkeypatch, kinds.NETWORK_POLICY, 1)
     clusters = Clusters.build()
     allow(clusters, **NODE_PORTS)
     ports = [{"port": number, "protocol": "TCP"} for number in range(1, 3000)]

@@ -8,14 +8,13 @@ import pytest
 
 from nestor.api import labels, names
 from nestor.kube import Forbidden, Kind, NotFound, kinds
-from nestor.syncer import limits
 from nestor.syncer.copies.row import Row
-from nestor.syncer.copies.rows.claims import ClaimRow
 from nestor.syncer.copies.rows.snapshots import SnapshotClassRow, SnapshotContentRow, SnapshotRow
+from nestor.syncer.copies.rows.storage import ClaimRow
 from nestor.syncer.translate.snapshots import LOST
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, allow_most, running
 
 Object = dict[str, Any]
 
@@ -308,7 +307,7 @@ async def test_one_that_is_too_large_for_what_it_says_takes_no_memory_and_is_ref
 
 
 async def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SNAPSHOTS", 1)
+    allow_most(monkeypatch, kinds.VOLUME_SNAPSHOT, 1)
     clusters = build()
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim())

@@ -8,9 +8,7 @@ import pytest
 
 from nestor.api import labels, names
 from nestor.kube import Forbidden, NotFound, RetryLater, kinds
-from nestor.syncer.copies.rows.claims import _PATIENCE, ClaimRow
-from nestor.syncer.copies.rows.storage_classes import StorageClassRow
-from nestor.syncer.copies.rows.volumes import VolumeRow
+from nestor.syncer.copies.rows.storage import ClaimRow, StorageClassRow, VolumeRow
 from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 
@@ -157,7 +155,7 @@ async def test_pods_wait_for_a_claim_for_a_moment_and_are_then_told() -> None:
         )
         engine = made.engines[0]
         assert list(engine._row.find_needs(pod)) == [(SPACE, "data"), (SPACE, "web-b")]
-        for _ in range(_PATIENCE):
+        for _ in range(20):
             with pytest.raises(RetryLater):
                 await engine.ensure((SPACE, "data"))
         with pytest.raises(NotFound, match='persistentvolumeclaim "data" not found'):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.syncer.translate.access import build_rules, list_covering
+from nestor.syncer.copies.rows.service_access import build_rules, list_covering
 from tests.unit.pods.translate.builders import build_service
 
 Object = dict[str, Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.syncer.copies.rows.budgets import build_budget, find_ignored, find_minimum
+from nestor.syncer.copies.rows.budgets import build_budget, find_minimum
 from tests.unit.pods.translate.builders import TARGET
 
 Object = dict[str, Any]
@@ -53,9 +53,3 @@ def test_the_host_s_budget_selects_the_cluster_s_pods_of_the_namespace_alone() -
 def test_an_empty_selector_is_of_the_namespace_s_pods_too() -> None:
     built = build_budget(build(minAvailable=1) | {"spec": {"minAvailable": 1, "selector": {}}}, TARGET)
     assert built["spec"]["selector"] == {"matchLabels": TARGET.scope("shop")}
-
-
-def test_a_field_that_no_version_has_yet_is_told() -> None:
-    assert find_ignored(build(minAvailable=1)) is None
-    told = find_ignored(build(minAvailable=1, anythingNew=2))
-    assert told == "`spec.anythingNew` is set, but this version of Nestor does not know the field"

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from nestor.api.allowances import Devices
-from nestor.syncer.translate import devices
+from nestor.api.devices import Devices
+from nestor.syncer.copies.rows import devices
 from tests.unit.pods.translate.builders import TARGET
 
 Object = dict[str, Any]

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from nestor.api import names
-from nestor.api.allowances import AllowedServices
-from nestor.syncer.translate import endpoint_slice
+from nestor.api.services import AllowedServices
+from nestor.syncer.copies.rows import endpoint_slices
+from nestor.syncer.translate.network_policy import list_addresses
 from tests.unit.pods.translate.builders import TARGET
 
 Object = dict[str, Any]
@@ -50,8 +51,8 @@ def build_slice(*addresses: str, **content: Any) -> Object:
     ],
 )
 def test_what_a_class_allows(address: str, allowed: bool) -> None:
-    assert endpoint_slice.is_allowed(address, RANGES) is allowed
-    assert not endpoint_slice.is_allowed(address, AllowedServices())
+    assert endpoint_slices.is_allowed(address, RANGES) is allowed
+    assert not endpoint_slices.is_allowed(address, AllowedServices())
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_what_a_class_allows(address: str, allowed: bool) -> None:
     ],
 )
 def test_addresses_that_are_a_pod_s_own(change: Object, found: list[str]) -> None:
-    assert endpoint_slice.list_addresses(POD | change) == found
+    assert list_addresses(POD | change) == found
 
 
 def test_the_host_s_slice_has_own_pods_and_what_the_class_allows() -> None:
@@ -77,7 +78,7 @@ def test_the_host_s_slice_has_own_pods_and_what_the_class_allows() -> None:
         "targetRef": {"name": "x"},
         "nodeName": "elsewhere",
     }
-    built = endpoint_slice.build_slice(nested, TARGET, find_pod, RANGES)
+    built = endpoint_slices.build_slice(nested, TARGET, find_pod, RANGES)
     assert built["endpoints"] == [
         {"addresses": ["10.42.0.7"], "conditions": {"ready": True}, "hostname": "a", "nodeName": "node-1"},
         {"addresses": ["203.0.113.7"]},
@@ -88,9 +89,9 @@ def test_the_host_s_slice_has_own_pods_and_what_the_class_allows() -> None:
     assert labels["kubernetes.io/service-name"] == names.host_name("web", "shop")
     assert labels["endpointslice.kubernetes.io/managed-by"] == "nestor.dev"
     assert "app" not in labels
-    assert endpoint_slice.find_denied(nested, find_pod, RANGES) == ["10.42.0.8", "203.0.113.9"]
-    assert endpoint_slice.find_denied(nested, find_pod, AllowedServices()) == ["10.42.0.8", "203.0.113.7", "203.0.113.9"]
+    assert endpoint_slices.find_denied(nested, find_pod, RANGES) == ["10.42.0.8", "203.0.113.9"]
+    assert endpoint_slices.find_denied(nested, find_pod, AllowedServices()) == ["10.42.0.8", "203.0.113.7", "203.0.113.9"]
 
 
 def test_a_slice_without_endpoints_is_one() -> None:
-    assert endpoint_slice.build_slice(build_slice(endpoints=None), TARGET, find_pod, RANGES)["endpoints"] == []
+    assert endpoint_slices.build_slice(build_slice(endpoints=None), TARGET, find_pod, RANGES)["endpoints"] == []

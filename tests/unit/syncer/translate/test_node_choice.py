@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api.data import read
 from nestor.api.policy import Policy
-from nestor.syncer.translate.node_choice import find_selector, is_shown
+from nestor.syncer.copies.rows.nodes import find_selector, is_shown
 from tests.fakes.api import _is_selected
 
 Object = dict[str, Any]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-
 from nestor.api.objects import Object, conditions_of, status_of
 from nestor.kube import kinds
-from nestor.kube.informer import Key, key_of
+from nestor.kube.informer import Key
 from nestor.pods.translate import fields, labels
 from nestor.pods.translate.fields.services import BUDGET_SPEC
 from nestor.pods.translate.target import Target
-from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, mapping, value
 from nestor.syncer.copies.row import Row
 
@@ -21,6 +17,8 @@ class BudgetRow(Row):
 
     kind = kinds.POD_DISRUPTION_BUDGET
     refused = "NotCarried"
+    follows_policy = True
+    is_small = True
     workers = 2
     fields = (
         LABELS,
@@ -36,31 +34,14 @@ class BudgetRow(Row):
         return source["spec"].get("selector") is not None and find_minimum(source) is not None
 
     def find_refusal(self, source: Object) -> str | None:
-        """Unless the class lets them hold in the host cluster."""
-        return None if self.context.caches.policy.places.disruption_budgets else NOT_ALLOWED
+        return None if self.policy.places.disruption_budgets else NOT_ALLOWED
 
     def find_ignored(self, source: Object) -> str | None:
         """Fields that are newer than this version of Nestor."""
-        return find_ignored(source)
-
-    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """On their size, and on their number: the host's controller looks at all of them whenever a pod changes."""
-        surplus = limits.find_surplus_of_budgets(len(self.copies.store)) if copy is None else None
-        surplus = surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
-        return surplus or super().find_excess(copy, desired)
+        return "; ".join(fields.find_unknown("spec", source["spec"], BUDGET_SPEC)) or None
 
     def build(self, source: Object) -> Object:
-        """The host's one."""
         return build_budget(source, self.context.target)
-
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again at all when the class changes."""
-
-        def on_policy() -> None:
-            for found in self.context.caches.nested(self.kind):
-                look_at(key_of(found))
-
-        self.context.caches.on_policy(on_policy)
 
 
 ROWS = (BudgetRow,)
@@ -86,11 +67,6 @@ def find_minimum(budget: Object) -> int | None:
     if any(item["type"] == "DisruptionAllowed" and item.get("reason") == _FAILED for item in conditions_of(budget)):
         return _ALL  # as in any cluster: nothing may go while the number is not known
     return status.get("desiredHealthy", 0) if status.get("observedGeneration") else None
-
-
-def find_ignored(budget: Object) -> str | None:
-    """Fields that this version of Nestor does not know."""
-    return "; ".join(fields.find_unknown("spec", budget["spec"], BUDGET_SPEC)) or None
 
 
 def build_budget(budget: Object, target: Target) -> Object:

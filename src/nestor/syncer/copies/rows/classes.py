@@ -5,13 +5,13 @@ A tenant's own class of the same name is left alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from nestor.api import labels
 from nestor.api.objects import Object, labels_of
 from nestor.api.placement import Names
 from nestor.kube import Change, kinds
-from nestor.kube.informer import Key, key_of
+from nestor.kube.informer import Key
 from nestor.syncer.copies.fields import LABELS, fixed, value
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
@@ -23,11 +23,12 @@ class _NamedRow(Row):
 
     direction = "Up"
     sources = None
+    follows_policy = True
     workers = 1
 
     def __init__(self, context: Context, references: References) -> None:
         super().__init__(context, references)
-        self._hosts = context.caches.host(self.kind)
+        self._hosts = self.caches.host(self.kind)
 
     @property
     def names(self) -> Names:
@@ -38,63 +39,51 @@ class _NamedRow(Row):
         """The host object, if the class allows it and the host has it."""
         return self._hosts.get(key[1]) if key[1] in self.names.allowed else None
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again when a host object changes, and at all when the class does."""
+    def follow(self) -> None:
+        self._hosts.on_change(self._on_host)
 
-        def on_host(change: Change) -> None:
-            if change.key[1] in self.names.allowed:
-                look_at(change.key)
+    def _on_host(self, change: Change) -> None:
+        if change.key[1] in self.names.allowed:
+            self.wake(change.key)
 
-        def on_policy() -> None:
-            for found in self.copies:
-                look_at(key_of(found))
-            for name in self.names.allowed:
-                look_at(("", name))
-
-        self._hosts.on_change(on_host)
-        self.context.caches.on_policy(on_policy)
+    def wake_all(self, _: Change | None = None) -> None:
+        self.wake_each(self.copies)
+        for name in self.names.allowed:
+            self.wake(("", name))
 
 
 class PriorityClassRow(_NamedRow):
-    """PriorityClasses."""
-
     kind = kinds.PRIORITY_CLASS
     fields = (LABELS, fixed("value"), fixed("preemptionPolicy"), value("description"))
 
     @property
     def names(self) -> Names:
-        """`placement.priorityClasses`."""
-        return self.context.caches.policy.places.priority_classes
+        return self.policy.places.priority_classes
 
     def build(self, source: Object) -> Object:
-        """The nested one."""
         return build_priority_class(source)
 
 
 class RuntimeClassRow(_NamedRow):
-    """RuntimeClasses."""
-
     kind = kinds.RUNTIME_CLASS
     fields = (LABELS, fixed("handler"), value("overhead"))
 
     @property
     def names(self) -> Names:
-        """`placement.runtimeClasses`."""
-        return self.context.caches.policy.places.runtime_classes
+        return self.policy.places.runtime_classes
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
+    def follow(self) -> None:
         """Find the tenant's own ones too, which may stand for those that are allowed."""
 
         def find_own(_: Change | None = None) -> None:
-            self.context.caches.set_own_runtimes(find_own_runtimes(self.names.allowed, self._hosts, self.copies))
+            self.caches.set_own_runtimes(find_own_runtimes(self.names.allowed, self._hosts, self.copies))
 
         self._hosts.on_change(find_own, first=True)
         self.copies.on_change(find_own, first=True)
-        self.context.caches.on_policy(find_own)
-        super().follow(look_at)
+        self.caches.on_policy(find_own)
+        super().follow()
 
     def build(self, source: Object) -> Object:
-        """The nested one."""
         return build_runtime_class(source)
 
 

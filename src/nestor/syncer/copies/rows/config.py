@@ -1,17 +1,19 @@
-"""ConfigMaps and Secrets that live pods refer to. They are copied before the pods are created."""
+"""ConfigMaps and Secrets that live pods refer to, and the service links of each namespace. They are there before the pods are."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import Any, ClassVar
 
-from nestor.api.objects import Object
-from nestor.kube import RetryLater, kinds
+from nestor.api import labels
+from nestor.api.objects import Object, labels_of
+from nestor.kube import Change, kinds
 from nestor.kube.informer import Key
-from nestor.pods.translate import config
+from nestor.pods.translate import config, env, service_env
 from nestor.pods.translate.references import CONFIG_MAPS, SECRETS, find_references
+from nestor.pods.translate.target import nested_key
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
+from nestor.syncer.copies.memory import Patience
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.view.caches import UNCACHED_TYPE
@@ -22,86 +24,63 @@ SECRET_FIELDS = (*CONFIG_MAP_FIELDS, fixed("type"))
 
 ROOT_CA = "kube-root-ca.crt"
 """Part of every pod's token volume. The nested controller-manager creates it in each new namespace, after a while."""
-_ROOT_CA_PATIENCE = 40
-UNUSED_SECONDS = 5.0
-"""How long a copy outlasts its last pod. Pods that run one after the other, in a namespace that has no others, would otherwise
-each have a new copy of the root CA, and soon wait, since no copy may be written more often than once a second.
-"""
-UNUSED_MOST = 20
-"""How many do so at a time, of ConfigMaps and of Secrets: those that each had a pod of its own must not fill a quota."""
+_LINKS = "service-links"
 
 
-class _ReferredRow(Row):
+class PodsRow(Row):
+    """What is there because of pods."""
+
+    linger_seconds = 5.0
+    """How long a copy outlasts its last pod. Pods that run one after the other, in a namespace that has no others, would
+    otherwise each have a new copy of the root CA, and soon wait, since no copy may be written more often than once a second.
+    """
+    lingering_most = 20
+    """Of each kind: those that each had a pod of its own must not fill a quota."""
+
+
+class _ReferredRow(PodsRow):
     """Objects that exist and that a live pod refers to have a copy."""
 
     resource: ClassVar[str]
     refused = "NotCopied"
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """True while a pod refers to it."""
         return self.references.is_named(self.resource, key)
-
-    @property
-    def linger_seconds(self) -> float:
-        """See `UNUSED_SECONDS`."""
-        return UNUSED_SECONDS
-
-    @property
-    def lingering_most(self) -> float:
-        """See `UNUSED_MOST`."""
-        return UNUSED_MOST
 
     def find_clash(self, key: Key) -> str:
         """No copy while a pod is there that would find it, although it refers to another object."""
         return self.references.find_other(self.resource, key)
 
     def build(self, source: Object) -> Object:
-        """The copy, with the same data."""
         return config.build_config(source, self.context.target)
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again when a pod starts or stops referring to an object."""
-        self.references.on_change(self.resource, look_at)
+    def follow(self) -> None:
+        self.references.on_change(self.resource, self.wake)
 
     def find_needs(self, pod: Object) -> Iterable[Key]:
-        """All objects that the pod refers to."""
         return [(item.namespace, item.name) for item in find_references(pod) if item.resource == self.resource]
 
 
 class ConfigMapRow(_ReferredRow):
-    """ConfigMaps."""
-
     kind = kinds.CONFIG_MAP
     fields = CONFIG_MAP_FIELDS
     resource = CONFIG_MAPS
 
     def __init__(self, context: Context, references: References) -> None:
         super().__init__(context, references)
-        self._patience: Counter[Key] = Counter()
-
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again when a pod starts or stops referring to an object; forget the patience with one that no pod waits for."""
-
-        def on_reference(key: Key) -> None:
-            if not self.references.is_named(self.resource, key):
-                self._patience.pop(key, None)
-
-        super().follow(look_at)
-        self.references.on_change(self.resource, on_reference)
+        self._patience: Patience[Key] = Patience(40, 0.05)
 
     def missing(self, key: Key) -> None:
         """Wait a little for the root CA, which will come. A kubelet that misses it once waits longer than this."""
-        if key[1] == ROOT_CA and self._patience[key] < _ROOT_CA_PATIENCE:
-            self._patience[key] += 1
-            raise RetryLater(0.05, f"waiting for ConfigMap {ROOT_CA}")
+        if key[1] == ROOT_CA:
+            self._patience.wait(key, f"ConfigMap {ROOT_CA}")
 
     def found(self, key: Key) -> None:
-        """Reset the patience."""
-        self._patience.pop(key, None)
+        self._patience.forget(key)
 
 
 class SecretRow(_ReferredRow):
-    """Secrets. A Secret's type is immutable, so a copy is replaced when the type differs."""
+    """A Secret's type is immutable, so a copy is replaced when the type differs."""
 
     kind = kinds.SECRET
     fields = SECRET_FIELDS
@@ -112,4 +91,61 @@ class SecretRow(_ReferredRow):
         return copy.get("type") == UNCACHED_TYPE and self.references.is_named(self.resource, key)
 
 
-ROWS = (ConfigMapRow, SecretRow)
+class ServiceLinksRow(PodsRow):
+    """One host ConfigMap per nested namespace, with the variables that a kubelet would derive from its Services. Pods read them
+    when they start.
+
+    The key is a nested namespace with an empty name; the source is computed from the Services there.
+    """
+
+    kind = kinds.CONFIG_MAP
+    fields = CONFIG_MAP_FIELDS
+    name = "service-links"
+    workers = 2
+    sources = None
+
+    def find_source(self, key: Key) -> Object:
+        """The current links, as an object. It has no nested UID, but the selector of synced objects needs some value."""
+        services = self.caches.by_namespace(kinds.SERVICE).all(key[0])
+        named = (item for item in services if (key[0], item["metadata"]["name"]) != ("default", "kubernetes"))
+        return {"metadata": {"name": "", "namespace": key[0], "uid": _LINKS}, "data": service_env.build_links(named)}
+
+    def copy_key(self, key: Key) -> Key:
+        return (self.context.target.namespace, env.links_name(key[0]))
+
+    def source_key(self, copy: Object) -> Key | None:
+        return (nested_key(copy)[0], "") if labels_of(copy).get(labels.PURPOSE) == _LINKS else None
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """While the namespace has pods."""
+        return bool(self.caches.by_namespace(kinds.POD).all(key[0]))
+
+    def build(self, source: Object) -> Object:
+        namespace = source["metadata"]["namespace"]
+        metadata = self.context.target.metadata(source, name=env.links_name(namespace))
+        metadata["labels"][labels.PURPOSE] = _LINKS
+        return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": source["data"]}
+
+    def version(self, source: Object) -> Any:
+        return source["data"]
+
+    def follow(self) -> None:
+        self.caches.nested(kinds.SERVICE).on_change(self._on_service)
+        self.caches.nested(kinds.POD).on_change(self._on_pod)
+
+    def _on_service(self, change: Change) -> None:
+        key = (change.key[0], "")
+        if self.is_wanted(key, change.latest):
+            self.wake(key)
+
+    def _on_pod(self, change: Change) -> None:
+        """One that goes may be the namespace's last."""
+        if change.new is None:
+            self.wake((change.key[0], ""))
+
+    def find_needs(self, pod: Object) -> Iterable[Key]:
+        """Every pod needs them, unless it sets `enableServiceLinks: false`."""
+        return [(pod["metadata"]["namespace"], "")] if pod["spec"].get("enableServiceLinks", True) is not False else []
+
+
+ROWS = (ConfigMapRow, SecretRow, ServiceLinksRow)

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
+from nestor.api.devices import Devices
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.kube import Change, NotFound, RetryLater, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.pods.translate import device_claims
+from nestor.pods.translate import device_claims, fields
+from nestor.pods.translate.device_claims import NO_DEVICES, list_allowed
+from nestor.pods.translate.fields import Table
+from nestor.pods.translate.fields.devices import ALTERNATIVE, CLAIM, DEVICES, EXACT, REQUEST
 from nestor.pods.translate.status import is_terminal
-from nestor.pods.translate.target import nested_uid
-from nestor.syncer import limits
+from nestor.pods.translate.target import Target, nested_uid
 from nestor.syncer.copies.fields import LABELS
-from nestor.syncer.copies.lasting import OWN
-from nestor.syncer.copies.memory import Recent
+from nestor.syncer.copies.memory import Patience
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
-from nestor.syncer.translate import devices, storage
+from nestor.syncer.copies.rows.storage import OWN
+from nestor.syncer.translate import storage
 from nestor.syncer.view.context import Context
-
-_PATIENCE = 20
-"""How often a pod looks for its claim before that counts as missing: those from templates come after the pod."""
-_PATIENCE_SECONDS = 0.1
-_MOST_WAITING = 1000
 
 
 class DeviceClassRow(Row):
@@ -31,25 +29,15 @@ class DeviceClassRow(Row):
 
     kind = kinds.DEVICE_CLASS
     direction = "Up"
+    follows_policy = True
     workers = 1
     fields = (LABELS,)
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """While the class lists it."""
-        return key[1] in self.context.caches.policy.allowed_devices.classes
+        return key[1] in self.policy.allowed_devices.classes
 
     def build(self, source: Object) -> Object:
-        """The nested DeviceClass."""
-        return devices.build_class(source)
-
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again at all when the policy changes."""
-
-        def on_policy() -> None:
-            for found in self.context.caches.host(self.kind):
-                look_at(("", found["metadata"]["name"]))
-
-        self.context.caches.on_policy(on_policy)
+        return build_class(source)
 
 
 class ResourceClaimRow(Row):
@@ -57,13 +45,15 @@ class ResourceClaimRow(Row):
 
     kind = kinds.RESOURCE_CLAIM
     refused = "ClaimRefused"
+    follows_policy = True
+    is_small = True
     fields = OWN
 
     def __init__(self, context: Context, references: References) -> None:
         super().__init__(context, references)
-        self._misses: Recent[Key, int] = Recent(_MOST_WAITING)
-        self._classes = context.caches.nested(kinds.DEVICE_CLASS)
-        self._pods = context.caches.host(kinds.POD)
+        self._patience: Patience[Key] = Patience(20, 0.1)
+        self._classes = self.caches.nested(kinds.DEVICE_CLASS)
+        self._pods = self.caches.host(kinds.POD)
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """A claim that is being deleted gets no new copy."""
@@ -74,26 +64,17 @@ class ResourceClaimRow(Row):
         if self._has_copy(source):
             return None
         own = [item["metadata"]["name"] for item in self._classes if not storage.is_ours(item)]
-        return devices.find_refusal(source, self.context.caches.policy.allowed_devices, own)
+        return find_refusal(source, self.policy.allowed_devices, own)
 
     def _has_copy(self, source: Object) -> bool:
-        namespace, name = self.copy_key(key_of(source))
-        found = self.copies.get(name, namespace)
+        found = self.find_copy(key_of(source))
         return found is not None and self.is_ours(found) and nested_uid(found) == source["metadata"]["uid"]
 
     def find_ignored(self, source: Object) -> str | None:
-        """Fields that are newer than this version of Nestor."""
-        return devices.find_ignored(source)
-
-    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """On their number and on the size of each."""
-        surplus = limits.find_surplus_of_resource_claims(len(self.copies.store)) if copy is None else None
-        too_large = limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
-        return surplus or too_large or super().find_excess(copy, desired)
+        return find_ignored(source)
 
     def build(self, source: Object) -> Object:
-        """The host's claim."""
-        return devices.build_claim(source, self.context.target)
+        return build_claim(source, self.context.target)
 
     async def settle(self, source: Object, copy: Object) -> bool:
         """The copy is that of an earlier claim. The host keeps it as long as pods have its devices."""
@@ -104,7 +85,7 @@ class ResourceClaimRow(Row):
 
     def lift(self, source: Object, copy: Object) -> Object | None:
         """What the host's scheduler has allocated, and for which pods."""
-        return devices.lift_status(source, copy, list(self._find_pods(copy)))
+        return lift_status(source, copy, list(self._find_pods(copy)))
 
     def _find_pods(self, copy: Object) -> Iterable[Object]:
         """The nested pods that it is reserved for. Those that have ended are left out, as the nested cluster does."""
@@ -112,26 +93,20 @@ class ResourceClaimRow(Row):
             host = self._pods.get(item.get("name", ""), self.context.target.namespace)
             if item.get("resource") != kinds.POD.plural or host is None or host["metadata"]["uid"] != item.get("uid"):
                 continue
-            nested = self.context.caches.nested_by_uid.get(nested_uid(host))
+            nested = self.caches.nested_by_uid.get(nested_uid(host))
             if nested is not None and not is_terminal(nested):
                 yield nested
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again at all when the policy or a class changes, and at those of a host pod that appears."""
+    def follow(self) -> None:
+        self._classes.on_change(self.wake_all)
+        self._pods.on_change(self._on_pod)
 
-        def look_at_all(_: Change | None = None) -> None:
-            for found in self.context.caches.nested(self.kind):
-                look_at(key_of(found))
-
-        def on_pod(change: Change) -> None:
-            for item in spec_of(change.new).get("resourceClaims") or [] if change.old is None else ():
-                copy = self.copies.get(item.get("resourceClaimName") or "", self.context.target.namespace)
-                if copy is not None and (key := self.source_key(copy)) is not None:
-                    look_at(key)
-
-        self.context.caches.on_policy(look_at_all)
-        self._classes.on_change(look_at_all)
-        self._pods.on_change(on_pod)
+    def _on_pod(self, change: Change) -> None:
+        """Look at the claims of a host pod that appears."""
+        for item in spec_of(change.new).get("resourceClaims") or [] if change.old is None else ():
+            copy = self.copies.get(item.get("resourceClaimName") or "", self.context.target.namespace)
+            if copy is not None and (key := self.source_key(copy)) is not None:
+                self.wake(key)
 
     def find_needs(self, pod: Object) -> Iterable[Key]:
         """The claims of the pod. Raises `RetryLater`, and `NotFound` in the end, while one is still to be made."""
@@ -141,20 +116,132 @@ class ResourceClaimRow(Row):
         return [(pod["metadata"]["namespace"], name) for name in device_claims.find_names(pod)]
 
     def missing(self, key: Key) -> None:
-        """Wait a little, then refuse to go on: no pod may be created before its claims."""
         self._wait(key, f'resourceclaim "{key[1]}"')
 
     def _wait(self, key: Key, what: str) -> None:
-        misses = (self._misses.get(key) or 0) + 1
-        if misses <= _PATIENCE:
-            self._misses.set(key, misses)
-            raise RetryLater(_PATIENCE_SECONDS, f"waiting for {what}")
-        self._misses.forget(key)
+        """No pod may be created before its claims. Those from templates come after the pod."""
+        self._patience.wait(key, what)
         raise NotFound(404, "NotFound", f"{what} not found")
 
     def found(self, key: Key) -> None:
-        """Reset the patience."""
-        self._misses.forget(key)
+        self._patience.forget(key)
 
 
 ROWS = (DeviceClassRow, ResourceClaimRow)
+
+
+_VERSION = "resource.k8s.io/v1"
+_RESULT = ("request", "driver", "pool", "device", "shareID")
+"""What an allocation is known by."""
+
+_Part = tuple[str, Object, Table]
+"""Path, content and table of a request's part that names a DeviceClass."""
+
+
+def build_class(host: Object) -> Object:
+    """The nested DeviceClass: a name. Which devices there are of it, and with which parameters, is known to the host alone."""
+    metadata = {"name": host["metadata"]["name"], "labels": dict(storage.UP)}
+    return {"apiVersion": _VERSION, "kind": "DeviceClass", "metadata": metadata, "spec": {}}
+
+
+def find_refusal(claim: Object, devices: Devices, own_classes: Sequence[str]) -> str | None:
+    """Why the host has no such claim. `own_classes`: DeviceClasses of the tenant's own."""
+    return "; ".join(_check(claim, devices, own_classes)) or None
+
+
+def _check(claim: Object, devices: Devices, own_classes: Sequence[str]) -> Iterator[str]:
+    if not devices.classes:
+        yield NO_DEVICES
+        return
+    if "spec" not in claim:
+        yield "the claim is too large"
+        return
+    if _read(claim).get("config") and not devices.parameters:
+        yield "`spec.devices.config` may not be set: the class allows no parameters (`devices.parameters`)"
+    for path, part, table in _find_parts(claim):
+        name = part.get("deviceClassName")
+        if name not in devices.classes:
+            yield f"`{path}.deviceClassName` may not be '{name}': {list_allowed(devices)}"
+        elif name in own_classes:
+            yield f"DeviceClass '{name}' of this cluster is not the host cluster's: delete it, and Nestor creates the host's"
+        for field in fields.find(table, "Refuse"):
+            if part.get(field):
+                yield f"`{path}.{field}` may not be set: {table[field].note}"
+
+
+def _read(claim: Object) -> Object:
+    return spec_of(claim).get("devices") or {}
+
+
+def _find_parts(claim: Object) -> Iterator[_Part]:
+    for index, request in enumerate(_read(claim).get("requests") or []):
+        path = f"spec.devices.requests[{index}]"
+        if exact := request.get("exactly"):
+            yield f"{path}.exactly", exact, EXACT
+        for number, item in enumerate(request.get("firstAvailable") or []):
+            yield f"{path}.firstAvailable[{number}]", item, ALTERNATIVE
+
+
+def find_ignored(claim: Object) -> str | None:
+    """Fields that this version of Nestor does not know."""
+    found = [*fields.find_unknown("spec", spec_of(claim), CLAIM)]
+    found += fields.find_unknown("spec.devices", _read(claim), DEVICES)
+    for index, request in enumerate(_read(claim).get("requests") or []):
+        found += fields.find_unknown(f"spec.devices.requests[{index}]", request, REQUEST)
+    for path, part, table in _find_parts(claim):
+        found += fields.find_unknown(path, part, table)
+    return "; ".join(found) or None
+
+
+def build_claim(claim: Object, target: Target) -> Object:
+    """The host's claim. Call only if `find_refusal` returned nothing."""
+    devices = _read(claim)
+    wanted = _carry(devices, DEVICES)
+    if requests := devices.get("requests"):
+        wanted["requests"] = [_build_request(item) for item in requests]
+    spec = {"devices": wanted}
+    return {"apiVersion": _VERSION, "kind": "ResourceClaim", "metadata": target.metadata(claim), "spec": spec}
+
+
+def _build_request(request: Object) -> Object:
+    built = _carry(request, REQUEST)
+    if exact := request.get("exactly"):
+        built["exactly"] = _carry(exact, EXACT)
+    if others := request.get("firstAvailable"):
+        built["firstAvailable"] = [_carry(item, ALTERNATIVE) for item in others]
+    return built
+
+
+def _carry(part: Object, table: Table) -> Object:
+    return {key: part[key] for how in ("Pass", "Class") for key in fields.find(table, how) if key in part}
+
+
+def lift_status(claim: Object, host: Object, pods: Sequence[Object]) -> Object | None:
+    """A patch that brings the host's allocation into the status of the nested claim; None if it is there. `pods`: the nested ones
+    that it is reserved for.
+
+    Parameters are left out: some are the DeviceClass's, and the host's own.
+    """
+    if nested_uid(host) != claim["metadata"]["uid"] or is_terminating(claim):
+        return None
+    own, now = status_of(host), status_of(claim)
+    said: dict[str, Any] = dict.fromkeys(("allocation", "devices", "reservedFor"))
+    if allocation := own.get("allocation"):
+        results = {key: value for key, value in (allocation.get("devices") or {}).items() if key != "config"}
+        said["allocation"] = allocation | {"devices": results}
+        said["devices"] = own.get("devices") or None
+        said["reservedFor"] = [
+            {"resource": "pods", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"]} for pod in pods
+        ] or None
+    before, wanted = _identify(now.get("allocation")), _identify(said["allocation"])
+    if before is not None and wanted is not None:
+        # It cannot be changed, only taken back. What an older nested API server does not know of it is no change.
+        said = said | {"allocation": now["allocation"]} if before == wanted else dict.fromkeys(said)
+    patch = {key: value for key, value in said.items() if value != (now.get(key) or None)}
+    return {"status": patch} if patch else None
+
+
+def _identify(allocation: Object | None) -> list[tuple[Any, ...]] | None:
+    if allocation is None:
+        return None
+    return [tuple(item.get(key) for key in _RESULT) for item in (allocation.get("devices") or {}).get("results") or []]

@@ -1,26 +1,39 @@
 """EndpointSlices that users write, or Kubernetes for the Endpoints that they write, for Services that the host has.
 
-Their addresses may be those of the cluster's own pods, as long as these live, and those that the class allows.
+Their addresses may be those of the cluster's own pods, as long as these live, and those that the class allows: on the host, an
+endpoint may point anywhere, past network policies too where a client is exempt from them (CVE-2021-25740).
 """
 
 from __future__ import annotations
 
+import ipaddress
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
-from nestor.api.objects import Object, labels_of
+from nestor.api import names
+from nestor.api.contracts.addresses import explain_refusal
+from nestor.api.objects import Object, labels_of, spec_of
+from nestor.api.services import AllowedServices
 from nestor.kube import Change, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
+from nestor.pods.translate.target import Target
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, value
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
-from nestor.syncer.translate import endpoint_slice as translate
+from nestor.syncer.translate.network_policy import list_addresses
 from nestor.syncer.translate.service import decide_fate
 from nestor.syncer.view.context import Context
+
+SERVICE_NAME = "kubernetes.io/service-name"
+CONTROLLER = "endpointslice.kubernetes.io/managed-by"
+OWN_CONTROLLER = "endpointslice-controller.k8s.io"
+"""Of slices that follow from a selector. The host makes its own, from the host Service."""
+MANAGER = "nestor.dev"
+_NAMED = 5
 
 
 class EndpointSliceRow(Row):
@@ -29,20 +42,21 @@ class EndpointSliceRow(Row):
     kind = kinds.ENDPOINT_SLICE
     refused = "EndpointsNotSynced"
     ignored = "EndpointsIgnored"
+    follows_policy = True
     fields = (LABELS, ANNOTATIONS, fixed("addressType"), value("ports"), value("endpoints"))
     workers = 4
 
     def __init__(self, context: Context, references: References) -> None:
         super().__init__(context, references)
-        pods = context.caches.host(kinds.POD)
+        pods = self.caches.host(kinds.POD)
         self._pods: list[Index[str]] = [Index(pods, partial(_read_address, at)) for at in (0, 1)]
         """Host pods by their first and by their second address."""
-        self._by_service: Index[Key] = Index(context.caches.nested(kinds.ENDPOINT_SLICE), _find_service)
+        self._by_service: Index[Key] = Index(self.caches.nested(self.kind), _find_service_key)
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """True if its Service has a host Service. A selector may make slices of its own besides."""
-        service = self.context.caches.nested(kinds.SERVICE).get(translate.find_service(source), key[0])
-        if service is None or labels_of(source).get(translate.CONTROLLER) == translate.OWN_CONTROLLER:
+        """If its Service has a host Service. A selector may make slices of its own besides."""
+        service = self.caches.nested(kinds.SERVICE).get(find_service(source), key[0])
+        if service is None or labels_of(source).get(CONTROLLER) == OWN_CONTROLLER:
             return False
         return decide_fate(service) == "Synced"
 
@@ -53,18 +67,17 @@ class EndpointSliceRow(Row):
         return None
 
     def find_ignored(self, source: Object) -> str | None:
-        """Addresses of others."""
-        denied = translate.find_denied(source, self._find_pod, self.context.caches.policy.allowed_services)
+        denied = find_denied(source, self._find_pod, self.policy.allowed_services)
         if not denied:
             return None
-        more = f" and {len(denied) - 5} more" if len(denied) > 5 else ""
+        more = f" and {len(denied) - _NAMED} more" if len(denied) > _NAMED else ""
         why = "no traffic goes there: they are neither pods of this cluster nor allowed by its class (`services.endpointRanges`)"
-        return f"`endpoints` has {', '.join(denied[:5])}{more}, but {why}"
+        return f"`endpoints` has {', '.join(denied[:_NAMED])}{more}, but {why}"
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
         """They count by number, and by their endpoints and ports."""
         # The host's own for its Services have the labels of these, and so are in the cache, too.
-        there = [item for item in self.copies if labels_of(item).get(translate.CONTROLLER) == translate.MANAGER]
+        there = [item for item in self.copies if labels_of(item).get(CONTROLLER) == MANAGER]
         if copy is None and len(there) >= limits.SYNCED_SLICES:
             return f"a nested cluster may have {limits.SYNCED_SLICES} EndpointSlices of its users' own; delete others first"
         total = sum(map(_count_endpoints, there))
@@ -72,8 +85,7 @@ class EndpointSliceRow(Row):
         return surplus or super().find_excess(copy, desired)
 
     def build(self, source: Object) -> Object:
-        """The host EndpointSlice."""
-        return translate.build_slice(source, self.context.target, self._find_pod, self.context.caches.policy.allowed_services)
+        return build_slice(source, self.context.target, self._find_pod, self.policy.allowed_services)
 
     def version(self, source: Object) -> Any:
         """Pods come and go without any change of the slice."""
@@ -82,30 +94,15 @@ class EndpointSliceRow(Row):
     def _find_pod(self, address: str) -> Object | None:
         return next(filter(None, (index.get(address) for index in self._pods)), None)
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again when a pod gets or loses its addresses, when the Service changes, or the class."""
-        caches = self.context.caches
-        slices = caches.nested(self.kind)
+    def follow(self) -> None:
+        self.caches.host(kinds.POD).on_change(self._on_pod)
+        self.caches.nested(kinds.SERVICE).on_change(lambda change: self.wake_each(self._by_service.all(change.key)))
 
-        def on_pod(change: Change) -> None:
-            before, after = (set(translate.list_addresses(pod)) if pod else set() for pod in (change.old, change.new))
-            if not (moved := before ^ after):
-                return
-            for found in slices.store.values():
-                if any(moved.intersection(endpoint["addresses"]) for endpoint in found.get("endpoints") or ()):
-                    look_at(key_of(found))
-
-        def on_service(change: Change) -> None:
-            for found in self._by_service.all(change.key):
-                look_at(key_of(found))
-
-        def on_policy() -> None:
-            for found in slices.store.values():
-                look_at(key_of(found))
-
-        caches.host(kinds.POD).on_change(on_pod)
-        caches.nested(kinds.SERVICE).on_change(on_service)
-        caches.on_policy(on_policy)
+    def _on_pod(self, change: Change) -> None:
+        """Look at the slices with addresses that a pod gets or loses."""
+        before, after = (set(list_addresses(pod)) if pod else set() for pod in (change.old, change.new))
+        if moved := before ^ after:
+            self.wake_each(found for found in self.caches.nested(self.kind) if not moved.isdisjoint(_list_all(found)))
 
 
 def _count_endpoints(found: Object | None) -> int:
@@ -117,12 +114,66 @@ def _count_endpoints(found: Object | None) -> int:
 
 
 def _read_address(at: int, pod: Object) -> str | None:
-    found = translate.list_addresses(pod)
+    found = list_addresses(pod)
     return found[at] if len(found) > at else None
 
 
-def _find_service(found: Object) -> Key:
-    return found["metadata"]["namespace"], translate.find_service(found)
+def _find_service_key(found: Object) -> Key:
+    return found["metadata"]["namespace"], find_service(found)
 
 
 ROWS = (EndpointSliceRow,)
+
+
+_ENDPOINT_FIELDS = ("conditions", "hostname")
+
+FindPod = Callable[[str], Object | None]
+"""The host pod of this cluster that has an address."""
+
+
+def find_service(found: Object) -> str:
+    """The name of a slice's Service; empty if it has none."""
+    return labels_of(found).get(SERVICE_NAME, "")
+
+
+def is_allowed(address: str, allowed: AllowedServices) -> bool:
+    """Whether the class allows an address that is no pod of the cluster."""
+    try:
+        parsed = ipaddress.ip_address(address)
+        refused = explain_refusal(address, allowed.closed_ranges)
+    except ValueError:
+        return False
+    return refused is None and any(parsed in ipaddress.ip_network(cidr, strict=False) for cidr in allowed.endpoint_ranges)
+
+
+def find_denied(found: Object, find_pod: FindPod, allowed: AllowedServices) -> list[str]:
+    """The addresses that the host's slice leaves out, in order."""
+    return [item for item in _list_all(found) if find_pod(item) is None and not is_allowed(item, allowed)]
+
+
+def build_slice(found: Object, target: Target, find_pod: FindPod, allowed: AllowedServices) -> Object:
+    namespace = found["metadata"]["namespace"]
+    metadata = target.metadata(found)
+    metadata["labels"] |= {SERVICE_NAME: names.host_name(find_service(found), namespace), CONTROLLER: MANAGER}
+    endpoints = (_build_endpoint(endpoint, find_pod, allowed) for endpoint in found.get("endpoints") or ())
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": metadata,
+        "addressType": found["addressType"],
+        "ports": [*(found.get("ports") or ())],
+        "endpoints": [endpoint for endpoint in endpoints if endpoint["addresses"]],
+    }
+
+
+def _build_endpoint(endpoint: Object, find_pod: FindPod, allowed: AllowedServices) -> Object:
+    """With the node of its pod, by which traffic that stays on its node finds it."""
+    kept = [item for item in endpoint["addresses"] if find_pod(item) is not None or is_allowed(item, allowed)]
+    pod = next(filter(None, map(find_pod, kept)), None)
+    node = spec_of(pod).get("nodeName") if pod else None
+    own = {key: endpoint[key] for key in _ENDPOINT_FIELDS if endpoint.get(key)}
+    return {"addresses": kept, **own, **({"nodeName": node} if node else {})}
+
+
+def _list_all(found: Object) -> Iterable[str]:
+    return dict.fromkeys(address for endpoint in found.get("endpoints") or () for address in endpoint["addresses"])

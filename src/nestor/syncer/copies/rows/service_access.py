@@ -2,7 +2,8 @@
 
 Nestor's own policies let nobody in from outside the cluster. The first one lets traffic in to the pods of the Service, at its
 ports: as everywhere in Kubernetes, from all addresses, since most of such traffic comes with the address of a node. Nested
-policies that isolate the Service's pods say from where, and at which of its ports.
+policies that isolate the Service's pods say from where, and at which of its ports; never at other ports, since a policy of the
+nested cluster opens nothing that its class does not.
 
 Nestor's own policies also let no pod connect to a node. The second one lets the cluster's pods connect to the nodes that it shows
 them, at the Service's node ports and no others.
@@ -10,22 +11,20 @@ them, at the Service's node ports and no others.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from nestor.api import labels
-from nestor.api.objects import Object, labels_of, spec_of
+from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key, key_of
+from nestor.pods.translate.fields import TABLES
+from nestor.pods.translate.labels import is_match
 from nestor.pods.translate.target import nested_key
-from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact, mapping, value
-from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
-from nestor.syncer.translate import access
 from nestor.syncer.translate import service as translate
-from nestor.syncer.view.context import Context
+from nestor.syncer.translate.network_policy import list_types, read_block
 
 _POLICY = {"apiVersion": kinds.NETWORK_POLICY.api_version, "kind": kinds.NETWORK_POLICY.name}
 
@@ -36,6 +35,8 @@ class _OutwardRow(Row):
     kind = kinds.NETWORK_POLICY
     refused = "NotCarried"
     fails_closed = True
+    follows_policy = True
+    is_small = True
     fields = (
         LABELS,
         ANNOTATIONS,
@@ -52,61 +53,42 @@ class _OutwardRow(Row):
 
     def find_source(self, key: Key) -> Object | None:
         """The Service, if there is something to open for it. One without a selector has no pods that a policy could select."""
-        service = self.context.caches.nested(kinds.SERVICE).get(key[1], key[0])
+        service = self.caches.nested(kinds.SERVICE).get(key[1], key[0])
         if service is None or not self._is_outward(service):
             return None
-        return service if self.has_rules(service) else None
+        return service if self.build_rules(service) else None
 
-    def has_rules(self, service: Object) -> bool:
-        """Whether there is something to open."""
+    def build_rules(self, service: Object) -> list[Object]:
+        """What the policy of a Service opens."""
         raise NotImplementedError
 
     def _is_outward(self, service: Object) -> bool:
-        allowed = self.context.caches.policy.allowed_services
         is_synced = bool(spec_of(service).get("selector")) and translate.decide_fate(service) == "Synced"
-        return is_synced and translate.find_type(service, allowed) != "ClusterIP"
-
-    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """As for the copies of nested policies, with which they are counted."""
-        surplus = limits.find_surplus_of_policies(len(self.copies.store)) if copy is None else None
-        surplus = surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
-        return surplus or super().find_excess(copy, desired)
+        return is_synced and translate.find_type(service, self.policy.allowed_services) != "ClusterIP"
 
     def copy_key(self, key: Key) -> Key:
-        """Named after the host Service."""
         namespace, name = super().copy_key(key)
         return namespace, f"{name}-{self.suffix}"
 
     def source_key(self, copy: Object) -> Key | None:
-        """Recognized by the purpose label."""
         return nested_key(copy) if labels_of(copy).get(labels.PURPOSE) == self.name else None
 
-    def build_metadata(self, source: Object) -> Object:
-        """The policy's, with the purpose label."""
+    def build_policy(self, source: Object, spec: Object) -> Object:
         metadata = self.context.target.metadata(source, name=self.copy_key(key_of(source))[1])
         metadata["labels"][labels.PURPOSE] = self.name
-        return metadata
+        return _POLICY | {"metadata": metadata, "spec": spec}
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again when a Service changes, or the class."""
-        services = self.context.caches.nested(kinds.SERVICE)
+    def wake_all(self, _: Change | None = None) -> None:
+        self.wake_each(self.caches.nested(kinds.SERVICE))
 
-        def on_service(change: Change) -> None:
-            if any(spec_of(item).get("type") in translate.OUTWARD for item in (change.old, change.new)):
-                look_at(change.key)
+    def wake_outward(self, services: Iterable[Object]) -> None:
+        """Look at those of these Services that ask to be reached from outside."""
+        self.wake_each(found for found in services if spec_of(found).get("type") in translate.OUTWARD)
 
-        def on_policy() -> None:
-            for found in services.store.values():
-                look_at(key_of(found))
-
-        services.on_change(on_service)
-        self.context.caches.on_policy(on_policy)
-
-
-def _look_at_outward(services: Iterable[Object], look_at: Callable[[Key], None]) -> None:
-    for found in services:
-        if spec_of(found).get("type") in translate.OUTWARD:
-            look_at(key_of(found))
+    def follow(self) -> None:
+        self.caches.nested(kinds.SERVICE).on_change(
+            lambda change: self.wake_outward(item for item in (change.old, change.new) if item is not None)
+        )
 
 
 class ServiceAccessRow(_OutwardRow):
@@ -114,39 +96,24 @@ class ServiceAccessRow(_OutwardRow):
 
     name, suffix = "service-access", "access"
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
-        self._services = context.caches.by_namespace(kinds.SERVICE)
-        self._policies = context.caches.by_namespace(kinds.NETWORK_POLICY)
-
-    def has_rules(self, service: Object) -> bool:
-        """Whether nested policies let anybody in."""
-        return bool(access.build_rules(service, self._list_covering(service)))
+    def build_rules(self, service: Object) -> list[Object]:
+        return build_rules(service, self._list_covering(service))
 
     def _list_covering(self, service: Object) -> list[Object]:
-        return access.list_covering(service, self._policies.all(service["metadata"]["namespace"]))
+        return list_covering(service, self.caches.by_namespace(kinds.NETWORK_POLICY).all(service["metadata"]["namespace"]))
 
     def build(self, source: Object) -> Object:
-        """The NetworkPolicy."""
-        target, covering = self.context.target, self._list_covering(source)
-        # Of policies that isolate some of the pods only, these are left out: their ports cannot be told from the others'.
-        others = [{"key": labels.ISOLATED_INGRESS, "operator": "DoesNotExist"}]
-        spec = {
-            "podSelector": {"matchLabels": translate.build_selector(source, target)}
-            | ({} if covering else {"matchExpressions": others}),
-            "policyTypes": ["Ingress"],
-            "ingress": access.build_rules(source, covering),
-        }
-        return _POLICY | {"metadata": self.build_metadata(source), "spec": spec}
+        selector: Object = {"matchLabels": translate.build_selector(source, self.context.target)}
+        if not self._list_covering(source):
+            # Of policies that isolate some of the pods only, these are left out: their ports cannot be told from the others'.
+            selector["matchExpressions"] = [{"key": labels.ISOLATED_INGRESS, "operator": "DoesNotExist"}]
+        spec = {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": self.build_rules(source)}
+        return self.build_policy(source, spec)
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Also when a policy of its namespace changes."""
-        super().follow(look_at)
-
-        def on_isolation(change: Change) -> None:
-            _look_at_outward(self._services.all(change.key[0]), look_at)
-
-        self.context.caches.nested(kinds.NETWORK_POLICY).on_change(on_isolation)
+    def follow(self) -> None:
+        super().follow()
+        services = self.caches.by_namespace(kinds.SERVICE)
+        self.caches.nested(kinds.NETWORK_POLICY).on_change(lambda change: self.wake_outward(services.all(change.key[0])))
 
 
 class NodePortsRow(_OutwardRow):
@@ -154,41 +121,100 @@ class NodePortsRow(_OutwardRow):
 
     name, suffix = "node-ports", "nodes"
 
-    def has_rules(self, service: Object) -> bool:
-        """Whether there are node ports, and nodes."""
-        return bool(self._build_rules(service))
-
-    def _build_rules(self, service: Object) -> list[Object]:
+    def build_rules(self, service: Object) -> list[Object]:
         namespace, name = Row.copy_key(self, key_of(service))
-        host = self.context.caches.host(kinds.SERVICE).get(name, namespace)
-        return access.build_node_rules(host, self.context.caches.host_nodes)
+        return build_node_rules(self.caches.host(kinds.SERVICE).get(name, namespace), self.caches.host_nodes)
 
     def build(self, source: Object) -> Object:
-        """The NetworkPolicy. Pods that nested policies isolate are let out by these alone."""
+        """Pods that nested policies isolate are let out by these alone."""
         pods = self.context.target.scope(None) | {labels.COMPONENT: labels.COMPONENT_APP}
         isolated = [{"key": labels.ISOLATED_EGRESS, "operator": "DoesNotExist"}]
-        spec = {
-            "podSelector": {"matchLabels": pods, "matchExpressions": isolated},
-            "policyTypes": ["Egress"],
-            "egress": self._build_rules(source),
-        }
-        return _POLICY | {"metadata": self.build_metadata(source), "spec": spec}
+        selector = {"matchLabels": pods, "matchExpressions": isolated}
+        return self.build_policy(source, {"podSelector": selector, "policyTypes": ["Egress"], "egress": self.build_rules(source)})
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Also when the host gives other ports, and when nodes come and go."""
-        super().follow(look_at)
-        caches = self.context.caches
+    def follow(self) -> None:
+        super().follow()
+        self.caches.host(kinds.SERVICE).on_change(self._on_host)
+        self.caches.host_nodes.on_change(self._on_node)
 
-        def on_host(change: Change) -> None:
-            if access.list_node_ports(change.old) != access.list_node_ports(change.new):
-                look_at(nested_key(change.latest))
+    def _on_host(self, change: Change) -> None:
+        if list_node_ports(change.old) != list_node_ports(change.new):
+            self.wake(nested_key(change.latest))
 
-        def on_node(change: Change) -> None:
-            if access.list_addresses(change.old) != access.list_addresses(change.new):
-                _look_at_outward(caches.nested(kinds.SERVICE).store.values(), look_at)
-
-        caches.host(kinds.SERVICE).on_change(on_host)
-        caches.host_nodes.on_change(on_node)
+    def _on_node(self, change: Change) -> None:
+        if list_addresses(change.old) != list_addresses(change.new):
+            self.wake_outward(self.caches.nested(kinds.SERVICE))
 
 
 ROWS = (ServiceAccessRow, NodePortsRow)
+
+
+_RULE, _PEER, _PORT = (TABLES[f"NetworkPolicy{part}"] for part in ("IngressRule", "Peer", "Port"))
+
+
+def list_covering(service: Object, policies: Iterable[Object]) -> list[Object]:
+    """The nested policies that isolate all pods of a Service, whatever other labels these have."""
+    own = spec_of(service).get("selector") or {}
+    return [policy for policy in policies if "Ingress" in list_types(policy) and _covers(policy, own)]
+
+
+def build_rules(service: Object, covering: Sequence[Object]) -> list[Object]:
+    """The rules for ingress from outside. `covering`: see `list_covering`; without any, everybody gets in."""
+    ports = [_read_port(port) for port in spec_of(service).get("ports") or ()]
+    if not covering:
+        return [{"ports": ports}]
+    rules = (rule for policy in covering for rule in policy["spec"].get("ingress") or ())
+    return [built for rule in rules if (built := _narrow(rule, ports))]
+
+
+def build_node_rules(host: Object | None, nodes: Iterable[Object]) -> list[Object]:
+    """The rule for egress to the node ports of a host Service, at the addresses of these nodes of the host; none without any."""
+    ports = [{"protocol": protocol, "port": number} for protocol, number in list_node_ports(host)]
+    addresses = sorted({address for node in nodes for address in list_addresses(node)})
+    blocks = [{"ipBlock": {"cidr": f"{address}/{128 if ':' in address else 32}"}} for address in addresses]
+    return [{"to": blocks, "ports": ports}] if ports and blocks else []
+
+
+def list_node_ports(host: Object | None) -> list[tuple[str, int]]:
+    """Protocol and number of a host Service's node ports."""
+    ports = spec_of(host).get("ports") or ()
+    return [(port.get("protocol", "TCP"), port["nodePort"]) for port in ports if port.get("nodePort")]
+
+
+def list_addresses(node: Object | None) -> list[str]:
+    """By which other nodes, and pods, reach a node."""
+    return [item["address"] for item in status_of(node).get("addresses") or () if item["type"] == "InternalIP"]
+
+
+def _covers(policy: Object, own: dict[str, str]) -> bool:
+    selector = policy["spec"].get("podSelector") or {}
+    is_known = all(item["key"] in own for item in selector.get("matchExpressions") or ())
+    return is_known and is_match(selector, own)
+
+
+def _narrow(rule: Object, ports: Sequence[Object]) -> Object | None:
+    """What a nested rule says about these ports and the world outside; None if it is nothing.
+
+    Whoever uses a field that is newer than this version of Nestor may mean less than the rest of the rule says.
+    """
+    given, wanted = rule.get("from"), rule.get("ports")
+    known = (peer for peer in given or () if peer.get("ipBlock") and not peer.keys() - _PEER.keys())
+    blocks = [{"ipBlock": peer["ipBlock"]} for peer in known if read_block(peer["ipBlock"]) is not None]
+    opened = [port for port in ports if not wanted or any(_is_in(port, item) for item in wanted)]
+    if rule.keys() - _RULE.keys() or not opened or (given and not blocks):
+        return None
+    return {"ports": opened} | ({"from": blocks} if blocks else {})
+
+
+def _is_in(port: Object, wanted: Object) -> bool:
+    """Whether a rule's port includes this one. A name may stand for another number in each pod, so it equals only itself."""
+    if wanted.keys() - _PORT.keys() or wanted.get("protocol", "TCP") != port["protocol"]:
+        return False
+    first, number = wanted.get("port"), port["port"]
+    if isinstance(first, int) and isinstance(number, int):
+        return first <= number <= int(wanted.get("endPort") or first)
+    return first is None or first == number
+
+
+def _read_port(port: Object) -> Object:
+    return {"protocol": port.get("protocol", "TCP"), "port": port.get("targetPort") or port["port"]}

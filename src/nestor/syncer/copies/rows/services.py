@@ -8,10 +8,7 @@ the host has given that address away, its owner is told to create the Service ag
 from __future__ import annotations
 
 import datetime
-import json
-import logging
 import time
-from collections.abc import Callable
 
 from nestor.api import labels, times
 from nestor.api.allowances import AllowedServices
@@ -25,8 +22,6 @@ from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import service as translate
 from nestor.syncer.view.context import Context
 
-log = logging.getLogger(__name__)
-
 _RELEASE_SECONDS = 5
 _RESERVATION = datetime.timedelta(minutes=1)
 """How long a request may take at an API server."""
@@ -38,6 +33,8 @@ class ServiceRow(Row):
 
     kind = kinds.SERVICE
     refused = "ServiceNotSynced"
+    follows_policy = True
+    is_small = True
     fields = (
         LABELS,
         ANNOTATIONS,
@@ -59,10 +56,10 @@ class ServiceRow(Row):
 
     @property
     def _allowed(self) -> AllowedServices:
-        return self.context.caches.policy.allowed_services
+        return self.policy.allowed_services
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """False for Services that exist only in the nested cluster and its DNS."""
+        """Unless it exists only in the nested cluster and its DNS."""
         return translate.decide_fate(source) == "Synced"
 
     def find_ignored(self, source: Object) -> str | None:
@@ -70,17 +67,14 @@ class ServiceRow(Row):
         return "; ".join(translate.find_ignored(source, self._allowed)) or None
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """On their number, since all of the host cluster share their addresses, on their ports, and on the size of each."""
+        """On their ports, too."""
         total = sum(map(_count_ports, self.copies))
-        surplus = limits.find_surplus(len(self.copies.store)) if copy is None else None
-        surplus = surplus or limits.find_excess_of_ports(total, _count_ports(copy), _count_ports(desired))
-        surplus = surplus or limits.find_excess_of_object(self.kind.name, len(json.dumps(desired)))
+        surplus = limits.find_excess_of_ports(total, _count_ports(copy), _count_ports(desired))
         return surplus or super().find_excess(copy, desired)
 
     def build(self, source: Object) -> Object:
-        """The host Service, with the nested Service's address."""
         key = key_of(source)
-        there = self.copies.get(*reversed(self.copy_key(key)))
+        there = self.find_copy(key)
         own_ports = there is None or not _is_refused(source, there)
         desired = translate.build_service(
             source, self.context.target, source["spec"].get("clusterIP"), self._allowed, own_ports=own_ports
@@ -90,7 +84,7 @@ class ServiceRow(Row):
         spec = desired["spec"]
         self._behind.discard(key)
         if there is not None and (old := spec_of(there).get("selector")) not in (None, spec.get("selector")):
-            pods = self.context.caches.host(kinds.POD)
+            pods = self.caches.host(kinds.POD)
             wanted = spec.get("selector") or {}
             spec["selector"] = translate.choose_selector(old, wanted, source, pods)
             if spec["selector"] != wanted:
@@ -108,19 +102,12 @@ class ServiceRow(Row):
         until = annotations_of(copy).get(labels.RESERVED_UNTIL)
         return max(0.0, min(-times.seconds_since(until), _RESERVATION.total_seconds())) if until else 0.0
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again at all when the class allows other labels, and at those with an outdated selector when pods change."""
+    def follow(self) -> None:
+        self.caches.host(kinds.POD).on_change(self._on_pod)
 
-        def on_policy() -> None:
-            for found in self.context.caches.nested(kinds.SERVICE):
-                look_at(key_of(found))
-
-        def on_pod(_: Change) -> None:
-            for key in self._behind:
-                look_at(key)
-
-        self.context.caches.on_policy(on_policy)
-        self.context.caches.host(kinds.POD).on_change(on_pod)
+    def _on_pod(self, _: Change) -> None:
+        for key in self._behind:
+            self.wake(key)
 
     def _build_freely(self, source: Object, error: ApiError) -> Object:
         """The copy of a Service that does not exist yet: if an address that it asks for is taken, the host chooses."""
@@ -131,7 +118,7 @@ class ServiceRow(Row):
 
     def build_substitute(self, source: Object, error: ApiError) -> Object:
         """If a node port is taken, let the host choose."""
-        allowed, target, there = self._allowed, self.context.target, self.copies.get(*reversed(self.copy_key(key_of(source))))
+        allowed, target, there = self._allowed, self.context.target, self.find_copy(key_of(source))
         if _is_taken(error):
             self._await_release(source)
             address = source["spec"].get("clusterIP")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from nestor.api import labels, names, times
 from nestor.api.objects import Object, is_terminating, spec_of
 from nestor.kube import Change, Informer, kinds
 from nestor.kube.index import Index
-from nestor.kube.informer import Key, key_of
+from nestor.kube.informer import Key
 from nestor.pods.translate.target import nested_key, nested_uid
-from nestor.syncer import limits
 from nestor.syncer.copies.fields import LABELS, annotation, fixed, value
-from nestor.syncer.copies.lasting import OWN, LastingRow
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
+from nestor.syncer.copies.rows.storage import OWN, LastingRow
 from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import Context
 
@@ -24,6 +23,7 @@ class SnapshotClassRow(Row):
 
     kind = kinds.VOLUME_SNAPSHOT_CLASS
     direction = "Up"
+    follows_policy = True
     workers = 1
     fields = (
         LABELS,
@@ -34,21 +34,10 @@ class SnapshotClassRow(Row):
     )
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """While the class lists it."""
-        return key[1] in self.context.caches.policy.volumes.snapshot_classes
+        return key[1] in self.policy.volumes.snapshot_classes
 
     def build(self, source: Object) -> Object:
-        """The nested VolumeSnapshotClass."""
-        return snapshots.build_class(source, self.context.caches.policy.volumes)
-
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again at all when the policy changes."""
-
-        def on_policy() -> None:
-            for found in self.context.caches.host(self.kind):
-                look_at(("", found["metadata"]["name"]))
-
-        self.context.caches.on_policy(on_policy)
+        return snapshots.build_class(source, self.policy.volumes)
 
 
 class SnapshotRow(LastingRow):
@@ -56,15 +45,16 @@ class SnapshotRow(LastingRow):
 
     kind = kinds.VOLUME_SNAPSHOT
     refused = "SnapshotRefused"
+    follows_policy = True
     holds = "snapshot"
     fields = OWN
     workers = 2
 
     def __init__(self, context: Context, references: References) -> None:
         super().__init__(context, references)
-        self._claims = context.caches.nested(kinds.PERSISTENT_VOLUME_CLAIM)
-        self._hosts = context.caches.host(kinds.PERSISTENT_VOLUME_CLAIM)
-        self._classes = context.caches.nested(kinds.VOLUME_SNAPSHOT_CLASS)
+        self._claims = self.caches.nested(kinds.PERSISTENT_VOLUME_CLAIM)
+        self._hosts = self.caches.host(kinds.PERSISTENT_VOLUME_CLAIM)
+        self._classes = self.caches.nested(kinds.VOLUME_SNAPSHOT_CLASS)
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """Once the host has the claim. One that is being deleted gets no new copy."""
@@ -84,28 +74,19 @@ class SnapshotRow(LastingRow):
         """By the policy, as long as there is no copy."""
         if self.find_own_copy(source) is not None:
             return None
-        policy, known = (
-            self.context.caches.policy.volumes,
-            self._classes.get(spec_of(source).get("volumeSnapshotClassName") or ""),
-        )
-        refusal = snapshots.find_refusal(source, policy, is_own_class=known is not None and not storage.is_ours(known))
+        known = self._classes.get(spec_of(source).get("volumeSnapshotClassName") or "")
+        is_own = known is not None and not storage.is_ours(known)
+        refusal = snapshots.find_refusal(source, self.policy.volumes, is_own_class=is_own)
         claim = snapshots.find_claim(source)
         if refusal is None and self._claims.get(claim, source["metadata"]["namespace"]) is None:
             return f"there is no PersistentVolumeClaim '{claim}'"
         return refusal
 
     def find_ignored(self, source: Object) -> str | None:
-        """Fields that are newer than this version of Nestor."""
         return snapshots.find_ignored(source)
 
-    def find_excess(self, copy: Object | None, desired: Object) -> str | None:
-        """On their number."""
-        surplus = limits.find_surplus_of_snapshots(len(self.copies.store)) if copy is None else None
-        return surplus or super().find_excess(copy, desired)
-
     def build(self, source: Object) -> Object:
-        """The host's snapshot."""
-        default = self.context.caches.policy.volumes.default_snapshot_class
+        default = self.policy.volumes.default_snapshot_class
         return snapshots.build_snapshot(source, self.context.target, {labels.NESTED_DATA: self.read_data()}, default)
 
     async def align(self, source: Object, copy: Object) -> None:
@@ -116,29 +97,13 @@ class SnapshotRow(LastingRow):
             await self.context.nested.patch(self.kind, meta["name"], meta["namespace"], patch)
 
     def lift(self, source: Object, copy: Object) -> Object | None:
-        """What the host's snapshot controller says of it."""
         return snapshots.lift_status(source, copy, self.context.target)
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again at all when the policy or a class changes, and at those of a claim that comes or gets its copy."""
-        of_claim: Index[Key] = Index(self.context.caches.nested(self.kind), _find_claim_key)
-
-        def look_at_all(_: Change | None = None) -> None:
-            for found in self.context.caches.nested(self.kind):
-                look_at(key_of(found))
-
-        def on_claim(change: Change) -> None:
-            for found in of_claim.all(change.key):
-                look_at(key_of(found))
-
-        def on_host(change: Change) -> None:
-            for found in of_claim.all(nested_key(change.latest)):
-                look_at(key_of(found))
-
-        self.context.caches.on_policy(look_at_all)
-        self._classes.on_change(look_at_all)
-        self._claims.on_change(on_claim)
-        self._hosts.on_change(on_host)
+    def follow(self) -> None:
+        of_claim: Index[Key] = Index(self.caches.nested(self.kind), _find_claim_key)
+        self._classes.on_change(self.wake_all)
+        self._claims.on_change(lambda change: self.wake_each(of_claim.all(change.key)))
+        self._hosts.on_change(lambda change: self.wake_each(of_claim.all(nested_key(change.latest))))
 
 
 def _find_claim_key(snapshot: Object) -> Key:
@@ -158,8 +123,8 @@ class SnapshotContentRow(Row):
 
     def __init__(self, context: Context, references: References) -> None:
         super().__init__(context, references)
-        self._snapshots = context.caches.nested(kinds.VOLUME_SNAPSHOT)
-        self._hosts = context.caches.host(kinds.VOLUME_SNAPSHOT)
+        self._snapshots = self.caches.nested(kinds.VOLUME_SNAPSHOT)
+        self._hosts = self.caches.host(kinds.VOLUME_SNAPSHOT)
         self._by_content: Index[str] = Index(self._hosts, snapshots.find_content)
 
     @property
@@ -178,7 +143,6 @@ class SnapshotContentRow(Row):
         return found is not None and found["metadata"]["uid"] == nested_uid(source)
 
     def build(self, source: Object) -> Object:
-        """The nested content."""
         return snapshots.build_content(source)
 
     async def after_end(self, copy: Object) -> bool:
@@ -191,22 +155,20 @@ class SnapshotContentRow(Row):
             await self.context.nested.patch(kinds.VOLUME_SNAPSHOT, meta["name"], meta["namespace"], patch, subresource="status")
         return False
 
-    def follow(self, look_at: Callable[[Key], None]) -> None:
-        """Look again when either snapshot changes."""
+    def follow(self) -> None:
+        self._hosts.on_change(self._on_host)
+        self._snapshots.on_change(self._on_nested)
 
-        def on_host(change: Change) -> None:
-            for found in (change.old, change.new):
-                if found is not None and (name := snapshots.find_content(found)):
-                    look_at(("", name))
+    def _on_host(self, change: Change) -> None:
+        for found in (change.old, change.new):
+            if found is not None and (name := snapshots.find_content(found)):
+                self.wake(("", name))
 
-        def on_nested(change: Change) -> None:
-            namespace, name = change.key
-            host = self._hosts.get(names.host_name(name, namespace), self.context.target.namespace)
-            if host is not None and (content := snapshots.find_content(host)):
-                look_at(("", content))
-
-        self._hosts.on_change(on_host)
-        self._snapshots.on_change(on_nested)
+    def _on_nested(self, change: Change) -> None:
+        namespace, name = change.key
+        host = self._hosts.get(names.host_name(name, namespace), self.context.target.namespace)
+        if host is not None and (content := snapshots.find_content(host)):
+            self.wake(("", content))
 
 
 ROWS = (SnapshotClassRow, SnapshotRow, SnapshotContentRow)

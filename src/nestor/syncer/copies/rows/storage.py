@@ -1,0 +1,240 @@
+"""StorageClasses, PersistentVolumeClaims and PersistentVolumes. The host's claim is what gets a volume; the nested cluster has a
+shadow of that volume, so that its own binder binds the nested claim to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+
+from nestor.api import labels, names
+from nestor.api.objects import Object, is_terminating, spec_of
+from nestor.kube import Change, NotFound, RetryLater, kinds
+from nestor.kube.index import Index
+from nestor.kube.informer import Key, key_of
+from nestor.pods.translate.claims import find_claims
+from nestor.pods.translate.target import nested_key, nested_uid
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, Field, annotation, fixed, mapping, value
+from nestor.syncer.copies.memory import Patience
+from nestor.syncer.copies.references import References
+from nestor.syncer.copies.row import Row
+from nestor.syncer.translate import snapshots, storage
+from nestor.syncer.view.context import Context
+
+OWN = (LABELS, ANNOTATIONS, Field(("metadata", "labels", labels.NESTED_UID), is_fixed=True))
+"""The fields that say whose copy it is."""
+
+
+class StorageClassRow(Row):
+    """Those of the host that the class allows, under the same names. A tenant's own of such a name is left alone."""
+
+    kind = kinds.STORAGE_CLASS
+    direction = "Up"
+    follows_policy = True
+    workers = 1
+    fields = (
+        LABELS,
+        annotation(storage.DEFAULT_CLASS),
+        annotation(storage.HOST_PROVISIONER),
+        fixed("provisioner"),
+        fixed("reclaimPolicy"),
+        fixed("volumeBindingMode"),
+        value("allowVolumeExpansion"),
+    )
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """While the class lists it. Claims that have a volume do not need it any more."""
+        return key[1] in self.policy.volumes.classes
+
+    def build(self, source: Object) -> Object:
+        return storage.build_class(source, self.policy.volumes)
+
+
+class LastingRow(Row):
+    """Copies hold data: nothing but the end of the nested object deletes a copy. Neither a stricter policy does, nor the loss of
+    the nested cluster's data, after which an object of the same name gets its copy again, and no other does.
+    """
+
+    holds = "volume"
+    """What a copy holds, in messages."""
+
+    def __init__(self, context: Context, references: References) -> None:
+        super().__init__(context, references)
+        self._namespaces = self.caches.nested(kinds.NAMESPACE)
+
+    async def settle(self, source: Object, copy: Object) -> bool:
+        """The copy is that of an earlier object: a new one gets nothing of it, unless the nested cluster has lost its data."""
+        meta, why = copy["metadata"], f"the {self.holds} of an earlier {self.kind.name} is being deleted"
+        if is_terminating(copy):
+            raise RetryLater(0.5, why)
+        if not storage.is_of_lost_data(copy, self.read_data()):
+            await self.context.host.delete(self.kind, meta["name"], meta["namespace"], uid=meta["uid"])
+            raise RetryLater(0.2, why)
+        own = self.build(source)["metadata"]
+        patch = {"metadata": {"uid": meta["uid"], "labels": own["labels"], "annotations": own["annotations"]}}
+        await self.context.host.patch(self.kind, meta["name"], meta["namespace"], patch)
+        return True
+
+    async def after_end(self, copy: Object) -> bool:
+        """Keep what a nested cluster that has lost its data does not know of: only a deletion asks for an end."""
+        return storage.is_of_lost_data(copy, self.read_data())
+
+    def find_own_copy(self, source: Object) -> Object | None:
+        """The copy that this very object has, or may take over."""
+        found = self.find_copy(key_of(source))
+        if found is None or not self.is_ours(found) or self.source_key(found) != key_of(source):
+            return None
+        if nested_uid(found) == source["metadata"]["uid"]:
+            return found
+        data = self._find_data()
+        return found if data is None or storage.is_of_lost_data(found, data) else None
+
+    def read_data(self) -> str:
+        """Identifies the nested cluster's data. Raises `RetryLater` as long as that is not known."""
+        if (found := self._find_data()) is None:
+            raise RetryLater(0.5, "waiting for namespace kube-system")
+        return found
+
+    def _find_data(self) -> str | None:
+        found = self._namespaces.get("kube-system")
+        return str(found["metadata"]["uid"]) if found is not None else None
+
+
+class ClaimRow(LastingRow):
+    """Claims of StorageClasses that the class allows."""
+
+    kind = kinds.PERSISTENT_VOLUME_CLAIM
+    refused = "ClaimRefused"
+    follows_policy = True
+    fields = (*OWN, value("spec.resources.requests.storage"))
+
+    def __init__(self, context: Context, references: References) -> None:
+        super().__init__(context, references)
+        self._patience: Patience[Key] = Patience(20, 0.1)
+        self._snapshots = self.caches.host(kinds.VOLUME_SNAPSHOT)
+        self._classes = self.caches.nested(kinds.STORAGE_CLASS)
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """A claim that is being deleted gets no new copy."""
+        return not is_terminating(source) or self.find_own_copy(source) is not None
+
+    def find_refusal(self, source: Object) -> str | None:
+        """By the policy, as long as there is no copy."""
+        if self.find_own_copy(source) is not None:
+            return None
+        known = self._classes.get(spec_of(source).get("storageClassName") or "")
+        is_own = known is not None and not storage.is_ours(known)
+        message = storage.find_refusal(source, self.policy.volumes, is_own_class=is_own)
+        return message or snapshots.find_refusal_of_source(source, self._find_snapshot(source))
+
+    def _find_snapshot(self, source: Object) -> Object | None:
+        """The host's VolumeSnapshot that the claim is to be filled from."""
+        name, target = snapshots.find_source_name(source), self.context.target
+        return self._snapshots.get(names.host_name(name, source["metadata"]["namespace"]), target.namespace) if name else None
+
+    def find_ignored(self, source: Object) -> str | None:
+        return storage.find_ignored(source)
+
+    def find_clash(self, key: Key) -> str:
+        """A claim is filled from another one of its own cluster."""
+        source = self.find_source(key)
+        wanted = storage.find_source_claim(source) if source is not None else None
+        if wanted is None or self.find_copy((key[0], wanted)) is not None:
+            return ""
+        return f"it is to be filled from claim '{wanted}', which has no volume of the host cluster"
+
+    def build(self, source: Object) -> Object:
+        return storage.build_claim(source, self.context.target, self.read_data())
+
+    def lift(self, source: Object, copy: Object) -> Object | None:
+        """Size, and how far a change of it has come."""
+        return storage.lift_status(source, copy, self.context.target)
+
+    def follow(self) -> None:
+        self._classes.on_change(self._on_class)
+        self._snapshots.on_change(self._on_snapshot)
+
+    def _on_class(self, change: Change) -> None:
+        claims = self.caches.nested(self.kind)
+        self.wake_each(found for found in claims if spec_of(found).get("storageClassName") == change.key[1])
+
+    def _on_snapshot(self, change: Change) -> None:
+        namespace, name = nested_key(change.latest)
+        claims = self.caches.by_namespace(self.kind).all(namespace)
+        self.wake_each(found for found in claims if snapshots.find_source_name(found) == name)
+
+    def find_needs(self, pod: Object) -> Iterable[Key]:
+        return [(pod["metadata"]["namespace"], name) for name in find_claims(pod)]
+
+    def missing(self, key: Key) -> None:
+        """No pod may be created before its claims. Those of ephemeral volumes come after the pod."""
+        self._patience.wait(key, f"claim {key[1]}")
+        raise NotFound(404, "NotFound", f'persistentvolumeclaim "{key[1]}" not found')
+
+    def found(self, key: Key) -> None:
+        self._patience.forget(key)
+
+
+class VolumeRow(Row):
+    """The key is the name of the volume, the same in both clusters. The source is the host's claim, which has all that there is
+    to know: nobody reads the host's volumes.
+    """
+
+    kind = kinds.PERSISTENT_VOLUME
+    direction = "Up"
+    sources = None
+    fields = (LABELS, mapping("spec.capacity"), fixed("spec.claimRef.uid"))
+
+    def __init__(self, context: Context, references: References) -> None:
+        super().__init__(context, references)
+        self._claims = self.caches.nested(kinds.PERSISTENT_VOLUME_CLAIM)
+        self._hosts = self.caches.host(kinds.PERSISTENT_VOLUME_CLAIM)
+        self._by_volume: Index[str] = Index(self._hosts, lambda claim: spec_of(claim).get("volumeName"))
+
+    def find_source(self, key: Key) -> Object | None:
+        """The host's claim for the volume, while the host has both."""
+        found = self._by_volume.get(key[1])
+        return found if found is not None and storage.is_bound(found) else None
+
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        """While the nested claim is there."""
+        namespace, name = nested_key(source)
+        claim = self._claims.get(name, namespace)
+        return claim is not None and claim["metadata"]["uid"] == nested_uid(source)
+
+    def build(self, source: Object) -> Object:
+        return storage.build_volume(source)
+
+    async def after_end(self, copy: Object) -> bool:
+        """If its claim is still there, the volume is lost. With its finalizer it would stay as long as the claim, and
+        nobody would know.
+        """
+        meta, ref = copy["metadata"], spec_of(copy).get("claimRef") or {}
+        claim = self._claims.get(ref.get("name", ""), ref.get("namespace", ""))
+        if claim is None or claim["metadata"]["uid"] != ref.get("uid"):
+            return False
+        if spec_of(claim).get("volumeName") not in (None, "", meta["name"]):  # none: the news of its binding may be late
+            return False
+        await self.context.nested.delete(self.kind, meta["name"], uid=meta["uid"])
+        with contextlib.suppress(NotFound):
+            gone = {"metadata": {"uid": meta["uid"], "finalizers": None}}
+            await self.context.nested.patch(self.kind, meta["name"], None, gone)
+        return True
+
+    def follow(self) -> None:
+        self._hosts.on_change(self._on_host)
+        self._claims.on_change(self._on_claim)
+
+    def _on_host(self, change: Change) -> None:
+        for claim in (change.old, change.new):
+            if name := spec_of(claim).get("volumeName"):
+                self.wake(("", name))
+
+    def _on_claim(self, change: Change) -> None:
+        namespace, name = change.key
+        host = self._hosts.get(names.host_name(name, namespace), self.context.target.namespace)
+        if volume := spec_of(host).get("volumeName"):
+            self.wake(("", volume))
+
+
+ROWS = (StorageClassRow, ClaimRow, VolumeRow)
