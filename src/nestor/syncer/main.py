@@ -72,7 +72,7 @@ async def run(settings: Settings) -> None:
         group.create_task(identity.Identity(caches.host_cluster, cluster["metadata"]["uid"]).watch(), name="identity")
         context = Context(host, nested, target, caches, EventRecorder(nested, _MANAGER))
         # 2. Controllers subscribe before the informers run, so they see every object, but do not act yet.
-        made = parts.build_shared(context, cluster, settings)
+        made = parts.build(context, cluster, settings)
         caches.seal()
         for informer in caches.host_side:
             spawn(informer.run(), f"host {informer.kind.plural}")

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from nestor.api import names
 from nestor.api.objects import Object, status_of
 from nestor.kube import WorkQueue, kinds
-from nestor.kube.informer import Key
-from nestor.kube.kinds import Right, right
+from nestor.kube.kinds import Right
 from nestor.pods.kubelet import auth
-from nestor.pods.kubelet.server import KubeletServer
+from nestor.pods.kubelet.routes import Route
+from nestor.pods.kubelet.server import Find, KubeletServer, Served
 from nestor.pods.providers import host
 from nestor.pods.providers.base import Provider
+from nestor.pods.translate import messages
+from nestor.pods.translate.target import Target
 from nestor.syncer.cluster import status, webhook
 from nestor.syncer.cluster.addresses import Addresses
 from nestor.syncer.cluster.argocd import ArgoCDRights
 from nestor.syncer.cluster.definitions import Definitions
 from nestor.syncer.cluster.not_carried import NotCarried
-from nestor.syncer.cluster.status import ClusterStatus, Suspend
+from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.copies.engine import Engine
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.rows import find_rows
@@ -30,24 +32,22 @@ from nestor.syncer.metrics.api import MetricsApi
 from nestor.syncer.metrics.server import MetricsServer
 from nestor.syncer.metrics.usage import HostUsage
 from nestor.syncer.outcome.controller import OutcomeController
-from nestor.syncer.pods import gang_groups
+from nestor.syncer.pods import gangs
 from nestor.syncer.pods.controller import PodController
-from nestor.syncer.pods.create import Deciders, PodCreator
+from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.events import EventController
 from nestor.syncer.pods.gangs import Gangs
-from nestor.syncer.pods.ignored_fields import IgnoredFields
 from nestor.syncer.pods.isolation import Isolation
-from nestor.syncer.pods.kubelet import build_finder
 from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.pods.tokens import TokenController
 from nestor.syncer.settings import Settings
-from nestor.syncer.suspend.evict import PodEvictor
+from nestor.syncer.suspend.evict import PodEvictor, SuspendStatus
 from nestor.syncer.suspend.jobs import JobSuspender
-from nestor.syncer.suspend.status import SuspendStatus
 from nestor.syncer.view import context as view
+from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from nestor.syncer.view.watches import Watches
 
@@ -59,26 +59,26 @@ class Parts:
     status: ClusterStatus
     queues: dict[str, WorkQueue[Any]]
     watches: dict[str, Watches]
-    servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=dict)
-    counters: dict[str, Callable[[], int]] = field(default_factory=dict)
+    servers: dict[str, Callable[[], Coroutine[Any, Any, None]]]
+    counters: dict[str, Callable[[], int]]
     """Metrics that only grow, by name."""
-    host_rights: tuple[Right, ...] = ()
-    """Permissions needed on the host, apart from those for the caches (see `find_rights`)."""
-    is_settled: Callable[[], bool] = lambda: True
+    host_rights: tuple[Right, ...]
+    """Permissions needed on the host, apart from those for the caches."""
+    is_settled: Callable[[], bool]
     """Whether all is there that the cluster must have before it counts as ready."""
 
 
-def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts:
+def build(context: Context, cluster: Object, settings: Settings) -> Parts:
     """All parts, for a nested cluster whose pods run in the host namespace. `cluster` is the NestedCluster."""
     provider = host.HostProvider(context.host, context.target.namespace, context.target.selector)
     references = References(context.caches)
-    engines = build_engines(context, references)
+    engines = {engine.name: engine for engine in (Engine(row(context, references)) for row in find_rows())}
     pods = build_pods(context, provider, engines, references)
-    control = build_control(context, cluster, settings, pods.suspend)
-    not_carried = NotCarried(context)
+    written = ClusterStatus(context, cluster, pods.suspend)
+    outcome = OutcomeController(context, settings.server_uid, written.set_outcome)
+    not_carried, argocd = NotCarried(context), ArgoCDRights(context.nested, context.caches)
     kubelet = KubeletServer(provider, build_finder(context.caches, context.target), auth.ApiServerOnly())
-    services = engines[kinds.SERVICE.plural]
-    addresses = Addresses(context, services)
+    addresses = Addresses(context, engines[kinds.SERVICE.plural])
     keep_webhook = partial(webhook.keep_configuration, context.nested, settings.access, settings.services_port)
     servers: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
         "kubelet API": partial(kubelet.serve, settings.kubelet_port, partial(auth.build_tls, settings.access)),
@@ -89,21 +89,20 @@ def build_shared(context: Context, cluster: Object, settings: Settings) -> Parts
     }
     if settings.metrics_port:
         servers["metrics API"] = partial(build_metrics(context, settings).serve, settings.metrics_port)
-    argocd = ArgoCDRights(context.nested, context.caches)
     return Parts(
-        status=control.status,
-        queues={engine.name: engine.queue for engine in engines.values()}
+        status=written,
+        queues={name: engine.queue for name, engine in engines.items()}
         | pods.queues
-        | control.queues
-        | {"not-carried": not_carried.queue, "argocd": argocd.queue},
-        watches=pods.watches | control.watches,
+        | {"outcome": outcome.queue, "cluster-status": written.queue, "not-carried": not_carried.queue, "argocd": argocd.queue},
+        watches={"suspended-jobs": pods.job_watches, "outcome": outcome.watches},
         servers=servers,
         counters={"service_addresses_reserved": lambda: addresses.reserved, "service_addresses_missed": lambda: addresses.missed},
         host_rights=(
-            *control.host_rights,
+            *status.RIGHTS,
+            *view.RIGHTS,
             *host.RIGHTS,
             *usage.RIGHTS,
-            *gang_groups.RIGHTS,
+            *gangs.RIGHTS,
             *(item for engine in engines.values() for item in engine.host_rights),
         ),
         is_settled=lambda: all(engine.is_settled for engine in engines.values()),
@@ -123,22 +122,19 @@ def build_metrics(context: Context, settings: Settings) -> MetricsServer:
     return MetricsServer(api, context.nested, settings.access, find_address)
 
 
-def build_control(context: Context, cluster: Object, settings: Settings, suspend: Suspend | None = None) -> Parts:
-    """The parts that every nested cluster has, wherever its pods run: status and outcome."""
-    written = ClusterStatus(context, cluster, suspend)
-    outcome = OutcomeController(context, settings.server_uid, written.set_outcome)
-    return Parts(
-        status=written,
-        queues={"outcome": outcome.queue, "cluster-status": written.queue},
-        watches={"outcome": outcome.watches},
-        host_rights=(*status.RIGHTS, *view.RIGHTS),
-    )
+def build_finder(caches: Caches, target: Target) -> Find:
+    """Finds the host pod of a nested pod for the kubelet API. If a call names a UID, it must match."""
 
+    def find(route: Route) -> Served | None:
+        nested = caches.nested(kinds.POD).get(route.pod, route.namespace)
+        if nested is None or (route.uid and route.uid != nested["metadata"]["uid"]):
+            return None
+        host = caches.host_by_uid.get(nested["metadata"]["uid"])
+        if host is None:
+            return None
+        return Served(host, partial(messages.translate, words=messages.build_words(nested, target, host)))
 
-def build_engines(context: Context, references: References) -> dict[str, Engine]:
-    """One engine per row, by name."""
-    engines = [Engine(row(context, references)) for row in find_rows()]
-    return {engine.name: engine for engine in engines}
+    return find
 
 
 @dataclass(frozen=True)
@@ -147,7 +143,7 @@ class PodParts:
 
     suspend: SuspendStatus
     queues: dict[str, WorkQueue[Any]]
-    watches: dict[str, Watches]
+    job_watches: Watches
 
 
 def build_pods(context: Context, provider: Provider, engines: dict[str, Engine], references: References) -> PodParts:
@@ -155,21 +151,14 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine],
     tokens, events, jobs = TokenController(context), EventController(context), JobSuspender(context)
 
     async def ensure_node(name: str) -> None:
-        key: Key = ("", name)
-        await engines[kinds.NODE.plural].ensure(key)
+        await engines[kinds.NODE.plural].ensure(("", name))
 
-    gangs, isolation, own_nodes = Gangs(context), Isolation(context), OwnNodes(context.caches)
-    needs = [
-        references.check,
-        *(engine.ensure_needs for engine in engines.values()),
-        tokens.ensure,
-        isolation.ensure,
-        IgnoredFields(context, own_nodes).tell,
-    ]
-    creator = PodCreator(context, provider, needs, Deciders(Places(context), gangs, own_nodes, isolation))
+    gangs, isolation = Gangs(context), Isolation(context)
+    needs = [references.check, *(engine.ensure_needs for engine in engines.values()), tokens.ensure, isolation.ensure]
+    creator = PodCreator(context, provider, needs, Places(context), gangs, OwnNodes(context.caches), isolation)
     syncer = PodSyncer(context, provider, ensure_node, references.find_clash, gangs, isolation)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
-    jobs.on_release(pods.queue.add)
+    jobs.wake = pods.queue.add
     return PodParts(
         suspend=SuspendStatus(context, provider, lambda: creator.creating > 0),
         queues={
@@ -180,10 +169,5 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine],
             "suspended-jobs": jobs.queue,
             "gang-groups": gangs.groups.queue,
         },
-        watches={"suspended-jobs": jobs.watches},
+        job_watches=jobs.watches,
     )
-
-
-def find_rights(parts: Parts, context: Context) -> tuple[Right, ...]:
-    """All permissions needed on the host: for what the parts do there, and for what the caches list and watch."""
-    return (*parts.host_rights, *(right(informer.kind, "list", "watch") for informer in context.caches.host_side))

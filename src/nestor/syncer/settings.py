@@ -67,14 +67,7 @@ def parse(arguments: list[str]) -> Settings:
     if not found.namespace or not found.cluster:
         parser.error("POD_NAMESPACE and NESTOR_CLUSTER must be set")
     return Settings(
-        found.namespace,
-        found.cluster,
-        found.access,
-        found.host_kubeconfig,
-        found.health_port,
-        found.kubelet_port,
-        found.gate_port,
-        found.services_port,
+        **vars(found),
         dns_ready_url=os.environ.get(syncer.DNS_READY_URL_VARIABLE, ""),
         server_seconds=float(os.environ.get(syncer.SERVER_SECONDS_VARIABLE) or syncer.SERVER_SECONDS),
         server_uid=os.environ.get(syncer.SERVER_UID_VARIABLE, ""),

@@ -9,7 +9,7 @@ from typing import Any
 
 from nestor.api import labels
 from nestor.kube import kinds
-from nestor.syncer.pods.gang_groups import POD_GROUPS
+from nestor.syncer.pods.gangs import POD_GROUPS
 from tests.integration.operator.stolen import STRANGER, TOKEN_SECRET, Attack
 
 Object = dict[str, Any]

@@ -24,7 +24,7 @@ from nestor.operator.settings import Settings
 from nestor.operator.world.cache import Cache
 from nestor.operator.world.context import Context
 from nestor.syncer.pods import sync
-from nestor.syncer.pods.gang_groups import POD_GROUPS
+from nestor.syncer.pods.gangs import POD_GROUPS
 from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.world import CLUSTER, NODE, World

@@ -87,6 +87,10 @@ class NoOwnNodes:
         """As it is."""
         return pod
 
+    def find_ignored(self, _: Object) -> list[str]:
+        """Nothing."""
+        return []
+
     def build_mark(self, *_: Object) -> dict[str, str]:
         """None."""
         return {}

@@ -9,8 +9,8 @@ import pytest
 
 from nestor.kube import Api, kinds
 from nestor.kube.events import EventRecorder
+from nestor.kube.kinds import right
 from nestor.syncer import parts
-from nestor.syncer.copies.references import References
 from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.settings import Settings
 from nestor.syncer.view.caches import Caches
@@ -32,17 +32,18 @@ def context() -> Context:
 
 
 async def test_roles_allow_exactly_what_rows_provider_and_controllers_say_that_they_need(context: Context) -> None:
-    built = parts.build_shared(context, CLUSTER, SETTINGS)
+    built = parts.build(context, CLUSTER, SETTINGS)
+    listed = [right(informer.kind, "list", "watch") for informer in context.caches.host_side]
     needed: dict[bool, dict[str, set[str]]] = {True: {}, False: {}}
-    for right in parts.find_rights(built, context):
-        resource = f"{right.resource}.{right.kind.group}" if right.kind.group else right.resource
-        needed[right.kind.namespaced].setdefault(resource, set()).update(right.verbs)
+    for item in (*built.host_rights, *listed):
+        resource = f"{item.resource}.{item.kind.group}" if item.kind.group else item.resource
+        needed[item.kind.namespaced].setdefault(resource, set()).update(item.verbs)
     assert needed[True] == read_verbs("nestor-syncer")
     assert needed[False] == read_verbs("nestor-syncer-nodes")
 
 
 async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
-    built = parts.build_shared(context, CLUSTER, SETTINGS)
+    built = parts.build(context, CLUSTER, SETTINGS)
     host, nested = ({informer.kind for informer in side} for side in (context.caches.host_side, context.caches.nested_side))
     both = {kinds.POD, *(row.kind for row in find_rows())} - SHADOWS
     assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT, kinds.RESOURCE_QUOTA}
@@ -59,19 +60,11 @@ async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
 
 async def test_whatever_has_work_runs(context: Context) -> None:
     """A queue or a watch that no list names would fill and never be worked off."""
-    built = parts.build_shared(context, CLUSTER, SETTINGS)
-    copies = set(parts.build_engines(context, References(context.caches)))
+    built = parts.build(context, CLUSTER, SETTINGS)
+    copies = {row.name or row.kind.plural for row in find_rows()}
     pods = {"pods", "pod-creations", "tokens", "events", "suspended-jobs", "gang-groups"}
     assert set(built.queues) == copies | pods | {"outcome", "cluster-status", "not-carried", "argocd"}
     assert set(built.watches) == {"suspended-jobs", "outcome"}
-
-
-async def test_a_cluster_whose_pods_run_elsewhere_needs_its_status_and_outcome_alone(context: Context) -> None:
-    built = parts.build_control(context, CLUSTER, SETTINGS)
-    assert [informer.kind for informer in context.caches.host_side] == [kinds.NESTED_CLUSTER]
-    assert {informer.kind for informer in context.caches.nested_side} == {kinds.CONFIG_MAP, kinds.POD}
-    assert list(built.queues) == ["outcome", "cluster-status"]
-    assert built.servers == {}
 
 
 async def test_a_cache_that_is_asked_for_too_late_is_a_mistake(context: Context) -> None:

@@ -17,8 +17,9 @@ def test_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_flags_win(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POD_NAMESPACE", "ns")
-    found = settings.parse(["--namespace=other", "--cluster=c", "--access=/x", "--health-port=1"])
-    assert (found.namespace, found.access, found.health_port) == ("other", Path("/x"), 1)
+    found = settings.parse(["--namespace=other", "--cluster=c", "--access=/x", "--health-port=1", "--services-port=2"])
+    assert (found.namespace, found.access, found.health_port, found.services_port) == ("other", Path("/x"), 1, 2)
+    assert found.metrics_port == 8085
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,6 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from typing import Protocol
 
 from nestor.api import conditions, data
 from nestor.api.contracts import runner
@@ -22,6 +21,7 @@ from nestor.kube.pace import Bucket
 from nestor.pods.translate.node_rules import find_backend
 from nestor.pods.translate.placement import explain
 from nestor.syncer import limits
+from nestor.syncer.suspend.evict import SuspendStatus
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 
 RIGHTS = (right(kinds.NESTED_CLUSTER, "patch", subresource="status"),)
@@ -36,24 +36,10 @@ _COUNT_DELAY = 0.25
 """Seconds. Pods come in bursts, and nothing waits for their count."""
 
 
-class Suspend(Protocol):
-    """The progress of a suspend."""
-
-    def on_change(self, handler: Callable[[], None]) -> None:
-        """Call `handler` whenever the answers may have changed."""
-
-    @property
-    def is_undecided(self) -> bool:
-        """Whether to ask again soon."""
-
-    async def is_complete(self) -> bool:
-        """Whether all pods have stopped."""
-
-
 class ClusterStatus:
-    """Writes the status whenever it differs from the last one written. `suspend` is None if suspending is not supported."""
+    """Writes the status whenever it differs from the last one written."""
 
-    def __init__(self, context: Context, cluster: Object, suspend: Suspend | None) -> None:
+    def __init__(self, context: Context, cluster: Object, suspend: SuspendStatus) -> None:
         self._context = context
         self._name = cluster["metadata"]["name"]
         self._generation = cluster["metadata"].get("generation", 1)
@@ -70,10 +56,9 @@ class ClusterStatus:
         self.queue: WorkQueue[str] = WorkQueue(self._write, workers=1, name="cluster-status", max_delay=RETRY_LIMIT)
         context.caches.host_cluster.on_change(self._on_cluster)
         context.caches.nested(kinds.CONFIG_MAP).on_change(self._on_config_map)
-        context.caches.nested(kinds.POD).on_change(lambda _: self.queue.add("", _COUNT_DELAY))
-        if suspend is not None:
-            context.caches.host_nodes.on_change(self._on_node)
-            suspend.on_change(lambda: self.queue.add("", _COUNT_DELAY))
+        for pods in (context.caches.nested(kinds.POD), context.caches.host(kinds.POD)):
+            pods.on_change(lambda _: self.queue.add("", _COUNT_DELAY))
+        context.caches.host_nodes.on_change(self._on_node)
 
     def set_version(self, version: str) -> None:
         """Set the version of the nested API server. Call it before `set_ready`."""
@@ -129,7 +114,7 @@ class ClusterStatus:
             self._written, self._run_written = status, run
         if later:
             self.queue.add("", later)
-        if self._suspend is not None and self._suspend.is_undecided:
+        if self._suspend.is_undecided:
             self.queue.add("", _COUNT_DELAY)
 
     def _choose_run(self, now: float) -> tuple[Object | None, float]:
@@ -167,7 +152,7 @@ class ClusterStatus:
         caches = self._context.caches
         pods = list(caches.nested(kinds.POD))
         found = count_pods(pods)
-        if self._suspend is None or caches.policy.places.overflow is None:
+        if caches.policy.places.overflow is None:
             return found
         nodes = {node["metadata"]["name"]: node for node in caches.host_nodes}
         return found | {"places": count_places(pods, nodes, caches.policy.places, caches.host_by_uid.get)}
@@ -179,7 +164,7 @@ class ClusterStatus:
             "conditions": self._conditions,
             "kubernetesVersion": self._version,
             "pods": self._count_pods(),
-            "suspended": self._suspend is not None and await self._suspend.is_complete(),
+            "suspended": await self._suspend.is_complete(),
         }
         if self._outcome is not None:
             result["outcome"] = data.write(self._outcome)

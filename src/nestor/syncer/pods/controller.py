@@ -49,13 +49,10 @@ class PodController:
         self.creations: WorkQueue[str] = WorkQueue(
             self._create, workers=_CREATORS, name="pod-creations", first_delay=0.1, max_delay=RETRY_LIMIT
         )
-        creator.room.on_turn(self.creations.add)
-        creator.places.on_turn(self.creations.add)
-        self._own_nodes = creator.own_nodes
-        self._own_nodes.on_turn(self._look_at_unbound)
-        self._gangs = creator.gangs
-        self._gangs.on_decision(self.queue.add)
-        creator.isolation.on_change(self.queue.add)
+        self._own_nodes, self._gangs = creator.own_nodes, creator.gangs
+        creator.room.wake = creator.places.wake = self.creations.add
+        creator.own_nodes.wake = self._look_at_unbound
+        creator.gangs.wake = creator.isolation.wake = self.queue.add
         self._caches.host_quotas.on_change(self._on_quota)
         self._caches.nested(kinds.POD).on_change(self._on_nested)
         self._caches.host(kinds.POD).on_change(self._on_host)

@@ -16,22 +16,21 @@ from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryL
 from nestor.kube.tasks import each_to_its_end
 from nestor.pods.providers.base import Provider
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet
-from nestor.pods.translate import messages, refusals, status
+from nestor.pods.translate import hostname, ignored, messages, refusals, status
 from nestor.pods.translate import pod as translate
 from nestor.pods.translate.gang_claims import Membership
 from nestor.pods.translate.placement import Place
 from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.pods import room
-from nestor.syncer.pods.gang_groups import NoGang
-from nestor.syncer.pods.gangs import Gangs
+from nestor.syncer.pods.gangs import Gangs, NoGang
 from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import Room
 from nestor.syncer.view.context import Context
 
-REFUSED = "PodRefused"
+REFUSED, IGNORED = "PodRefused", "FieldsIgnored"
 _SUSPENDED = "The nested cluster is suspended; the pod will start when the cluster is resumed."
 _NO_ROOM = "no room"
 """Stands for all messages about a quota: its numbers change all the time."""
@@ -58,31 +57,31 @@ class _Pause:
     """Refusals in a row."""
 
 
-@dataclass(frozen=True)
-class Deciders:
-    """Those who decide something about a host pod before it is created."""
-
-    places: Places
-    gangs: Gangs
-    own_nodes: OwnNodes
-    isolation: Isolation
-
-
 class PodCreator:
     """Creates host pods, and what they need first."""
 
-    def __init__(self, context: Context, provider: Provider, needs: Sequence[Need], deciders: Deciders) -> None:
+    def __init__(
+        self,
+        context: Context,
+        provider: Provider,
+        needs: Sequence[Need],
+        places: Places,
+        gangs: Gangs,
+        own_nodes: OwnNodes,
+        isolation: Isolation,
+    ) -> None:
         self._context = context
         self._provider = provider
         self._needs = needs
         self._told: Told[str] = Told()
+        self._ignored: Told[str] = Told()
         self._pauses: dict[str, _Pause] = {}
         self._namespaces = context.caches.nested(kinds.NAMESPACE)
         self.room = Room()
-        self.places = deciders.places
-        self.gangs = deciders.gangs
-        self.own_nodes = deciders.own_nodes
-        self.isolation = deciders.isolation
+        self.places = places
+        self.gangs = gangs
+        self.own_nodes = own_nodes
+        self.isolation = isolation
         self.creating = 0
         """Number of creations in progress: these host pods may still appear."""
 
@@ -120,11 +119,15 @@ class PodCreator:
 
     async def hold(self, nested: Object) -> None:
         """Give the pod no host pod while the cluster is suspended, and say so in its condition."""
-        self.forget(nested["metadata"]["uid"])
+        self._start_anew(nested["metadata"]["uid"])
         await self._write_waiting(nested, conditions.SUSPENDED, _SUSPENDED)
 
     def forget(self, uid: str) -> None:
-        """Forget the messages about a pod that is gone."""
+        """The pod is gone."""
+        self._ignored.forget(uid)
+        self._start_anew(uid)
+
+    def _start_anew(self, uid: str) -> None:
         self._told.forget(uid)
         self._pauses.pop(uid, None)
         self.room.leave(uid)
@@ -176,7 +179,21 @@ class PodCreator:
             self.creating -= 1
 
     async def _prepare(self, nested: Object) -> None:
-        await each_to_its_end(*(need(nested) for need in self._needs))
+        await each_to_its_end(*(need(nested) for need in self._needs), self._tell_ignored(nested))
+
+    async def _tell_ignored(self, nested: Object) -> None:
+        """Post one event about what of the pod has no effect. What all pods of a StatefulSet lack is told once, at the set."""
+        target, recorder = self._context.target, self._context.recorder
+        own = self.own_nodes.find_ignored(nested)
+        found = "; ".join([*ignored.find_ignored(nested, self._context.caches.policy, target), *own])
+        of_set = hostname.find_ignored_of_set(nested, target)
+        if not (found or of_set) or not self._ignored.is_news(nested["metadata"]["uid"], found):
+            return
+        if found:
+            await recorder.post(nested, "Warning", IGNORED, found)
+        if of_set:
+            about, message = of_set
+            await recorder.post_once(about, "Normal", IGNORED, message)
 
     async def _postpone(self, nested: Object, error: ApiError | InvalidInput) -> NoReturn:
         message = messages.translate(error.message, messages.build_words(nested, self._context.target))

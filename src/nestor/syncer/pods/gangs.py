@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import logging
 import time
 from collections.abc import Callable, Mapping
 
@@ -11,13 +13,21 @@ from nestor.api.objects import Object, labels_of
 from nestor.api.observed import GangStatus
 from nestor.api.placement import GangSource
 from nestor.api.policy import Policy
-from nestor.kube import Change, Kind, NotFound, kinds
+from nestor.kube import Change, Conflict, Kind, NotFound, RetryLater, WorkQueue, kinds
+from nestor.kube.kinds import right
 from nestor.pods.translate import gang as gangs
 from nestor.pods.translate.gang_claims import Claim, Membership, find_claim, join
 from nestor.pods.translate.target import nested_uid
-from nestor.syncer.pods.gang_groups import POD_GROUPS, GangGroups, NoGang
-from nestor.syncer.view.context import Context
+from nestor.syncer.view.context import RETRY_LIMIT, Context
 
+log = logging.getLogger(__name__)
+
+POD_GROUPS = tuple(Kind("scheduling.k8s.io", version, "podgroups", "PodGroup") for version in ("v1beta1", "v1alpha2"))
+"""Newest version first."""
+COMING_SECONDS = 60.0
+"""How long after a group was needed its pods may still come."""
+RIGHTS = (right(POD_GROUPS[0], "create", "delete"),)
+"""The permissions it needs in the host namespace."""
 _SIZED: dict[GangSource, tuple[Kind, ...]] = {
     "Annotation": (kinds.JOB,),
     "IndexedJob": (kinds.JOB,),
@@ -27,6 +37,10 @@ _SIZED: dict[GangSource, tuple[Kind, ...]] = {
 """The kinds that say how many pods a gang has; newest version first."""
 TURN_SECONDS = 300.0
 """How long a gang may try to fill a quota while others wait: it may be too small for that gang."""
+
+
+class NoGang(Exception):
+    """What a gang needs is not there. Says what."""
 
 
 class Gangs:
@@ -41,12 +55,9 @@ class Gangs:
         """The gangs that a quota leaves too little room, with their pods that have none. The first one may try."""
         self._since = 0.0
         """When its turn began."""
-        self._call: Callable[[str], None] = lambda _uid: None
+        self.wake: Callable[[str], None] = lambda _uid: None
+        """Has somebody look at a pod about whose gang something was decided."""
         context.caches.host_cluster.on_change(self._on_cluster)
-
-    def on_decision(self, handler: Callable[[str], None]) -> None:
-        """Call `handler` with the UID of each pod about whose gang something was decided."""
-        self._call = handler
 
     async def find(self, pod: Object, policy: Policy) -> Membership | None:
         """The gang of a pod that is to be created, by what it and the nested cluster say. Its group is there then, if needed.
@@ -115,7 +126,7 @@ class Gangs:
         changed = {key for key in before.keys() | self._entries.keys() if before.get(key) != self._entries.get(key)}
         for host in self._context.caches.host(kinds.POD) if changed else ():
             if labels_of(host).get(labels.GANG) in changed:
-                self._call(nested_uid(host))
+                self.wake(nested_uid(host))
 
     # A quota that several gangs share. Each with a part of it, they would wait for each other for ever.
 
@@ -129,7 +140,7 @@ class Gangs:
         self._short.setdefault(key, set()).add(uid)
         for host in self._context.caches.host(kinds.POD):
             if self.gives_way(host):
-                self._call(nested_uid(host))
+                self.wake(nested_uid(host))
 
     def admit(self, uid: str) -> None:
         """The pod has got its room, or is gone. If its gang is complete, it is the next one's turn."""
@@ -151,3 +162,51 @@ class Gangs:
             self._short[first] = self._short.pop(first)
             self._since = time.monotonic()
         return key in self._short and next(iter(self._short)) != key
+
+
+class GangGroups:
+    """Keeps the PodGroups of gangs that the host's own scheduler holds together: made before their pods, deleted after them."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._needed: dict[str, float] = {}
+        """When each group that is there was last needed."""
+        self._lock = asyncio.Lock()
+        self.queue: WorkQueue[str] = WorkQueue(self._clear, workers=1, name="gang-groups", max_delay=RETRY_LIMIT)
+        context.caches.host(kinds.POD).on_change(self._on_host)
+
+    async def ensure(self, membership: Membership) -> None:
+        """Have the group of a gang. Raises `NoGang` if the host cluster knows no such groups, and `ApiError`."""
+        name = gangs.name_group(membership)
+        async with self._lock:
+            if name not in self._needed:
+                await self._write(membership)
+            self._needed[name] = time.monotonic()
+
+    async def _write(self, membership: Membership) -> None:
+        body = gangs.build_group(membership, self._context.target)
+        for kind in POD_GROUPS:
+            try:
+                await self._context.host.create(kind, {"apiVersion": kind.api_version, "kind": kind.name, **body})
+            except NotFound:
+                continue
+            except Conflict:
+                log.debug("group %s is there already", body["metadata"]["name"])  # its size can never change
+            return
+        raise NoGang("the host cluster knows no PodGroups, which `placement.gang.scheduler` 'Kubernetes' of the class needs")
+
+    def _on_host(self, change: Change) -> None:
+        if change.new is None and (name := gangs.find_group(change.latest)):
+            self.queue.add(name)
+
+    async def _clear(self, name: str) -> None:
+        """Delete a group without pods, unless some may still come."""
+        async with self._lock:
+            if any(gangs.find_group(host) == name for host in self._context.caches.host(kinds.POD)):
+                return
+            wait = self._needed.get(name, -COMING_SECONDS) + COMING_SECONDS - time.monotonic()
+            if wait > 0:
+                raise RetryLater(wait, "pods of the gang may still come")
+            for kind in POD_GROUPS:
+                await self._context.host.delete(kind, name, self._context.target.namespace)
+            self._needed.pop(name, None)

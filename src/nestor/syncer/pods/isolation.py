@@ -24,6 +24,9 @@ class Isolation:
         self._turn = asyncio.Lock()
         self._policies = context.caches.by_namespace(kinds.NETWORK_POLICY)
         self._pods = context.caches.by_namespace(kinds.POD)
+        self.wake: Callable[[str], None] = lambda _uid: None
+        """Has somebody look at a pod whose policies change."""
+        context.caches.nested(kinds.NETWORK_POLICY).on_change(self._on_policy)
 
     async def ensure(self, pod: Object) -> None:
         """Have all policies in the cache that are older than the pod. Raises `RetryLater` until they are."""
@@ -44,14 +47,9 @@ class Isolation:
         """The labels of the pod's host pod."""
         return network_policy.find_isolation(pod, self._policies.all(pod["metadata"]["namespace"]))
 
-    def on_change(self, look_at: Callable[[str], None]) -> None:
-        """Call `look_at` with the UIDs of pods whose policies change."""
-
-        def on_policy(change: Change) -> None:
-            for pod in self._pods.all(change.key[0]):
-                look_at(pod["metadata"]["uid"])
-
-        self._context.caches.nested(kinds.NETWORK_POLICY).on_change(on_policy)
+    def _on_policy(self, change: Change) -> None:
+        for pod in self._pods.all(change.key[0]):
+            self.wake(pod["metadata"]["uid"])
 
 
 def _trim(policy: Object) -> Object:

@@ -32,13 +32,10 @@ class Places:
         """Of pods whose host pod is not in the cache yet."""
         self._waiting: dict[str, dict[str, None]] = {}
         """The pods of each Job that wait, in their order."""
-        self._call: Callable[[str, float], None] = lambda _uid, _delay: None
+        self.wake: Callable[[str], None] = lambda _uid: None
+        """Has a pod ask again."""
         context.caches.host(kinds.POD).on_change(self._on_host)
         self._nodes.on_change(self._on_node)
-
-    def on_turn(self, handler: Callable[[str, float], None]) -> None:
-        """Call `handler` with the UID of each pod that may ask again, and 0."""
-        self._call = handler
 
     async def choose(self, pod: Object, placement: Placement, *, is_gang: bool = False) -> Place:
         """Where the pod runs. It then counts there until `leave`, or as long as it has a host pod. May raise `ApiError`.
@@ -116,7 +113,7 @@ class Places:
     def _wake(self, job: str) -> None:
         """Let the one ask that has waited longest; if it gets a place, it wakes the next."""
         if waiting := self._waiting.get(job):
-            self._call(next(iter(waiting)), 0)
+            self.wake(next(iter(waiting)))
 
     def _stop_waiting(self, uid: str, job: str) -> None:
         waiting = self._waiting.get(job, {})

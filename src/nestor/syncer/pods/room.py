@@ -71,15 +71,12 @@ class Room:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._call: Callable[[str, float], None] = lambda _uid, _delay: None
+        self.wake: Callable[[str, float], None] = lambda _uid, _delay: None
+        """Has a pod ask, after the seconds that it must still wait."""
         self._lines: dict[str, _Line] = {}
         self._places: dict[str, str] = {}
         """The size of each pod in a line."""
         self._inside: set[str] = set()
-
-    def on_turn(self, handler: Callable[[str, float], None]) -> None:
-        """Call `handler` with the UID of each pod that may ask, and the seconds it must still wait."""
-        self._call = handler
 
     def find_wait(self, uid: str, size: str) -> str:
         """Why the pod must wait for others of its size; empty if it may ask now."""
@@ -132,7 +129,7 @@ class Room:
         for line in self._lines.values():
             line.refused = 0
             for uid in line.asking:
-                self._call(uid, max(delay, line.last + _PAUSE_SECONDS - self._now()))
+                self.wake(uid, max(delay, line.last + _PAUSE_SECONDS - self._now()))
 
     def _fill(self, size: str) -> None:
         """Let as many ask as may."""
@@ -141,6 +138,6 @@ class Room:
             uid = next(iter(line.waiting))
             del line.waiting[uid]
             line.asking.add(uid)
-            self._call(uid, 0)
+            self.wake(uid, 0)
         if not line.asking:
             del self._lines[size]

@@ -20,7 +20,8 @@ class JobSuspender:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._on_pod: Callable[[str], None] = lambda _: None
+        self.wake: Callable[[str], None] = lambda _uid: None
+        """Has somebody look at a pod whose Job has changed."""
         self._suspended: set[tuple[Selection, Key]] = set()
         """What this process has suspended, because the cache may not show it yet."""
         self.watches = Watches(context.nested, self._on_job)
@@ -30,10 +31,6 @@ class JobSuspender:
         context.caches.on_suspend(self._on_suspend)
         # At the start too: an earlier process may have stopped in the middle of a resume.
         self.watches.want((_JOBS, _CRON_JOBS))
-
-    def on_release(self, handler: Callable[[str], None]) -> None:
-        """Call `handler` with the UID of each pod whose Job has changed."""
-        self._on_pod = handler
 
     async def is_released(self, pod: Object) -> bool:
         """False if the pod's Job will end the pod once suspended: if we deleted it, the Job would count a failure."""
@@ -73,7 +70,7 @@ class JobSuspender:
         for pod in self._context.caches.nested(kinds.POD):
             controller = decide.find_controller(pod)
             if controller is not None and is_about(controller):
-                self._on_pod(pod["metadata"]["uid"])
+                self.wake(pod["metadata"]["uid"])
 
     async def _reconcile(self, item: tuple[Selection, Key]) -> None:
         is_suspended = self._context.caches.is_suspended

@@ -68,13 +68,10 @@ class Shares:
         self._used: dict[str, Amounts] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._looked: float | None = None
-        self._call: Callable[[], None] = lambda: None
+        self.wake: Callable[[], None] = lambda: None
+        """Called after each look at changes."""
         caches.host_quotas.on_change(lambda _: self._plan())
         caches.host(kinds.POD).on_change(self._on_pod)
-
-    def on_turn(self, handler: Callable[[], None]) -> None:
-        """Call `handler` after each look at changes."""
-        self._call = handler
 
     def limit(self, node: Object) -> dict[str, str] | None:
         """What the cluster can use of a host node; None if that is all."""
@@ -100,7 +97,7 @@ class Shares:
     def _look(self) -> None:
         self._timer = None
         self._read()
-        self._call()
+        self.wake()
 
     def _read(self) -> None:
         self._looked = asyncio.get_running_loop().time()

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -12,6 +12,7 @@ from nestor.api import labels
 from nestor.api.data import read
 from nestor.api.model import PodCounts
 from nestor.api.placement import Placement
+from nestor.api.policy import Policy
 from nestor.kube import Change, Invalid, kinds
 from nestor.kube.pace import Bucket, Rate
 from nestor.syncer import limits
@@ -146,15 +147,22 @@ class Written:
         self.applied: list[dict[str, Any]] = []
         self.config_maps, self.pods = Informed(), Informed()
         informed = {kinds.CONFIG_MAP: self.config_maps, kinds.POD: self.pods}
-        caches = fakes.context(host_cluster=Informed(), nested=informed.get)
+        caches = fakes.context(host_cluster=Informed(), host_nodes=Informed(), nested=informed.get, host=lambda _: Informed())
+        caches.policy = Policy()
         context = fakes.context(caches=caches, host=self, target=TARGET)
-        self.status = ClusterStatus(context, {"metadata": {"name": "hello", "generation": 1}}, None)
+        self.status = ClusterStatus(context, {"metadata": {"name": "hello", "generation": 1}}, cast(Any, self))
         self.status.set_version("v1.36.3")
 
     async def apply(self, kind: Any, body: dict[str, Any], *, subresource: str) -> None:
         """Note it."""
         assert (kind, subresource) == (kinds.NESTED_CLUSTER, "status")
         self.applied.append(body["status"])
+
+    is_undecided = False
+
+    async def is_complete(self) -> bool:
+        """In place of the suspend's."""
+        return False
 
     def record(self, number: int) -> None:
         """The runner's record changes."""

@@ -12,7 +12,7 @@ from nestor.kube import Api, WorkQueue, kinds
 from nestor.kube.events import EventRecorder
 from nestor.pods.providers.errors import NoRoom
 from nestor.syncer.pods.controller import PodController
-from nestor.syncer.pods.create import Deciders, PodCreator
+from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter
 from nestor.syncer.pods.gangs import Gangs
 from nestor.syncer.pods.isolation import Isolation
@@ -85,9 +85,8 @@ class Scene:
         context = Context(api, nested, TARGET, self.caches, EventRecorder(nested, "test"))
         self.gangs, isolation = Gangs(context), Isolation(context)
         self.own_nodes = OwnNodes(self.caches)
-        deciders = Deciders(Places(context), self.gangs, self.own_nodes, isolation)
         syncer = PodSyncer(context, self.host, self._nothing, lambda _: "", self.gangs, isolation)
-        self.creator = PodCreator(context, self.host, [self._prepare], deciders)
+        self.creator = PodCreator(context, self.host, [self._prepare], Places(context), self.gangs, self.own_nodes, isolation)
         deleter = PodDeleter(context, self.host, syncer)
         self.controller = PodController(context, self.creator, syncer, deleter, cast(Any, self))
 

@@ -17,7 +17,7 @@ from nestor.kube.events import EventRecorder
 from nestor.pods.providers.errors import NoRoom
 from nestor.pods.translate.placement import Place, decide_place
 from nestor.syncer import limits
-from nestor.syncer.pods.create import Deciders, PodCreator
+from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import find_size
 from tests.conformance.providers.memory import MemoryProvider
@@ -52,8 +52,8 @@ class Scene:
         self.caches.copied_bytes = self.total = fakes.context(value=0)
         recorder = EventRecorder(cast(Api, self.nested), "test")
         context = fakes.context(caches=self.caches, nested=self.nested, target=TARGET, recorder=recorder)
-        deciders = Deciders(cast(Places, Anywhere()), fakes.NO_GANGS, fakes.NO_OWN_NODES, fakes.NO_POLICIES)
-        self.creator = PodCreator(context, self.provider, needs, deciders)
+        places = cast(Places, Anywhere())
+        self.creator = PodCreator(context, self.provider, needs, places, fakes.NO_GANGS, fakes.NO_OWN_NODES, fakes.NO_POLICIES)
 
     async def create(self) -> None:
         await self.creator.create(self.pod)
@@ -94,6 +94,29 @@ async def test_a_refused_pod_is_told_once_and_needs_nothing() -> None:
     assert scene.events == [NOT_ALLOWED]
     assert scene.condition["reason"] == "PodRefused"
     assert scene.provider.asked == []
+
+
+async def test_what_of_a_pod_has_no_effect_is_told_once_however_often_it_is_tried() -> None:
+    scene = Scene(build_pod(schedulerName="volcano"), refusal="not now")
+    for _ in range(3):
+        with pytest.raises(RetryLater):
+            await scene.create()
+    assert scene.events == ["`spec.schedulerName` is 'volcano', but the class allows none (`placement.schedulers`)", "not now"]
+
+
+async def test_what_the_pods_of_a_stateful_set_lack_is_told_once_at_the_set() -> None:
+    pod = build_pod(subdomain="db")
+    pod["metadata"]["ownerReferences"] = [
+        {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": "s", "controller": True}
+    ]
+    scene = Scene(pod)
+    await scene.create()
+    scene.creator.forget(scene.pod["metadata"]["uid"])  # as for a second pod
+    scene.provider.pods.clear()
+    await scene.create()
+    ((_, event),) = [(key, item) for key, item in scene.nested.objects.items() if key[0] == "events"]
+    assert (event["type"], event["reason"]) == ("Normal", "FieldsIgnored")
+    assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("StatefulSet", "db")
 
 
 async def test_another_policy_allows_it() -> None:
@@ -174,7 +197,7 @@ async def test_a_pod_whose_turn_it_is_but_that_asks_for_no_room_holds_up_nobody(
 
     scene, turns = Scene(build_pod(container=PRIVILEGED if why == "refused" else {}), need), []
     room, size = scene.creator.room, find_size(scene.pod)
-    room.on_turn(lambda uid, _: turns.append(uid))
+    room.wake = lambda uid, _: turns.append(uid)
     room.refuse(scene.pod["metadata"]["uid"], size, "full")
     room.refuse("next", size, "full")
     if why == "gone":

@@ -9,7 +9,7 @@ import pytest
 from nestor.api import labels, names, times
 from nestor.api.objects import Object, annotations_of, conditions_of, labels_of, status_of
 from nestor.kube import NotFound, kinds
-from nestor.syncer.pods import gang_groups, gangs
+from nestor.syncer.pods import gangs
 from nestor.syncer.pods.gangs import TURN_SECONDS
 from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.unit.syncer import fakes
@@ -253,7 +253,7 @@ async def test_what_says_its_size_must_be_there() -> None:
 async def test_the_group_of_the_host_s_scheduler_is_there_before_its_pods_and_goes_after_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(gang_groups, "COMING_SECONDS", 0.0)
+    monkeypatch.setattr(gangs, "COMING_SECONDS", 0.0)
     scene = Cluster()
     scene.allow(scheduler="Kubernetes")
 

@@ -156,7 +156,7 @@ def test_no_tenant_opens_or_closes_a_pod_by_a_label_of_its_own() -> None:
 def test_the_pods_of_a_namespace_are_looked_at_when_its_policies_change() -> None:
     scene = Scene()
     seen: list[str] = []
-    scene.isolation.on_change(seen.append)
+    scene.isolation.wake = seen.append
     take(scene.caches.nested(kinds.POD), scene.pod)
     scene.hear(scene.put(policyTypes=["Ingress"]))
     assert seen == ["pod-uid"]

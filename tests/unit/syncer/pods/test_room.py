@@ -23,7 +23,7 @@ class Scene:
         self.now = 100.0
         self.room = Room(lambda: self.now)
         self.calls: list[tuple[str, float]] = []
-        self.room.on_turn(lambda uid, delay: self.calls.append((uid, delay)))
+        self.room.wake = lambda uid, delay: self.calls.append((uid, delay))
 
     def refuse(self, *uids: str, size: str = "s") -> list[float | None]:
         """All of these asked, and there was no room."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.syncer.suspend.status import SuspendStatus
+from nestor.syncer.suspend.evict import SuspendStatus
 from tests.conformance.providers.memory import MemoryProvider
 from tests.unit.pods.translate.builders import build_host_pod
 from tests.unit.syncer import fakes

@@ -9,8 +9,8 @@ import pytest
 
 from nestor.api.objects import Object
 from nestor.pods.translate.gang_room import REQUIRED, Room, may_run
+from nestor.syncer.pods.own_nodes import NestedNode, build_digest, find_ignored, resolve
 from nestor.syncer.translate.node import Own
-from nestor.syncer.translate.own_nodes import NestedNode, build_digest, find_ignored, resolve
 from tests.unit.pods.translate.builders import build_pod
 
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

@@ -98,7 +98,7 @@ class NodeRow(Row):
         self.caches.nested(kinds.POD).on_change(self._on_pod)
         self.caches.on_suspend(self._wake_copies)
         self.caches.on_policy(self._on_policy)
-        self._shares.on_turn(self._wake_copies)
+        self._shares.wake = self._wake_copies
 
     def _watch_mirrored(self, _: Change) -> None:
         ours = ((found["metadata"]["name"], found) for found in self.copies if self.is_ours(found))
