@@ -27,10 +27,9 @@ from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.copies.engine import Engine
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.rows import find_rows
-from nestor.syncer.metrics import usage
-from nestor.syncer.metrics.api import MetricsApi
+from nestor.syncer.metrics import api as metrics
+from nestor.syncer.metrics.api import HostUsage, MetricsApi
 from nestor.syncer.metrics.server import MetricsServer
-from nestor.syncer.metrics.usage import HostUsage
 from nestor.syncer.outcome.controller import OutcomeController
 from nestor.syncer.pods import gangs
 from nestor.syncer.pods.controller import PodController
@@ -101,7 +100,7 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
             *status.RIGHTS,
             *view.RIGHTS,
             *host.RIGHTS,
-            *usage.RIGHTS,
+            *metrics.RIGHTS,
             *gangs.RIGHTS,
             *(item for engine in engines.values() for item in engine.host_rights),
         ),

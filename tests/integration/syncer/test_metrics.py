@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from nestor.kube import Api, ApiError, Kind, kinds
-from nestor.syncer.metrics import registration, usage
-from nestor.syncer.metrics.usage import POD_METRICS
+from nestor.syncer.metrics import api, server
+from nestor.syncer.metrics.api import POD_METRICS
 from tests.integration import apiserver
 from tests.integration.syncer import world as worlds
 from tests.integration.syncer.pods import build_pod, start
@@ -116,7 +116,7 @@ async def measured(host: Api) -> AsyncIterator[None]:
 
 @pytest.mark.usefixtures("measured")
 async def test_what_pods_use_is_told_by_their_nested_names(metered: World, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(usage, "FRESH_SECONDS", 0.1)
+    monkeypatch.setattr(api, "FRESH_SECONDS", 0.1)
     await await_available(metered)
     _, host = await start(metered, build_pod(space))
     meta = host["metadata"]
@@ -180,9 +180,9 @@ async def test_a_tenant_s_own_metrics_server_is_left_alone(metered: World) -> No
         return await metered.nested.patch(kinds.API_SERVICE, name, None, {"metadata": {"labels": {managed: value}}})
 
     before = await label("Helm")
-    await registration.register(metered.nested, metered.settings.metrics_address, 1, "")
+    await server.register(metered.nested, metered.settings.metrics_address, 1, "")
     after = await metered.nested.get(kinds.API_SERVICE, name)
     assert after["spec"] == before["spec"]
-    found = await metered.nested.get(kinds.ENDPOINT_SLICE, registration.NAME, registration.NAMESPACE)
+    found = await metered.nested.get(kinds.ENDPOINT_SLICE, server.NAME, server.NAMESPACE)
     assert found["ports"][0]["port"] == metered.settings.metrics_port
     await label("nestor")

@@ -14,7 +14,7 @@ from nestor.kube.informer import Key
 from nestor.pods.translate.claims import NO_SNAPSHOTS
 from nestor.pods.translate.device_claims import NO_DEVICES
 from nestor.syncer.copies.memory import Told
-from nestor.syncer.view import optional
+from nestor.syncer.view.caches import OPTIONAL
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.syncer.view.watches import discover
 
@@ -130,7 +130,7 @@ class NotCarried:
 
 def is_carried(kind: Kind, policy: Policy) -> bool:
     """Whether the class has Nestor carry this kind, so that a row says what is to be said."""
-    return any((kind.group, kind.plural) == (item.group, item.plural) and asks(policy) for item, asks in optional.KINDS.items())
+    return any((kind.group, kind.plural) == (item.group, item.plural) and asks(policy) for item, asks in OPTIONAL.items())
 
 
 async def _keep(follow: Callable[[], Awaitable[None]]) -> None:

@@ -1,23 +1,44 @@
-"""The answers of the metrics API."""
+"""The answers of the metrics API, made of what the host's says of the cluster's pods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
-from nestor.api.objects import Object
+from nestor.api.objects import Object, labels_of
+from nestor.api.quantities import parse_quantity
 from nestor.api.times import timestamp
-from nestor.kube import kinds
+from nestor.kube import Api, ApiError, Kind, NotFound, kinds
+from nestor.kube.kinds import right
 from nestor.kube.serving.http import Request
+from nestor.pods.translate.labels import is_match
 from nestor.pods.translate.target import nested_uid
-from nestor.syncer.metrics.usage import HostUsage, NoMetrics
-from nestor.syncer.translate import metrics
 from nestor.syncer.view.caches import Caches
 
+GROUP, VERSION = "metrics.k8s.io", "v1beta1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+_GROUPS = ("containers", "initContainers", "ephemeralContainers")
+_SET_BASED = re.compile(r"(\S+)\s+(in|notin)\s*\(([^()]*)\)")
+_EQUALITY = re.compile(r"([^\s=!]+)\s*(==|=|!=)\s*([\w.-]*)")
+_KEY = re.compile(r"(!?)\s*([^\s=!()]+)")
+_SELECTOR_LIMIT = 2048
+"""Characters. The time to find the terms grows with their square."""
+_RESOURCES = (("nodes", "NodeMetrics", False), ("pods", "PodMetrics", True))
 Answer = tuple[int, Object]
 """HTTP status and body."""
 
-_ROOT = ["apis", metrics.GROUP, metrics.VERSION]
+_ROOT = ["apis", GROUP, VERSION]
+POD_METRICS = Kind(GROUP, VERSION, "pods", "PodMetrics")
+RIGHTS = (right(POD_METRICS, "list"),)
+"""Permissions needed on the host."""
+
+FRESH_SECONDS = 5.0
+"""For which an answer is used again: hosts measure every 15 s at the most, and anybody in the nested cluster may ask."""
 
 
 @dataclass(frozen=True)
@@ -39,24 +60,24 @@ class MetricsApi:
         if request.method != "GET":
             return _fail(405, "MethodNotAllowed", "metrics can only be read")
         if request.path == _ROOT:
-            return 200, metrics.build_resources()
+            return 200, build_resources()
         query = _find_query(request.path)
         if query is None:
             return _fail(404, "NotFound", "the server could not find the requested resource")
         try:
-            labels = metrics.parse_selector(request.get("labelSelector") or "")
-            fields = metrics.parse_fields(request.get("fieldSelector") or "")
+            labels = parse_selector(request.get("labelSelector") or "")
+            fields = parse_fields(request.get("fieldSelector") or "")
             usages = await self._usage.read()
         except ValueError as error:
             return _fail(400, "BadRequest", str(error))
         except NoMetrics as error:
             return _fail(503, "ServiceUnavailable", str(error))
         found = self._list_pods(usages, query) if query.kind == "PodMetrics" else self._list_nodes(usages, query)
-        items = [item for item in found if query.name or metrics.is_selected(item, labels, fields)]
+        items = [item for item in found if query.name or is_selected(item, labels, fields)]
         if not query.name:
-            return 200, metrics.build_list(query.kind, items)
+            return 200, build_list(query.kind, items)
         what = "pods" if query.kind == "PodMetrics" else "nodes"
-        return (200, items[0]) if items else _fail(404, "NotFound", f'{what}.{metrics.GROUP} "{query.name}" not found')
+        return (200, items[0]) if items else _fail(404, "NotFound", f'{what}.{GROUP} "{query.name}" not found')
 
     def _list_pods(self, usages: dict[str, Object], query: _Query) -> Iterator[Object]:
         for name, usage in sorted(usages.items()):
@@ -65,7 +86,7 @@ class MetricsApi:
                 continue
             meta = nested["metadata"]
             if query.namespace in ("", meta["namespace"]) and query.name in ("", meta["name"]):
-                yield metrics.build_pod(usage, nested)
+                yield build_pod(usage, nested)
 
     def _list_nodes(self, usages: dict[str, Object], query: _Query) -> Iterator[Object]:
         by_node: dict[str, list[Object]] = {}
@@ -75,7 +96,7 @@ class MetricsApi:
         for node in self._caches.nested(kinds.NODE):
             name = node["metadata"]["name"]
             if query.name in ("", name):
-                yield metrics.build_node(node, by_node.get(name, ()), timestamp())
+                yield build_node(node, by_node.get(name, ()), timestamp())
 
     def _find_nested(self, name: str) -> Object | None:
         """The nested pod of a host pod."""
@@ -96,4 +117,143 @@ def _find_query(path: list[str]) -> _Query | None:
 
 
 def _fail(code: int, reason: str, message: str) -> Answer:
-    return code, metrics.build_failure(code, reason, message)
+    return code, build_failure(code, reason, message)
+
+
+class NoMetrics(Exception):
+    """The host does not tell, or not now. Says why."""
+
+
+class HostUsage:
+    """Asks for all pods of the cluster at once, and once for all who ask at the same time."""
+
+    def __init__(self, host: Api, namespace: str, selector: str) -> None:
+        self._host = host
+        self._namespace = namespace
+        self._selector = selector
+        self._lock = asyncio.Lock()
+        self._known: dict[str, Object] | NoMetrics = {}
+        self._until = 0.0
+
+    async def read(self) -> dict[str, Object]:
+        """The PodMetrics by the names of host pods. Raises `NoMetrics`."""
+        async with self._lock:
+            if time.monotonic() >= self._until:
+                self._known = await self._ask()
+                self._until = time.monotonic() + FRESH_SECONDS
+        if isinstance(self._known, NoMetrics):
+            raise self._known
+        return self._known
+
+    async def _ask(self) -> dict[str, Object] | NoMetrics:
+        try:
+            found = await self._host.list(POD_METRICS, self._namespace, labels=self._selector)
+        except NotFound:
+            return NoMetrics("the host cluster has no metrics API (metrics.k8s.io): ask its administrator for metrics-server")
+        except ApiError as error:
+            return NoMetrics(f"the host cluster's metrics API does not answer: {error.message}")
+        return {item["metadata"]["name"]: item for item in found}
+
+
+def build_resources() -> Object:
+    """What there is, as the discovery of an API server says it."""
+    verbs = ["get", "list"]
+    resources = [
+        {"name": name, "singularName": "", "namespaced": is_namespaced, "kind": kind, "verbs": verbs}
+        for name, kind, is_namespaced in _RESOURCES
+    ]
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": API_VERSION, "resources": resources}
+
+
+def build_pod(usage: Object, nested: Object) -> Object:
+    """What a nested pod uses, without containers that the host has added. `usage`: the host's PodMetrics."""
+    meta = nested["metadata"]
+    own = {item["name"] for group in _GROUPS for item in nested["spec"].get(group) or []}
+    containers = [{"name": item["name"], "usage": item.get("usage") or {}} for item in usage.get("containers") or []]
+    return {
+        "kind": "PodMetrics",
+        "apiVersion": API_VERSION,
+        "metadata": _build_metadata(meta["name"], labels_of(nested), usage["timestamp"]) | {"namespace": meta["namespace"]},
+        "timestamp": usage["timestamp"],
+        "window": usage["window"],
+        "containers": [item for item in containers if item["name"] in own],
+    }
+
+
+def build_node(node: Object, usages: Iterable[Object], now: str) -> Object:
+    """What the cluster's own pods use of a node: what others use there is not its business. `usages`: the host's PodMetrics."""
+    found = list(usages)
+    total = {"cpu": Decimal(0), "memory": Decimal(0)}
+    for container in (item for usage in found for item in usage.get("containers") or []):
+        for resource, amount in (container.get("usage") or {}).items():
+            if resource in total:
+                total[resource] += parse_quantity(str(amount))
+    timestamp = max((usage["timestamp"] for usage in found), default=now)
+    return {
+        "kind": "NodeMetrics",
+        "apiVersion": API_VERSION,
+        "metadata": _build_metadata(node["metadata"]["name"], labels_of(node), timestamp),
+        "timestamp": timestamp,
+        "window": next((usage["window"] for usage in found), "15s"),
+        "usage": {"cpu": f"{int(total['cpu'] * 10**9)}n", "memory": f"{int(total['memory'] / 1024)}Ki"},
+    }
+
+
+def build_list(kind: str, items: list[Object]) -> Object:
+    """A list of these."""
+    return {"kind": f"{kind}List", "apiVersion": API_VERSION, "metadata": {}, "items": items}
+
+
+def build_failure(code: int, reason: str, message: str) -> Object:
+    """An API server's answer to what it cannot do."""
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        "code": code,
+    }
+
+
+def parse_selector(text: str) -> Object:
+    """A label selector as in a query. Raises `ValueError`."""
+    if len(text) > _SELECTOR_LIMIT:
+        raise ValueError(f"the label selector has more than {_SELECTOR_LIMIT} characters")
+    expressions = []
+    for term in re.split(r",(?![^(]*\))", text):
+        if not (term := term.strip()):
+            continue
+        if found := _SET_BASED.fullmatch(term):
+            values = [value.strip() for value in found[3].split(",")]
+            expressions.append({"key": found[1], "operator": {"in": "In", "notin": "NotIn"}[found[2]], "values": values})
+        elif found := _EQUALITY.fullmatch(term):
+            expressions.append({"key": found[1], "operator": "NotIn" if found[2] == "!=" else "In", "values": [found[3]]})
+        elif found := _KEY.fullmatch(term):
+            expressions.append({"key": found[2], "operator": "DoesNotExist" if found[1] else "Exists"})
+        else:
+            raise ValueError(f"'{term}' is no requirement of a label selector")
+    return {"matchExpressions": expressions}
+
+
+def is_selected(item: Object, labels: Object, fields: Mapping[str, tuple[bool, str]]) -> bool:
+    """Whether an object is meant by a query. `fields`: by path, whether the value must be equal, and the value."""
+    meta = item["metadata"]
+    has_fields = all((meta.get(path.removeprefix("metadata."), "") == value) is equal for path, (equal, value) in fields.items())
+    return has_fields and is_match(labels, labels_of(item))
+
+
+def parse_fields(text: str) -> dict[str, tuple[bool, str]]:
+    """A field selector as in a query: of names and namespaces alone. Raises `ValueError`."""
+    found = {}
+    for term in filter(None, (item.strip() for item in text.split(","))):
+        path, operator, value = (*re.split(r"(!=|==?)", term, maxsplit=1), "", "")[:3]
+        if not operator or path not in ("metadata.name", "metadata.namespace"):
+            raise ValueError(f"'{term}' is no requirement of a field selector for metrics")
+        found[path] = (operator != "!=", value)
+    return found
+
+
+def _build_metadata(name: str, labels: Mapping[str, str], timestamp: str) -> Object:
+    return {"name": name, "creationTimestamp": timestamp} | ({"labels": dict(labels)} if labels else {})

@@ -12,7 +12,7 @@ from nestor.api.objects import Object, spec_of, status_of
 from nestor.api.observed import Outcome
 from nestor.api.policies import FailurePolicy, SuccessPolicy
 from nestor.kube import Change, WorkQueue, kinds
-from nestor.syncer.outcome import criteria, decide
+from nestor.syncer.outcome import decide
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 from nestor.syncer.view.watches import Selection, Watches
 
@@ -107,8 +107,8 @@ def read_rules(spec: Object) -> decide.Rules | None:
     """The policies in a NestedCluster's spec; None if they name nothing to look at."""
     success, failure = _read(SuccessPolicy, spec.get("successPolicy")), _read(FailurePolicy, spec.get("failurePolicy"))
     rules = decide.Rules(
-        tuple(criteria.build_success(success)),
-        tuple(criteria.build_failure(success, failure)),
+        tuple(decide.build_success(success)),
+        tuple(decide.build_failure(success, failure)),
         success.operator if success else "All",
     )
     return rules if rules.success or rules.failure else None

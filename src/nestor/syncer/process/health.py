@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 import aiohttp
@@ -27,6 +28,26 @@ _DNS_SECONDS = 0.1
 _FAILURES = 3
 _MESSAGE_LIMIT = 500
 """Characters of what a tenant's admission policy says."""
+_PREFIX = "nestor_syncer"
+_OF_QUEUES: Any = (
+    ("queue_length", "gauge", "Objects that wait for a queue's workers, or are with them.", len),
+    (
+        "lag_seconds",
+        "summary",
+        "From when a change was seen until it was synced to the other cluster, without waiting for other objects.",
+        attrgetter("lag"),
+        attrgetter("done"),
+    ),
+    ("oldest_change_seconds", "gauge", "Age of the oldest change that is not synced yet.", attrgetter("oldest")),
+    ("failures_total", "counter", "Attempts to carry a change that failed.", attrgetter("failed")),
+    (
+        "postponed_total",
+        "counter",
+        "Changes that had to wait for something else, or for the pace that the host is spared with.",
+        attrgetter("postponed"),
+    ),
+)
+"""Name, type and words of a metric, and what of a queue it shows; of a summary, also the number of observations."""
 _COUNTERS = {
     "service_addresses_reserved": "Addresses that were found for Services before these were created.",
     "service_addresses_missed": "Services that were created without one.",
@@ -82,64 +103,16 @@ class Health:
         sides = (("host", self.caches.host_side), ("nested", self.caches.nested_side)) if self.caches else ()
         silence = {(side, item.kind.plural): item.silence for side, informers in sides for item in informers}
         sent: Samples = {(side, *key): number for side, client in self.clients.items() for key, number in client.requests.items()}
-        queue = ("queue",)
-        yield Family("nestor_syncer_ready", "gauge", "Whether pods that are created now will run.", (), {(): self.is_ready})
-        yield Family(
-            "nestor_syncer_queue_length",
-            "gauge",
-            "Objects that wait for a queue's workers, or are with them.",
-            queue,
-            self._each(len),
-        )
-        yield Family(
-            "nestor_syncer_lag_seconds",
-            "summary",
-            "From when a change was seen until it was synced to the other cluster, without waiting for other objects.",
-            queue,
-            self._each(lambda item: item.lag),
-            self._each(lambda item: item.done),
-        )
-        yield Family(
-            "nestor_syncer_oldest_change_seconds",
-            "gauge",
-            "Age of the oldest change that is not synced yet.",
-            queue,
-            self._each(lambda item: item.oldest),
-        )
-        yield Family(
-            "nestor_syncer_failures_total",
-            "counter",
-            "Attempts to carry a change that failed.",
-            queue,
-            self._each(lambda item: item.failed),
-        )
-        yield Family(
-            "nestor_syncer_postponed_total",
-            "counter",
-            "Changes that had to wait for something else, or for the pace that the host is spared with.",
-            queue,
-            self._each(lambda item: item.postponed),
-        )
-        yield Family(
-            "nestor_syncer_watch_silence_seconds",
-            "gauge",
-            "Since the server last said anything in a watch: an event, a bookmark, or a list.",
-            ("side", "resource"),
-            silence,
-        )
-        yield Family(
-            "nestor_syncer_requests_total",
-            "counter",
-            "Requests to the API server of the host, or the nested one.",
-            ("side", "method", "code"),
-            sent,
-        )
+        yield Family(f"{_PREFIX}_ready", "gauge", "Whether pods that are created now will run.", (), {(): self.is_ready})
+        for name, kind, words, *reads in _OF_QUEUES:
+            samples = [{(queue,): read(item) for queue, item in self.queues.items()} for read in reads]
+            yield Family(f"{_PREFIX}_{name}", kind, words, ("queue",), *samples)
+        words = "Since the server last said anything in a watch: an event, a bookmark, or a list."
+        yield Family(f"{_PREFIX}_watch_silence_seconds", "gauge", words, ("side", "resource"), silence)
+        words = "Requests to the API server of the host, or the nested one."
+        yield Family(f"{_PREFIX}_requests_total", "counter", words, ("side", "method", "code"), sent)
         for name, words in _COUNTERS.items():
-            count = self.counters.get(name, int)
-            yield Family(f"nestor_syncer_{name}_total", "counter", words, (), {(): count()})
-
-    def _each(self, read: Callable[[WorkQueue[Any]], float]) -> Samples:
-        return {(name,): read(queue) for name, queue in self.queues.items()}
+            yield Family(f"{_PREFIX}_{name}_total", "counter", words, (), {(): self.counters.get(name, int)()})
 
 
 def _find_parts(informer: Informer) -> list[Informer]:

@@ -14,9 +14,8 @@ from nestor.kube.informer import Stream
 from nestor.kube.optional import OptionalInformer
 from nestor.pods.translate import config
 from nestor.pods.translate.target import Target, nested_uid
-from nestor.syncer.view import optional
 from nestor.syncer.view.nodes import HostNodes
-from nestor.syncer.view.trim import trim, trim_policy
+from nestor.syncer.view.trim import trim, trim_optional, trim_policy
 
 Cache = TypeVar("Cache", bound=Informer)
 
@@ -29,6 +28,29 @@ _NESTED_LABELS = {kinds.ENDPOINT_SLICE: f"{_MANAGER}!={_KUBERNETES}"}
 
 _TRIMS = {kinds.NETWORK_POLICY: trim_policy}
 """Nested kinds of which large objects are trimmed to little: they are read few at a time."""
+
+
+MOST = 2000
+"""Objects of a kind in the nested cluster, several times what it may have in the host. An admin may have some kinds served by
+a server of his own, which may say that there are millions."""
+
+
+def _has_snapshots(policy: Policy) -> bool:
+    return bool(policy.volumes.snapshot_classes)
+
+
+def _has_devices(policy: Policy) -> bool:
+    return bool(policy.allowed_devices.classes)
+
+
+OPTIONAL: Mapping[Kind, Callable[[Policy], bool]] = {
+    kinds.VOLUME_SNAPSHOT: _has_snapshots,
+    kinds.VOLUME_SNAPSHOT_CLASS: _has_snapshots,
+    kinds.VOLUME_SNAPSHOT_CONTENT: _has_snapshots,
+    kinds.RESOURCE_CLAIM: _has_devices,
+    kinds.DEVICE_CLASS: _has_devices,
+}
+"""Kinds that a cluster may not have, and that few classes ask for: whether a policy does."""
 
 
 class Caches:
@@ -58,7 +80,7 @@ class Caches:
 
     def nested(self, kind: Kind) -> Informer:
         """The nested cluster's objects of this kind."""
-        if kind in optional.KINDS and kind not in self._nested:
+        if kind in OPTIONAL and kind not in self._nested:
             self._check_open(kind)
             self._nested[kind] = self._add_optional(self._apis["nested"].with_limit(pages.PAGE_BYTES), kind)
         elif kind not in self._nested:
@@ -73,7 +95,7 @@ class Caches:
         """The host objects of this kind: those synced from this nested cluster, or all if the kind is cluster-scoped."""
         if kind == kinds.NODE:
             return self.host_nodes
-        if kind in optional.KINDS and kind not in self._host:
+        if kind in OPTIONAL and kind not in self._host:
             self._check_open(kind)
             self._host[kind] = made = self._add_optional(self._apis["host"], kind, is_host=True)
             return made
@@ -115,15 +137,15 @@ class Caches:
         if is_host:
             namespace, selector = (self._target.namespace, self._target.selector) if kind.namespaced else (None, "")
             made = OptionalInformer(api, kind, namespace, labels=selector, trim=trim, are_small=True)
-            made.found = partial(self._want, optional.KINDS[kind]) if kind.namespaced else None
+            made.found = partial(self._want, OPTIONAL[kind]) if kind.namespaced else None
         else:
-            made = OptionalInformer(api, kind, trim=optional.bound, most=optional.MOST)
+            made = OptionalInformer(api, kind, trim=trim_optional, most=MOST)
         self._optional.append(made)
         return made
 
     def _want(self, asks: Callable[[Policy], bool]) -> None:
         for informer in self._optional:
-            if optional.KINDS[informer.kind] is asks:
+            if OPTIONAL[informer.kind] is asks:
                 informer.want()
 
     def _check_open(self, kind: Kind) -> None:
@@ -222,7 +244,7 @@ class Caches:
         found = self._given.with_own_runtimes(self._own_runtimes)
         if found != self._policy:
             self._policy = found
-            for asks in set(optional.KINDS.values()):
+            for asks in set(OPTIONAL.values()):
                 if asks(found):
                     self._want(asks)
             for handler in self._policy_handlers:

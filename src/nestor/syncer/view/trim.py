@@ -5,6 +5,8 @@ Of NetworkPolicies, whoever may edit one nested namespace can make many of a meg
 
 from __future__ import annotations
 
+import json
+
 from nestor.api.objects import Object
 from nestor.syncer import limits
 
@@ -13,6 +15,9 @@ _CUT = "nestor.dev/cut"
 """Member of an object of which something is left out that its kind may have."""
 _UNUSED = ("annotations", "labels", "managedFields")
 """What nobody reads of a NetworkPolicy."""
+_BYTES = 32 * 1024
+"""Of each. One that is longer has no content for us, and is refused."""
+_BOUND = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp", "labels")
 _NODE_CHOSEN: list[Object] = [{"fieldsV1": {"f:spec": {_NODE: {}}}}]
 
 
@@ -43,6 +48,16 @@ def trim_policy(policy: Object) -> Object:
         "spec": {"podSelector": selector if is_small else {}, "policyTypes": spec.get("policyTypes") or []},
         _CUT: True,
     }
+
+
+def trim_optional(item: Object) -> Object:
+    """An object of a kind that a cluster may not have as it is kept, since the server of its kind may be the tenant's own."""
+    meta = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
+    kept = {**item, "metadata": meta}
+    if len(json.dumps(kept)) <= _BYTES:
+        return kept
+    what = {key: item[key] for key in ("apiVersion", "kind") if key in item}
+    return what | {"metadata": {key: meta[key] for key in _BOUND if key in meta}}
 
 
 def names_its_node(pod: Object) -> bool:

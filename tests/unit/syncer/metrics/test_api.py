@@ -10,9 +10,8 @@ import pytest
 from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, NotFound, kinds
 from nestor.kube.serving.http import Request
-from nestor.syncer.metrics import usage
-from nestor.syncer.metrics.api import MetricsApi
-from nestor.syncer.metrics.usage import POD_METRICS, HostUsage
+from nestor.syncer.metrics import api
+from nestor.syncer.metrics.api import POD_METRICS, HostUsage, MetricsApi
 from nestor.syncer.view.caches import Caches
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_pod
@@ -143,7 +142,7 @@ async def test_a_host_that_does_not_tell_is_named_as_the_reason(
         assert text in body["message"]
     assert len(scene.host.asked) == 1
     scene.host.error = None
-    monkeypatch.setattr(usage, "FRESH_SECONDS", 0.0)
+    monkeypatch.setattr(api, "FRESH_SECONDS", 0.0)
     scene.api._usage._until = 0.0
     assert await scene.names(f"{ROOT}/pods") == ["db", "web"]
 

@@ -14,8 +14,7 @@ from nestor.api.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
 from nestor.syncer.metrics import server
-from nestor.syncer.metrics.registration import Proxy, read_proxy
-from nestor.syncer.metrics.server import MetricsServer
+from nestor.syncer.metrics.server import MetricsServer, Proxy, read_proxy
 from tests.fakes.api import MemoryApi
 from tests.waiting import eventually
 

@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api.data import read
 from nestor.api.policies import FailurePolicy, SuccessPolicy
-from nestor.syncer.outcome import criteria
+from nestor.syncer.outcome import decide
 from nestor.syncer.view.watches import Selection
 
 Object = dict[str, Any]
@@ -43,7 +43,7 @@ def failure(*targets: Object) -> FailurePolicy:
     ],
 )  # fmt: skip
 def test_what_means_success(target: Object, selection: Selection, condition: str, phase: str) -> None:
-    assert criteria.build_success(success(target)) == [criteria.Criterion(selection, condition, phase)]
+    assert decide.build_success(success(target)) == [decide.Criterion(selection, condition, phase)]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_what_means_success(target: Object, selection: Selection, condition: str
 def test_what_means_failure(
     policies: tuple[SuccessPolicy | None, FailurePolicy | None], found: list[tuple[str, str, str]]
 ) -> None:
-    result = criteria.build_failure(*policies)
+    result = decide.build_failure(*policies)
     assert [(item.selection.kind, item.condition, item.phase) for item in result] == found
 
 
@@ -83,13 +83,13 @@ def test_what_means_failure(
     ],
 )
 def test_when_it_is_met(condition: str, phase: str, obj: Object, is_met: bool) -> None:
-    assert criteria.Criterion(Selection("v1", "Pod"), condition, phase).is_met(obj) is is_met
+    assert decide.Criterion(Selection("v1", "Pod"), condition, phase).is_met(obj) is is_met
 
 
 @pytest.mark.parametrize(("kind", "is_met"), [("Pod", False), ("Job", True)])
 def test_a_pod_that_is_being_deleted_meets_nothing(kind: str, is_met: bool) -> None:
     obj = {"metadata": {"deletionTimestamp": "t"}, "status": {"conditions": [{"type": "Failed", "status": "True"}]}}
-    assert criteria.Criterion(Selection("v1", kind), "Failed").is_met(obj) is is_met
+    assert decide.Criterion(Selection("v1", kind), "Failed").is_met(obj) is is_met
 
 
 def test_keys_tell_criteria_apart() -> None:
@@ -101,6 +101,6 @@ def test_keys_tell_criteria_apart() -> None:
         {"kind": "Job", "name": "a", "condition": "Failed"},
         {"kind": "Pod", "name": "a"},
     ]
-    keys = [item.key for item in criteria.build_success(success(*targets))]
+    keys = [item.key for item in decide.build_success(success(*targets))]
     assert len(set(keys)) == len(targets)
-    assert keys == [item.key for item in criteria.build_success(success(*targets))]
+    assert keys == [item.key for item in decide.build_success(success(*targets))]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.syncer.outcome import controller, decide
-from nestor.syncer.outcome.criteria import Criterion
-from nestor.syncer.outcome.decide import Rules, Seen
+from nestor.syncer.outcome.decide import Criterion, Rules, Seen
 from nestor.syncer.view.watches import Selection
 
 Object = dict[str, Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.syncer.translate import addresses
+from nestor.syncer.cluster import addresses
 
 Object = dict[str, Any]
 

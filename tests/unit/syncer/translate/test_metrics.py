@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.syncer.translate import metrics
+from nestor.syncer.metrics import api as metrics
 from tests.unit.pods.translate.builders import build_pod
 
 Object = dict[str, Any]
