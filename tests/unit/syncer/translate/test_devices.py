@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api.devices import Devices
+from nestor.api.allowances import Devices
 from nestor.syncer.copies.rows import devices
 from tests.unit.pods.translate.builders import TARGET
 

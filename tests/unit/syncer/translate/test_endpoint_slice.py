@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nestor.api import names
-from nestor.api.services import AllowedServices
+from nestor.api.allowances import AllowedServices
 from nestor.syncer.copies.rows import endpoint_slices
 from nestor.syncer.translate.network_policy import list_addresses
 from tests.unit.pods.translate.builders import TARGET

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from nestor.api.devices import Devices
+from nestor.api.allowances import Devices
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.kube import Change, NotFound, RetryLater, kinds
 from nestor.kube.informer import Key, key_of

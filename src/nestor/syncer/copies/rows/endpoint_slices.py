@@ -13,9 +13,9 @@ from functools import partial
 from typing import Any
 
 from nestor.api import names
+from nestor.api.allowances import AllowedServices
 from nestor.api.contracts.addresses import explain_refusal
 from nestor.api.objects import Object, labels_of, spec_of
-from nestor.api.services import AllowedServices
 from nestor.kube import Change, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
