@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
+
+from nestor.api import times
 from nestor.api.objects import Object, annotations_of, keep_few, labels_of, status_of
 from nestor.overflow.interlink.env import build_env, expand
 from nestor.overflow.interlink.files import build_files, trim_object
-from nestor.overflow.interlink.wire import ContainerData, CreateRequest, PluginCreateRequest
-from nestor.pods.providers.base import Inputs
+from nestor.overflow.interlink.wire import ContainerData, CreateRequest, LogOptions, LogRequest, PluginCreateRequest
+from nestor.pods.providers.base import Inputs, Options
+from nestor.pods.providers.errors import InvalidInput
 
 JOB = "JobID"
 """Annotation in which interLink keeps the backend's own name of a pod."""
@@ -16,8 +20,8 @@ _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _GROUPS = ("initContainers", "containers")
 _NOTES_LIMIT, _IMAGES_LIMIT = 1024, 4096
 """Characters of all labels, of all annotations, and of all images in a question. Of each pod, it is asked every second or so."""
-_ASKED_PHASE = "Pending"
 _LONGEST_GRACE_SECONDS = 10**9
+_TRUE = ("true", "1")
 
 
 def build_create(pod: Object, inputs: Inputs) -> CreateRequest:
@@ -92,12 +96,50 @@ def build_delete(pod: Object, grace_seconds: int | None, time: str) -> Object:
     return result | {"metadata": result["metadata"] | marks}
 
 
+def build_log_request(pod: Object, options: Options, now: datetime.datetime) -> LogRequest:
+    """Raises `InvalidInput` for a container that the pod does not have, and for what interLink cannot ask for."""
+    given = {name: value for name, value in options if value}
+    meta, spec = pod["metadata"], pod["spec"]
+    names = [item["name"] for item in [*spec["containers"], *(spec.get("initContainers") or [])]]
+    container = given.get("container") or names[0]
+    if container not in names:
+        raise InvalidInput(f"container '{container}' is not one of this pod's: {', '.join(names)}")
+    if given.get("stream", "All") != "All":
+        raise InvalidInput("`stream` must be 'All': interLink does not tell standard output and errors apart")
+    tail = _number(given, "tailLines")
+    # 0 means no limit to interLink. What comes from now on is what a caller wants who wants no lines of the past.
+    since = times.write(now) if tail == 0 else given.get("sinceTime")
+    return LogRequest(
+        namespace=meta["namespace"],
+        uid=meta["uid"],
+        name=meta["name"],
+        container=container,
+        options=LogOptions(
+            tail=tail or 0,
+            limit_bytes=_number(given, "limitBytes") or 0,
+            timestamps=given.get("timestamps") in _TRUE,
+            follow=given.get("follow") in _TRUE,
+            previous=given.get("previous") in _TRUE,
+            since_seconds=_number(given, "sinceSeconds") or 0,
+            since_time=since,
+        ),
+    )
+
+
+def _number(given: dict[str, str], name: str) -> int | None:
+    if name not in given:
+        return None
+    if not given[name].isdecimal() or len(given[name]) > 18:
+        raise InvalidInput(f"`{name}` must be a number")
+    return int(given[name])
+
+
 def _build_pod(pod: Object, spec: Object) -> Object:
     meta = {key: pod["metadata"][key] for key in _META if key in pod["metadata"]}
     annotations = {key: value for key, value in annotations_of(pod).items() if key != _APPLIED}
     meta |= {"labels": labels_of(pod), "annotations": annotations}
     phase = status_of(pod).get("phase")
-    status = {"phase": phase if phase == "Running" else _ASKED_PHASE}
+    status = {"phase": phase if phase == "Running" else "Pending"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
 
 

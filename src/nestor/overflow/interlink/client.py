@@ -7,13 +7,13 @@ import random
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
+from typing import Literal
 
 import aiohttp
 
-from nestor.overflow.interlink import connections
-from nestor.overflow.interlink.connections import open_socket
+from nestor.overflow.interlink import credentials
+from nestor.overflow.interlink.credentials import GivenTokens, OidcTokens
 from nestor.overflow.interlink.settings import Settings
-from nestor.overflow.interlink.tokens import GivenTokens, OidcTokens, Tokens
 from nestor.pods.providers import words
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 
@@ -22,10 +22,17 @@ _ERROR_BYTES = 16 * 1024
 _LONGEST_PAUSE_SECONDS = 5.0
 _ABOUT_ACCESS = (405, 406, 407, 415, 421, 426, 431)
 """Statuses of 4xx that are not about the pod: what answers is something on the way, or another server."""
-_CALLS = 32
-_CREATIONS = 32
-"""More than ever are under way: they wait for nobody."""
-_STREAMS = 500
+_Purpose = Literal["question", "creation", "stream", "identity"]
+_CONNECTIONS: dict[_Purpose, tuple[int, bool]] = {
+    "question": (32, False),
+    # What may not be repeated gets a connection of its own: an old one may have ended without our knowledge. There are more than
+    # creations are ever under way: they wait for nobody.
+    "creation": (32, True),
+    # Apart, because users decide how many logs are followed, and for how long.
+    "stream": (500, True),
+    "identity": (100, False),
+}
+"""How many there may be at a time, and whether each is for one request only."""
 
 
 class Lost(Unreachable):
@@ -42,28 +49,21 @@ class Client:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._limits = settings.limits
-        self._tls = connections.build_context(settings.tls) if settings.url.startswith("https:") else True
+        self._tls = credentials.build_context(settings.tls) if settings.url.startswith("https:") else True
         self._base = settings.url.rstrip("/")
         self._headers = {
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",
             _SESSION_HEADER: f"nestor-{uuid.uuid4()}",
         }
-        self._kept: aiohttp.ClientSession | None = None
-        self._single: aiohttp.ClientSession | None = None
-        self._streams: aiohttp.ClientSession | None = None
-        self._identity: aiohttp.ClientSession | None = None
-        self._tokens: Tokens
+        self._sessions: dict[_Purpose, aiohttp.ClientSession] = {}
+        self._tokens: GivenTokens | OidcTokens = GivenTokens(settings.bearer)
         if settings.oidc:
-            self._tokens = OidcTokens(self._identity_session, settings.oidc, settings.limits)
-        else:
-            self._tokens = GivenTokens(settings.bearer)
+            self._tokens = OidcTokens(lambda: self._session("identity"), settings.oidc, settings.limits)
 
     async def close(self) -> None:
-        """Close all connections."""
-        for session in (self._kept, self._single, self._streams, self._identity):
-            if session is not None:
-                await session.close()
+        for session in self._sessions.values():
+            await session.close()
 
     async def ask(self, method: str, path: str, body: str, *, seconds: float | None = None, room: int = 0) -> bytes:
         """The answer to a request that may be repeated without harm; it is, within `seconds`, until one succeeds.
@@ -100,7 +100,7 @@ class Client:
         """The answer as it arrives; None as `idle_seconds` means that it may be silent for ever."""
         timeout = aiohttp.ClientTimeout(sock_connect=self._limits.connect_seconds, sock_read=idle_seconds)
         async with (
-            self._open(self._stream_session(), "GET", path, body, timeout) as answer,
+            self._open("stream", "GET", path, body, timeout) as answer,
             aclosing(self._read_stream(answer, path)) as pieces,
         ):
             yield pieces
@@ -114,8 +114,7 @@ class Client:
 
     async def _request(self, method: str, path: str, body: str, *, is_repeatable: bool, room: int = 0) -> bytes:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_seconds)
-        session = self._kept_session() if is_repeatable else self._single_session()
-        async with self._open(session, method, path, body, timeout) as answer:
+        async with self._open("question" if is_repeatable else "creation", method, path, body, timeout) as answer:
             limit, found = self._limits.answer_bytes + room, bytearray()
             async for data in answer.content.iter_any():
                 found += data
@@ -126,13 +125,13 @@ class Client:
 
     @asynccontextmanager
     async def _open(
-        self, session: aiohttp.ClientSession, method: str, path: str, body: str, timeout: aiohttp.ClientTimeout
+        self, purpose: _Purpose, method: str, path: str, body: str, timeout: aiohttp.ClientTimeout
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """An answer with status 2xx. A token that is refused is renewed once."""
         token = await self._tokens.find()
         for attempt in (1, 2):
             headers = self._headers | ({"Authorization": f"Bearer {token}"} if token else {})
-            call = session.request(
+            call = self._session(purpose).request(
                 method,
                 self._base + path,
                 data=body.encode(),
@@ -151,34 +150,16 @@ class Client:
                         return
             token = fresh
 
-    def _kept_session(self) -> aiohttp.ClientSession:
-        if self._kept is None:
-            self._kept = self._connect(self._connector(_CALLS))
-        return self._kept
-
-    def _single_session(self) -> aiohttp.ClientSession:
-        """What may not be repeated gets a connection of its own: an old one may have ended without our knowledge."""
-        if self._single is None:
-            self._single = self._connect(self._connector(_CREATIONS, force_close=True))
-        return self._single
-
-    def _stream_session(self) -> aiohttp.ClientSession:
-        """Apart, because users decide how many logs are followed, and for how long."""
-        if self._streams is None:
-            self._streams = self._connect(self._connector(_STREAMS, force_close=True))
-        return self._streams
-
-    def _identity_session(self) -> aiohttp.ClientSession:
-        if self._identity is None:
-            context = connections.build_identity_context(self._settings.tls)
-            self._identity = self._connect(aiohttp.TCPConnector(ssl=context, socket_factory=open_socket))
-        return self._identity
-
-    def _connector(self, limit: int, *, force_close: bool = False) -> aiohttp.TCPConnector:
-        return aiohttp.TCPConnector(ssl=self._tls, limit=limit, force_close=force_close, socket_factory=open_socket)
-
-    def _connect(self, connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
-        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False)
+    def _session(self, purpose: _Purpose) -> aiohttp.ClientSession:
+        """Created when it is first needed."""
+        if purpose not in self._sessions:
+            tls = credentials.build_identity_context(self._settings.tls) if purpose == "identity" else self._tls
+            limit, is_single = _CONNECTIONS[purpose]
+            connector = aiohttp.TCPConnector(ssl=tls, limit=limit, force_close=is_single, socket_factory=credentials.open_socket)
+            self._sessions[purpose] = aiohttp.ClientSession(
+                connector=connector, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
+            )
+        return self._sessions[purpose]
 
     @contextmanager
     def _in_our_words(self, path: str) -> Iterator[None]:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nestor.api.objects import Object
-from nestor.overflow.interlink.env import find_object, read_data
-from nestor.overflow.interlink.fields import read_field, read_resource
+from nestor.overflow.interlink.env import find_object, read_data, read_field, read_resource
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NotYet
 

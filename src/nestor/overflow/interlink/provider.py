@@ -2,27 +2,69 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
+from weakref import WeakValueDictionary
 
 from nestor.api import conditions, times
 from nestor.api.contracts import vnode
 from nestor.api.objects import Object, annotations_of, conditions_of, status_of
-from nestor.overflow.interlink import answers, build
+from nestor.overflow.interlink import build
 from nestor.overflow.interlink.client import Client, Lost
-from nestor.overflow.interlink.endings import Endings
-from nestor.overflow.interlink.fates import Fates
-from nestor.overflow.interlink.logs import build_log_request
-from nestor.overflow.interlink.questions import Questions
+from nestor.overflow.interlink.questions import Questions, read_job, read_peers, read_ping
 from nestor.overflow.interlink.refusals import find_refusals
 from nestor.overflow.interlink.settings import Settings
+from nestor.overflow.interlink.statuses import Endings
 from nestor.pods.providers.base import Inputs, Options, Shape
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 
 _CONFLICT = 409
+
+
+class _Fates:
+    """Remembers which pods were sent, and lets only one request at a time change a pod.
+
+    The fate of a request to create may be unknown: nothing may run twice, so nothing is repeated while one may be at work.
+    """
+
+    def __init__(self, settle_seconds: float) -> None:
+        self._settle = settle_seconds
+        self._sent: dict[str, float | None] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._started = time.monotonic()
+
+    @asynccontextmanager
+    async def hold(self, uid: str) -> AsyncIterator[None]:
+        lock = self._locks.setdefault(uid, asyncio.Lock())
+        async with lock:
+            yield
+
+    def lose(self, uid: str) -> None:
+        """A request to create this pod is about to be sent, or its answer was lost just now."""
+        self._sent[uid] = time.monotonic()
+
+    def settle(self, uid: str) -> None:
+        """The answer is here, whatever it says."""
+        self._sent[uid] = None
+
+    def forget(self, uid: str) -> None:
+        self._sent.pop(uid, None)
+
+    def was_sent(self, uid: str) -> bool:
+        return uid in self._sent
+
+    def is_lost(self, uid: str) -> bool:
+        """True while the backend may still be at work on a request of this process whose answer was lost."""
+        at = self._sent.get(uid)
+        return at is not None and time.monotonic() - at < self._settle
+
+    def may_be_lost(self, uid: str) -> bool:
+        """The same, also for a request of an earlier process, of which nothing is known."""
+        return self.is_lost(uid) or (uid not in self._sent and time.monotonic() - self._started < self._settle)
 
 
 class InterlinkProvider:
@@ -37,22 +79,20 @@ class InterlinkProvider:
         self._settings = settings
         self._limits = settings.limits
         self._client = Client(settings)
-        self._fates = Fates(settings.limits.settle_seconds)
+        self._fates = _Fates(settings.limits.settle_seconds)
         self._endings = Endings(settings.limits.restart_seconds)
         self._questions = Questions(self._client, settings)
         self._now = now
 
     @property
     def logs(self) -> InterlinkProvider:
-        """The backend serves them."""
         return self
 
     async def close(self) -> None:
-        """See `Backend.close`."""
         await self._client.close()
 
     async def create(self, pod: Object, inputs: Inputs | None = None) -> Object:
-        """See `Backend.create`. The backend is asked about the pod first if it may have been sent before."""
+        """The backend is asked about the pod first if it may have been sent before."""
         given = inputs or Inputs()
         if refusals := find_refusals(pod):
             raise InvalidInput("; ".join(refusals))
@@ -76,7 +116,7 @@ class InterlinkProvider:
                 raise
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
-        """See `Backend.delete`. Raises `NotYet` while a request to create the pod may still be at work."""
+        """Raises `NotYet` while a request to create the pod may still be at work."""
         uid = pod["metadata"]["uid"]
         body = json.dumps(build.build_delete(pod, grace_seconds, times.write(self._now())))
         async with self._fates.hold(uid):
@@ -87,37 +127,32 @@ class InterlinkProvider:
             self._endings.forget(uid)
 
     async def get(self, pod: Object) -> Object:
-        """See `Backend.get`."""
         found = await self._questions.find(pod)
         if found is None:
             raise NotFound(f"the backend does not know pod '{pod['metadata']['name']}'")
         return pod | {"status": status_of(pod) | self._endings.build(pod, found, self._now(), time.monotonic())}
 
     async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
-        """See `Backend.statuses`."""
         found = await self._questions.find_all(pods)
         now, at = self._now(), time.monotonic()
         known = [(pod["metadata"]["uid"], pod) for pod in pods if pod["metadata"]["uid"] in found]
         return {uid: self._endings.build(pod, found[uid], now, at) for uid, pod in known}
 
     async def discover(self) -> list[Shape] | None:
-        """See `Backend.discover`."""
         if self._settings.discovery == "None":
             return None
         if self._settings.discovery == "Peers":
             path = self._settings.peers_path
-            return answers.read_peers(await self._questions.probe("GET", path, room=self._limits.peers_bytes), path)
-        shape = answers.read_ping(await self._questions.ping())
+            return read_peers(await self._questions.probe("GET", path, room=self._limits.peers_bytes), path)
+        shape = read_ping(await self._questions.ping())
         return [shape] if shape else None
 
     async def check(self) -> None:
-        """See `Backend.check`."""
         await self._questions.ping()
 
     @asynccontextmanager
     async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
-        """See `Logs.open_log`."""
-        request = build_log_request(pod, options, self._now())
+        request = build.build_log_request(pod, options, self._now())
         idle = None if request.options.follow else self._limits.log_idle_seconds
         async with (
             self._client.stream("/getLogs", request.to_json(), idle_seconds=idle) as pieces,
@@ -138,7 +173,7 @@ class InterlinkProvider:
 
     async def _send_create(self, pod: Object, body: str) -> Object:
         uid = pod["metadata"]["uid"]
-        self._fates.send(uid)
+        self._fates.lose(uid)
         try:
             content = await self._client.send(
                 "POST", "/create", body, seconds=max(self._limits.create_seconds, self._limits.call_seconds)
@@ -153,7 +188,7 @@ class InterlinkProvider:
             if error.status != _CONFLICT:
                 raise
             return pod
-        job = answers.read_job(content, uid)
+        job = read_job(content, uid)
         if job is not None:
             self._fates.settle(uid)
             return _with_job(pod, job)

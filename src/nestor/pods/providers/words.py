@@ -12,9 +12,9 @@ _NAME_LIMIT = 100
 _SHORTEST_SECRET = 6
 
 
-def cut(text: str, limit: int = MESSAGE_LIMIT) -> str:
+def cut(text: object, limit: int = MESSAGE_LIMIT) -> str:
     """`text` without control characters and the like, and no longer than `limit`."""
-    printable = (char if char.isprintable() or char in "\n\t" else "\0" for char in text[: limit * 2])
+    printable = (char if char.isprintable() or char in "\n\t" else "\0" for char in str(text)[: limit * 2])
     clean = re.sub("\0+", " ", "".join(printable)).strip()
     return clean if len(clean) <= limit else clean[: limit - 1] + "…"
 

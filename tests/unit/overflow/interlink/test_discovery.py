@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from nestor.overflow.interlink.answers import read_peers, read_ping
-from nestor.overflow.interlink.nunet import name_gpu
+from nestor.overflow.interlink.questions import read_peers, read_ping
+from nestor.overflow.interlink.shapes import name_gpu
 from nestor.overflow.interlink.wire import PeerGpu
 from nestor.pods.providers.base import Shape
 from nestor.pods.providers.errors import Unreachable

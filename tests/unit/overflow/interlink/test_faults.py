@@ -11,7 +11,8 @@ import pytest
 from aiohttp import web
 
 from nestor.api.contracts import vnode
-from nestor.overflow.interlink import client, fates
+from nestor.overflow.interlink import client
+from nestor.overflow.interlink import provider as module
 from nestor.overflow.interlink.client import Lost
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
@@ -509,7 +510,7 @@ async def test_a_pod_that_may_still_be_started_is_not_done_with_its_deletion(
         def monotonic() -> float:
             return clock[0]
 
-    monkeypatch.setattr(fates, "time", Time)
+    monkeypatch.setattr(module, "time", Time)
     provider, pod = backend.connect(settle_seconds=60), build_pod()
     backend.fake.after = only("/create", hang_up)
     with pytest.raises(Lost):

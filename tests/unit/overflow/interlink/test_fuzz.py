@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from nestor.api import times
 from nestor.api.quantities import parse_quantity
-from nestor.overflow.interlink import answers
+from nestor.overflow.interlink import questions
 from nestor.overflow.interlink.build import build_create, build_plugin_create
-from nestor.overflow.interlink.endings import build_status
 from nestor.overflow.interlink.refusals import find_refusals
+from nestor.overflow.interlink.statuses import build_status
 from nestor.pods.providers.errors import InvalidInput, NotYet, ProviderError
 from nestor.pods.providers.words import cut
 from tests.conformance.interlink.description import find_faults, load
@@ -85,7 +85,7 @@ def test_statuses_stay_what_an_api_server_accepts(told: list[Any], restarts: boo
     pod: Object = POD
     for entry in told:
         try:
-            found = answers.read_statuses(json.dumps(entry, allow_nan=False, default=str).encode(), {"u"})
+            found = questions.read_statuses(json.dumps(entry, allow_nan=False, default=str).encode(), {"u"})
         except (ValueError, ProviderError):
             continue
         if "u" not in found:
@@ -115,8 +115,8 @@ def check_status(before: Object, status: Object) -> None:
 @settings(max_examples=300)
 @given(content=st.one_of(st.binary(max_size=200), anything.map(lambda value: json.dumps(value, default=str).encode())))
 def test_answers_are_read_or_refused(content: bytes) -> None:
-    assert isinstance(answers.read_job(content, "u"), str | None)
-    for read in (answers.read_ping, lambda given: answers.read_peers(given, "/resources")):
+    assert isinstance(questions.read_job(content, "u"), str | None)
+    for read in (questions.read_ping, lambda given: questions.read_peers(given, "/resources")):
         found, message = None, ""
         try:
             found = read(content)

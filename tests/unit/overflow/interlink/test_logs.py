@@ -11,7 +11,7 @@ from aiohttp import web
 
 from nestor.api import times
 from nestor.overflow.interlink import client
-from nestor.overflow.interlink.logs import build_log_request
+from nestor.overflow.interlink.build import build_log_request
 from nestor.overflow.interlink.wire import LogOptions
 from nestor.pods.providers.base import Inputs, Options
 from nestor.pods.providers.errors import InvalidInput, NotFound, ProviderError, Unreachable
@@ -99,8 +99,7 @@ async def test_a_log_is_followed_as_it_grows(backend: Backend) -> None:
 
 async def test_creations_do_not_wait_for_logs_that_are_followed(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
     """Users decide how many logs are followed: with all connections for logs in use, pods are sent all the same."""
-    monkeypatch.setattr(client, "_STREAMS", 2)
-    monkeypatch.setattr(client, "_CREATIONS", 2)
+    monkeypatch.setattr(client, "_CONNECTIONS", client._CONNECTIONS | {"stream": (2, True), "creation": (2, True)})
     provider = backend.connect(create_seconds=2, call_seconds=2)
     await provider.create(POD, Inputs(is_new=True))
     async with AsyncExitStack() as stack:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api import times
-from nestor.overflow.interlink.endings import Endings, build_status
+from nestor.overflow.interlink.statuses import Endings, build_status
 from nestor.overflow.interlink.wire import PodAnswer
 
 Object = dict[str, Any]
@@ -90,7 +90,7 @@ def test_what_is_not_allowed_is_left_out_and_long_texts_are_cut() -> None:
     }  # fmt: skip
     ended = status["state"]["terminated"]
     assert ended.keys() == {"exitCode", "reason", "message", "startedAt", "finishedAt"}
-    assert (len(ended["reason"]), len(ended["message"]), len(status["image"])) == (128, 4096, 512)
+    assert (len(ended["reason"]), len(ended["message"]), len(status["image"])) == (128, 2000, 1000)
     assert ended["message"].startswith("m [31mx")
     assert status["ready"] is False
 

@@ -16,7 +16,7 @@ from aiohttp.test_utils import TestServer
 
 from nestor.api import times
 from nestor.cluster.certificates import Pair, new_authority, new_leaf
-from nestor.overflow.interlink.connections import open_socket
+from nestor.overflow.interlink.credentials import open_socket
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.interlink.settings import Oidc, Settings, Tls
 from nestor.pods.providers.errors import Unreachable

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from nestor.overflow.interlink import tokens as module
+from nestor.overflow.interlink import credentials as module
 from nestor.overflow.interlink.settings import Oidc
 from nestor.pods.providers.errors import ProviderError, Unauthorized, Unreachable
 from tests.unit.overflow.interlink.conftest import Backend

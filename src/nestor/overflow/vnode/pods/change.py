@@ -7,15 +7,16 @@ from collections.abc import Iterator
 
 from nestor.api.objects import Object
 from nestor.kube import RetryLater
+from nestor.overflow.statuses import MESSAGE_LIMIT
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.pods.changeable import build_patches
-from nestor.overflow.vnode.pods.containers import MESSAGE_LIMIT, cut
 from nestor.overflow.vnode.pods.entry import TELL_SECONDS, Entry
 from nestor.overflow.vnode.pods.inputs import read_whole
 from nestor.overflow.vnode.pods.trim import NO_DEBUG, find_changeable, find_excess
 from nestor.overflow.vnode.pods.writer import PodWriter
 from nestor.pods.providers.base import Backend, Patches
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet
+from nestor.pods.providers.words import cut
 
 REFUSED = "PodUpdateRefused"
 """Reason of the event about a change that the backend does not take, as where a pod's own API server does not."""

@@ -1,50 +1,40 @@
-"""The status of one container: what a backend says of it, in the form that API servers accept. Pure."""
+"""The status of one container: what a backend says of it, as far as API servers accept that after what they have. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from nestor.api import times
 from nestor.api.objects import Object, spec_of
 from nestor.api.quantities import parse_quantity
+from nestor.overflow.statuses import ContainerAnswer
 from nestor.pods.translate.container_status import build_placeholder, is_sidecar
 
-MESSAGE_LIMIT = 2000
-REASON_LIMIT = 128
-TEXT_LIMIT = 1000
-"""Characters of an image's or a container's ID."""
-_COUNT_LIMIT = 2**31 - 1
 
-
-def cut(text: object, limit: int) -> str:
-    """A text of at most `limit` characters, without characters that logs and terminals act on."""
-    plain = "".join(char if char.isprintable() or char == "\n" else " " for char in str(text)[: limit + 1])
-    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
-
-
-def read_container(pod: Object, group: str, container: Object, said: Object | None, before: Object | None) -> Object:
-    """The status of one container: what the backend says of it, as far as an API server accepts that after `before`."""
+def read_container(pod: Object, group: str, container: Object, said: ContainerAnswer | None, before: Object | None) -> Object:
+    """`before`: what its status is so far."""
     result = before or build_placeholder(container)
     if said is None or _is_final(pod, group, container, before):
         return result
-    count = said.get("restartCount")
-    count = count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _COUNT_LIMIT else 0
-    state = _state(said.get("state")) or result["state"]
-    is_running = "running" in state
-    found: Object = {
-        "name": container["name"],
-        "image": cut(said.get("image") or container.get("image") or "", TEXT_LIMIT),
-        "imageID": cut(said.get("imageID") or "", TEXT_LIMIT),
-        "restartCount": max(count, result["restartCount"]),
-        "ready": is_running and said.get("ready") is not False if group == "containers" else _is_init_ready(state, said),
-        "started": is_running and said.get("started") is not False,
-        "state": state,
-        "lastState": _state(said.get("lastState")) or result.get("lastState") or {},
-    }
-    if isinstance(said.get("containerID"), str) and "://" in said["containerID"]:
-        found["containerID"] = cut(said["containerID"], TEXT_LIMIT)
-    return found | _read_resources(container, said.get("resources"), result.get("resources"))
+    found = said.build(container, _write_time, unknown_code=1)
+    found["state"] = state = found["state"] or result["state"]
+    found["lastState"] = found["lastState"] or result.get("lastState") or {}
+    found["restartCount"] = max(found["restartCount"], result["restartCount"])
+    if group == "containers":
+        found["ready"] = "running" in state and said.ready is not False
+    else:
+        found["ready"] = _is_init_ready(state, said)
+    found["started"] = "running" in state and said.started is not False
+    if "://" not in said.container_id:
+        found.pop("containerID", None)
+    return found | _read_resources(container, said.resources, result.get("resources"))
+
+
+def _write_time(text: str | None) -> str | None:
+    try:
+        return times.write(times.read(text or ""))
+    except (ValueError, OverflowError):
+        return None
 
 
 def _read_resources(container: Object, said: object, before: object) -> Object:
@@ -82,9 +72,9 @@ def _is_amount(value: object) -> bool:
         return False
 
 
-def _is_init_ready(state: Object, said: Object) -> bool:
+def _is_init_ready(state: Object, said: ContainerAnswer) -> bool:
     ended = state.get("terminated")
-    return ended["exitCode"] == 0 if ended else "running" in state and said.get("ready") is True
+    return ended["exitCode"] == 0 if ended else "running" in state and bool(said.ready)
 
 
 def _is_final(pod: Object, group: str, container: Object, before: Object | None) -> bool:
@@ -100,57 +90,8 @@ def _is_final(pod: Object, group: str, container: Object, before: Object | None)
     return bool(policy == "Never" or (policy == "OnFailure" and ended.get("exitCode") == 0))
 
 
-def _state(said: object) -> Object | None:
-    """A container's state with a kubelet's fields only; None if it is none."""
-    if not isinstance(said, Mapping):
-        return None
-    for name in ("terminated", "running", "waiting"):
-        value = said.get(name)
-        if isinstance(value, Mapping):
-            return {name: _STATES[name](value)}
-    return None
-
-
-def _waiting(said: Mapping[str, Any]) -> Object:
-    return {"reason": cut(said.get("reason") or "ContainerCreating", REASON_LIMIT)} | _message(said)
-
-
-def _running(said: Mapping[str, Any]) -> Object:
-    return _times(said, "startedAt")
-
-
-def _terminated(said: Mapping[str, Any]) -> Object:
-    code = said.get("exitCode")
-    code = code if isinstance(code, int) and not isinstance(code, bool) and -_COUNT_LIMIT <= code <= _COUNT_LIMIT else 1
-    reason = cut(said.get("reason") or ("Completed" if code == 0 else "Error"), REASON_LIMIT)
-    return {"exitCode": code, "reason": reason} | _message(said) | _times(said, "startedAt", "finishedAt")
-
-
-_STATES = {"waiting": _waiting, "running": _running, "terminated": _terminated}
-
-
-def _message(said: Mapping[str, Any]) -> Object:
-    text = said.get("message")
-    return {"message": cut(text, MESSAGE_LIMIT)} if isinstance(text, str) and text else {}
-
-
-def _times(said: Mapping[str, Any], *fields: str) -> Object:
-    result: Object = {}
-    for field in fields:
-        try:
-            result[field] = times.write(times.read(said[field]))
-        except (KeyError, TypeError, ValueError, OverflowError):
-            continue
-    return result
-
-
 def is_initialized(item: Object, *, runs_on: bool) -> bool:
     """Whether the next init container may follow the one of this status. `runs_on`: it is a sidecar."""
     if runs_on:
         return bool(item["started"]) or "terminated" in item["state"]
     return bool((item["state"].get("terminated") or {}).get("exitCode") == 0)
-
-
-def items_of(value: object) -> list[Object]:
-    """The objects in what should be a list of them."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from nestor.api.contracts.vnode import ACCEPTED, SENDING, SENT
 from nestor.api.objects import Object, conditions_of, spec_of, status_of
-from nestor.overflow.vnode.pods.containers import MESSAGE_LIMIT, REASON_LIMIT, cut, is_initialized, items_of, read_container
+from nestor.overflow.statuses import MESSAGE_LIMIT, REASON_LIMIT, items_of, read_containers
+from nestor.overflow.vnode.pods.containers import is_initialized, read_container
 from nestor.overflow.vnode.pods.decide import Mark
+from nestor.pods.providers.words import cut
 from nestor.pods.translate.container_status import build_placeholder, end_container, find_phase, has_run, is_sidecar
 from nestor.pods.translate.status import TERMINAL
 
@@ -130,7 +132,7 @@ def _read(pod: Object, there: Object) -> Object:
     own = status_of(pod)
     result: Object = {}
     for group, field in _GROUPS:
-        said = {item["name"]: item for item in items_of(there.get(field)) if isinstance(item.get("name"), str)}
+        said = read_containers(there.get(field))
         before = {item["name"]: item for item in own.get(field) or []}
         result[field] = [
             read_container(pod, group, container, said.get(container["name"]), before.get(container["name"]))

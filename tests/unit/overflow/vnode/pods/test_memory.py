@@ -16,7 +16,7 @@ from nestor.api.objects import status_of
 from nestor.api.overflowbackend import OverflowBackendStatus, UnconfirmedPod
 from nestor.kube import Api, ApiError, kinds
 from nestor.overflow.interlink.build import build_delete, build_question
-from nestor.overflow.interlink.endings import build_status
+from nestor.overflow.interlink.statuses import build_status
 from nestor.overflow.interlink.wire import PodAnswer
 from nestor.overflow.vnode.backend.view import BackendView
 from nestor.overflow.vnode.pods import decide, memory

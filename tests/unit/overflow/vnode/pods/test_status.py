@@ -8,8 +8,8 @@ import pytest
 
 from nestor.api.contracts.vnode import SENT
 from nestor.api.objects import conditions_of
+from nestor.overflow.statuses import MESSAGE_LIMIT, REASON_LIMIT
 from nestor.overflow.vnode.pods import status
-from nestor.overflow.vnode.pods.containers import MESSAGE_LIMIT, REASON_LIMIT
 from nestor.overflow.vnode.pods.status import Ending
 from nestor.pods.translate.status import build_patch
 
@@ -225,7 +225,7 @@ def test_texts_are_cut_and_plain() -> None:
     assert len(built["message"]) == MESSAGE_LIMIT
     waiting = built["containerStatuses"][0]["state"]["waiting"]
     assert len(waiting["reason"]) == REASON_LIMIT
-    assert waiting["message"] == " [31mred \nline"
+    assert waiting["message"] == "[31mred \nline"
 
 
 def test_why_another_cluster_does_not_place_the_pod() -> None:
@@ -245,7 +245,7 @@ def test_a_pod_that_another_cluster_evicts_is_no_failure_of_its_own(word: str, i
     ):
         assert (built["phase"], built["reason"]) == ("Failed", "Evicted")
         found = [item for item in built["conditions"] if item["type"] == "DisruptionTarget"]
-        assert [(item["reason"], item["message"]) for item in found] == [("TerminationByKubelet", "low on memory ")] * is_told
+        assert [(item["reason"], item["message"]) for item in found] == [("TerminationByKubelet", "low on memory")] * is_told
 
 
 def test_what_has_ended_for_good_stays_ended() -> None:

@@ -1,18 +1,27 @@
-"""Bearer tokens: read from where the caller keeps one, or fetched with client credentials and renewed before they expire."""
+"""How we show a backend who we are: a client certificate, and bearer tokens, which a caller keeps or client credentials get.
+
+No connection leads to a cloud's metadata service, whatever DNS says of the backend's name.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import errno
+import socket
+import ssl
+import tempfile
 import time
 from collections.abc import Callable
-from typing import Annotated, Protocol
+from pathlib import Path
+from typing import Annotated
 from urllib.parse import quote_plus
 
 import aiohttp
 from pydantic import BaseModel, Field, ValidationError
 
-from nestor.overflow.interlink.settings import Limits, Oidc
+from nestor.api.contracts import addresses
+from nestor.overflow.interlink.settings import Limits, Oidc, Tls
 from nestor.pods.providers import words
 from nestor.pods.providers.errors import Unauthorized, Unreachable
 
@@ -22,15 +31,36 @@ _USUAL_SECONDS = 300
 _MARGIN_SECONDS = 30
 
 
-class Tokens(Protocol):
-    """Where bearer tokens come from."""
+def build_context(tls: Tls) -> ssl.SSLContext:
+    """Raises `ValueError` for texts that are no certificates or keys."""
+    try:
+        context = ssl.create_default_context(cadata=tls.ca or None)
+        if tls.certificate:
+            # The `ssl` module reads keys from files only: one that nobody else can read, and that is gone at once.
+            with tempfile.TemporaryDirectory() as folder:
+                chain = Path(folder) / "chain.pem"
+                chain.touch(mode=0o600)
+                chain.write_text(f"{tls.certificate}\n{tls.key}\n")
+                context.load_cert_chain(chain)
+    except (ssl.SSLError, ValueError) as error:
+        raise ValueError(f"`tls` must contain PEM certificates and their key: {error}") from None
+    return context
 
-    async def find(self, rejected: str | None = None) -> str | None:
-        """A token, or None if there is no other than `rejected`, which the backend has just refused."""
 
-    @property
-    def secrets(self) -> list[str]:
-        """What must never be shown to anyone."""
+def build_identity_context(tls: Tls) -> ssl.SSLContext:
+    """For a token server: the system's authorities count, and the backend's; we show no certificate."""
+    context = ssl.create_default_context()
+    if tls.ca:
+        context.load_verify_locations(cadata=tls.ca)
+    return context
+
+
+def open_socket(info: aiohttp.AddrInfoType) -> socket.socket:
+    """Called with the address itself, whether a name or the URL says it. Raises `PermissionError`."""
+    family, kind, protocol, _, where = info
+    if addresses.is_metadata(str(where[0])):
+        raise PermissionError(errno.EPERM, f"{where[0]} is, or may be, a cloud's metadata service")
+    return socket.socket(family, kind, protocol)
 
 
 class GivenTokens:
@@ -41,7 +71,10 @@ class GivenTokens:
         self._last = ""
 
     async def find(self, rejected: str | None = None) -> str | None:
-        """See `Tokens.find`. Raises `Unauthorized` if the token cannot be read."""
+        """None if there is no other than `rejected`, which the backend has just refused.
+
+        Raises `Unauthorized` if the token cannot be read.
+        """
         if self._read is None:
             return None
         try:
@@ -52,7 +85,7 @@ class GivenTokens:
 
     @property
     def secrets(self) -> list[str]:
-        """See `Tokens.secrets`."""
+        """What must never be shown to anyone."""
         return [self._last]
 
 
@@ -78,7 +111,7 @@ class OidcTokens:
         self._lock = asyncio.Lock()
 
     async def find(self, rejected: str | None = None) -> str | None:
-        """See `Tokens.find`. Raises `Unauthorized` if the token server refuses, and `Unreachable` if it does not answer."""
+        """Raises `Unauthorized` if the token server refuses, and `Unreachable` if it does not answer."""
         async with self._lock:
             if not self._token or self._token == rejected or time.monotonic() >= self._renew_at:
                 await self._fetch()
@@ -86,7 +119,6 @@ class OidcTokens:
 
     @property
     def secrets(self) -> list[str]:
-        """See `Tokens.secrets`."""
         return [self._token, self._oidc.client_secret]
 
     async def _fetch(self) -> None:
