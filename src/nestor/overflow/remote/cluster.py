@@ -1,21 +1,39 @@
-"""The other cluster: one client, one watch of the backend's pods, and the question whether it answers."""
+"""The other cluster: one client, one watch of the backend's pods, and its errors in the words of `providers.errors`."""
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractContextManager
+import re
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import urlencode
 
 from nestor.api import labels, names
-from nestor.api.objects import Object, labels_of
-from nestor.kube import Api, ApiError, kinds
-from nestor.overflow.remote import words
+from nestor.api.objects import Object, labels_of, status_of
+from nestor.kube import Api, ApiError, Change, Conflict, Forbidden, Informer, Invalid, errors, kinds
 from nestor.overflow.remote.build import build_marks
-from nestor.overflow.remote.cache import PodCache
 from nestor.overflow.remote.settings import Settings
 from nestor.pods.providers.base import Options
-from nestor.pods.providers.errors import NotYet, Unreachable
-from nestor.pods.providers.words import hide
+from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+from nestor.pods.providers.host import EXCEEDED
+from nestor.pods.providers.words import cut, hide
+
+_WATCH_SECONDS = 60
+"""A stream that is silent for half a minute more is cut off: the server sends bookmarks about once a minute."""
+_ENDINGS = 1000
+_ANNOTATION_LIMIT = 16 * 1024
+"""Characters: labels of host pods have less."""
+_ANNOTATIONS = (labels.NESTED_NAME, labels.NESTED_NAMESPACE, labels.HOST_LABELS)
+_META = ("name", "namespace", "uid", "resourceVersion", "labels", "deletionTimestamp", "deletionGracePeriodSeconds")
+_SPEC = ("nodeName", "schedulingGates", "restartPolicy", "terminationGracePeriodSeconds")
+_CONTAINER = ("name", "image", "restartPolicy")
+_GROUPS = ("initContainers", "containers")
+_STATUS = ("phase", "reason", "message", "conditions", "initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
+_NO_RIGHT = re.compile(r'forbidden: User "[^"]*" cannot [a-z]+ ')
+"""What RBAC says. Admission, which refuses objects, has the same status."""
+_NONSENSE = (KeyError, TypeError, AttributeError, IndexError, RecursionError, ValueError)
+"""What becomes of an answer that is none of an API server's."""
 
 
 class Cluster:
@@ -28,14 +46,13 @@ class Cluster:
         self._pods: PodCache | None = None
 
     async def close(self) -> None:
-        """End the watch, and close all connections."""
         if self._pods is not None:
             await self._pods.close()
         if self._api is not None:
             await self._api.close()
 
     async def connect(self) -> Api:
-        """The client. Raises `Unreachable` if the credentials are none."""
+        """Raises `Unreachable` if the credentials are none."""
         async with self._connecting:
             if self._api is None:
                 try:
@@ -69,7 +86,7 @@ class Cluster:
                 raise Unreachable("the server at this URL is no API server")
 
     async def find(self, pod: Object) -> Object | None:
-        """The pod that runs for a host pod, asked for just now; None if there is none. Raises `ProviderError`."""
+        """The pod that runs for a host pod, asked for just now. Raises `ProviderError`."""
         api = await self.connect()
         with self.in_our_words():
             there = await api.find(kinds.POD, _name(pod), self.settings.namespace)
@@ -82,9 +99,21 @@ class Cluster:
         path = kinds.POD.path(self.settings.namespace, _name(pod), subresource)
         return path + ("?" + urlencode(options) if options else "")
 
-    def in_our_words(self, *, is_stream: bool = False) -> AbstractContextManager[None]:
-        """See `words.in_our_words`."""
-        return words.in_our_words(self._hide, is_stream=is_stream)
+    @contextmanager
+    def in_our_words(self, *, is_stream: bool = False) -> Iterator[None]:
+        """Turn API errors into provider errors, with our credentials masked, which a hostile server might repeat.
+
+        `is_stream`: there is no answer to be read but bytes, and other errors are those of whoever reads them.
+        """
+        try:
+            yield
+        except ApiError as error:
+            raise _build_error(error, cut(self._hide(error.message))) from None
+        except _NONSENSE as error:
+            if is_stream:
+                raise
+            what = cut(self._hide(f"{type(error).__name__}: {error}"), 200)
+            raise Unreachable(f"the API server answers nonsense: {what}") from error
 
     def _check_owner(self, pod: Object, there: Object) -> None:
         """Raise `NotYet` if somebody else's pod has the name, however unlikely."""
@@ -99,6 +128,111 @@ class Cluster:
             return text
 
 
+class PodCache:
+    """The backend's pods, as a watch tells them, and as answers to our own requests did before.
+
+    Found by their own names, and by the UIDs of their host pods: others may be able to create pods in the namespace, with any
+    labels. One that has another name than a host pod's has there says nothing about it.
+    """
+
+    def __init__(self, api: Api, namespace: str, uid: str) -> None:
+        selector = f"{labels.BACKEND_UID}={uid}"
+        self._namespace = namespace
+        self._informer = Informer(api, kinds.POD, namespace, labels=selector, watch_seconds=_WATCH_SECONDS, trim=trim)
+        self._informer.on_change(self._take)
+        self._endings: OrderedDict[tuple[str, str], Object] = OrderedDict()
+        """By name there, and the UID of the host pod."""
+        self._expected: set[tuple[str, str]] = set()
+        self._task = asyncio.create_task(self._informer.run())
+
+    async def close(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait until all pods are known. False if that takes longer."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._informer.synced.wait()
+        except TimeoutError:
+            return False
+        return True
+
+    def find(self, pod: Object) -> Object | None:
+        """The pod that runs for this host pod."""
+        found = self._informer.get(_name(pod), self._namespace)
+        return found if labels_of(found).get(labels.HOST_UID) == pod["metadata"]["uid"] else None
+
+    def find_ending(self, pod: Object) -> Object | None:
+        """The last state of a host pod's pod that has ended and was removed there, though nobody here had asked for that."""
+        return self._endings.get((_name(pod), pod["metadata"]["uid"]))
+
+    def expect_end(self, pod: Object) -> None:
+        """We have asked for the end of a host pod's pod: how it ends is of no interest."""
+        key = _name(pod), pod["metadata"]["uid"]
+        self._expected.add(key)
+        self._endings.pop(key, None)
+
+    def forget(self, pod: Object) -> None:
+        """A host pod's pod is gone."""
+        self._expected.discard((_name(pod), pod["metadata"]["uid"]))
+
+    def note(self, there: Object) -> None:
+        """The API server has told this state of a pod there."""
+        self._informer.put(there)
+
+    def __iter__(self) -> Iterator[Object]:
+        return iter(self._informer)
+
+    def _take(self, change: Change) -> None:
+        if change.new is not None:
+            return
+        key = change.latest["metadata"]["name"], labels_of(change.latest).get(labels.HOST_UID, "")
+        if key not in self._expected and status_of(change.latest).get("phase") in ("Succeeded", "Failed"):
+            self._endings[key] = change.latest
+            if len(self._endings) > _ENDINGS:
+                self._endings.popitem(last=False)
+        self._expected.discard(key)
+
+
+def trim(pod: Object) -> Object:
+    """What is kept of a pod."""
+    meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
+    own = {key: meta[key] for key in _META if key in meta}
+    notes = meta.get("annotations") or {}
+    own["annotations"] = {key: notes[key] for key in _ANNOTATIONS if len(notes.get(key, "")) in range(1, _ANNOTATION_LIMIT)}
+    kept = {key: spec[key] for key in _SPEC if key in spec}
+    for group in _GROUPS:
+        if spec.get(group):
+            kept[group] = [{key: item[key] for key in _CONTAINER if key in item} for item in spec[group]]
+    return {"metadata": own, "spec": kept, "status": {key: status[key] for key in _STATUS if key in status}}
+
+
+def lacks_right(error: ApiError) -> bool:
+    """Whether our account lacks a right, by RBAC."""
+    return isinstance(error, Forbidden) and _NO_RIGHT.search(error.message) is not None
+
+
+def _build_error(error: ApiError, text: str) -> ProviderError:
+    """What an error means; `text` is what the API server says about it."""
+    if isinstance(error, errors.Unreachable) or error.status in (502, 503, 504):
+        return Unreachable(text or "no answer", 503)
+    if error.status == 401 or lacks_right(error):
+        return Unauthorized(f"the cluster refuses our credentials: {text}", error.status)
+    if error.status == 404 or error.is_replaced:
+        return NotFound(text)
+    if isinstance(error, Forbidden):
+        quota = text.partition(EXCEEDED)
+        if quota[1]:
+            return NoRoom("".join(quota[1:]), error.status)
+        return NotYet(text) if error.is_terminating else InvalidInput(text, error.status)
+    if isinstance(error, Invalid):
+        return InvalidInput(text, error.status)
+    if isinstance(error, Conflict) or error.status in (408, 410, 425, 429):
+        return NotYet(text)
+    return ProviderError(text, error.status if error.status >= 400 else 502)
+
+
 def _name(pod: Object) -> str:
-    meta = pod["metadata"]
-    return names.remote_pod(meta["name"], meta["uid"])
+    """The name that a host pod's pod has there."""
+    return names.remote_pod(pod["metadata"]["name"], pod["metadata"]["uid"])

@@ -12,15 +12,17 @@ from nestor.api.objects import Object, annotations_of, is_terminating, labels_of
 from nestor.kube import Api, Forbidden, kinds
 from nestor.kube import NotFound as ApiNotFound
 from nestor.kube.kinds import right
-from nestor.overflow.remote import build, copies, patches, reduce, words
-from nestor.overflow.remote.cluster import Cluster
+from nestor.kube.tasks import together
+from nestor.overflow.remote import build, copies, patches, reduce
+from nestor.overflow.remote.build import Machines
+from nestor.overflow.remote.cluster import Cluster, lacks_right
 from nestor.overflow.remote.create import Creator
-from nestor.overflow.remote.places import Places
 from nestor.overflow.remote.refusals import find_refusals
 from nestor.overflow.remote.settings import Settings
+from nestor.overflow.remote.shapes import find_shapes
 from nestor.pods.providers import upgrade
-from nestor.pods.providers.base import Call, Connection, Inputs, Options, Part, Shape
-from nestor.pods.providers.errors import InvalidInput, NotFound, Unreachable
+from nestor.pods.providers.base import WHOLE, Call, Connection, Inputs, Options, Part, Shape
+from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, Unreachable
 from nestor.pods.translate.status import is_terminal
 
 RIGHTS = (
@@ -46,54 +48,29 @@ class RemoteProvider:
         self._settings = settings
         self._cluster = Cluster(settings)
         self._creator = Creator(self._cluster)
-        self._places = Places(self._cluster)
+        self._machines: dict[str, Machines] = {}
+        """Those of each shape, as they were discovered."""
         self._now = now
         self._told: dict[str, tuple[Object, Object]] = {}
         """Pods there as they were last told, and their statuses."""
-
-    @property
-    def logs(self) -> RemoteProvider:
-        """The API server there serves them."""
-        return self
-
-    @property
-    def streams(self) -> RemoteProvider:
-        """The API server there opens them."""
-        return self
-
-    @property
-    def lists(self) -> RemoteProvider:
-        """By the label of this backend."""
-        return self
-
-    @property
-    def patches(self) -> RemoteProvider:
-        """The pods there take most changes that host pods take."""
-        return self
-
-    @property
-    def refreshes(self) -> RemoteProvider:
-        """The pods have copies of what they refer to."""
-        return self
+        self.logs = self.streams = self.lists = self.patches = self.refreshes = self
 
     async def close(self) -> None:
-        """See `Backend.close`."""
         await self._cluster.close()
 
     async def create(self, pod: Object, inputs: Inputs | None = None) -> Object:
-        """See `Backend.create`. Called again with other `inputs`, it updates the copies of a pod that runs."""
+        """Called again with other `inputs`, it updates the copies of a pod that runs."""
         given = inputs or Inputs()
         if refusals := find_refusals(pod):
             raise InvalidInput("; ".join(refusals))
         wanted = copies.build_copies(pod, given, self._settings)
-        machines = await self._places.find(given.shape)
+        machines = await self._find_machines(given.shape)
         has_links = copies.has_links(given)
         body = build.build_pod(pod, self._settings, machines, has_links=has_links, is_gated=bool(wanted))
         await self._creator.create(pod, body, wanted)
         return pod
 
     async def refresh(self, pod: Object, inputs: Inputs) -> None:
-        """See `Refreshes.refresh`."""
         there = await self._cluster.find(pod)
         if there is None or build.is_gated(there):
             raise NotFound(f"the cluster does not know pod '{pod['metadata']['name']}'")
@@ -101,7 +78,7 @@ class RemoteProvider:
         await self._creator.refresh(pod, there, found)
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
-        """See `Backend.delete`. Raises `NotYet` while a request to create the pod may still be at work."""
+        """Raises `NotYet` while a request to create the pod may still be at work."""
         uid, cache = pod["metadata"]["uid"], await self._cluster.cache()
         there = await self._cluster.find(pod)
         cache.expect_end(pod)
@@ -118,7 +95,6 @@ class RemoteProvider:
             await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
 
     async def get(self, pod: Object) -> Object:
-        """See `Backend.get`."""
         cache = await self._cluster.cache()
         there = await self._cluster.find(pod)
         if there is None:
@@ -132,7 +108,7 @@ class RemoteProvider:
             return patches.as_host(pod, there) | {"status": self._reduce(pod, there)}
 
     async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
-        """See `Backend.statuses`. One small request, to learn whether the API server answers; the rest is known from a watch."""
+        """One small request, to learn whether the API server answers; the rest is known from a watch."""
         cache = await self._cluster.look()
         told: dict[str, tuple[Object, Object]] = {}
         for pod in pods:
@@ -153,12 +129,11 @@ class RemoteProvider:
         return {uid: status for uid, (_, status) in told.items()}
 
     async def list(self) -> builtins.list[Object]:
-        """See `Lists.list`. Also those that wait for their copies."""
+        """Also those that wait for their copies."""
         cache = await self._cluster.look()
         return [_as_found(there) for there in cache if labels_of(there).get(labels.HOST_UID)]
 
     async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
-        """See `Patches.patch`."""
         there = await self._cluster.find(pod)
         if there is None:
             raise NotFound(f"the cluster does not know pod '{pod['metadata']['name']}'")
@@ -183,7 +158,7 @@ class RemoteProvider:
                 kinds.POD, meta["name"], meta["namespace"], body, subresource=part or None, how="strategic", strict=True
             )
         except Forbidden as error:
-            if part and words.lacks_right(error):
+            if part and lacks_right(error):
                 raise InvalidInput(f"the account in the other cluster may not patch `pods/{part}`") from None
             raise
         except ApiNotFound:
@@ -192,11 +167,29 @@ class RemoteProvider:
             raise
 
     async def discover(self) -> builtins.list[Shape] | None:
-        """See `Backend.discover`."""
-        return await self._places.discover()
+        api, own = await self._cluster.connect(), self._settings
+        selector = ",".join(f"{key}={value}" for key, value in sorted(own.node_selector.items()))
+        with self._cluster.in_our_words():
+            nodes, quotas = await together(api.list(kinds.NODE, labels=selector), api.list(kinds.RESOURCE_QUOTA, own.namespace))
+            found = find_shapes(nodes, quotas, own.shape_labels)
+        self._machines = {item.shape.name: item.machines for item in found}
+        return [item.shape for item in found]
+
+    async def _find_machines(self, shape: str) -> Machines:
+        """The machines of a shape. Raises `NotYet` if there are none any more."""
+        own = self._settings
+        if own.own_shapes is not None:
+            given = own.own_shapes.get(shape, {})
+            return Machines(tuple((key, given[key]) for key in own.shape_labels if key in given))
+        if shape in ("", WHOLE):
+            return Machines()
+        if shape not in self._machines:
+            await self.discover()
+        if shape not in self._machines:
+            raise NotYet(f"the cluster has no machines of shape '{shape}' any more")
+        return self._machines[shape]
 
     async def check(self) -> None:
-        """See `Backend.check`."""
         await self._cluster.ask()
 
     @asynccontextmanager
@@ -216,7 +209,7 @@ class RemoteProvider:
                 yield connection
 
     def _reduce(self, pod: Object, there: Object) -> Object:
-        return reduce.build_status(pod, there, words.build_words(pod, self._settings.namespace), self._now())
+        return reduce.build_status(pod, there, reduce.build_words(pod, self._settings.namespace), self._now())
 
 
 def _as_found(there: Object) -> Object:

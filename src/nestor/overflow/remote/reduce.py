@@ -9,11 +9,14 @@ import datetime
 from collections.abc import Mapping
 from typing import Any
 
-from nestor.api import times
+from nestor.api import names, times
 from nestor.api.conditions import is_true
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
+from nestor.overflow.statuses import items_of
+from nestor.pods.translate import volumes
 from nestor.pods.translate.container_status import build_placeholder, end_container
 from nestor.pods.translate.messages import translate
+from nestor.pods.translate.references import find_references
 
 LOST_SECONDS = 60.0
 """How long after its grace period a pod counts as lost that ends on a node which does not answer."""
@@ -35,18 +38,27 @@ _NODE_LOST = "The pod's node in the other cluster does not answer"
 Words = dict[str, str]
 
 
+def build_words(pod: Object, namespace: str) -> Words:
+    """The names there that texts about a pod may have, and what its owner calls them. `namespace` is that of the pods there."""
+    meta = pod["metadata"]
+    words = {names.remote_input(item.name, meta["uid"]): item.name for item in find_references(pod)}
+    name = names.remote_pod(meta["name"], meta["uid"])
+    words[volumes.token_secret_name(pod)] = "service account token"
+    return words | {name: meta["name"], f'"{namespace}/': f'"{meta["namespace"]}/', f"({namespace}/": f"({meta['namespace']}/"}
+
+
 def build_status(pod: Object, there: Object, words: Words, now: datetime.datetime) -> Object:
-    """The host pod's status. `there`: the pod in the other cluster; `words`: see `words.build_words`."""
+    """The host pod's status. `there`: the pod in the other cluster; `words`: see `build_words`."""
     own = status_of(there)
     result: Object = {key: own[key] for key in _TEXTS if isinstance(own.get(key), str)}
     result.setdefault("phase", "Pending")
     if "message" in result:
         result["message"] = translate(result["message"], words)
-    found = (_pick(item, words) for item in _list(own.get("conditions")))
+    found = (_pick(item, words) for item in items_of(own.get("conditions")))
     result["conditions"] = [item for item in found if {"type", "status"} <= item.keys()]
     for group, field in _GROUPS.items():
         names = {item["name"] for item in spec_of(pod).get(group) or []}
-        items = [item for item in _list(own.get(field)) if item.get("name") in names]
+        items = [item for item in items_of(own.get(field)) if item.get("name") in names]
         if names:
             result[field] = [_build_container(item, words) for item in items]
     if _is_node_lost(own):
@@ -58,7 +70,7 @@ def build_status(pod: Object, there: Object, words: Words, now: datetime.datetim
 
 def _is_node_lost(own: Object) -> bool:
     """Node controllers take a pod's readiness away if its node does not answer, and leave that of its containers."""
-    conditions = _list(own.get("conditions"))
+    conditions = items_of(own.get("conditions"))
     known = {item.get("type"): item.get("status") for item in conditions}
     return own.get("phase") == "Running" and known.get("Ready") == "False" and is_true(conditions, "ContainersReady")
 
@@ -127,7 +139,3 @@ def _translate(state: Mapping[str, Any], words: Words) -> Object:
 
 def _pick(item: Object, words: Words) -> Object:
     return _translate({key: item[key] for key in _CONDITION if isinstance(item.get(key), str)}, words)
-
-
-def _list(value: object) -> list[Object]:
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

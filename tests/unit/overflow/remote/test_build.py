@@ -12,9 +12,9 @@ from nestor.api.objects import annotations_of, labels_of
 from nestor.overflow.remote import patches
 from nestor.overflow.remote.build import Machines, build_pod, is_gated, read_labels
 from nestor.overflow.remote.copies import build_copies, has_links
+from nestor.overflow.remote.reduce import build_words
 from nestor.overflow.remote.refusals import find_refusals
 from nestor.overflow.remote.settings import Access, Settings
-from nestor.overflow.remote.words import build_words
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput
 from nestor.pods.translate.messages import translate
