@@ -30,7 +30,8 @@ _Name = Annotated[str, _limited(_NAME_LIMIT)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True)
+    # Built when first used: a process that has no pods yet does not need what that imports.
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True, defer_build=True)
 
 
 class _Waiting(_Part):
@@ -77,8 +78,8 @@ class ContainerAnswer(_Part):
     """One container's status, as a backend tells it."""
 
     name: str
-    state: State = State()
-    last_state: State = State()
+    state: State = Field(default_factory=State)
+    last_state: State = Field(default_factory=State)
     ready: bool | None = None
     started: bool | None = None
     restart_count: Annotated[int, Field(ge=0, le=_INT32)] = 0
