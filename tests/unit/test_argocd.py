@@ -14,8 +14,8 @@ from nestor.api import conditions, labels
 from nestor.api.conditions import Condition, Reason
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.operator.admission.catalog import build_status as build_app_status
-from nestor.operator.backends.ready import NodeState, Process, decide_ready
-from nestor.operator.backends.ready import Observed as ObservedBackend
+from nestor.operator.backends.decide import NodeState, Process, decide_ready
+from nestor.operator.backends.decide import Observed as ObservedBackend
 from nestor.operator.lifecycle.lifecycle import Facts, decide_lifecycle
 from nestor.operator.lifecycle.record import Record
 from nestor.operator.lifecycle.suspend import SuspendProgress

@@ -22,8 +22,7 @@ from nestor.kube import Api, Kind, kinds
 from nestor.operator.backends.process import build_process
 from nestor.operator.settings import Settings
 from nestor.operator.wiring import Operator
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 from nestor.syncer.cluster import definitions
 from tests.unit.operator.backends.builders import build_spec
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from nestor.api import conditions
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
-from nestor.kube import WorkQueue
+from nestor.kube import Informer, WorkQueue
 from nestor.kube.serving import pages
 from nestor.kube.serving.pages import Family, Samples
 from nestor.operator.world.context import Context
@@ -47,60 +47,49 @@ def write_standby() -> str:
 
 
 def write_page(context: Context, queue: WorkQueue[Any], guests: Iterable[Family]) -> str:
-    """The page of the operator that works. `guests`: what they have to tell."""
     return pages.write_metrics([_lead(works=True), *_measure(context, queue), *guests], context.meters.registry)
+
+
+def _gauge(name: str, words: str, samples: Samples, *label_names: str) -> Family:
+    return Family(f"nestor_{name}", "gauge", words, label_names, samples)
 
 
 def _measure(context: Context, queue: WorkQueue[Any]) -> Iterator[Family]:
     cache = context.cache
-    classes, backends = ({item["metadata"]["name"] for item in store} for store in (cache.classes, cache.backends))
-    yield Family("nestor_jobs", "gauge", "Jobs, by what they are at.", ("class", "state"), _count_jobs(context, classes))
-    yield Family(
-        "nestor_jobs_held_up",
-        "gauge",
-        "Jobs that are blocked until a user or an admin acts.",
-        ("reason", "needs"),
-        _count_held_up(context),
+    classes = {item["metadata"]["name"] for item in cache.classes}
+    yield _gauge("jobs", "Jobs, by what they are at.", _count_jobs(context, classes), "class", "state")
+    yield _gauge(
+        "jobs_held_up", "Jobs that are blocked until a user or an admin acts.", _count_held_up(context), "reason", "needs"
     )
-    yield Family(
-        "nestor_class_network_enforced",
-        "gauge",
-        "Whether the host is known to enforce NetworkPolicies.",
-        ("class",),
-        _read_conditions(cache.classes, conditions.NETWORK_ENFORCED),
-    )
-    yield from _measure_backends(context, backends)
-    yield Family("nestor_operator_queue_length", "gauge", "Objects that wait for a pass, or have one.", (), {(): len(queue)})
-    yield Family(
-        "nestor_operator_oldest_change_seconds", "gauge", "Age of the oldest change without a pass.", (), {(): queue.oldest}
-    )
-    yield Family(
-        "nestor_operator_watch_silence_seconds",
-        "gauge",
+    enforced = _read_conditions(cache.classes, conditions.NETWORK_ENFORCED)
+    yield _gauge("class_network_enforced", "Whether the host is known to enforce NetworkPolicies.", enforced, "class")
+    yield from _measure_backends(context.cache.backends)
+    yield _gauge("operator_queue_length", "Objects that wait for a pass, or have one.", {(): len(queue)})
+    yield _gauge("operator_oldest_change_seconds", "Age of the oldest change without a pass.", {(): queue.oldest})
+    yield _gauge(
+        "operator_watch_silence_seconds",
         "Since the API server last said anything in a watch: an event, a bookmark, or a list.",
-        ("resource",),
         {(kind.plural,): item.silence for kind, item in cache.informers.items()},
+        "resource",
     )
     sent: Samples = dict(context.api.requests)
     yield Family("nestor_operator_requests_total", "counter", "Requests to the API server.", ("method", "code"), sent)
 
 
-def _measure_backends(context: Context, names: set[str]) -> Iterator[Family]:
-    backends = context.cache.backends
+def _measure_backends(backends: Informer) -> Iterator[Family]:
     for kind, words in (
         (conditions.READY, "Whether the backend's nodes take pods."),
         (conditions.REACHABLE, "Whether it answers."),
     ):
-        yield Family(f"nestor_backend_{kind.lower()}", "gauge", words, ("backend",), _read_conditions(backends, kind))
+        yield _gauge(f"backend_{kind.lower()}", words, _read_conditions(backends, kind), "backend")
     left: Samples = {(item["metadata"]["name"],): len(status_of(item).get("unconfirmedPods") or ()) for item in backends}
-    yield Family(
-        "nestor_backend_unconfirmed_pods", "gauge", "Pods that should have ended, and may still run there.", ("backend",), left
-    )
-    nodes: Samples = {(name, state): 0 for name in names for state in ("Ready", "NotReady", "Draining", "Refused")}
+    yield _gauge("backend_unconfirmed_pods", "Pods that should have ended, and may still run there.", left, "backend")
+    states = ("Ready", "NotReady", "Draining", "Refused")
+    nodes: Samples = {(item["metadata"]["name"], state): 0 for item in backends for state in states}
     for item in backends:
         for node in status_of(item).get("nodes") or ():
             nodes[item["metadata"]["name"], str(node.get("state"))] += 1
-    yield Family("nestor_backend_nodes", "gauge", "Its virtual nodes.", ("backend", "state"), nodes)
+    yield _gauge("backend_nodes", "Its virtual nodes.", nodes, "backend", "state")
 
 
 def _count_jobs(context: Context, classes: set[str]) -> Samples:
@@ -122,11 +111,9 @@ def _count_held_up(context: Context) -> Samples:
     return dict(found)
 
 
-def _read_conditions(items: object, kind: str) -> Samples:
-    return {(item["metadata"]["name"],): conditions.is_true(conditions_of(item), kind) for item in items}  # type: ignore[attr-defined]
+def _read_conditions(items: Informer, kind: str) -> Samples:
+    return {(item["metadata"]["name"],): conditions.is_true(conditions_of(item), kind) for item in items}
 
 
 def _lead(*, works: bool) -> Family:
-    return Family(
-        "nestor_operator_leader", "gauge", "Whether this operator works, or waits until another one ends.", (), {(): works}
-    )
+    return _gauge("operator_leader", "Whether this operator works, or waits until another one ends.", {(): works})

@@ -1,7 +1,7 @@
 """Nestor's kopf handlers: kopf begins and ends the work, and says which of our resources has changed.
 
-It only says which one. How the object is now, the caches know (`world/cache`), which watches of ours keep: kopf tells nothing of
-what was deleted while its watch was broken, and has no place for what the operator itself has written.
+It only says which one. How the object is now, the caches know (`world/context`), which watches of ours keep: kopf tells nothing
+of what was deleted while its watch was broken, and has no place for what the operator itself has written.
 """
 
 from __future__ import annotations

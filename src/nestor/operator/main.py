@@ -1,21 +1,90 @@
-"""`nestor operator`: the process; and `nestor operator uninstall`."""
+"""`nestor operator`: the process, of which one works while the others stand by; and `nestor operator uninstall`."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from nestor.kube import Api, process
-from nestor.kube.election import LeaseLost
-from nestor.operator import handlers, leadership, logs
-from nestor.operator.flags import read_settings
-from nestor.operator.settings import Settings
+from nestor.kube.election import Election, LeaseLost, Times
+from nestor.kube.serving.pages import METRICS, Pages
+from nestor.operator import gauges, handlers, logs
+from nestor.operator.settings import Settings, read_settings
 from nestor.operator.wiring import Operator
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 from nestor.operator.world.host_facts import HostUnknown, read_host
 from nestor.operator.world.trim import OWN_TRIMS
+
+REQUEST_SECONDS = 5
+"""A request about the Lease that takes longer is made again. Its client is its own: it waits for no other request."""
+END_SECONDS = 10.0
+"""How long the work may take to end when the Lease is lost. It can write nothing by then."""
+
+Fence = Callable[[], float]
+"""For how many seconds one may still write. Raises what whoever writes is to get instead."""
+Work = Callable[[Fence | None], Coroutine[Any, Any, None]]
+
+
+async def lead(settings: Settings, stop: asyncio.Event, kubeconfig: str | None, work: Work) -> None:
+    """Do the work once this process holds the Lease, and as long. Returns when it is done, or `stop` is set before that.
+
+    Raises `LeaseLost` when another process has it; the caller must end, because something of the work may still be there.
+    """
+    if not settings.lease:
+        await work(None)
+        return
+    async with await Api.connect(kubeconfig, manager="nestor", timeout=REQUEST_SECONDS) as api:
+        election = Election(api, settings.lease, settings.namespace, settings.place, Times.of(settings.lease_seconds))
+        if await _stand_by(election, settings, stop):
+            await _work(election, work)
+
+
+async def _work(election: Election, work: Work) -> None:
+    working = asyncio.create_task(work(election.find_left), name="work")
+    keeping = asyncio.create_task(election.keep(), name="lease")
+    try:
+        await asyncio.wait({working, keeping}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            await keeping
+        await working
+    finally:
+        keeping.cancel()
+        working.cancel()
+        _, left = await asyncio.wait({working, keeping}, timeout=END_SECONDS)
+        if working not in left:
+            await election.release()
+
+
+async def _stand_by(election: Election, settings: Settings, stop: asyncio.Event) -> bool:
+    """Await the Lease. False: the process is told to end."""
+    texts = {METRICS: gauges.write_standby} if settings.metrics else {}
+    pages = Pages({"/healthz": lambda: None, "/readyz": lambda: None}, texts)
+    loop, numbers = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
+    for number in numbers:
+        loop.add_signal_handler(number, stop.set)
+    waits = {
+        asyncio.create_task(pages.serve(settings.port), name="health"),
+        asyncio.create_task(stop.wait(), name="stop"),
+        (acquiring := asyncio.create_task(election.acquire(), name="lease")),
+    }
+    try:
+        done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in waits:
+            task.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+    # The handlers stay until kopf sets its own: a process in a container would not even hear of signals without any.
+    if stop.is_set():
+        await election.release()
+        return False
+    return acquiring in done
+
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +98,7 @@ reading and writing such JSON needs less than half of the usual 8 MiB stack.
 async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str | None = None) -> None:
     """The whole operator, for the process and for tests. If there is a Lease, it begins when it holds that."""
 
-    async def work(fence: leadership.Fence | None) -> None:
+    async def work(fence: Fence | None) -> None:
         async with await Api.connect(kubeconfig, manager="nestor") as api:
             api.fence = fence
             for kind, trim in OWN_TRIMS.items():
@@ -40,7 +109,7 @@ async def run_operator(settings: Settings, stop: asyncio.Event, kubeconfig: str 
             log.info("nestor operator: Service ranges %s, API at %s", ", ".join(host.service_cidrs), api.host)
             await handlers.run(Operator(context), stop)
 
-    await leadership.lead(settings, stop, kubeconfig, work)
+    await lead(settings, stop, kubeconfig, work)
 
 
 def _set_up_logging(settings: Settings) -> None:

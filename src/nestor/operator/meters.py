@@ -59,17 +59,14 @@ class Meters:
 
     @property
     def registry(self) -> prometheus_client.CollectorRegistry:
-        """What a scrape reads."""
         return self._families.registry
 
     def note_pass(self, kind: str, seconds: float, *, failed: bool) -> None:
-        """The end of a pass."""
         self._families.passes.labels(kind).observe(seconds)
         if failed:
             self._families.failures.labels(kind).inc()
 
     def note_status(self, job: Object, old: Object, new: Object) -> None:
-        """A job's status was written."""
         for stage in conditions.TIMED:
             reached = (new.get("timings") or {}).get(stage.timing)
             if reached and not (old.get("timings") or {}).get(stage.timing):

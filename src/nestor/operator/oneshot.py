@@ -13,8 +13,8 @@ from typing import Literal
 from nestor.api import labels
 from nestor.api.objects import Object, annotations_of, is_terminating
 from nestor.kube import Api, Conflict, Forbidden, Invalid, RetryLater, kinds
-from nestor.operator.result import Result
 from nestor.operator.world import pod_status
+from nestor.operator.world.context import Result
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +24,10 @@ NO_IMAGE_VOLUMES = (
 )
 NEW_NAMESPACE_SECONDS = 3
 RUNNER_RESOURCES: Object = {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "512Mi"}}
+ONE_SHOT: Object = {"restartPolicy": "Never", "automountServiceAccountToken": False, "enableServiceLinks": False}
+UNPRIVILEGED: Object = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+"""The security context of our own containers."""
+_USER = 65532
 ENDING_SECONDS = 1
 """How soon to look again while a pod's predecessor is still terminating."""
 MOST_SECONDS = 60.0
@@ -43,6 +47,12 @@ class Action:
     """Seconds until the next look at the pod, even without an event."""
     reason: str = ""
     """A condition's reason, if the pod's state implies one."""
+
+
+def build_user(**more: int) -> Object:
+    """The security context of our own pods."""
+    user = {"runAsNonRoot": True, "runAsUser": _USER, "runAsGroup": _USER}
+    return {**user, **more, "seccompProfile": {"type": "RuntimeDefault"}}
 
 
 def read_attempt(pod: Object) -> int:

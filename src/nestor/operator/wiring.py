@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import logging
 import time
+from collections.abc import Iterable
 
 from nestor.api import conditions, labels
 from nestor.api.class_choice import find_class_name
@@ -21,16 +22,12 @@ from nestor.operator.admission.catalog import AppReconciler
 from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
 from nestor.operator.job.reconcile import JobReconciler
-from nestor.operator.result import Result
-from nestor.operator.status.classes import reconcile_class
-from nestor.operator.status.report import is_new, write_first
-from nestor.operator.world.cache import OWN
-from nestor.operator.world.context import Context
+from nestor.operator.status.report import is_new, reconcile_class, write_first
+from nestor.operator.world.context import OWN, Context, Result
 from nestor.operator.world.definitions import Definitions
-from nestor.operator.world.homes import find_job
-from nestor.operator.world.host_facts import keep_host
+from nestor.operator.world.host_facts import Taints, keep_host, read_backend
 from nestor.operator.world.kept import find_fault
-from nestor.operator.world.taints import Taints, read_backend
+from nestor.operator.world.ownership import find_job
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +79,8 @@ class Operator:
         }
         for kind, informer in self.cache.informers.items():
             informer.on_change(special.get(kind, self._on_child))
+            if kind in OWN:
+                informer.on_change(_warn_of_fault)
         self.cache.informers[kinds.NODE].on_change(self._on_node)
 
     async def work(self) -> None:
@@ -103,9 +102,8 @@ class Operator:
         await self._definitions.wait()
         for found in optional:  # by now it is known whether anybody wants them
             await found.settle()
-        await together(
-            self.queue.run(), self._first.run(), *(guest.run() for guest in self.guests), keep_host(self.context, self._add_all)
-        )
+        guests, host = (guest.run() for guest in self.guests), keep_host(self.context, lambda: self._add_jobs(self.cache.jobs))
+        await together(self.queue.run(), self._first.run(), *guests, host)
 
     async def _reconcile(self, key: Key) -> float | None:
         """Tells the queue when to look again, or, by raising, to retry soon."""
@@ -160,14 +158,12 @@ class Operator:
         elif (cluster := self.cache.clusters.get(name, namespace)) is not None:
             self._add_owner(cluster)
 
-    def _add_all(self) -> None:
-        """Queue all jobs: what all of them are built from has changed."""
-        for job in self.cache.jobs:
+    def _add_jobs(self, jobs: Iterable[Object]) -> None:
+        for job in jobs:
             self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
     def _on_job(self, change: Change) -> None:
         job, meta = change.latest, change.latest["metadata"]
-        _warn_of_fault(change)
         key = Key(JOB, meta["namespace"], meta["name"])
         if is_new(job) and len(self.queue) > 0 and key not in self.queue:
             self._first.add(key)
@@ -180,27 +176,19 @@ class Operator:
             self._jobs.hosts.forget(meta["uid"])
 
     def _on_class(self, change: Change) -> None:
-        """A changed class may admit refused jobs, and change the objects of others."""
-        item = change.latest
-        _warn_of_fault(change)
-        self.queue.add(Key(CLASS, "", item["metadata"]["name"]))
-        for job in self.cache.jobs:
-            # Who names none may be given it.
-            if find_class_name(job) in ("", item["metadata"]["name"]):
-                self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
+        """A changed class may admit refused jobs, and change the objects of others. Jobs that name none may be given it."""
+        name = change.latest["metadata"]["name"]
+        self.queue.add(Key(CLASS, "", name))
+        self._add_jobs(job for job in self.cache.jobs if find_class_name(job) in ("", name))
 
     def _on_app(self, change: Change) -> None:
         """Jobs that wait for the entry can start now; running jobs have their own copy and are not affected."""
         name = change.latest["metadata"]["name"]
-        _warn_of_fault(change)
         self.queue.add(Key(APP, "", name))
-        for job in self.cache.jobs:
-            if (spec_of(job).get("appRef") or {}).get("name") == name:
-                self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
+        self._add_jobs(job for job in self.cache.jobs if (spec_of(job).get("appRef") or {}).get("name") == name)
 
     def _on_backend(self, change: Change) -> None:
         name = change.latest["metadata"]["name"]
-        _warn_of_fault(change)
         self.queue.add(Key(BACKEND, "", name))
         taints = read_backend(change.new) if change.new is not None else None
         if taints != self._taints.pop(name, None):
@@ -215,9 +203,7 @@ class Operator:
             for name, spec in self.context.classes.all().items()
             if spec.placement and spec.placement.overflow and backend in {item.name for item in spec.placement.overflow.backends}
         }
-        for job in self.cache.jobs:
-            if find_class_name(job, self.context.classes.default) in users:
-                self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
+        self._add_jobs(job for job in self.cache.jobs if find_class_name(job, self.context.classes.default) in users)
 
     def _on_child(self, change: Change) -> None:
         self._add_owner(change.latest)
@@ -236,7 +222,6 @@ class Operator:
         self._add_claimants(before ^ after)
 
     def _add_claimants(self, hosts: set[str]) -> None:
-        """Queue the jobs that want one of these hosts."""
         for claim in self._jobs.hosts.find(hosts):
             self.queue.add(Key(JOB, claim.namespace, claim.job))
 

@@ -13,7 +13,7 @@ from nestor.api import labels
 from nestor.clients.portal.settings import parse as parse_portal
 from nestor.cluster.shape import HostDns
 from nestor.kube import Api, Forbidden, Kind, kinds
-from nestor.operator.flags import read_dns, read_versions
+from nestor.operator.settings import read_dns, read_versions
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ACCOUNT, ROOT
 from tests.unit.operator.builders import build_shape

@@ -9,8 +9,7 @@ from nestor.cluster.shape import Host
 from nestor.kube import Api, kinds
 from nestor.operator.settings import Settings
 from nestor.operator.status.report import write_first
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import (
     TOUCHED,

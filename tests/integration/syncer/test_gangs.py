@@ -21,8 +21,7 @@ from nestor.kube import kinds
 from nestor.operator.guests.gangs import decide
 from nestor.operator.guests.gangs.keeper import GangKeeper
 from nestor.operator.settings import Settings
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 from nestor.syncer.pods import sync
 from nestor.syncer.pods.gangs import POD_GROUPS
 from tests.integration import apiserver

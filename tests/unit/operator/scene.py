@@ -8,8 +8,7 @@ from nestor.api import labels
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Change, Kind, kinds
 from nestor.operator.settings import Settings
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import IMAGES, Object, build_job, build_policy
 

@@ -14,8 +14,7 @@ from nestor.cluster.shape import Host
 from nestor.kube import Api, Change, kinds
 from nestor.operator.settings import Settings
 from nestor.operator.wiring import STALE_SECONDS, Key, Operator
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 
 
 @pytest.fixture

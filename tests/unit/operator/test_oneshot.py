@@ -9,7 +9,7 @@ import pytest
 from nestor.api import labels
 from nestor.kube import Api, ApiError, Conflict, Forbidden, Kind, RetryLater
 from nestor.operator import oneshot
-from nestor.operator.result import Result
+from nestor.operator.world.context import Result
 from tests.unit.operator.builders import Object, build_pod, ended
 
 ENDED = build_pod("hello-run", status=ended(1, "2026-01-01T00:00:00Z"), uid="old")

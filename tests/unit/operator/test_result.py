@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from nestor.operator.result import Result
+from nestor.operator.world.context import Result
 
 
 @pytest.mark.parametrize(

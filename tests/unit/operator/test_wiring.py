@@ -13,8 +13,8 @@ from nestor.api import labels, names
 from nestor.api.objects import conditions_of
 from nestor.kube import Kind, kinds
 from nestor.operator import wiring
-from nestor.operator.result import Result
 from nestor.operator.wiring import APP, BACKEND, CLASS, JOB, REQUEST, Key, Operator
+from nestor.operator.world.context import Result
 from tests.unit.operator.builders import build_job
 from tests.unit.operator.scene import Scene
 

@@ -7,24 +7,26 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 
-from nestor.api import conditions, faults, names
+from nestor.api import conditions, data, faults, labels, names
 from nestor.api.appdef import AppDefError, Chosen, CommandNotFound, NestedKubernetes, choose_command, read_appdef
-from nestor.api.appdef_versions import Offer, find_offer
-from nestor.api.expose import JobExpose
+from nestor.api.appdef_versions import Offer, find_offer, sort_versions
+from nestor.api.class_parts import ClusterPolicy
+from nestor.api.expose import ExposePolicy, JobExpose
 from nestor.api.nestedcluster import NestedClusterSpec
-from nestor.api.objects import Object
+from nestor.api.objects import Object, labels_of, spec_of
+from nestor.api.policies import Persistence
 from nestor.apps.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
+from nestor.cluster.exposure.annotations import build_annotations, speaks_https
 from nestor.cluster.exposure.routes import ExposedJob, Route, plan_routes
 from nestor.cluster.shape import Host
 from nestor.operator.admission.app_source import AppSource
-from nestor.operator.admission.checks import check_deadline, check_image
-from nestor.operator.admission.cluster_spec import complete_spec, find_running
+from nestor.operator.admission.checks import apply_size, check_deadline, check_image, check_storage
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.placement import apply_machine, check_placement, choose_machine, explain_machines
 from nestor.operator.admission.secret_parameters import RETRY_SECONDS, SecretParameters
-from nestor.operator.admission.storage import apply_size, check_storage
 from nestor.operator.admission.turn import Turn
 from nestor.operator.world.host_facts import build_remote
+from nestor.operator.world.kept import find_fault
 
 JOBS_PARAMETERS = "`spec.parameters"
 """Prefix of messages about the job's own parameters, in `spec.parametersFrom` too; all others are about the AppDef's."""
@@ -35,11 +37,8 @@ class Resolved(JobIdentity):
     """One admitted job."""
 
     app: AppSource
-    """The application, wherever it comes from."""
     cluster: NestedClusterSpec
-    """The complete spec of its nested cluster."""
     command: str
-    """The ID of the AppDef command it runs."""
     nested: NestedKubernetes
     parameters: Parameters
     """The job's parameters, checked, with defaults filled in."""
@@ -52,18 +51,15 @@ class Resolved(JobIdentity):
     is_shared: bool = False
     """A job of another namespace may have the same label in its host."""
     turn: Turn = field(default_factory=Turn)
-    """What it gets with its turn to run."""
     reserved: dict[str, str] | None = None
     """What it counts for in a queue while it runs, if anything is counted; its quota is not above it."""
 
     @property
     def version(self) -> str:
-        """Kubernetes version of its cluster."""
         return self.cluster.kubernetes_version or ""
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:
-        """The URLs at which the AppDef's targets will be reachable."""
         expose = self.spec.expose or JobExpose()
         job = ExposedJob(self.name, self.namespace, self.class_name, expose, self.policy.expose, self.is_shared)
         return plan_routes(job, self.nested.targets)
@@ -75,6 +71,13 @@ class Resolved(JobIdentity):
         if self.routes and self.routes[0].is_open:
             found |= {"host": self.routes[0].host or "", "url": self.routes[0].url or ""}
         return found
+
+    def find_expose_policy(self, route: Route, service: Object | None) -> ExposePolicy:
+        """The class's policy, with the annotations that this route's target gets. `service`: what the route leads to."""
+        policy, own = self.policy.expose, self.spec.expose.annotations if self.spec.expose else None
+        facts = {"job": self.name, "namespace": self.namespace, "class": self.class_name, "host": route.host or ""}
+        found = build_annotations(policy, facts, own, is_https=speaks_https(service, route.target.service_port))
+        return policy.model_copy(update={"annotations": found or None})
 
     def build_plan(self, source: str, epoch: int) -> Plan:
         """The runner's plan. If the `source` of the templates changes, or the cluster lost its data (a new `epoch`), all steps
@@ -200,3 +203,50 @@ def _choose_command(known: JobIdentity, source: AppSource) -> Chosen:
         raise Refused(conditions.COMMAND_NOT_FOUND, source.blame(str(error))) from error
     except AppDefError as error:
         raise Refused(conditions.APPDEF_INVALID, source.blame(str(error))) from error
+
+
+@dataclass(frozen=True)
+class Running:
+    """What an existing cluster is made of. Class changes only affect new clusters: a version cannot change without losing the
+    cluster, a running cluster keeps its image, and a StatefulSet cannot gain or lose a volume.
+    """
+
+    version: str
+    image: str
+    persistence: Persistence | None
+
+
+def find_running(cluster: Object | None, job_uid: str) -> Running | None:
+    """Read it from a job's NestedCluster, if that exists: the operator wrote everything into its spec. Raises `Refused`."""
+    if cluster is None or labels_of(cluster).get(labels.JOB_UID) != job_uid:
+        return None
+    if fault := find_fault(cluster):
+        raise Refused(conditions.PROVISIONING_FAILED, f"NestedCluster '{cluster['metadata']['name']}': {fault}")
+    spec = spec_of(cluster)
+    version, image, volume = spec.get("kubernetesVersion"), spec.get("image"), spec.get("persistence")
+    return Running(version, image, data.read(Persistence, volume) if volume else None) if version and image else None
+
+
+def complete_spec(
+    spec: NestedClusterSpec, policy: ClusterPolicy, running: Running | None, images: Mapping[str, str]
+) -> NestedClusterSpec:
+    """The spec with version, image and volume filled in: the existing ones, or those to create. `images`: those of K3s, by
+    version. Raises `Refused`.
+    """
+    if running is None:
+        version = choose_version(spec.kubernetes_version, spec.class_name or "", policy)
+        running = Running(version, images.get(version, ""), policy.persistence)
+    found = {"kubernetes_version": running.version, "image": running.image, "persistence": running.persistence}
+    return spec.model_copy(update=found)
+
+
+def choose_version(wanted: str | None, class_name: str, policy: ClusterPolicy) -> str:
+    """The wanted version, or the class's first; empty if nobody says what the class offers. Raises `Refused`, listing that."""
+    version = wanted or next(iter(policy.versions or ()), "")
+    if policy.versions is not None and version not in policy.versions:
+        known = ", ".join(sort_versions(policy.versions)) or "none"
+        raise Refused(
+            conditions.VERSION_UNSUPPORTED,
+            f"Kubernetes version '{version}' is not offered by class '{class_name}'; available: {known}",
+        )
+    return version

@@ -101,7 +101,6 @@ def read_catalog(name: str, apps: Iterable[Object]) -> AppSource:
 
 
 def dump_snapshot(source: AppSource) -> str:
-    """Serialize the application for the snapshot ConfigMap."""
     content: Object = {"source": source.origin, "image": source.image, "appDef": source.app_def}
     if source.image_pull_secret_name:
         content["imagePullSecretName"] = source.image_pull_secret_name

@@ -15,8 +15,7 @@ from nestor.kube import NotFound, kinds
 from nestor.operator.admission.admit import JOBS_PARAMETERS
 from nestor.operator.admission.app_source import read_catalog
 from nestor.operator.admission.identity import Refused
-from nestor.operator.result import Result
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Context, Result
 
 COMMAND_LIMIT, ID_LIMIT, TITLE_LIMIT = 64, 253, 1024
 """The limits in the CRD's schema."""
@@ -29,21 +28,17 @@ class AppReconciler:
         self._context = context
 
     async def reconcile(self, name: str) -> Result:
-        """One pass over one application."""
         app = self._context.cache.apps.get(name)
         if app is None or is_terminating(app):
             return Result()
         status = build_status(app, timestamp())
-        if status == status_of(app):
-            return Result()
-        body = {"metadata": {key: app["metadata"][key] for key in ("name", "uid")}, "status": status}
-        with contextlib.suppress(NotFound):
-            self._context.cache.apps.put(await self._context.api.apply(kinds.NESTED_APP, body, subresource="status"))
+        if status != status_of(app):
+            with contextlib.suppress(NotFound):
+                await self._context.apply_status(kinds.NESTED_APP, app, status)
         return Result()
 
 
 def build_status(app: Object, time: str) -> Object:
-    """The whole status of a NestedApp."""
     generation = app["metadata"].get("generation", 0)
     accepted, title, commands = describe(app)
     old = conditions_of(app)
@@ -74,7 +69,6 @@ def describe(app: Object) -> tuple[Condition, str, list[Object]]:
 
 
 def list_entries(app: AppDef) -> list[Object]:
-    """The commands that jobs may choose."""
     entries = []
     for command in list_commands(app)[:COMMAND_LIMIT]:
         content = app.commands[command]

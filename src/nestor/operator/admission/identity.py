@@ -14,8 +14,8 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, conditions_of, spec_of, status_of
 from nestor.cluster.home import Home
-from nestor.operator.world.homes import find_home
 from nestor.operator.world.kept import OVERSIZED, find_fault, read_spec
+from nestor.operator.world.ownership import find_home
 
 
 @dataclass(frozen=True)

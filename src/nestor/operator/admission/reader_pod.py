@@ -124,17 +124,10 @@ def build_pod(source: AppSource, home: Home, nestor_image: str, images: ImagesPo
     """The pod: our reader, with the image as a volume. It has no token and no network, and writes nothing."""
     image = {"reference": name_on_host(str(source.image), images.allowed), "pullPolicy": images.pull_policy}
     spec: Object = {
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
+        **oneshot.ONE_SHOT,
         "terminationGracePeriodSeconds": 1,
         "activeDeadlineSeconds": ACTIVE_SECONDS,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 65532,
-            "runAsGroup": 65532,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": oneshot.build_user(),
         "containers": [
             {
                 "name": CONTAINER,
@@ -143,11 +136,7 @@ def build_pod(source: AppSource, home: Home, nestor_image: str, images: ImagesPo
                 "args": ["reader"],
                 "resources": RESOURCES,
                 "terminationMessagePolicy": "FallbackToLogsOnError",
-                "securityContext": {
-                    "allowPrivilegeEscalation": False,
-                    "readOnlyRootFilesystem": True,
-                    "capabilities": {"drop": ["ALL"]},
-                },
+                "securityContext": oneshot.UNPRIVILEGED,
                 "volumeMounts": [{"name": "app", "mountPath": IMAGE_FOLDER, "readOnly": True}],
             }
         ],

@@ -9,8 +9,10 @@ from dataclasses import replace
 from nestor.api import conditions
 from nestor.api.contracts.reader import OUTPUT_LIMIT
 from nestor.api.names import Part
+from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, is_terminating, status_of
 from nestor.api.times import now, seconds_since
+from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.tasks import together
@@ -31,7 +33,7 @@ CATALOG_REMEDY = "an admin can push a corrected image under another tag, or set 
 
 
 class AppResolver:
-    """Resolves jobs. `ensure_namespace` creates a job's own namespace, which the reader's pod needs first. `take_turn` asks the
+    """Resolves jobs. `ensure_home` creates a job's own namespace, which the reader's pod needs first. `take_turn` asks the
     guests whether it is the job's turn to run.
     """
 
@@ -39,14 +41,14 @@ class AppResolver:
         self,
         context: Context,
         inputs: CopiedInputs,
-        ensure_namespace: Callable[[JobIdentity], Awaitable[object]],
+        ensure_home: Callable[[Home, NestedClassSpec], Awaitable[object]],
         take_turn: Callable[[JobIdentity], Awaitable[Turn | Denial]],
     ) -> None:
         self._context = context
         self._api = context.api
         self._inputs = inputs
         self._snapshots = inputs.snapshots
-        self._ensure_namespace = ensure_namespace
+        self._ensure_home = ensure_home
         self._take_turn = take_turn
 
     async def resolve(self, job: Object) -> Resolved | Denial:
@@ -133,7 +135,7 @@ class AppResolver:
         """The action, with the time to look again. Raises `Refused` if the host refuses the pod or something it needs."""
         home = known.home
         try:
-            await self._ensure_namespace(known)
+            await self._ensure_home(known.home, known.policy)
             await together(
                 self._inputs.ensure_pull_secret(known, source),
                 self._inputs.ensure_pull_secrets(known),
@@ -155,7 +157,6 @@ class AppResolver:
         return replace(action, delay=made.retry_after)
 
     async def _remove_reader(self, known: JobIdentity) -> None:
-        """Delete the reader's pod once its work is done."""
         pod = self._find_reader(known)
         if pod is not None and not is_terminating(pod):
             await self._api.delete(kinds.POD, pod["metadata"]["name"], known.home.namespace, uid=pod["metadata"]["uid"])
@@ -165,7 +166,6 @@ class AppResolver:
 
 
 def _deny(source: AppSource, action: Action) -> Denial:
-    """Tells the user why the job must wait, or that its image has no valid AppDef."""
     message = _describe(source) + (f": {action.message}" if action.message else "")
     reason = action.reason or conditions.READING_APPDEF
     if action.kind != "Refuse":

@@ -46,7 +46,6 @@ class ParameterSecrets:
         """Since when jobs are refused for what is in their Secrets, by UID."""
 
     def forget(self, uid: str) -> None:
-        """Drop what is remembered about a job that is being deleted."""
         self._kept.pop(uid, None)
         self._refused.pop(uid, None)
 

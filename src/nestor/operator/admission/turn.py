@@ -1,4 +1,4 @@
-"""What a job gets with its turn to run. Pure."""
+"""What a job gets with its turn to run, and what it counts for while it runs, in a queue of ours or of Kueue's. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nestor.api.class_parts import DEFAULT_QUOTA
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, status_of
 from nestor.api.placement import MOST
 from nestor.api.placement_rules import Assigned, AssignedNodes, ClassPlacement
+from nestor.api.quantities import parse_quantity, write_quantity
+from nestor.operator.admission.placement import apply_machine
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,6 @@ class Turn:
     granted: Mapping[str, str] = field(default_factory=dict)
     """What Kueue has counted for the application, by the keys of the job's quota."""
     warnings: tuple[str, ...] = ()
-    """What the user should know."""
 
 
 def assign_nodes(policy: NestedClassSpec, nodes: AssignedNodes | None) -> NestedClassSpec:
@@ -39,7 +41,6 @@ def assign_nodes(policy: NestedClassSpec, nodes: AssignedNodes | None) -> Nested
 
 
 def read_assigned(job: Object) -> Assigned | None:
-    """What the job's status records."""
     found = status_of(job).get("assigned")
     return Assigned.model_validate(found) if found else None
 
@@ -49,3 +50,38 @@ def write_assigned(turn: Turn) -> Object | None:
     if turn.app is None:
         return None
     return {key: value for key, value in turn.app.model_dump(by_alias=True).items() if value}
+
+
+def find_quota(policy: NestedClassSpec, machine: str | None) -> dict[str, str]:
+    """The quota of a job on that machine, as it is written."""
+    quota = apply_machine(policy, machine).namespace.quota or {}
+    return DEFAULT_QUOTA | {name: str(value) for name, value in quota.items()}
+
+
+def find_reserved(
+    policy: NestedClassSpec, machine: str | None, recorded: Object | None, granted: Mapping[str, str] | None = None
+) -> dict[str, str] | None:
+    """What a job that runs counts for, as it is written to its status: what it started with, whatever its quota is now. None if
+    nothing is counted. `recorded`: what its status says, unless it starts now. `granted`: what Kueue has counted, and no more.
+    """
+    most = granted or {}
+    started = find_quota(policy, machine) | {key: str(value) for key, value in (recorded or {}).items()}
+    keys = [*(policy.queue.quota or {}), *most]
+    amounts = {key: [parse_quantity(item[key]) for item in (started, most) if key in item] for key in keys}
+    return {key: write_quantity(min(found)) for key, found in amounts.items() if found} or None
+
+
+def cap_quota(policy: NestedClassSpec, reserved: Object | None) -> NestedClassSpec:
+    """The class with a quota not above what the job started with: otherwise another machine would get around the queue."""
+    if not reserved:
+        return policy
+    quota = {name: str(value) for name, value in (policy.namespace.quota or {}).items()}
+    full = DEFAULT_QUOTA | quota
+    lower = {
+        name: str(value)
+        for name, value in reserved.items()
+        if name not in full or parse_quantity(str(value)) < parse_quantity(full[name])
+    }
+    if not lower:
+        return policy
+    return policy.model_copy(update={"namespace": policy.namespace.model_copy(update={"quota": quota | lower})})

@@ -52,7 +52,6 @@ class _Refused(Exception):
 
 
 def decide_request(request: Object, known: Known) -> Verdict:
-    """What to do about a CertificateSigningRequest."""
     spec = spec_of(request)
     signer, user = spec.get("signerName"), str(spec.get("username", ""))
     if (
@@ -93,7 +92,6 @@ def _parse(text: str) -> x509.CertificateSigningRequest:
 
 
 def _read_node(parsed: x509.CertificateSigningRequest) -> str:
-    """The node that the subject names."""
     found = [(item.oid, str(item.value)) for item in parsed.subject]
     names = [value for oid, value in found if oid == x509.oid.NameOID.COMMON_NAME]
     others = [(oid, value) for oid, value in found if oid != x509.oid.NameOID.COMMON_NAME]

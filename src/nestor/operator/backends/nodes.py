@@ -45,7 +45,6 @@ class Wanted:
 
 
 def list_wanted(backend: str, spec: OverflowBackendSpec, shapes: Iterable[Shape]) -> dict[str, Wanted]:
-    """The nodes of these shapes, by name."""
     prefix, is_own = spec.node.name or backend, spec.shapes is not None
     found = (_build_wanted(backend, names.virtual_node(prefix, shape.name), spec, shape, is_own=is_own) for shape in shapes)
     return {item.name: item for item in found}

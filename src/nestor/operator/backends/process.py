@@ -9,6 +9,7 @@ from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.cluster.policies import NODE_LOCAL_DNS
 from nestor.cluster.server import build_resources
 from nestor.kube import Kind, kinds
+from nestor.operator import oneshot
 from nestor.operator.settings import Settings
 
 VNODE_ROLE = "nestor-vnode"
@@ -19,7 +20,6 @@ LOST_SECONDS = 30
 """How long it stays on a machine that is not ready. By default, pods of others are given up no later than its nodes would be."""
 
 _RBAC = "rbac.authorization.k8s.io"
-_USER = 65532
 _FOLDERS = {"identity": vnode.IDENTITY_FOLDER, "tmp": "/tmp"}  # noqa: S108 - the container's own
 
 
@@ -127,12 +127,7 @@ def _build_pod(backend: Object, spec: OverflowBackendSpec, settings: Settings) -
         "automountServiceAccountToken": True,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 15,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": _USER,
-            "runAsGroup": _USER,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": oneshot.build_user(),
         # Its own virtual node, or another's, cannot run it.
         "affinity": {"nodeAffinity": required},
         **settings.vnode_pod,
@@ -173,7 +168,7 @@ def _build_container(backend: Object, spec: OverflowBackendSpec, settings: Setti
         "readinessProbe": _probe("/readyz", periodSeconds=5, timeoutSeconds=3),
         "livenessProbe": _probe("/healthz", initialDelaySeconds=30, periodSeconds=10, timeoutSeconds=5, failureThreshold=6),
         "resources": build_resources(spec.resources, DEFAULT_RESOURCES),
-        "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": oneshot.UNPRIVILEGED,
         "volumeMounts": [{"name": name, "mountPath": path} for name, path in _FOLDERS.items()],
     }
 

@@ -14,16 +14,13 @@ from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatu
 from nestor.api.times import timestamp
 from nestor.kube import Forbidden, Invalid, NotFound, kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.operator.backends.drain import about
+from nestor.operator.backends.decide import END_SECONDS, NodeState, Observed, count_ready, decide_ready, find_process, not_ready
 from nestor.operator.backends.keeper import NodeKeeper
 from nestor.operator.backends.process import build_process
-from nestor.operator.backends.ready import NodeState, Observed, count_ready, decide_ready, find_process
-from nestor.operator.backends.removal import END_SECONDS
 from nestor.operator.backends.requests import is_process
-from nestor.operator.result import Result
-from nestor.operator.world.context import Context
-from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer, remove_finalizer
+from nestor.operator.world.context import Context, Result
 from nestor.operator.world.kept import find_fault
+from nestor.operator.world.ownership import ensure_finalizer, has_finalizer, remove_finalizer
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +36,6 @@ class BackendReconciler:
         self._nodes = NodeKeeper(context)
 
     async def reconcile(self, name: str) -> Result:
-        """One pass over one backend."""
         backend = self._context.cache.backends.get(name)
         if backend is None:
             return Result()
@@ -50,13 +46,13 @@ class BackendReconciler:
         try:
             spec = read_spec(backend)
         except ValueError as error:
-            await self._report(backend, _not_ready(conditions.BACKEND_INVALID, str(error)), None)
+            await self._report(backend, not_ready(conditions.BACKEND_INVALID, str(error)))
             return Result(RESYNC_SECONDS)
         try:
             for kind, body in build_process(backend, spec, self._context.settings):
                 await self._context.applier.ensure(kind, body)
         except (Forbidden, Invalid) as error:
-            await self._report(backend, _not_ready(conditions.NOT_DEPLOYED, error.message), None)
+            await self._report(backend, not_ready(conditions.NOT_DEPLOYED, error.message))
             return Result(error=error)
         return await self._keep_nodes(backend, spec)
 
@@ -89,21 +85,33 @@ class BackendReconciler:
             if nodes:
                 left = ", ".join(item.name for item in nodes)
                 said = f"its nodes are being removed, which takes at most {limit + END_SECONDS:.0f} s: {left}"
-                await self._report(backend, _not_ready(conditions.TERMINATING, said), nodes)
+                await self._report(backend, not_ready(conditions.TERMINATING, said), nodes)
             return Result(delay)
-        try:
-            await remove_finalizer(self._context.api, kinds.OVERFLOW_BACKEND, backend)
-        except NotFound:
-            log.debug("%s was already gone", backend["metadata"]["name"])
+        await remove_finalizer(self._context.api, kinds.OVERFLOW_BACKEND, backend)
         return Result()
 
-    async def _report(self, backend: Object, ready: Condition, nodes: list[NodeState] | None) -> None:
-        """`nodes` is None where they were not looked at: what was said of them stays."""
-        if nodes is None:
-            said: Object = {key: status_of(backend)[key] for key in ("nodes", "readyNodes") if key in status_of(backend)}
-        else:
-            said = {"nodes": [item.to_dict() for item in nodes], "readyNodes": count_ready(nodes)}
-        await report(self._context, backend, ready, said)
+    async def _report(self, backend: Object, ready: Condition, nodes: list[NodeState] | None = None) -> None:
+        """Write `Ready` and what there is to say of the nodes, if anything has changed; then post an event, if the reason is
+        a new one that somebody should know of. `nodes` is None where they were not looked at: what was said of them stays.
+        """
+        status, generation, context = status_of(backend), backend["metadata"].get("generation", 0), self._context
+        ours = {key: status[key] for key in ("nodes", "readyNodes", "observedGeneration") if key in status}
+        old = [item for item in status.get("conditions") or () if item["type"] == conditions.READY]
+        said = {} if nodes is None else {"nodes": [item.to_dict() for item in nodes], "readyNodes": count_ready(nodes)}
+        merged = conditions.merge(old, [ready], generation, timestamp())
+        body = ours | said | {"conditions": merged, "observedGeneration": generation}
+        if body == ours | {"conditions": old}:
+            return
+        try:
+            await context.apply_status(kinds.OVERFLOW_BACKEND, backend, body)
+        except NotFound:
+            return
+        if old and old[0].get("reason") == ready.reason:
+            return
+        if ready.status == "True":
+            await context.post(kinds.OVERFLOW_BACKEND, backend, "Normal", "BackendReady", ready.message)
+        elif conditions.reason_of({"reason": ready.reason}).needs != "nobody":
+            await context.post(kinds.OVERFLOW_BACKEND, backend, "Warning", ready.reason, ready.message)
 
 
 def read_spec(backend: Object) -> OverflowBackendSpec:
@@ -130,35 +138,3 @@ def _read_limit(backend: Object) -> float:
     found = spec_of(backend).get("drainSeconds")
     default = OverflowBackendSpec.model_fields["drain_seconds"].default
     return float(found if isinstance(found, int) else default)
-
-
-def _not_ready(reason: conditions.Reason, message: str) -> Condition:
-    return Condition(conditions.READY, "False", reason, message)
-
-
-OURS = ("nodes", "readyNodes", "observedGeneration")
-
-
-async def report(context: Context, backend: Object, ready: Condition, said: Object) -> None:
-    """Write `Ready` and what is `said` of the nodes, if anything has changed; then post an event."""
-    status, generation = status_of(backend), backend["metadata"].get("generation", 0)
-    old = [item for item in status.get("conditions") or () if item["type"] == conditions.READY]
-    body = {"conditions": conditions.merge(old, [ready], generation, timestamp()), "observedGeneration": generation, **said}
-    if body == {"conditions": old} | {key: status[key] for key in OURS if key in status}:
-        return
-    applied = {"metadata": {key: backend["metadata"][key] for key in ("name", "uid")}, "status": body}
-    try:
-        context.cache.backends.put(await context.api.apply(kinds.OVERFLOW_BACKEND, applied, subresource="status"))
-    except NotFound:
-        return
-    await _tell(context, backend, old[0] if old else {}, ready)
-
-
-async def _tell(context: Context, backend: Object, old: Object, ready: Condition) -> None:
-    """One event when the reason changes to one that somebody should know of."""
-    if old.get("reason") == ready.reason:
-        return
-    if ready.status == "True":
-        await context.events.post(about(backend), "Normal", "BackendReady", ready.message)
-    elif conditions.reason_of({"reason": ready.reason}).needs != "nobody":
-        await context.events.post(about(backend), "Warning", ready.reason, ready.message)

@@ -15,18 +15,21 @@ from nestor.api import labels
 from nestor.api.contracts import vnode
 from nestor.api.objects import Object, is_terminating, labels_of, spec_of, status_of
 from nestor.api.times import now, read, seconds_since, timestamp, write
-from nestor.kube import Api, Conflict, NotFound, kinds
+from nestor.kube import Conflict, NotFound, kinds
 from nestor.operator.backends.certificates import Known, Verdict, decide_request
 from nestor.operator.backends.nodes import is_of
 from nestor.operator.backends.process import account_of
-from nestor.operator.result import Result
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Context, Result
 
 log = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = 60.0
 """How long a request may wait for what it needs to be known."""
 POLL_SECONDS = 1.0
+MARGIN_SECONDS = 2 * 3600.0
+"""A signer may take its time: a request that is approved is kept for an hour."""
+NAMES_LIMIT = 500
+"""Names of one backend: its process chooses shapes, and all have to fit into one ConfigMap."""
 
 
 class RequestReconciler:
@@ -34,10 +37,8 @@ class RequestReconciler:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._reserved = ReservedNames(context.api, context.settings.namespace)
 
     async def reconcile(self, name: str) -> Result:
-        """One pass over one request."""
         request = self._context.cache.find(kinds.CERTIFICATE_REQUEST, name)
         if request is None or is_terminating(request):
             return Result()
@@ -51,7 +52,7 @@ class RequestReconciler:
         if verdict.answer == "Approve" and spec_of(request).get("signerName") == vnode.CLIENT_SIGNER:
             try:
                 # First: from now on somebody may hold it.
-                await self._reserved.reserve(verdict.node, verdict.backend)
+                await self._reserve(verdict.node, verdict.backend)
             except TooManyNames as error:
                 verdict = Verdict("Deny", str(error))
             except (Conflict, NotFound):
@@ -74,10 +75,20 @@ class RequestReconciler:
         )
 
     def _find_addresses(self, backend: str) -> frozenset[str]:
-        """The addresses of the pods of a backend's process."""
         pods = self._context.cache.pods_by_namespace.all(self._context.settings.namespace)
         own = [pod for pod in pods if is_process(pod, backend)]
         return frozenset(item["ip"] for pod in own for item in status_of(pod).get("podIPs") or () if item.get("ip"))
+
+    async def _reserve(self, node: str, backend: str) -> None:
+        """Reserve a name for as long as a certificate that is approved now may last. Raises `TooManyNames`, `ApiError`."""
+        api, where = self._context.api, {"name": vnode.RESERVED_CONFIG_MAP, "namespace": self._context.settings.namespace}
+        found = await api.find(kinds.CONFIG_MAP, **where)
+        change = find_change((found or {}).get("data") or {}, node, backend, now())
+        if found is not None:
+            await api.patch(kinds.CONFIG_MAP, where["name"], where["namespace"], {"data": change})
+            return
+        body = {"apiVersion": "v1", "kind": kinds.CONFIG_MAP.name, "metadata": where, "data": {node: change[node]}}
+        await api.create(kinds.CONFIG_MAP, body)
 
     async def _answer(self, request: Object, verdict: Verdict) -> None:
         meta, is_approved = request["metadata"], verdict.answer == "Approve"
@@ -94,13 +105,8 @@ class RequestReconciler:
             await self._context.api.patch(kinds.CERTIFICATE_REQUEST, meta["name"], None, body, subresource="approval")
         except (Conflict, NotFound):  # changed or gone meanwhile, which the watch tells
             return
-        log.log(
-            logging.INFO if is_approved else logging.WARNING,
-            "certificate request %s %s: %s",
-            meta["name"],
-            condition["type"].lower(),
-            verdict.why,
-        )
+        level, said = (logging.INFO, "approved") if is_approved else (logging.WARNING, "denied")
+        log.log(level, "certificate request %s %s: %s", meta["name"], said, verdict.why)
 
 
 def is_process(pod: Object, backend: str) -> bool:
@@ -109,33 +115,8 @@ def is_process(pod: Object, backend: str) -> bool:
     return own.get(labels.COMPONENT) == labels.COMPONENT_VNODE and own.get(labels.BACKEND) == backend
 
 
-MARGIN_SECONDS = 2 * 3600.0
-"""A signer may take its time: a request that is approved is kept for an hour."""
-NAMES_LIMIT = 500
-"""Names of one backend: its process chooses shapes, and all have to fit into one ConfigMap."""
-
-
 class TooManyNames(Exception):
     """The backend has had too many nodes lately."""
-
-
-class ReservedNames:
-    """The names of nodes whose certificates were approved. `namespace`: the operator's own."""
-
-    def __init__(self, api: Api, namespace: str) -> None:
-        self._api = api
-        self._namespace = namespace
-
-    async def reserve(self, node: str, backend: str) -> None:
-        """Reserve a name for as long as a certificate that is approved now may last. Raises `TooManyNames`, `ApiError`."""
-        found = await self._api.find(kinds.CONFIG_MAP, vnode.RESERVED_CONFIG_MAP, self._namespace)
-        change = find_change((found or {}).get("data") or {}, node, backend, now())
-        if found is not None:
-            await self._api.patch(kinds.CONFIG_MAP, vnode.RESERVED_CONFIG_MAP, self._namespace, {"data": change})
-            return
-        meta = {"name": vnode.RESERVED_CONFIG_MAP, "namespace": self._namespace}
-        body = {"apiVersion": "v1", "kind": kinds.CONFIG_MAP.name, "metadata": meta, "data": {node: change[node]}}
-        await self._api.create(kinds.CONFIG_MAP, body)
 
 
 def find_change(data: Object, node: str, backend: str, time: datetime.datetime) -> Object:

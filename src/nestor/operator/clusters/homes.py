@@ -1,23 +1,24 @@
-"""Creates the namespace that a job's cluster has to itself, and limits its resources."""
+"""The single path that creates and maintains a nested cluster: its namespace, its objects, its keys, its limits."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 from nestor.api import labels
 from nestor.api.class_parts import NamespacePolicy
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.objects import Object, is_terminating, labels_of, owner_reference, status_of
 from nestor.cluster import namespace, shared
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
-from nestor.kube import Conflict, RetryLater, kinds
-from nestor.operator.clusters.ensure import Start, keep_refused, renew_keys
+from nestor.kube import ApiError, Conflict, RetryLater, kinds
 from nestor.operator.guest import Guest
+from nestor.operator.oneshot import RUNNER_RESOURCES
 from nestor.operator.world.context import Context
 
 log = logging.getLogger(__name__)
@@ -40,7 +41,10 @@ async def ensure_home(
         except Conflict:
             live = await context.api.get(kinds.NAMESPACE, name)
     if labels_of(live).get(labels.JOB_UID) != home.labels[labels.JOB_UID]:
-        raise _refuse(name)
+        raise ForeignObject(
+            f"Namespace '{name}' already exists and does not belong to this job: delete the job and create it again, or have an "
+            "administrator delete the namespace"
+        )
     if _is_new(context, live):
         context.provisioner.forget(name, home.name)
         forget()
@@ -50,7 +54,9 @@ async def ensure_home(
         raise RetryLater(1, f"namespace {name} is being deleted")
     uid = live["metadata"]["uid"]
     if is_made:
-        await _record(context, home, uid)
+        meta = _identify_job(home)
+        status = status_of(context.cache.jobs.get(meta["name"], meta["namespace"]))
+        await context.apply_status(kinds.NESTED_APP_JOB, {"metadata": meta}, {**status, "namespaceUID": uid})
     elif not await _is_recorded(context, home, uid):
         log.warning("%s: the job's status does not have this namespace; it is made again", name)
         for guest in guests:
@@ -71,23 +77,13 @@ async def keep_home_keys(context: Context, home: Home) -> None:
     live = context.cache.find(kinds.NAMESPACE, home.namespace)
     if live is None or is_terminating(live):
         return
-
-    async def keep() -> None:
+    with keep_refused(home, "renew the keys of a refused cluster"):
         if not await _is_recorded(context, home, live["metadata"]["uid"]):
             return
         if _is_new(context, live):
             context.provisioner.forget(home.namespace, home.name)
-        await renew_keys(context, home)
-
-    await keep_refused(home, "renew the keys of a refused cluster", keep())
-
-
-async def _record(context: Context, home: Home, uid: str) -> None:
-    """Have the namespace's UID in the job's status."""
-    meta = {"name": home.name, "namespace": home.labels[labels.JOB_NAMESPACE], "uid": home.labels[labels.JOB_UID]}
-    status = status_of(context.cache.jobs.get(meta["name"], meta["namespace"]))
-    body = {"metadata": meta, "status": {**status, "namespaceUID": uid}}
-    context.cache.jobs.put(await context.api.apply(kinds.NESTED_APP_JOB, body, subresource="status"))
+        await context.provisioner.keep_keys(home)
+        await tell_rotation(context, home)
 
 
 async def _is_recorded(context: Context, home: Home, uid: str) -> bool:
@@ -105,13 +101,6 @@ async def _is_recorded(context: Context, home: Home, uid: str) -> bool:
     return bool(status_of(job).get("namespaceUID") == uid)
 
 
-def _refuse(name: str) -> ForeignObject:
-    return ForeignObject(
-        f"Namespace '{name}' already exists and does not belong to this job: delete the job and create it again, or have an "
-        "administrator delete the namespace"
-    )
-
-
 def _is_new(context: Context, live: Object) -> bool:
     """Whether the previous namespace was deleted, or this one is being deleted."""
     name, uid = live["metadata"]["name"], live["metadata"]["uid"]
@@ -122,20 +111,49 @@ def _is_new(context: Context, live: Object) -> bool:
     return not is_known
 
 
-def ensure_defaults(context: Context, shape: Shape, policy: NamespacePolicy, others: list[Object]) -> Start:
-    """Ensure the default resources of containers, and their limits. Before any pod of the application. `others`: as below."""
-    body = namespace.build_limit_range(shape, policy, _list_own(shape, others))
-    return partial(context.applier.ensure, kinds.LIMIT_RANGE, body)
+async def ensure_defaults(context: Context, shape: Shape, policy: NamespacePolicy) -> None:
+    """The default resources of containers, and their limits. Before any pod of the application."""
+    await context.applier.ensure(kinds.LIMIT_RANGE, namespace.build_limit_range(shape, policy, _list_own(shape)))
 
 
-def ensure_quota(context: Context, shape: Shape, policy: NamespacePolicy, others: list[Object]) -> Start:
-    """Ensure the quota. After the cluster's own objects: until the host has counted what there is, it refuses new ones.
+async def ensure_quota(context: Context, shape: Shape, policy: NamespacePolicy) -> None:
+    """After the cluster's own objects: until the host has counted what there is, it refuses new ones."""
+    await context.applier.ensure(kinds.RESOURCE_QUOTA, namespace.build_quota(shape, policy, _list_own(shape)))
 
-    `others`: the resources of our own containers besides the server's; the quota leaves room for them too.
+
+def _list_own(shape: Shape) -> list[Object]:
+    """The resources of our own containers, for which the quota leaves room."""
+    return [*(container["resources"] for container in shared.list_containers(shape)), RUNNER_RESOURCES]
+
+
+def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy: NestedClassSpec) -> Shape:
+    """The shape of a cluster, from its complete spec, its home and its class. Chooses the mode; so far there is only one."""
+    settings = context.settings
+    shape = shared.build_shape(
+        cluster, home, policy, host=context.host, nestor_image=settings.image, core_dns_image=settings.core_dns_image
+    )
+    return replace(shape, server_seconds=settings.server_seconds)
+
+
+@contextlib.contextmanager
+def keep_refused(home: Home, purpose: str) -> Iterator[None]:
+    """For what is done for a cluster that is refused. A failure is only logged: it must not hide why the cluster is refused, nor
+    keep it from what else holds it to its limits.
     """
-    body = namespace.build_quota(shape, policy, _list_own(shape, others))
-    return partial(context.applier.ensure, kinds.RESOURCE_QUOTA, body)
+    try:
+        yield
+    except Exception as error:
+        is_told = isinstance(error, ApiError | ForeignObject | RetryLater)
+        log.warning("%s/%s: cannot %s: %s", home.namespace, home.name, purpose, error, exc_info=not is_told)
 
 
-def _list_own(shape: Shape, others: list[Object]) -> list[Object]:
-    return [container["resources"] for container in shared.list_containers(shape)] + others
+async def tell_rotation(context: Context, home: Home) -> None:
+    """One event for each rotation of keys that the user asked for, about the job, once it is done."""
+    if context.provisioner.take_rotation(home):
+        message = "earlier kubeconfigs and certificates end within about a minute; the Secret with the kubeconfig has a new one"
+        await context.post(kinds.NESTED_APP_JOB, {"metadata": _identify_job(home)}, "Normal", "KeysRotated", message)
+
+
+def _identify_job(home: Home) -> Object:
+    own = home.labels
+    return {"name": own[labels.JOB], "namespace": own[labels.JOB_NAMESPACE], "uid": own[labels.JOB_UID]}

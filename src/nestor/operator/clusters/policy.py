@@ -11,9 +11,9 @@ from nestor.api.policy import Policy
 from nestor.cluster.namespace import find_default_limits
 from nestor.cluster.policies import build_internet, list_closed
 from nestor.cluster.shape import Host
+from nestor.operator.admission.checks import resolve_storage
 from nestor.operator.admission.placement import apply_machine, resolve_placement, tolerate_backends
-from nestor.operator.admission.storage import resolve_storage
-from nestor.operator.world.taints import Taints
+from nestor.operator.world.host_facts import Taints
 
 
 def resolve_policy(

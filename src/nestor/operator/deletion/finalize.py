@@ -1,29 +1,27 @@
-"""Deletes a job down to its last object, verifies it, enforces a time limit, and reports what had to be forced."""
+"""Deletes a job down to its last object, verifies it, enforces a time limit, and reports what had to be forced or left."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from nestor.api import conditions, labels, names
 from nestor.api.conditions import Condition
 from nestor.api.names import Part
-from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, status_of
+from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, spec_of, status_of
 from nestor.api.times import seconds_since, timestamp
 from nestor.cluster.home import Home
 from nestor.kube import NotFound, kinds
 from nestor.kube.tasks import together
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.deletion.left import FORCED, LeftPods
 from nestor.operator.guest import Guest
-from nestor.operator.result import Result
-from nestor.operator.status.build import Event
-from nestor.operator.status.report import post, write_status
-from nestor.operator.world.context import Context
-from nestor.operator.world.finalizers import has_finalizer, remove_finalizer
-from nestor.operator.world.homes import find_home
+from nestor.operator.status.report import write_status
+from nestor.operator.world.context import Context, Result
+from nestor.operator.world.ownership import find_home, has_finalizer, remove_finalizer
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +33,10 @@ NAMESPACE_LEAD_SECONDS = 2
 LEFT_SECONDS = 30.0
 """How long a namespace may take to go after its pods at backends were given up."""
 POLL_SECONDS = 1.0
+FORCED = "PodForceDeleted"
+"""Reason of the event about a pod that was deleted without its node's confirmation."""
+NAMED = 6
+"""How many pods one event names: its message has a limit."""
 
 
 @dataclass
@@ -57,7 +59,6 @@ class Finalizer:
         self._api = context.api
         self._inputs = inputs
         self._guests = guests
-        self._left = LeftPods(context)
         self._deletions: dict[str, _Deletion] = {}
         """By the job's UID."""
 
@@ -83,11 +84,8 @@ class Finalizer:
             message = f"Namespace '{home.namespace}' could not be deleted and was left behind: {_explain(live)}"
             await self._warn_once(job, live, "NamespaceLeftBehind", message)
         await self._api.delete(kinds.CLUSTER_ROLE_BINDING, home.namespace)
-        try:
-            if has_finalizer(job):
-                await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
-        except NotFound:
-            log.debug("%s/%s was already gone", meta["namespace"], meta["name"])
+        if has_finalizer(job):
+            await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
         # Last, because a conflict above brings us back here, and the elapsed time must not start over.
         self.forget(home.namespace, home.name, meta["uid"])
         return Result()
@@ -95,8 +93,8 @@ class Finalizer:
     def _find_limit(self, namespace: str, deletion: _Deletion) -> float:
         """How long the deletion may take, in seconds: pods at backends are given up only when it should be over."""
         limit = self._context.settings.give_up_after_seconds
-        at_backends, _ = self._left.split(self._context.cache.pods_by_namespace.all(namespace))
-        return limit + LEFT_SECONDS if at_backends or deletion.has_left else limit
+        has_left = deletion.has_left or any(map(self._find_node, self._context.cache.pods_by_namespace.all(namespace)))
+        return limit + LEFT_SECONDS if has_left else limit
 
     async def empty(self, namespace: Object, age: float, *, about: Object | None) -> None:
         """Delete the pods first, then the namespace. The namespace controller looks after 5 s; if it finds a pod, it looks again
@@ -128,23 +126,42 @@ class Finalizer:
         binding = names.child(cluster, Part.SYNCER)
         await together(*deletions, self._api.delete(kinds.ROLE_BINDING, binding, namespace))
 
-    async def _delete_pods(self, pods: Iterable[Object], namespace: Object, age: float, *, about: Object | None) -> None:
+    async def _delete_pods(self, pods: Sequence[Object], namespace: Object, age: float, *, about: Object | None) -> None:
         """Those at backends are forced last: a backend may take minutes, and once the host pod is gone, its virtual node has lost
         what it needs to see to the end.
         """
         settings = self._context.settings
         is_forced, is_last = age > settings.force_after_seconds, age > settings.give_up_after_seconds
-        at_backends, others = self._left.split(pods)
+        at_backends = [pod for pod in pods if self._find_node(pod)]
         if is_last and at_backends:
             deletion = self._deletions.setdefault(labels_of(namespace)[labels.JOB_UID], _Deletion())
             new = [pod for pod in at_backends if pod["metadata"]["uid"] not in deletion.told]
             deletion.has_left = True
             deletion.told.update(pod["metadata"]["uid"] for pod in new)
-            await self._left.tell(new, about)
+            await self._tell_left(new, about)
         await together(
             *(self._delete_pod(pod, is_forced=is_last, about=None) for pod in at_backends),
-            *(self._delete_pod(pod, is_forced=is_forced, about=about) for pod in others),
+            *(self._delete_pod(pod, is_forced=is_forced, about=about) for pod in pods if self._find_node(pod) is None),
         )
+
+    def _find_node(self, pod: Object) -> Object | None:
+        """The pod's node, if it is a virtual one, whose pods only its backend can end."""
+        return self._context.cache.find(kinds.NODE, spec_of(pod).get("nodeName") or "")
+
+    async def _tell_left(self, pods: Iterable[Object], about: Object | None) -> None:
+        """Name what a backend may still run, in events about its nodes and, if it is still there, the job. Called before the pods
+        are deleted: once they are gone, nobody could name them.
+        """
+        by_node: defaultdict[str, list[Object]] = defaultdict(list)
+        for pod in pods:
+            by_node[spec_of(pod)["nodeName"]].append(pod)
+        for name, found in by_node.items():
+            for message in _describe(self._context.cache.find(kinds.NODE, name), found):
+                log.warning("%s", message)
+                # Kubelets give a node's name as its UID, and so `kubectl describe node` finds the event.
+                await self._context.post(kinds.NODE, {"metadata": {"name": name, "uid": name}}, "Warning", FORCED, message)
+                if about is not None:
+                    await self._warn(about, FORCED, message)
 
     async def _delete_pod(self, pod: Object, *, is_forced: bool, about: Object | None) -> None:
         """`about`: the job that is told if it does not end."""
@@ -166,10 +183,8 @@ class Finalizer:
             if meta["namespace"] == namespace and meta.get("finalizers") and meta.get("deletionTimestamp"):
                 await self._api.patch(kinds.NESTED_CLUSTER, meta["name"], namespace, {"metadata": {"finalizers": None}})
                 if about is not None:
-                    held = ", ".join(meta["finalizers"])
-                    await self._warn(
-                        about, "FinalizersRemoved", f"removed the finalizers of NestedCluster '{meta['name']}': {held}"
-                    )
+                    message = f"removed the finalizers of NestedCluster '{meta['name']}': {', '.join(meta['finalizers'])}"
+                    await self._warn(about, "FinalizersRemoved", message)
 
     async def _find_namespace(self, home: Home) -> Object | None:
         """The job's namespace, while it exists. Asks the API server if it is not in the cache, which may lag behind."""
@@ -194,30 +209,25 @@ class Finalizer:
         ready = Condition(conditions.READY, "False", conditions.TERMINATING, message)
         generation = job["metadata"].get("generation", 0)
         merged = conditions.merge(status.get("conditions") or (), [ready], generation, timestamp())
-        try:
+        with contextlib.suppress(NotFound):
             await write_status(self._context, job, {**status, "conditions": merged})
-        except NotFound:
-            log.debug("%s/%s is gone", job["metadata"]["namespace"], job["metadata"]["name"])
 
     async def _warn(self, job: Object, reason: str, message: str) -> None:
-        await post(self._context, job, Event("Warning", reason, message))
+        await self._context.post(kinds.NESTED_APP_JOB, job, "Warning", reason, message)
 
     async def _warn_once(self, job: Object, obj: Object, reason: str, message: str) -> None:
-        """Warn about an object that cannot be deleted, once instead of in every pass."""
         told = self._deletions.setdefault(job["metadata"]["uid"], _Deletion()).told
         if obj["metadata"]["uid"] not in told:
             told.add(obj["metadata"]["uid"])
             await self._warn(job, reason, message)
 
     def forget(self, namespace: str, name: str, uid: str) -> None:
-        """Drop what is remembered about a job that is gone."""
         self.forget_deletion(uid)
         self._context.applier.forget(namespace)
         self._context.provisioner.forget(namespace, name)
         self._inputs.forget(uid)
 
     def forget_deletion(self, uid: str) -> None:
-        """Drop what is remembered about the deletion of that job, or of what it left."""
         self._deletions.pop(uid, None)
 
 
@@ -237,3 +247,12 @@ def _explain(namespace: Object) -> str:
     found = conditions_of(namespace)
     reasons = [item["message"] for item in found if item.get("status") == "True" and item.get("message")]
     return "; ".join(reasons) or "no reason given"
+
+
+def _describe(node: Object | None, pods: list[Object]) -> Iterator[str]:
+    """With their UIDs, by which the backend knows them."""
+    backend, namespace = labels_of(node).get(labels.BACKEND, ""), pods[0]["metadata"]["namespace"]
+    where = f"backend '{backend}' (node '{spec_of(pods[0])['nodeName']}')"
+    for first in range(0, len(pods), NAMED):
+        part = [f"{pod['metadata']['name']} (UID {pod['metadata']['uid']})" for pod in pods[first : first + NAMED]]
+        yield f"{where} has not confirmed the end of pods of namespace '{namespace}', which may be left there: {', '.join(part)}"

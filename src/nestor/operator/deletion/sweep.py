@@ -9,8 +9,7 @@ from nestor.api import labels, names
 from nestor.api.objects import Object, is_terminating, labels_of
 from nestor.kube import kinds
 from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
-from nestor.operator.result import Result
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Context, Result
 
 log = logging.getLogger(__name__)
 

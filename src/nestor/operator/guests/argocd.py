@@ -32,7 +32,6 @@ class ArgoCD(Guest):
         """Key of the content, when it was last looked at, and when it must be renewed; by the job's UID."""
 
     def forget(self, uid: str) -> None:
-        """Drop what is remembered about a job that is being deleted, or whose namespace was."""
         self._checked.pop(uid, None)
         self._words.pop(uid, None)
 
@@ -55,7 +54,6 @@ class ArgoCD(Guest):
         self._words[resolved.uid] = Word({"argoCDNamespace": where}, note=problem, retry_after=RETRY_SECONDS if problem else None)
 
     def report(self, resolved: Resolved) -> Word | None:
-        """Where it is known."""
         return self._words.get(resolved.uid)
 
     async def leave(self, job: Object, home: Home) -> str | None:

@@ -15,7 +15,6 @@ from nestor.kube import Change, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.optional import OptionalInformer
 from nestor.kube.tasks import together
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.admission.annotations import find_policy
 from nestor.operator.guest import Guest, Routes, Word
 from nestor.operator.world.context import Context
 
@@ -83,9 +82,9 @@ class Gateway(Guest):
         await together(*(self._context.applier.ensure_deleted(kinds.HTTP_ROUTE, meta["name"], home) for meta in gone))
 
     async def _ensure_one(self, resolved: Resolved, route: Route) -> Route:
-        policy = find_policy(self._context.cache, resolved, route)
-        if route.host is None or not route.is_open or policy.gateway is None:
+        if route.host is None or not route.is_open or resolved.policy.expose.gateway is None:
             return route
+        policy = resolved.find_expose_policy(route, self._context.cache.find_service(route, resolved.home.namespace))
         own = resolved.home.labels | {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
         body = build_http_route(route.ingress, resolved.home.namespace, own, route.host, route.target, policy)
         try:
@@ -95,7 +94,7 @@ class Gateway(Guest):
                 raise
             message = f"the host cluster refuses the HTTPRoute for host '{route.host}': {error.message}"
             return replace(route, refusal=(conditions.INGRESS_REFUSED, message), is_kept=False)
-        refusal = judge_http_route(made, policy.gateway)
+        refusal = judge_http_route(made, resolved.policy.expose.gateway)
         # It stays: the Gateway may yet accept it.
         return replace(route, refusal=refusal, is_kept=True) if refusal and route.refusal is None else route
 

@@ -59,11 +59,9 @@ class Outbox(Guest):
         context.cache.jobs.on_change(self._drop_gone)
 
     async def run(self) -> None:
-        """Send what is due."""
         await self.queue.run()
 
     def complete(self, job: Object, status: Object) -> Object:
-        """A status that is to be written, with its notices."""
         uid, sinks = job["metadata"]["uid"], self._find_sinks(find_class_name(job | {"status": status}))
         found = status | {"notices": update_notices(status_of(job), status, uid, sinks, self._settled.get(uid, ()))}
         return {key: value for key, value in found.items() if value or key != "notices"}

@@ -17,8 +17,8 @@ from nestor.api.objects import Object, annotations_of, labels_of, spec_of, statu
 from nestor.api.quantities import parse_quantity
 from nestor.kube import Api, Kind, NotFound, kinds
 from nestor.operator.admission.admit import Resolved
+from nestor.operator.admission.checks import find_most
 from nestor.operator.admission.identity import Denial
-from nestor.operator.admission.storage import find_most
 from nestor.operator.guest import Guest
 from nestor.operator.lifecycle.data_epoch import OF_APP, list_snapshots
 
@@ -35,7 +35,6 @@ class Retain(Guest):
         return check_retained(resolved.namespace, name, limit, await list_retained(self._context.api, resolved.namespace))
 
     async def spare(self, namespace: Object) -> None:
-        """Have the volumes outlive their claims."""
         if is_retained(namespace):
             await retain_volumes(self._context.api, namespace)
 

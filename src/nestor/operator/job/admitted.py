@@ -7,37 +7,34 @@ from dataclasses import dataclass, replace
 
 from nestor.api import conditions, names
 from nestor.api.names import Part
-from nestor.api.objects import Object, conditions_of
+from nestor.api.objects import Object, conditions_of, is_terminating
 from nestor.api.times import now, seconds_since, timestamp
 from nestor.apps.steps import Plan
 from nestor.cluster.provision import ForeignObject
+from nestor.cluster.server import build_stateful_set
 from nestor.cluster.shape import Shape
-from nestor.kube import Forbidden, Invalid, RetryLater, kinds
+from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS
 from nestor.kube.tasks import together
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Denial
-from nestor.operator.clusters.ensure import build_shape
-from nestor.operator.clusters.homes import keep_home_keys
+from nestor.operator.clusters.homes import build_shape, keep_home_keys
 from nestor.operator.guest import Guest, Word
 from nestor.operator.job.children import Children, ChildrenKeeper
 from nestor.operator.job.expose import admit_routes, is_waiting, observe_exposure
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.job.refused import expire
 from nestor.operator.job.runner_pod import ensure_runner
-from nestor.operator.job.server_refusal import find_delay, find_refusal
 from nestor.operator.lifecycle.data_epoch import drop_data, track_data
 from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle
 from nestor.operator.lifecycle.record import find_rerun
 from nestor.operator.lifecycle.suspend import stop
-from nestor.operator.result import Result
-from nestor.operator.status.build import build_status, describe
+from nestor.operator.status.build import build_status, describe, explain_held
 from nestor.operator.status.conditions import Observed, decide_conditions
-from nestor.operator.status.held import explain_held
 from nestor.operator.status.observe import find_start_deadline, gather_facts
 from nestor.operator.status.report import report
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Context, Result
 
 REFUSAL_SECONDS = 10
 """How soon to retry exposing a job whose host is taken or whose TLS secret is missing; not every fix causes an event."""
@@ -103,7 +100,6 @@ class AdmittedJobs:
         return Result(RESYNC_SECONDS).within(it.life.delay)
 
     async def _keep(self, it: _Admitted) -> Result:
-        """Bring everything into the state that the job's lifecycle demands, and report it."""
         context = self._context
         children, refused, error = await self._ensure_children(it)
         if children.addresses is not None:
@@ -175,3 +171,44 @@ class AdmittedJobs:
         found = decide_conditions(observed, it.life)
         await report(context, self._guests, it.job, build_status(it.job, found, timestamp(), details))
         return words
+
+
+PATIENCE_SECONDS = 10
+"""After so long without its pod, a StatefulSet is asked about."""
+
+
+def find_delay(context: Context, shape: Shape) -> float | None:
+    """In how many seconds to ask, at the latest, if the server still has no pod then; None if it has one, or should have none."""
+    cache, made = context.cache, context.cache.find(kinds.STATEFUL_SET, shape.child(Part.SERVER), shape.namespace)
+    if not shape.replicas or made is None or is_terminating(made):
+        return None
+    if cache.find(kinds.POD, names.server_pod(shape.name), shape.namespace) is not None:
+        return None
+    return max(0.0, PATIENCE_SECONDS - seconds_since(made["metadata"]["creationTimestamp"]))
+
+
+async def find_refusal(context: Context, shape: Shape, api_address: str) -> str | None:
+    """What the API server says about such a pod, by a dry run; None if it would take it."""
+    if find_delay(context, shape) != 0:
+        return None
+    body = build_pod(shape, api_address)
+    try:
+        await context.api.try_create(kinds.POD, body)
+    except (Forbidden, Invalid) as error:
+        if isinstance(error, Forbidden) and error.is_terminating:
+            return None
+        return f"the host cluster refuses pod '{body['metadata']['name']}': {error.message}"
+    except ApiError:
+        return None  # a webhook that takes no dry runs, or a server that is away
+    return None
+
+
+def build_pod(shape: Shape, api_address: str) -> Object:
+    """The pod as its StatefulSet would make it, without its account, which the operator may not give to a pod."""
+    template = build_stateful_set(shape, api_address)["spec"]["template"]
+    own = template["metadata"] | {"name": names.server_pod(shape.name), "namespace": shape.namespace}
+    spec = {key: value for key, value in template["spec"].items() if key != "serviceAccountName"}
+    claims = [volume["name"] for volume in spec.get("volumes") or ()]
+    mounted = {mount["name"] for item in spec["containers"] for mount in item.get("volumeMounts") or ()}
+    data = [{"name": name, "emptyDir": {}} for name in sorted(mounted - set(claims))]
+    return {"metadata": own, "spec": spec | {"volumes": [*(spec.get("volumes") or ()), *data]}}

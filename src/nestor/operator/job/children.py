@@ -1,40 +1,42 @@
-"""Creates and maintains the objects of one admitted job: its nested cluster and what the job adds to it."""
+"""Creates and maintains the objects of one admitted job: its nested cluster, the policy for its syncer, and what the job adds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from nestor.api import data, labels
+from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.objects import Object, spec_of, status_of
+from nestor.api.policy import Policy
 from nestor.apps.steps import Plan
 from nestor.cluster.home import Home
-from nestor.cluster.provision import Addresses
+from nestor.cluster.policies import build_policies
+from nestor.cluster.provision import Addresses, ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import kinds
 from nestor.kube.tasks import together
 from nestor.operator.admission.admit import Resolved
+from nestor.operator.admission.checks import apply_size, read_wishes
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.admission.identity import JobIdentity, find_machine_name
+from nestor.operator.admission.identity import Refused, find_machine_name, identify
 from nestor.operator.admission.placement import apply_machine
-from nestor.operator.admission.reserved import cap_quota
-from nestor.operator.admission.storage import apply_size, read_wishes
-from nestor.operator.clusters.ensure import Alongside, build_shape, ensure_cluster, ensure_policies, keep_walls
-from nestor.operator.clusters.homes import ensure_defaults, ensure_home, ensure_quota
+from nestor.operator.admission.turn import assign_nodes, cap_quota, read_assigned
+from nestor.operator.clusters.homes import build_shape, ensure_defaults, ensure_home, ensure_quota, keep_refused, tell_rotation
 from nestor.operator.clusters.policy import resolve_policy
 from nestor.operator.guest import Guest, Routes
-from nestor.operator.job import runner_pod
 from nestor.operator.job.expose import Openings, admit_routes, ensure_ingresses
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.job.policy import write_policy
-from nestor.operator.oneshot import RUNNER_RESOURCES
+from nestor.operator.job.runner_pod import build_plan_secret
 from nestor.operator.world.context import Context
-from nestor.operator.world.homes import find_home
-from nestor.operator.world.taints import read_taints
+from nestor.operator.world.host_facts import read_taints
+from nestor.operator.world.kept import OVERSIZED
+from nestor.operator.world.ownership import find_home
 
 
-@dataclass
+@dataclass(frozen=True)
 class Children:
     """The results of a pass over the children."""
 
@@ -58,61 +60,53 @@ class ChildrenKeeper:
         self._hosts = hosts
         self.openings = Openings(context)
 
-    async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan, *, is_stopped: bool = False) -> Children:
-        """Ensure the namespace, then everything in it."""
-        context, inputs = self._context, self._inputs
-        home = await self.ensure_namespace(resolved)
-        found = Children()
-        cluster: Object = {}
-        certificate_problem: str | None = None
-        missing: str | None = None
-
-        async def ensure_object() -> None:
-            nonlocal cluster
-            cluster = await context.applier.ensure(kinds.NESTED_CLUSTER, build_cluster(resolved, is_stopped=is_stopped))
-
-        async def ensure_certificate() -> None:
-            nonlocal certificate_problem
-            certificate_problem = await inputs.ensure_tls_secret(resolved)
-
-        async def ensure_pull_secrets() -> None:
-            nonlocal missing
-            missing = await inputs.ensure_pull_secrets(resolved)
-
-        async def ensure_policy() -> None:
-            taints = read_taints(context.cache.backends)
-            allowed = resolve_policy(resolved.policy, job=resolved.spec, taints=taints, host=context.host)
-            await write_policy(context, cluster, allowed)
-
-        async def expose() -> None:
-            routes = admit_routes(context.cache, self._hosts, resolved, certificate_problem)
-            found.routes, _ = await together(self._expose(resolved, routes), self.openings.ensure(resolved, routes))
-            await together(*(guest.ensure(resolved, home) for guest in self._guests))
-
-        async def ensure_plan() -> None:
-            if plan.steps:
-                await context.applier.ensure(kinds.SECRET, runner_pod.build_plan_secret(home, plan))
-
-        first = (
-            ensure_certificate,
-            ensure_pull_secrets,
-            ensure_object,
-            ensure_plan,
-            lambda: inputs.templates.ensure(resolved),
-            lambda: inputs.ensure_pull_secret(resolved, resolved.app),
-            lambda: inputs.snapshots.ensure(resolved),
-            lambda: inputs.parameters.ensure(resolved, resolved.secret_parameters),
-            ensure_defaults(context, shape, resolved.policy.namespace, [RUNNER_RESOURCES]),
+    async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan, *, is_stopped: bool) -> Children:
+        """All objects: the namespace; what the cluster's pods need; what needs its Services' addresses; then the server's pod and
+        what leads to it. If one part fails, no later part starts.
+        """
+        context, inputs, provisioner = self._context, self._inputs, self._context.provisioner
+        home = await self.ensure_home(resolved.home, resolved.policy)
+        shape = replace(shape, nodes_binding_owner=home.nodes_binding_owner)
+        addresses, certificate_problem, missing, cluster, *_ = await together(
+            provisioner.ensure_surroundings(shape),
+            inputs.ensure_tls_secret(resolved),
+            inputs.ensure_pull_secrets(resolved),
+            context.applier.ensure(kinds.NESTED_CLUSTER, build_cluster(resolved, is_stopped=is_stopped)),
+            *([context.applier.ensure(kinds.SECRET, build_plan_secret(home, plan))] if plan.steps else []),
+            inputs.templates.ensure(resolved),
+            inputs.ensure_pull_secret(resolved, resolved.app),
+            inputs.snapshots.ensure(resolved),
+            inputs.parameters.ensure(resolved, resolved.secret_parameters),
+            ensure_defaults(context, shape, resolved.policy.namespace),
         )
+        taints = read_taints(context.cache.backends)
+        policy = resolve_policy(resolved.policy, job=resolved.spec, taints=taints, host=context.host)
+        await together(provisioner.ensure_access(shape, addresses), write_policy(context, cluster, policy))
+        problem, _, routes, _ = await together(
+            self._ensure_kubeconfig(shape, addresses),
+            provisioner.ensure_server(shape, addresses),
+            self._expose(resolved, home, certificate_problem),
+            ensure_quota(context, shape, resolved.policy.namespace),
+        )
+        # Last: whoever reads of a rotation finds the new kubeconfig.
+        await tell_rotation(context, shape)
+        return Children(routes, addresses, problem, missing)
 
-        quota = ensure_quota(context, shape, resolved.policy.namespace, [RUNNER_RESOURCES])
-        along = Alongside(first=first, then=(ensure_policy,), last=(expose, quota))
-        made = await ensure_cluster(context, replace(shape, nodes_binding_owner=home.nodes_binding_owner), along)
-        found.addresses, found.problem = made.addresses, made.problem
-        found.note = missing
-        return found
+    async def _ensure_kubeconfig(self, shape: Shape, addresses: Addresses) -> str | None:
+        """Returns the problem instead of failing: the cluster runs even if a user's Secret already has the kubeconfig's name."""
+        try:
+            await self._context.provisioner.ensure_kubeconfig(shape, addresses.api)
+        except ForeignObject as error:
+            return f"its kubeconfig could not be written: {error}"
+        return None
 
-    async def _expose(self, resolved: Resolved, routes: Routes) -> Routes:
+    async def _expose(self, resolved: Resolved, home: Home, certificate_problem: str | None) -> Routes:
+        routes = admit_routes(self._context.cache, self._hosts, resolved, certificate_problem)
+        found, _ = await together(self._ensure_routes(resolved, routes), self.openings.ensure(resolved, routes))
+        await together(*(guest.ensure(resolved, home) for guest in self._guests))
+        return tuple(found)
+
+    async def _ensure_routes(self, resolved: Resolved, routes: Routes) -> Routes:
         """By Ingresses, unless a guest has another way."""
         for guest in self._guests:
             if (found := await guest.expose(resolved, routes)) is not None:
@@ -120,9 +114,14 @@ class ChildrenKeeper:
                 return found[0]
         return await ensure_ingresses(self._context, resolved, routes)
 
-    async def ensure_namespace(self, known: JobIdentity) -> Home:
+    async def ensure_home(self, home: Home, policy: NestedClassSpec) -> Home:
         """Ensure the job's own namespace. If it was recreated, everything copied into it is copied again."""
-        return await self._ensure_home(known.home, known.policy, known.uid)
+
+        def forget() -> None:
+            self._inputs.forget_copies(home.labels[labels.JOB_UID])
+            self.openings.forget(home.namespace)
+
+        return await ensure_home(self._context, self._guests, home, policy, forget)
 
     async def keep_walls(self, job: Object) -> None:
         """Hold the cluster of a job that is refused to what the class allows now: its network, its quota, its namespace.
@@ -130,28 +129,19 @@ class ChildrenKeeper:
         The class is the one that the job names, even if nothing else of its spec can be read. If it is gone, all stays as it is.
         """
         context, home = self._context, find_home(job)
-
-        async def ensure() -> None:
-            cluster = context.cache.clusters.get(home.name, home.namespace)
-            policy = context.classes.of(job)
+        with keep_refused(home, "hold a refused cluster to its class"):
+            cluster, policy = context.cache.clusters.get(home.name, home.namespace), context.classes.of(job)
             if cluster is None or policy is None:
                 return
             policy = apply_size(apply_machine(policy, find_machine_name(job)), read_wishes(job))
             policy = cap_quota(policy, status_of(job).get("reserved"))
-            await self._ensure_home(home, policy, job["metadata"]["uid"])
+            await self.ensure_home(home, policy)
             shape = build_shape(context, NestedClusterSpec.model_validate(spec_of(cluster)), home, policy)
-            quota = ensure_quota(context, shape, policy.namespace, [RUNNER_RESOURCES])
-            defaults = ensure_defaults(context, shape, policy.namespace, [RUNNER_RESOURCES])
-            await together(ensure_policies(context, shape), defaults(), quota())
-
-        await keep_walls(home, ensure())
-
-    async def _ensure_home(self, home: Home, policy: NestedClassSpec, uid: str) -> Home:
-        def forget() -> None:
-            self._inputs.forget_copies(uid)
-            self.openings.forget(home.namespace)
-
-        return await ensure_home(self._context, self._guests, home, policy, forget)
+            await together(
+                *(context.applier.ensure(kinds.NETWORK_POLICY, body) for body in build_policies(shape)),
+                ensure_defaults(context, shape, policy.namespace),
+                ensure_quota(context, shape, policy.namespace),
+            )
 
 
 def build_cluster(resolved: Resolved, *, is_stopped: bool) -> Object:
@@ -159,3 +149,44 @@ def build_cluster(resolved: Resolved, *, is_stopped: bool) -> Object:
     spec = resolved.cluster.model_copy(update={"suspend": is_stopped})
     home = resolved.home
     return {"metadata": home.metadata(home.name), "spec": spec.model_dump(by_alias=True, exclude_none=True)}
+
+
+async def keep_policy(context: Context, job: Object) -> None:
+    """Have the policy of the job's cluster up to date, if there is the cluster; also when the job is refused."""
+    home = find_home(job)
+    cluster = context.cache.clusters.get(home.name, home.namespace)
+    if cluster is not None:
+        await write_policy(context, cluster, _resolve(context, job, Policy.read(cluster)))
+
+
+async def write_policy(context: Context, cluster: Object, policy: Policy) -> None:
+    """Write it to the job's NestedCluster, if it differs. The rest of the status is written by others."""
+    wanted = _dump(policy)
+    if status_of(cluster).get("policy") != wanted:
+        await context.apply_status(kinds.NESTED_CLUSTER, cluster, {"policy": wanted})
+
+
+def _dump(policy: Policy) -> Object:
+    """Without an empty node selector: a map whose last key goes by server-side apply becomes null, which the schema refuses."""
+    found = data.write(policy)
+    placement = found.get("placement") or {}
+    if placement.get("nodeSelector") == {}:
+        found["placement"] = {key: value for key, value in placement.items() if key != "nodeSelector"}
+    return found
+
+
+def _resolve(context: Context, job: Object, before: Policy) -> Policy:
+    """The strictest where the class is gone, or the job cannot be read; its images are those that were allowed before. A job that
+    is only too large has its class nevertheless: a change has made it so, and it still runs.
+    """
+    taints = read_taints(context.cache.backends)
+    if OVERSIZED in job:
+        rest = NestedAppJobSpec.model_construct(machine=find_machine_name(job))
+        return resolve_policy(context.classes.of(job), job=rest, taints=taints, host=context.host, before=before)
+    try:
+        known = identify(job, context.classes.all(), context.classes.default)
+    except Refused:
+        return resolve_policy(None, before=before)
+    spec = known.spec.model_copy(update={"machine": find_machine_name(job)})
+    policy = assign_nodes(known.policy, read_assigned(job))
+    return resolve_policy(policy, job=spec, taints=taints, host=context.host)

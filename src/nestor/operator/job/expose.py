@@ -17,12 +17,10 @@ from nestor.cluster.policies import build_exposed
 from nestor.kube import Forbidden, Invalid, kinds
 from nestor.kube.tasks import together
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.admission.annotations import find_policy
 from nestor.operator.guest import Routes
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
-from nestor.operator.world.homes import find_home
+from nestor.operator.world.context import Cache, Context
+from nestor.operator.world.ownership import find_home
 
 
 def admit_routes(cache: Cache, hosts: Hosts, resolved: Resolved, certificate_problem: str | None = None) -> Routes:
@@ -101,7 +99,7 @@ async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Rou
     if route.host is None or not route.is_open:
         return route
     own = resolved.home.labels | {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
-    policy = find_policy(context.cache, resolved, route)
+    policy = resolved.find_expose_policy(route, context.cache.find_service(route, resolved.home.namespace))
     body = build_ingress(route.ingress, resolved.home.namespace, own, route.host, route.target, policy)
     try:
         await context.applier.ensure(kinds.INGRESS, body)
@@ -137,7 +135,6 @@ class Openings:
         """Names of the policies there are, by namespace."""
 
     def forget(self, namespace: str) -> None:
-        """Drop what is remembered about a namespace that is being deleted."""
         self._made.pop(namespace, None)
 
     async def ensure(self, resolved: Resolved, routes: tuple[Route, ...]) -> None:
@@ -157,8 +154,7 @@ class Openings:
     def _build(self, resolved: Resolved, route: Route) -> Object | None:
         """The policy for one route; None while there is nothing to open."""
         home = resolved.home
-        name = names.host_name(route.target.service_name, route.target.service_namespace)
-        service = self._context.cache.find(kinds.SERVICE, name, home.namespace)
+        service = self._context.cache.find_service(route, home.namespace)
         port = find_port(spec_of(service).get("ports") or [], route.target.service_port)
         selector = spec_of(service).get("selector")
         if not route.is_open or port is None or not selector:

@@ -9,7 +9,7 @@ from nestor.operator.guests.gangs.keeper import GangKeeper
 from nestor.operator.guests.gateway import Gateway
 from nestor.operator.guests.kueue.keeper import Kueue
 from nestor.operator.guests.notices import Outbox
-from nestor.operator.guests.queue.guest import Queue
+from nestor.operator.guests.queue.queues import Queue
 from nestor.operator.guests.retained import Retain
 
 GUESTS: tuple[type[Guest], ...] = (

@@ -12,9 +12,8 @@ from nestor.cluster.exposure.host_claims import HostClaim, find_exposed_job, hos
 from nestor.cluster.exposure.hosts import choose_host, is_default, may_be_further
 from nestor.cluster.exposure.routes import Route
 from nestor.kube import kinds
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.classes import Classes
-from nestor.operator.world.homes import is_managed_elsewhere
+from nestor.operator.world.context import Cache, Classes
+from nestor.operator.world.ownership import is_managed_elsewhere
 
 
 class Hosts:
@@ -61,12 +60,10 @@ class Hosts:
         self._claimants.put(uid, frozenset(labels | known | ({wanted} if wanted else set())))
 
     def note(self, uid: str, routes: Sequence[Route]) -> None:
-        """Remember the hosts of a job's additional targets, found by a pass over it."""
         self._further[uid] = frozenset(route.host for route in routes[1:] if route.host)
         self._mark(uid)
 
     def forget(self, uid: str) -> None:
-        """Drop what is remembered about a job that is gone."""
         self._further.pop(uid, None)
 
     def find(self, hosts: Collection[str]) -> Iterable[HostClaim]:
@@ -129,7 +126,6 @@ class Hosts:
         return {host: item["metadata"]["creationTimestamp"] for item in own for host in hosts_of(item)}
 
     def _find_policy(self, job: Object) -> ExposePolicy | None:
-        """The exposure policy of the job's class, if the class exists."""
         found = self._classes.of(job)
         return found.expose if found else None
 

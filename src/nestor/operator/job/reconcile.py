@@ -11,24 +11,20 @@ from nestor.api.objects import Object, is_terminating, status_of
 from nestor.kube import ApiError, NotFound, RetryLater, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused
-from nestor.operator.admission.reserved import cap_quota, find_reserved
 from nestor.operator.admission.resolver import AppResolver
-from nestor.operator.admission.turn import Turn, assign_nodes
+from nestor.operator.admission.turn import Turn, assign_nodes, cap_quota, find_reserved
 from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
 from nestor.operator.job.admitted import AdmittedJobs
-from nestor.operator.job.children import ChildrenKeeper
+from nestor.operator.job.children import ChildrenKeeper, keep_policy
 from nestor.operator.job.guests import GUESTS
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.job.policy import keep_policy
 from nestor.operator.job.refused import reconcile_refused
-from nestor.operator.lifecycle.running import was_stopped
+from nestor.operator.lifecycle.record import was_stopped
 from nestor.operator.lifecycle.suspend import is_quiet
-from nestor.operator.result import Result
-from nestor.operator.world.context import Context
-from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer
-from nestor.operator.world.homes import find_home, is_managed_elsewhere
+from nestor.operator.world.context import Context, Result
 from nestor.operator.world.kept import find_fault
+from nestor.operator.world.ownership import ensure_finalizer, find_home, has_finalizer, is_managed_elsewhere
 from nestor.operator.world.trim import trim_job
 
 log = logging.getLogger(__name__)
@@ -47,7 +43,7 @@ class JobReconciler:
         self._inputs = CopiedInputs(context.applier, context.settings.namespace)
         self._children = ChildrenKeeper(context, self.guests, self._inputs, self.hosts)
         self._admitted = AdmittedJobs(context, self.guests, self._inputs, self.hosts, self._children)
-        self._apps = AppResolver(context, self._inputs, self._children.ensure_namespace, self._admit)
+        self._apps = AppResolver(context, self._inputs, self._children.ensure_home, self._admit)
         self._finalizer = Finalizer(context, self.guests, self._inputs)
         self._sweeper = Sweeper(context, self._finalizer)
         self._failures: Counter[tuple[str, str]] = Counter()

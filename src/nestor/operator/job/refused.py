@@ -23,13 +23,12 @@ from nestor.operator.job.expose import withdraw_lost
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle, find_deadline
 from nestor.operator.lifecycle.suspend import is_quiet, stop
-from nestor.operator.result import Result
-from nestor.operator.status.build import Event, build_status
+from nestor.operator.status.build import build_status
 from nestor.operator.status.conditions import summarize
 from nestor.operator.status.observe import gather_facts
-from nestor.operator.status.report import post, report
-from nestor.operator.world.context import Context
-from nestor.operator.world.homes import find_home
+from nestor.operator.status.report import report
+from nestor.operator.world.context import Context, Result
+from nestor.operator.world.ownership import find_home
 
 log = logging.getLogger(__name__)
 
@@ -39,7 +38,7 @@ async def expire(context: Context, job: Object, life: Lifecycle) -> Result:
     meta = job["metadata"]
     ttl = job["spec"].get("ttlSecondsAfterFinished")
     message = f"ended at {life.record.completion_time}, deleted after its `ttlSecondsAfterFinished` of {ttl} s"
-    await post(context, job, Event("Normal", "Expired", message))
+    await context.post(kinds.NESTED_APP_JOB, job, "Normal", "Expired", message)
     log.info("%s/%s: %s", meta["namespace"], meta["name"], message)
     is_deleted = await context.api.delete(
         kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], uid=meta["uid"], version=meta["resourceVersion"]
@@ -48,7 +47,7 @@ async def expire(context: Context, job: Object, life: Lifecycle) -> Result:
 
 
 async def reconcile_refused(context: Context, guests: Sequence[Guest], hosts: Hosts, job: Object, denial: Denial) -> Result:
-    """Report why a job is denial. What it has already created keeps running, and can still end, be suspended and be deleted.
+    """Report why a job is denied. What it has already created keeps running, and can still end, be suspended and be deleted.
 
     Only a host that another job is now given is taken away.
     """

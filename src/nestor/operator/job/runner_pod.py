@@ -20,9 +20,8 @@ from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import list_pull_secrets
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, RUNNER_RESOURCES, Action
-from nestor.operator.result import Result
 from nestor.operator.world import pod_status
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Context, Result
 
 MAX_ATTEMPTS = 6
 RESULT_SECONDS = 30
@@ -106,9 +105,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
     app, templates = _build_sources(resolved)
     spec: Object = {
         **resolved.turn.runner.to_pod(),
-        "restartPolicy": "Never",
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
+        **oneshot.ONE_SHOT,
         "terminationGracePeriodSeconds": 5,
         "dnsPolicy": "None",
         "dnsConfig": {
@@ -116,13 +113,7 @@ def build_pod(resolved: Resolved, nestor_image: str, plan: Plan, dns_address: st
             "searches": [f"default.svc.{DOMAIN}", f"svc.{DOMAIN}", DOMAIN],
             "options": [{"name": "ndots", "value": "5"}],
         },
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 65532,
-            "runAsGroup": 65532,
-            "fsGroup": 65532,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
+        "securityContext": oneshot.build_user(fsGroup=65532),
         "containers": [_build_container(nestor_image, templates)],
         "volumes": [
             app,
@@ -165,7 +156,7 @@ def _build_container(nestor_image: str, templates: Object) -> Object:
         "imagePullPolicy": "IfNotPresent",
         "args": ["runner"],
         "resources": RUNNER_RESOURCES,
-        "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
+        "securityContext": oneshot.UNPRIVILEGED,
         "volumeMounts": [
             templates,
             {"name": "plan", "mountPath": contract.PLAN_FOLDER, "readOnly": True},

@@ -12,8 +12,7 @@ from nestor.api.objects import Object, annotations_of, is_terminating, labels_of
 from nestor.cluster.home import Home
 from nestor.cluster.shape import Shape
 from nestor.kube import Api, NotFound, kinds
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +34,6 @@ class DataEpoch:
 
 
 def read_epoch(cluster: Object | None) -> DataEpoch:
-    """The epoch in a NestedCluster's annotations."""
     annotations = annotations_of(cluster)
     return DataEpoch(int(annotations.get(labels.DATA_EPOCH, "0")), annotations.get(labels.SERVER_UID))
 

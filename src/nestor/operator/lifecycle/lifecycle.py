@@ -16,7 +16,7 @@ from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.objects import Object
 from nestor.api.policies import FailurePolicy
-from nestor.operator.lifecycle.record import Record, Restart, begin_anew, seconds_since, stop_clock
+from nestor.operator.lifecycle.record import KEPT, Record, Restart, begin_anew, seconds_since, stop_clock
 from nestor.operator.lifecycle.suspend import SuspendProgress, SuspendState, decide_suspend
 
 CAUSE_LIMIT = 1000
@@ -27,8 +27,6 @@ FIRST_BACKOFF_SECONDS = 10
 MOST_BACKOFF_SECONDS = 300
 ENDING_SECONDS = 600
 """How long the pods of a stopped job may take to end, beyond what its class lets it run, whatever their grace period is."""
-KEPT = (conditions.STEP_FAILED,)
-"""Ends after which the application is not stopped, but kept for inspection."""
 
 
 @dataclass(frozen=True)
@@ -79,12 +77,10 @@ class Lifecycle:
 
     @property
     def replicas(self) -> int:
-        """Replicas of the server's StatefulSet."""
         return self.suspend.replicas if self.suspend else 1
 
 
 def decide_lifecycle(facts: Facts, now: datetime.datetime) -> Lifecycle:
-    """One pass over one job's lifecycle."""
     record = _begin(facts, now)
     if record.ended_by is not None and not _is_revived(facts, record):
         return _stay_ended(facts, record, now)
@@ -180,7 +176,6 @@ def _run(facts: Facts, record: Record, said: Condition) -> Lifecycle:
 
 
 def _fail(facts: Facts, record: Record, now: datetime.datetime, failure: Condition) -> Lifecycle:
-    """Apply the failure policy."""
     policy = facts.spec.failure_policy or FailurePolicy()
     if policy.action == "Ignore":
         message = f"`failurePolicy` ignores this: {failure.message}"
@@ -212,7 +207,6 @@ def find_backoff(restarts: int) -> float:
 
 
 def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
-    """Suspended by the user."""
     if not facts.made_at:
         message = "suspended before it started: nothing is created until `suspend` is false"
         suspend = SuspendState(message, is_reached=True, replicas=0)

@@ -9,7 +9,11 @@ from typing import cast
 
 from nestor.api import conditions, labels, times
 from nestor.api.conditions import Condition
-from nestor.api.objects import Object, annotations_of, status_of
+from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating, spec_of, status_of
+from nestor.operator.world.ownership import has_finalizer
+
+KEPT = (conditions.STEP_FAILED,)
+"""Ends after which the application is not stopped, but kept for inspection."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,6 @@ def find_rerun(job: Object) -> str:
 
 
 def begin_anew(record: Record, rerun: str, restart: Restart | None) -> Record:
-    """The record of the same job for another run."""
     return replace(record, rerun=rerun, restart=restart, restarts=0, start_time=None, completion_time=None)
 
 
@@ -107,3 +110,33 @@ def _read_condition(status: Object) -> Condition | None:
 
 def _not_after(time: str | None, now: datetime.datetime) -> str | None:
     return min(time, times.write(now)) if time else None
+
+
+def has_started(job: Object) -> bool:
+    """Whether it was ever admitted, as its timings say."""
+    return bool((status_of(job).get("timings") or {}).get("admitted"))
+
+
+def is_running(job: Object) -> bool:
+    """Whether it may run: it was admitted, and has neither ended nor been suspended since. What it has is removed before our
+    finalizer is; then, it is only its user who holds it.
+    """
+    is_left = is_terminating(job) and not has_finalizer(job)
+    return has_started(job) and not is_left and not status_of(job).get("suspendTime") and _ended_by(job) in (None, *KEPT)
+
+
+def was_stopped(job: Object) -> bool:
+    """Whether it has run, and has ended or been suspended since, or is held by its user alone."""
+    return has_started(job) and not is_running(job)
+
+
+def wants_to_run(job: Object) -> bool:
+    if is_terminating(job) or spec_of(job).get("suspend"):
+        return False
+    return _ended_by(job) in (None, *KEPT) or find_rerun(job) != (status_of(job).get("rerun") or "")
+
+
+def _ended_by(job: Object) -> str | None:
+    said = conditions.find(conditions_of(job), conditions.SUCCEEDED)
+    is_over = status_of(job).get("completionTime") and said is not None and said["status"] != "Unknown"
+    return said["reason"] if said is not None and is_over else None

@@ -15,9 +15,8 @@ from nestor.kube.tasks import together
 from nestor.operator import oneshot
 from nestor.operator.lifecycle.data_epoch import find_claim
 from nestor.operator.world import pod_status
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
-from nestor.operator.world.homes import find_home
+from nestor.operator.world.context import Cache, Context
+from nestor.operator.world.ownership import find_home
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +51,6 @@ class SuspendState:
     is_reached: bool = False
     """The cluster is suspended, as far as it can be."""
     replicas: int = 1
-    """Desired replicas of the server's StatefulSet."""
     is_forced: bool = False
     """The operator must delete the remaining pods itself."""
     delay: float = math.inf
@@ -150,7 +148,6 @@ async def end_pods(context: Context, home: Home, *, grace_seconds: int | None = 
 
 
 def _may_take_longer(pod: Object, seconds: int | None) -> bool:
-    """Whether a pod that is ending has a longer grace period."""
     return seconds is not None and int(pod["metadata"].get("deletionGracePeriodSeconds") or 0) > seconds
 
 

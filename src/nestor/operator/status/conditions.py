@@ -8,7 +8,8 @@ from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.cluster.exposure.exposed import Exposure, decide_exposed
-from nestor.operator.lifecycle.lifecycle import KEPT, Lifecycle
+from nestor.operator.lifecycle.lifecycle import Lifecycle
+from nestor.operator.lifecycle.record import KEPT
 from nestor.operator.world import pod_status
 
 STOPPED = ("Suspending", "Suspended", "Restarting")
@@ -21,11 +22,9 @@ class Observed:
     """The observed children of one admitted job."""
 
     cluster: Object | None = None
-    """The NestedCluster."""
     server: Object | None = None
     """The nested cluster's own pod."""
     runner: Object | None = None
-    """The runner's pod."""
     plan_hash: str = ""
     has_app: bool = True
     problem: str | None = None
@@ -58,7 +57,6 @@ class Observed:
 
 
 def decide_conditions(observed: Observed, life: Lifecycle) -> list[Condition]:
-    """All conditions of an admitted job."""
     accepted = "class, version, command and AppDef accepted" if observed.has_app else "class and version accepted"
     texts = [accepted, *(text for _, text in observed.remarks)]
     said = "; ".join([*texts, *(f"{WARNING}{text}" for text in observed.warnings)])
@@ -157,7 +155,6 @@ def _leave_out(stage: conditions.Type) -> Condition:
 
 
 def _find_runner_problem(runner: Object | None) -> Condition | None:
-    """Why the runner's pod does not run."""
     if runner is None or is_terminating(runner):
         return None
     if waiting := pod_status.find_waiting(runner):

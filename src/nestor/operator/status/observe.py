@@ -15,7 +15,7 @@ from nestor.operator.lifecycle.data_epoch import read_epoch
 from nestor.operator.lifecycle.lifecycle import Facts
 from nestor.operator.lifecycle.record import find_rerun, read_record
 from nestor.operator.lifecycle.suspend import find_progress
-from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Cache
 
 START_SECONDS = 300
 """After so long, a cluster that is still not ready is reported as ProvisioningFailed."""

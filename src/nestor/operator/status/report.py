@@ -1,21 +1,23 @@
-"""Writes a job's status: as soon as it is seen, then once per pass if it changed, with notices and events."""
+"""Writes a job's status: as soon as it is seen, then once per pass if it changed, with notices and events; and a class's."""
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
 
 from nestor.api import conditions
+from nestor.api.class_profile import write
 from nestor.api.conditions import Condition
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.api.times import timestamp
-from nestor.kube import kinds
+from nestor.kube import NotFound, kinds
 from nestor.kube.errors import ApiError
 from nestor.operator.guest import Guest
-from nestor.operator.status.build import Event, build_status, list_events
+from nestor.operator.status.build import build_status, list_events
 from nestor.operator.status.conditions import summarize
 from nestor.operator.world.context import Context
-from nestor.operator.world.homes import is_managed_elsewhere
+from nestor.operator.world.ownership import is_managed_elsewhere
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +34,7 @@ async def report(context: Context, guests: Sequence[Guest], job: Object, status:
         guest.take(job, status)
     for event in list_events(old, status):
         log.info("%s/%s: %s: %s", job["metadata"]["namespace"], job["metadata"]["name"], event.reason, event.message)
-        await post(context, job, event)
+        await context.post(kinds.NESTED_APP_JOB, job, event.level, event.reason, event.message)
 
 
 async def write_status(context: Context, job: Object, status: Object) -> None:
@@ -40,19 +42,9 @@ async def write_status(context: Context, job: Object, status: Object) -> None:
 
     The namespace's UID stays as it is known now: the status may be made from the job as it was before that was recorded.
     """
-    meta = {key: job["metadata"][key] for key in ("name", "namespace", "uid")}
+    meta = job["metadata"]
     recorded = status_of(context.cache.jobs.get(meta["name"], meta["namespace"])).get("namespaceUID")
-    body = {"metadata": meta, "status": status | ({"namespaceUID": recorded} if recorded else {})}
-    context.cache.jobs.put(await context.api.apply(kinds.NESTED_APP_JOB, body, subresource="status"))
-
-
-async def post(context: Context, job: Object, event: Event) -> None:
-    """Post one event about the job."""
-    about = {**job, "apiVersion": kinds.NESTED_APP_JOB.api_version, "kind": kinds.NESTED_APP_JOB.name}
-    await context.events.post(about, event.kind, event.reason, event.message)
-
-
-log = logging.getLogger(__name__)
+    await context.apply_status(kinds.NESTED_APP_JOB, job, status | ({"namespaceUID": recorded} if recorded else {}))
 
 
 def is_new(job: Object) -> bool:
@@ -63,9 +55,21 @@ def is_new(job: Object) -> bool:
 async def write_first(context: Context, job: Object) -> None:
     """Say that it waits, unless it has changed: what a pass over it has said must stay. An error is left to that pass."""
     found = [Condition(conditions.ADMITTED, "Unknown", conditions.PENDING, "it is known, and others are worked on before it")]
-    meta = {key: job["metadata"][key] for key in ("name", "namespace", "uid", "resourceVersion")}
-    body = {"metadata": meta, "status": build_status(job, [*found, summarize(found)], timestamp())}
+    status, meta = build_status(job, [*found, summarize(found)], timestamp()), job["metadata"]
     try:
-        context.cache.jobs.put(await context.api.apply(kinds.NESTED_APP_JOB, body, subresource="status"))
+        await context.apply_status(kinds.NESTED_APP_JOB, job, status, is_unchanged=True)
     except ApiError as error:
         log.info("%s/%s: no first status: %s", meta["namespace"], meta["name"], error)
+
+
+async def reconcile_class(context: Context, guests: Sequence[Guest], name: str) -> None:
+    item, policy = context.cache.classes.get(name), context.classes.all().get(name)
+    if item is None or is_terminating(item) or policy is None:
+        return
+    generation = item["metadata"].get("generation", 0)
+    said = [found for guest in guests if (found := guest.judge(item, policy)) is not None]
+    merged = conditions.merge(conditions_of(item), said, generation, timestamp())
+    status: Object = {"observedGeneration": generation, "effective": write(policy)} | ({"conditions": merged} if merged else {})
+    if status != status_of(item):
+        with contextlib.suppress(NotFound):
+            await context.apply_status(kinds.NESTED_CLASS, item, status)

@@ -1,19 +1,148 @@
-"""`Context`: what every part of the operator needs, assembled once."""
+"""What every part of the operator needs: caches, classes, clients and settings, assembled once; and what every pass returns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
+from pydantic import ValidationError
+
+from nestor.api import labels
+from nestor.api.appdef_versions import sort_versions
+from nestor.api.class_choice import find_class_name, find_default
+from nestor.api.class_profile import resolve
+from nestor.api.names import host_name
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object, labels_of, spec_of
+from nestor.cluster.exposure.routes import Route
 from nestor.cluster.provision import Provisioner
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Kind
+from nestor.kube import Api, Informer, Kind, kinds
 from nestor.kube.applier import Applier
 from nestor.kube.events import EventRecorder
+from nestor.kube.index import Index
+from nestor.kube.informer import Key
 from nestor.operator.meters import Meters
 from nestor.operator.settings import Settings
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.classes import Classes
+from nestor.operator.world.kept import find_fault
+from nestor.operator.world.trim import TRIMS
+
+OWN = (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS, kinds.NESTED_APP, kinds.OVERFLOW_BACKEND)
+
+
+class Cache:
+    """All informers, each with what is read of its objects. Of others' kinds, they see objects with our label, and all Ingresses,
+    because others claim hosts too. Of nodes and certificate requests, those of backends.
+    """
+
+    def __init__(self, api: Api, namespace: str = "nestor-system") -> None:
+        """`namespace`: the operator's own."""
+        own = {kind: Informer(api, kind, trim=TRIMS[kind]) for kind in OWN}
+        self.jobs, self.clusters, self.classes, self.apps, self.backends = own.values()
+        ours = f"{labels.MANAGED_BY}=nestor"
+        watched = (kinds.POD, kinds.SERVICE, kinds.STATEFUL_SET, kinds.ENDPOINT_SLICE, kinds.PERSISTENT_VOLUME_CLAIM)
+        self.informers = own | {kind: Informer(api, kind, labels=ours, trim=TRIMS[kind]) for kind in watched}
+        # All of them: which ones there are decides whether a job's default host is its own.
+        self.informers[kinds.NAMESPACE] = Informer(api, kinds.NAMESPACE, trim=TRIMS[kinds.NAMESPACE])
+        self.informers[kinds.INGRESS] = Informer(api, kinds.INGRESS, trim=TRIMS[kinds.INGRESS])
+        for kind in (kinds.NODE, kinds.CERTIFICATE_REQUEST):
+            self.informers[kind] = Informer(api, kind, labels=labels.BACKEND, trim=TRIMS[kind])
+        self.informers[kinds.DEPLOYMENT] = Informer(api, kinds.DEPLOYMENT, namespace, labels=ours, trim=TRIMS[kinds.DEPLOYMENT])
+        self.exposing = {kinds.INGRESS: Index(self.informers[kinds.INGRESS], _namespace_of)}
+        """By namespace, the objects by which hosts are claimed."""
+        self.pods_by_namespace = Index(self.informers[kinds.POD], _namespace_of)
+        self.slices_by_service = Index(self.informers[kinds.ENDPOINT_SLICE], _service_of)
+
+    def add_exposing(self, informer: Informer) -> None:
+        """Have another kind by which jobs are exposed."""
+        self.informers[informer.kind] = informer
+        self.exposing[informer.kind] = Index(informer, _namespace_of)
+
+    def find_exposing(self, namespace: str) -> list[tuple[Kind, Object]]:
+        """What claims hosts in a namespace."""
+        return [(kind, item) for kind, index in self.exposing.items() for item in index.all(namespace)]
+
+    @property
+    def virtual_nodes(self) -> dict[str, Object]:
+        return {name: node for (_, name), node in self.informers[kinds.NODE].store.items()}
+
+    def find_service(self, route: Route, namespace: str) -> Object | None:
+        """The Service that a route leads to, as it is in the job's namespace."""
+        return self.find(kinds.SERVICE, host_name(route.target.service_name, route.target.service_namespace), namespace)
+
+    def find(self, kind: Kind, name: str, namespace: str = "") -> Object | None:
+        return self.informers[kind].get(name, namespace)
+
+
+def _namespace_of(item: Object) -> str:
+    return str(item["metadata"]["namespace"])
+
+
+def _service_of(item: Object) -> Key | None:
+    service = labels_of(item).get("kubernetes.io/service-name")
+    return (item["metadata"]["namespace"], service) if service else None
+
+
+log = logging.getLogger(__name__)
+
+
+class Classes:
+    """Reads the classes of a cache."""
+
+    def __init__(self, cache: Iterable[Object], versions: Iterable[str]) -> None:
+        self._cache = cache
+        self._versions = sort_versions(versions)
+        self._parsed: dict[str, tuple[str, NestedClassSpec | None]] = {}
+
+    @property
+    def default(self) -> str:
+        """Name of the class of jobs that name none; there may be no such class."""
+        return find_default(self._cache)
+
+    def of(self, job: Object) -> NestedClassSpec | None:
+        return self.all().get(find_class_name(job, self.default))
+
+    def all(self) -> dict[str, NestedClassSpec]:
+        """The classes by name. One that does not match the schema (from an older CRD) is logged and treated as absent."""
+        parsed = {}
+        for item in self._cache:
+            name, version = item["metadata"]["name"], item["metadata"].get("resourceVersion", "")
+            known = self._parsed.get(name)
+            parsed[name] = known if known and known[0] == version != "" else (version, self._parse(name, item))
+        self._parsed = parsed
+        return {name: spec for name, (_, spec) in parsed.items() if spec is not None}
+
+    def _parse(self, name: str, item: Object) -> NestedClassSpec | None:
+        if fault := find_fault(item):
+            log.warning("NestedClass '%s' is ignored: %s", name, fault)
+            return None
+        try:
+            return resolve(spec_of(item), self._versions)
+        except ValidationError as error:
+            log.warning("NestedClass '%s' is invalid: %s", name, error)
+            return None
+
+
+@dataclass(frozen=True)
+class Result:
+    """Every reconcile function returns one.
+
+    Exceptions mean what they say: `RetryLater`, that something must be gone first; `Refused` and `ForeignObject`, that the user
+    must act; any other error of the API, that the pass is tried again with growing delays.
+    """
+
+    retry_after: float | None = None
+    """Seconds until the next pass, even without an event. None: only events trigger one."""
+    problem: str | None = None
+    """What is wrong, for the user."""
+    error: Exception | None = None
+    """What failed. The pass is retried with growing delays instead of after `retry_after`."""
+
+    def within(self, *seconds: float | None) -> Result:
+        """The same result, with the earliest of these times as the next look."""
+        return replace(self, retry_after=min((item for item in (self.retry_after, *seconds) if item is not None), default=None))
 
 
 @dataclass
@@ -29,13 +158,24 @@ class Context:
     applier: Applier
     provisioner: Provisioner
     meters: Meters = field(default_factory=Meters)
-    """What it counts."""
     wake: Callable[[Kind, str, str], None] = lambda kind, name, namespace: None
     """Has a pass made over one of our objects."""
 
+    async def apply_status(self, kind: Kind, obj: Object, status: Object, *, is_unchanged: bool = False) -> None:
+        """Write our part of an object's status. Fails if the object was replaced by another of the same name, and with
+        `is_unchanged` also if it is not as it is known.
+        """
+        known = ("name", "namespace", "uid", *(("resourceVersion",) if is_unchanged else ()))
+        meta = {key: obj["metadata"][key] for key in known if key in obj["metadata"]}
+        made = await self.api.apply(kind, {"metadata": meta, "status": status}, subresource="status")
+        self.cache.informers[kind].put(made)
+
+    async def post(self, kind: Kind, obj: Object, level: Literal["Normal", "Warning"], reason: str, message: str) -> None:
+        """An event about an object, which need not say its kind."""
+        await self.events.post({**obj, "apiVersion": kind.api_version, "kind": kind.name}, level, reason, message)
+
     @classmethod
     def create(cls, api: Api, settings: Settings, cache: Cache, host: Host) -> Context:
-        """Assemble the parts."""
         applier = Applier(api, cache.informers)
         events = EventRecorder(api, "nestor-operator")
         classes = Classes(cache.classes, settings.k3s_versions)

@@ -19,7 +19,6 @@ from nestor.kube.tasks import together
 log = logging.getLogger(__name__)
 
 SECONDS = 5.0
-"""How soon to look again."""
 
 
 class Definitions:

@@ -10,7 +10,11 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from nestor.api.contracts.cluster import DOMAIN
+from nestor.api.objects import Object, spec_of
+from nestor.api.overflowbackend import NodeTemplate, Taint
 from nestor.apps.steps import Remote
 from nestor.cluster.policies import METADATA
 from nestor.cluster.shape import Host, HostDns
@@ -119,3 +123,23 @@ async def keep_host(context: Context, on_change: Callable[[], None], delays: Ite
             log.info("Service ranges are now %s, API addresses %s", *map(", ".join, (found.service_cidrs, found.api_addresses)))
             context.host = found
             on_change()
+
+
+Taints = dict[str, tuple[Taint, ...]]
+"""By the name of the backend."""
+
+
+def read_taints(backends: Iterable[Object]) -> Taints:
+    """Those of all backends that can be read."""
+    found = ((item["metadata"]["name"], read_backend(item)) for item in backends)
+    return {name: taints for name, taints in found if taints is not None}
+
+
+def read_backend(backend: Object) -> tuple[Taint, ...] | None:
+    """Those of one backend; None if it cannot be read."""
+    name = backend["metadata"]["name"]
+    try:
+        return tuple(NodeTemplate.model_validate(spec_of(backend).get("node") or {}).list_taints(name))
+    except ValidationError as error:
+        log.debug("the taints of backend '%s' cannot be read: %s", name, error)
+        return None

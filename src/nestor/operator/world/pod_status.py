@@ -34,11 +34,9 @@ class Waiting:
 
     @property
     def is_image(self) -> bool:
-        """Whether it waits for an image that cannot be pulled."""
         return self.reason in IMAGE_REASONS
 
     def describe(self, pod: Object) -> str:
-        """A message with the pod's own reason and message."""
         text = f"pod '{pod['metadata']['name']}', container '{self.container}': {self.reason}"
         return text + (f": {self.message}" if self.message else "") + (f"; before, it {self.last}" if self.last else "")
 
@@ -83,7 +81,6 @@ def find_held(pod: Object) -> str:
 
 
 def find_unschedulable(pod: Object) -> str | None:
-    """Why the scheduler has no node for the pod, or None."""
     scheduled = find_condition(pod, "PodScheduled")
     if scheduled and scheduled.get("status") == "False":
         return str(scheduled.get("message") or scheduled.get("reason") or "no node")
@@ -112,5 +109,4 @@ def find_end(pod: Object) -> tuple[int | None, str, str]:
 
 
 def find_condition(pod: Object, kind: str) -> Object | None:
-    """One of the pod's conditions."""
     return next((item for item in conditions_of(pod) if item["type"] == kind), None)

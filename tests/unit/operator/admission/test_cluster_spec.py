@@ -8,7 +8,7 @@ from nestor.api import labels
 from nestor.api.data import write
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
-from nestor.operator.admission.cluster_spec import Running, complete_spec, find_running
+from nestor.operator.admission.admit import Running, complete_spec, find_running
 from nestor.operator.admission.identity import Refused
 from nestor.operator.world.trim import trim_cluster
 from tests.unit.operator.builders import IMAGES, Object, build_policy

@@ -13,7 +13,7 @@ from nestor.api.placement import Overflow, Placement
 from nestor.api.placement_rules import JobOverflow
 from nestor.operator.admission.identity import Denial, Refused, identify
 from nestor.operator.admission.placement import apply_machine, choose_machine, resolve_placement, tolerate_backends
-from nestor.operator.world.taints import Taints, read_taints
+from nestor.operator.world.host_facts import Taints, read_taints
 from tests.unit.operator.builders import Object, build_job, build_policy, build_resolved, resolve
 
 CLASS: Object = {

@@ -10,9 +10,9 @@ from nestor.api import conditions
 from nestor.api.allowances import JobStorage, Storage
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.operator.admission.checks import apply_size, read_wishes, resolve_storage
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.placement import apply_machine
-from nestor.operator.admission.storage import apply_size, read_wishes, resolve_storage
 from tests.unit.operator.builders import Object, build_job, build_policy, resolve
 
 CLASS: Object = {"classes": ["fast", "slow"], "retention": "Retain"}

@@ -8,9 +8,8 @@ import pytest
 
 from nestor.api import conditions, names
 from nestor.kube import RetryLater, kinds
-from nestor.operator.admission.copied_inputs import CopiedInputs
+from nestor.operator.admission.copied_inputs import KEYS, CopiedInputs, TemplateCopies
 from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS
-from nestor.operator.admission.templates import KEYS, TemplateCopies
 from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import TARGET, Object, build_job, build_resolved
 from tests.unit.operator.scene import Scene

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nestor.operator.backends.ready import NodeState, Observed, Process, count_ready, decide_ready, find_process, read_node
+from nestor.operator.backends.decide import NodeState, Observed, Process, count_ready, decide_ready, find_process, read_node
 from tests.unit.operator.backends.builders import ANSWERS, build_live, build_process
 
 Object = dict[str, Any]

@@ -10,9 +10,9 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.api.times import now, write
 from nestor.kube import ApiError, Forbidden, Invalid, kinds
-from nestor.operator.backends.drain import EVENTS, NAMED
+from nestor.operator.backends.decide import END_SECONDS, SETTLE_SECONDS
+from nestor.operator.backends.keeper import EVENTS, NAMED
 from nestor.operator.backends.reconcile import BackendReconciler
-from nestor.operator.backends.removal import END_SECONDS, SETTLE_SECONDS
 from tests.unit.operator.backends.builders import ANSWERS, GPU, SHAPE, build_backend, build_live, build_pod, build_process, tell
 from tests.unit.operator.scene import Scene
 

@@ -9,8 +9,8 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.times import read, write
-from nestor.operator.backends.drain import describe_left
-from nestor.operator.backends.removal import END_SECONDS, SETTLE_SECONDS, SKEW_SECONDS, decide_removal, find_start
+from nestor.operator.backends.decide import END_SECONDS, SETTLE_SECONDS, SKEW_SECONDS, decide_removal, find_start
+from nestor.operator.backends.keeper import describe_left
 from tests.unit.operator.backends.builders import build_live, build_pod
 
 Object = dict[str, Any]

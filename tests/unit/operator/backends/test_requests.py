@@ -13,7 +13,7 @@ from nestor.api import labels
 from nestor.api.times import now, write
 from nestor.kube import Conflict, NotFound, kinds
 from nestor.operator.backends.requests import PATIENCE_SECONDS, RequestReconciler
-from nestor.operator.result import Result
+from nestor.operator.world.context import Result
 from tests.unit.operator.backends.builders import build_backend, build_live, build_process
 from tests.unit.operator.backends.test_certificates import OWN, build, serving, sign, subject
 from tests.unit.operator.scene import Scene

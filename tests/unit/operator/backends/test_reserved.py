@@ -12,7 +12,7 @@ from nestor.api.times import read
 from nestor.kube import kinds
 from nestor.operator.backends import requests
 from nestor.operator.backends.requests import MARGIN_SECONDS, TooManyNames, find_change
-from nestor.operator.result import Result
+from nestor.operator.world.context import Result
 from tests.unit.operator.backends.test_certificates import build, serving, sign, subject
 from tests.unit.operator.backends.test_requests import ADDRESS, read_answer, show
 from tests.unit.operator.scene import Scene

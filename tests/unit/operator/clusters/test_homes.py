@@ -35,15 +35,12 @@ class World:
         self.forgotten: list[str] = []
         jobs = Informer(cast(Api, None), kinds.NESTED_APP_JOB)
         jobs.put(job(cached))
-        self.context = cast(
-            Context,
-            SimpleNamespace(
-                api=self,
-                cache=SimpleNamespace(find=lambda *_: self.live if self.is_cached else None, jobs=jobs),
-                applier=Applier(cast(Any, self), {kinds.NAMESPACE: cast(Any, SimpleNamespace(get=lambda *_: self.live))}),
-                provisioner=SimpleNamespace(forget=lambda *key: self.forgotten.append("/".join(key))),
-            ),
-        )
+        known: Any = SimpleNamespace(find=lambda *_: self.live if self.is_cached else None, jobs=jobs)
+        known.informers = {kinds.NESTED_APP_JOB: jobs}
+        applier = Applier(cast(Any, self), {kinds.NAMESPACE: cast(Any, SimpleNamespace(get=lambda *_: self.live))})
+        provisioner: Any = SimpleNamespace(forget=lambda *key: self.forgotten.append("/".join(key)))
+        nothing: Any = None
+        self.context = Context(cast(Any, self), nothing, known, nothing, nothing, nothing, applier, provisioner)
 
     async def create(self, kind: Kind, body: Object) -> Object:
         """One of that name may be there."""

@@ -12,16 +12,13 @@ from nestor.api import labels, names
 from nestor.cluster.shape import Host
 from nestor.kube import Api, ApiError, Conflict, Forbidden, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
-from nestor.operator.deletion.left import NAMED, LeftPods
+from nestor.operator.deletion.finalize import NAMED, POLL_SECONDS, Finalizer
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
 from nestor.operator.guests.argocd import ArgoCD
 from nestor.operator.guests.retained import Retain
 from nestor.operator.job.reconcile import JobReconciler
-from nestor.operator.result import Result
 from nestor.operator.settings import Settings
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context, Result
 
 Object = dict[str, Any]
 
@@ -213,7 +210,7 @@ async def test_however_many_are_left_each_is_named_in_full() -> None:
     pods: list[Object] = [
         {"metadata": meta | {"name": f"{index:063}", "uid": f"{index:036}"}, "spec": {"nodeName": "hpc"}} for index in range(20)
     ]
-    await LeftPods(context).tell(pods, None)
+    await build_finalizer(context)._tell_left(pods, None)
     assert len(api.posted) == -(-20 // NAMED)
     said = " ".join(item["message"] for item in api.posted)
     assert all(f"{index:063} (UID {index:036})" in said for index in range(20))

@@ -17,8 +17,7 @@ from nestor.cluster.shape import Host
 from nestor.kube import Api, Forbidden, kinds
 from nestor.operator.guests.argocd import ArgoCD
 from nestor.operator.settings import Settings
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import build_cluster, build_job, build_policy, build_resolved, build_shape
 

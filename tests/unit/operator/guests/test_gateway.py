@@ -11,8 +11,7 @@ from nestor.api import conditions, labels, names
 from nestor.api.times import now, write
 from nestor.kube import Forbidden, kinds
 from nestor.kube.optional import OptionalInformer
-from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.admission.templates import TemplateCopies
+from nestor.operator.admission.copied_inputs import CopiedInputs, TemplateCopies
 from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import Sweeper
 from nestor.operator.job.reconcile import JobReconciler

@@ -18,8 +18,7 @@ from nestor.operator.guest import Routes
 from nestor.operator.job.expose import admit_routes, ensure_ingresses, is_waiting, observe_exposure
 from nestor.operator.job.hosts import Hosts
 from nestor.operator.settings import Settings
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import STEPS, TARGET, build_job, build_policy, build_resolved, build_shape
 

@@ -18,7 +18,7 @@ from nestor.kube import Forbidden, Invalid, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Refused
 from nestor.operator.job.reconcile import JobReconciler
-from nestor.operator.world.homes import find_home
+from nestor.operator.world.ownership import find_home
 from tests.unit.operator.builders import Object
 from tests.unit.operator.scene import Scene
 

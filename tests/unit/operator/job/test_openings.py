@@ -12,8 +12,7 @@ from nestor.cluster.shape import Host
 from nestor.kube import Api, kinds
 from nestor.operator.job.expose import Openings
 from nestor.operator.settings import Settings
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import STEPS, TARGET, build_job, build_resolved
 

@@ -15,7 +15,7 @@ from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryL
 from nestor.kube.errors import Unreachable
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Refused
-from nestor.operator.job.policy import write_policy
+from nestor.operator.job.children import write_policy
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.kept import SPEC_LIMIT
 from tests.unit.operator.builders import Object

@@ -9,7 +9,7 @@ import pytest
 from nestor.api import conditions, labels, names
 from nestor.cluster.provision import Provisioner
 from nestor.kube import ApiError, Forbidden, kinds
-from nestor.operator.admission.templates import TemplateCopies
+from nestor.operator.admission.copied_inputs import TemplateCopies
 from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import Scene

@@ -18,7 +18,7 @@ from nestor.operator.admission.turn import Turn
 from nestor.operator.job import runner_pod as runner
 from nestor.operator.job.runner_pod import build_plan_secret, build_pod, decide_runner
 from nestor.operator.oneshot import Action
-from nestor.operator.result import Result
+from nestor.operator.world.context import Result
 from tests.unit.operator import builders
 from tests.unit.operator.builders import Object, ended
 

@@ -11,7 +11,7 @@ from nestor.api import names, times
 from nestor.api.names import Part
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, kinds
-from nestor.operator.job import server_refusal
+from nestor.operator.job import admitted
 from tests.unit.operator.builders import build_shape
 from tests.unit.operator.scene import Scene
 
@@ -44,7 +44,7 @@ async def test_a_server_without_a_pod_is_asked_about(error: ApiError | None, sai
     scene, shape = Scene(), build_shape()
     scene.api.refusal = lambda method, body: error if method == "POST" and body.get("kind", "Pod") == "Pod" else None
     show_server(scene, shape, 60)
-    assert await server_refusal.find_refusal(scene.context, shape, "10.43.0.9") == said
+    assert await admitted.find_refusal(scene.context, shape, "10.43.0.9") == said
     assert scene.api.look(kinds.POD, names.server_pod(shape.name), shape.namespace) is None
     (asked,) = [item for item in scene.api.asked if "pods" in item]
     assert asked.startswith("POST")
@@ -53,31 +53,31 @@ async def test_a_server_without_a_pod_is_asked_about(error: ApiError | None, sai
 async def test_one_that_has_a_pod_or_just_came_or_is_stopped_is_not() -> None:
     scene, shape = Scene(), build_shape()
     scene.api.refusal = lambda _, __: QUOTA
-    assert await server_refusal.find_refusal(scene.context, shape, "10.43.0.9") is None
+    assert await admitted.find_refusal(scene.context, shape, "10.43.0.9") is None
     show_server(scene, shape, 1)
-    assert await server_refusal.find_refusal(scene.context, shape, "10.43.0.9") is None
+    assert await admitted.find_refusal(scene.context, shape, "10.43.0.9") is None
     show_server(scene, shape, 60)
-    assert await server_refusal.find_refusal(scene.context, build_shape(replicas=0), "10.43.0.9") is None
+    assert await admitted.find_refusal(scene.context, build_shape(replicas=0), "10.43.0.9") is None
     show_pod(scene, shape)
-    assert await server_refusal.find_refusal(scene.context, shape, "10.43.0.9") is None
+    assert await admitted.find_refusal(scene.context, shape, "10.43.0.9") is None
     assert scene.api.asked == []
 
 
 @pytest.mark.parametrize(("age", "least", "most"), [(1, 5, 9), (60, 0, 0)])
 def test_one_without_a_pod_is_looked_at_again_when_it_may_be_asked_about(age: float, least: float, most: float) -> None:
     scene, shape = Scene(), build_shape()
-    assert server_refusal.find_delay(scene.context, shape) is None
+    assert admitted.find_delay(scene.context, shape) is None
     show_server(scene, shape, age)
-    delay = server_refusal.find_delay(scene.context, shape)
+    delay = admitted.find_delay(scene.context, shape)
     assert delay is not None
     assert least <= delay <= most
     show_pod(scene, shape)
-    assert server_refusal.find_delay(scene.context, shape) is None
+    assert admitted.find_delay(scene.context, shape) is None
 
 
 def test_the_pod_is_that_of_the_stateful_set_without_its_account() -> None:
     shape = build_shape()
-    body = server_refusal.build_pod(shape, "10.43.0.9")
+    body = admitted.build_pod(shape, "10.43.0.9")
     assert body["metadata"]["name"] == "hello-k3s-0"
     assert "serviceAccountName" not in body["spec"]
     mounted = {mount["name"] for item in body["spec"]["containers"] for mount in item.get("volumeMounts") or ()}

@@ -8,7 +8,7 @@ from nestor.api import conditions, names
 from nestor.api.objects import Object, status_of
 from nestor.kube import kinds
 from nestor.operator.job.reconcile import JobReconciler
-from nestor.operator.world.homes import find_home
+from nestor.operator.world.ownership import find_home
 from tests.unit.operator.builders import READY, build_cluster, build_pod
 from tests.unit.operator.scene import Scene
 

@@ -10,7 +10,7 @@ import pytest
 from nestor.api import labels, names, times
 from nestor.kube import kinds
 from nestor.operator.lifecycle.suspend import CONFIRM_SECONDS, find_progress, is_quiet, stop
-from nestor.operator.world.homes import find_home
+from nestor.operator.world.ownership import find_home
 from tests.unit.operator.builders import Object
 from tests.unit.operator.scene import Scene
 

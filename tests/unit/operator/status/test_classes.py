@@ -11,7 +11,7 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import status_of
 from nestor.kube import NotFound, kinds
 from nestor.operator.guest import Guest
-from nestor.operator.status.classes import reconcile_class
+from nestor.operator.status.report import reconcile_class
 from tests.unit.operator.scene import Scene
 
 Object = dict[str, Any]

@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
-from nestor.operator.status.held import explain_held, find_next_step
+from nestor.operator.status.build import explain_held, find_next_step
 from nestor.operator.world.trim import HELD_LIMIT, trim_pod
 
 Object = dict[str, Any]

@@ -17,9 +17,8 @@ from nestor.operator.lifecycle.lifecycle import Facts
 from nestor.operator.lifecycle.suspend import SuspendProgress, find_progress
 from nestor.operator.settings import Settings
 from nestor.operator.status.observe import find_start_deadline, gather_facts
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
-from nestor.operator.world.homes import find_home
+from nestor.operator.world.context import Cache, Context
+from nestor.operator.world.ownership import find_home
 from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import Object, build_job, build_run, build_shape
 

@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api.class_choice import find_class_name, find_default
 from nestor.kube import Api, Informer, kinds
-from nestor.operator.world.classes import Classes
+from nestor.operator.world.context import Classes
 from nestor.operator.world.trim import trim_class
 from tests.unit.operator.builders import IMAGES, Object, build_policy
 

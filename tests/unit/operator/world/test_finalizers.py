@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api import labels
 from nestor.kube import Api, kinds
-from nestor.operator.world.finalizers import ensure_finalizer, has_finalizer, remove_finalizer
+from nestor.operator.world.ownership import ensure_finalizer, has_finalizer, remove_finalizer
 from nestor.operator.world.trim import trim_job
 from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import build_job

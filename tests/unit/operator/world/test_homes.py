@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nestor.api import labels, names
-from nestor.operator.world.homes import find_home
+from nestor.operator.world.ownership import find_home
 from tests.unit.operator.builders import build_job
 
 OWNED = {"controller": True, "blockOwnerDeletion": False}

@@ -9,8 +9,7 @@ import pytest
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, NotFound, Unreachable
 from nestor.operator.settings import Settings
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 from nestor.operator.world.host_facts import keep_host
 
 Object = dict[str, Any]

@@ -16,17 +16,17 @@ from nestor.api.contracts.vnode import CLIENT_SIGNER, REQUEST_LIMIT
 from nestor.cluster.exposure.exposed import has_ready_endpoint
 from nestor.cluster.exposure.host_claims import HostClaim, find_foreign, hosts_of
 from nestor.kube import Api, Change, Informer, kinds, pages
-from nestor.operator.admission.cluster_spec import find_running
+from nestor.operator.admission.admit import find_running
 from nestor.operator.admission.identity import Refused, identify
 from nestor.operator.backends.certificates import Known, decide_request
+from nestor.operator.backends.decide import read_node
 from nestor.operator.backends.nodes import find_change, is_of
 from nestor.operator.backends.process import account_of
-from nestor.operator.backends.ready import read_node
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.oneshot import lacks_image_volume
 from nestor.operator.wiring import Operator
 from nestor.operator.world import pod_status
-from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Cache
 from nestor.operator.world.kept import OVERSIZED, PACKED, SPEC_LIMIT, find_fault, read_spec
 from nestor.operator.world.trim import (
     CUT,

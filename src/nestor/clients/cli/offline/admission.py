@@ -11,13 +11,12 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.clients.cli.offline.appdefs import relocate
 from nestor.clients.cli.offline.known import Known
-from nestor.operator.admission.admit import Resolved, admit, check_wishes
+from nestor.operator.admission.admit import Resolved, admit, check_wishes, choose_version
 from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.checks import check_image
-from nestor.operator.admission.cluster_spec import choose_version
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.guests.queue.entry import find_fault
-from nestor.operator.world.homes import find_home
+from nestor.operator.world.ownership import find_home
 
 PATH = "spec.app.appDef"
 NOBODY = "00000000-0000-0000-0000-000000000000"

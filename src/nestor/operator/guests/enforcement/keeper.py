@@ -10,17 +10,94 @@ import secrets
 import time
 from collections.abc import AsyncIterator, Callable
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.objects import Object, conditions_of, is_terminating, status_of
+from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, status_of
 from nestor.kube import ApiError, Forbidden, kinds
+from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.identity import Denial, JobIdentity, was_admitted
 from nestor.operator.guest import Guest, Word
-from nestor.operator.guests.enforcement import scratch
+from nestor.operator.guests.enforcement import probe
 from nestor.operator.guests.enforcement.verdict import Verdict, decide_condition, explain_open, find_denial, read_verdict
+from nestor.operator.settings import Settings
 from nestor.operator.world.context import Context
+
+PREFIX = "nestor-probe-"
+LISTENER, CALLER = "listener", "caller"
+ACTIVE_SECONDS = 300
+"""Time limit of the pods: they end even if no operator is there to delete them."""
+RESOURCES: Object = {"requests": {"cpu": "5m", "memory": "24Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}}
+
+
+def build_namespace(name: str, owner: Object) -> Object:
+    """The namespace; it belongs to the operator's own, `owner`, and goes with it at the latest."""
+    reference = {"apiVersion": "v1", "kind": "Namespace", "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"]}
+    own = {labels.MANAGED_BY: "nestor", labels.PURPOSE: "probe", "pod-security.kubernetes.io/enforce": "restricted"}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": own, "ownerReferences": [reference]}}
+
+
+def is_scratch(namespace: Object, owner: Object) -> bool:
+    """Whether this is such a namespace: by its name and its owner, since labels are quickly copied."""
+    meta = namespace["metadata"]
+    owners = {item.get("uid") for item in meta.get("ownerReferences") or ()}
+    is_ours = labels_of(namespace).get(labels.PURPOSE) == "probe" and owner["metadata"]["uid"] in owners
+    return is_ours and str(meta["name"]).startswith(PREFIX)
+
+
+def build_policies(namespace: str) -> list[Object]:
+    """One per pod. Each forbids what the other one allows, so that it is known which direction has no effect."""
+    caller = {"podSelector": {"matchLabels": {labels.PURPOSE: CALLER}}}
+    listener = {"podSelector": {"matchLabels": {labels.PURPOSE: LISTENER}}}
+    return [
+        _build_policy(
+            namespace,
+            LISTENER,
+            {**listener, "ingress": [{"from": [caller], "ports": _ports(probe.OPEN_PORT, probe.EGRESS_PORT)}]},
+        ),
+        _build_policy(
+            namespace, CALLER, {**caller, "egress": [{"to": [listener], "ports": _ports(probe.OPEN_PORT, probe.INGRESS_PORT)}]}
+        ),
+    ]
+
+
+def build_listener(namespace: str, settings: Settings) -> Object:
+    return _build_pod(namespace, LISTENER, ["probe", "listen"], settings)
+
+
+def build_caller(namespace: str, settings: Settings, address: str) -> Object:
+    return _build_pod(namespace, CALLER, ["probe", "call", address], settings)
+
+
+def _ports(*numbers: int) -> list[Object]:
+    return [{"protocol": "TCP", "port": number} for number in numbers]
+
+
+def _build_policy(namespace: str, name: str, spec: Object) -> Object:
+    return {"metadata": {"name": name, "namespace": namespace}, "spec": {**spec, "policyTypes": ["Ingress", "Egress"]}}
+
+
+def _build_pod(namespace: str, name: str, arguments: list[str], settings: Settings) -> Object:
+    """A pod with the labels of an application's, as far as network plugins and admins' policies can know them."""
+    own = {labels.MANAGED_BY: "nestor", labels.COMPONENT: labels.COMPONENT_APP, labels.PURPOSE: name}
+    container = {
+        "name": "probe",
+        "image": settings.image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": arguments,
+        "resources": RESOURCES,
+        "securityContext": oneshot.UNPRIVILEGED,
+    }
+    spec = {
+        **oneshot.ONE_SHOT,
+        "terminationGracePeriodSeconds": 0,
+        "activeDeadlineSeconds": ACTIVE_SECONDS,
+        "securityContext": oneshot.build_user(),
+        "containers": [container],
+    }
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace, "labels": own}, "spec": spec}
+
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +141,6 @@ class Enforcement(Guest):
         return find_denial(self._context.cache.classes.get(known.class_name), known.policy, known.class_name)
 
     def report(self, resolved: Resolved) -> Word | None:
-        """What an admitted job says of an open host."""
         item = self._context.cache.classes.get(resolved.class_name)
         said = explain_open(item, resolved.policy, resolved.class_name)
         return Word(remark=(conditions.NETWORK_NOT_ENFORCED, said)) if said else None
@@ -105,9 +181,9 @@ class Enforcement(Guest):
         api = self._context.api
         owner = await api.get(kinds.NAMESPACE, self._context.settings.namespace)
         for item in list(self._context.cache.informers[kinds.NAMESPACE]):
-            if scratch.is_scratch(item, owner) and not is_terminating(item):
+            if is_scratch(item, owner) and not is_terminating(item):
                 await api.delete(kinds.NAMESPACE, item["metadata"]["name"], uid=item["metadata"]["uid"])
-        made = await api.create(kinds.NAMESPACE, scratch.build_namespace(scratch.PREFIX + secrets.token_hex(4), owner))
+        made = await api.create(kinds.NAMESPACE, build_namespace(PREFIX + secrets.token_hex(4), owner))
         meta = made["metadata"]
         try:
             yield str(meta["name"])
@@ -116,12 +192,12 @@ class Enforcement(Guest):
 
     async def _probe(self, namespace: str) -> Verdict:
         api, settings = self._context.api, self._context.settings
-        for policy in scratch.build_policies(namespace):
+        for policy in build_policies(namespace):
             await api.apply(kinds.NETWORK_POLICY, policy)
-        await self._create(scratch.build_listener(namespace, settings))
-        listener = await self._await_pod(namespace, scratch.LISTENER, lambda pod: bool(status_of(pod).get("podIP")))
-        await self._create(scratch.build_caller(namespace, settings, status_of(listener)["podIP"]))
-        caller = await self._await_pod(namespace, scratch.CALLER, lambda pod: read_verdict(pod) is not None)
+        await self._create(build_listener(namespace, settings))
+        listener = await self._await_pod(namespace, LISTENER, lambda pod: bool(status_of(pod).get("podIP")))
+        await self._create(build_caller(namespace, settings, status_of(listener)["podIP"]))
+        caller = await self._await_pod(namespace, CALLER, lambda pod: read_verdict(pod) is not None)
         return read_verdict(caller) or Verdict(None, "its pod has no result")
 
     async def _create(self, pod: Object) -> None:

@@ -59,8 +59,6 @@ def main(arguments: list[str]) -> int:
 
 
 async def listen(ports: Sequence[int] = PORTS) -> None:
-    """Accept connections, and close them."""
-
     async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.close()
 

@@ -30,16 +30,13 @@ class Verdict:
     code: Exit | None
     """None: it did not come to an end."""
     problem: str = ""
-    """Why it did not."""
 
     @property
     def is_open(self) -> bool:
-        """Whether the host is known not to enforce policies."""
         return self.code in _OPEN
 
     @property
     def is_enforced(self) -> bool:
-        """Whether it is known to do so."""
         return self.code == Exit.ENFORCED
 
 

@@ -34,7 +34,6 @@ class Rooms:
     all: list[Object]
     free: dict[str, Room] = field(default_factory=dict)
     spent: dict[Cluster, int] = field(default_factory=dict)
-    """The effort so far."""
 
     def spend(self, seen: Seen, pods: Sequence[Object], places: int) -> bool:
         """Whether these pods of a gang can be tried in so many places. What their owners write must not stop all others."""
@@ -97,7 +96,6 @@ def _advance_released(seen: Seen, entry: GangStatus, now: datetime.datetime) -> 
 
 
 def _restart(entry: GangStatus, now: datetime.datetime, message: str, retry: str = "") -> GangStatus:
-    """The gang in its next round."""
     since = times.write(now)
     return replace(
         entry, state="Waiting", round=entry.round + 1, place="", nodes=[], since=since, message=message, retry_time=retry

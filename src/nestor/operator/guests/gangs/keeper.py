@@ -16,8 +16,7 @@ from nestor.kube import ApiError, Change, WorkQueue, kinds
 from nestor.kube.tasks import together
 from nestor.operator.guest import Guest
 from nestor.operator.guests.gangs.decide import Rooms, decide, is_waiting_for_room
-from nestor.operator.guests.gangs.observe import Cluster, Seen, find_gangs, list_clusters
-from nestor.operator.guests.gangs.trim import MemberTrim, trim_node, trim_pod
+from nestor.operator.guests.gangs.observe import Cluster, MemberTrim, Seen, find_gangs, list_clusters, trim_node, trim_pod
 from nestor.operator.world.context import Context
 from nestor.pods.translate.gang import read_entries
 from nestor.pods.translate.gang_room import find_rooms
@@ -51,7 +50,6 @@ class GangKeeper(Guest):
             self.queue.add(None, max(SETTLE_SECONDS, _SHARE * self._took))
 
     async def run(self) -> None:
-        """Look whenever there are news, until cancelled."""
         self.queue.add(None)
         await self.queue.run()
 

@@ -1,14 +1,18 @@
-"""Watches Workloads, and lets jobs run or wait as Kueue says."""
+"""Watches the version of Kueue's API that the host serves, and its Workloads, and lets jobs run or wait as Kueue says."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from nestor.api import conditions, labels
 from nestor.api.objects import Object, is_terminating, labels_of, owners_of, spec_of, status_of
 from nestor.api.times import timestamp
-from nestor.kube import Change, Informer, NotFound, RetryLater, kinds
+from nestor.kube import Api, Change, Informer, NotFound, RetryLater, kinds
 from nestor.kube.errors import ApiError, Conflict, Forbidden, Invalid
 from nestor.kube.index import Index
 from nestor.kube.tasks import together
@@ -16,12 +20,64 @@ from nestor.operator.admission.identity import Denial, JobIdentity, Refused, ide
 from nestor.operator.admission.turn import Turn
 from nestor.operator.guest import Guest
 from nestor.operator.guests.kueue import workload
-from nestor.operator.guests.kueue.installed import Installed
-from nestor.operator.guests.kueue.trim import find_owner, find_owner_uid, trim_workload
-from nestor.operator.guests.kueue.workloads import SECONDS, Admissions, Answers, Workloads
-from nestor.operator.lifecycle.running import is_running, wants_to_run
+from nestor.operator.guests.kueue.workload import find_owner_name, find_owner_uid, trim_workload
+from nestor.operator.guests.kueue.workloads import SECONDS, Workloads
+from nestor.operator.lifecycle.record import is_running, wants_to_run
 from nestor.operator.world.context import Context
-from nestor.operator.world.homes import is_managed_elsewhere
+from nestor.operator.world.ownership import is_managed_elsewhere
+
+NAME = f"{kinds.WORKLOAD.plural}.{kinds.WORKLOAD.group}"
+
+
+def trim_definition(found: Object) -> Object:
+    """Its versions: the rest is a schema of many kilobytes."""
+    kept = ("name", "uid", "resourceVersion", "deletionTimestamp")
+    meta = {key: value for key, value in found["metadata"].items() if key in kept}
+    versions = [{key: item.get(key) for key in ("name", "served")} for item in spec_of(found).get("versions") or ()]
+    return {"metadata": meta, "spec": {"versions": versions}}
+
+
+def find_version(definition: Object | None) -> str | None:
+    """The version to speak, the newest that both know; None if there is none, or will soon be none."""
+    served = {item["name"] for item in spec_of(definition).get("versions") or () if item.get("served")}
+    return None if is_terminating(definition) else next((version for version in workload.VERSIONS if version in served), None)
+
+
+class _Changed(Exception):
+    """There is another version."""
+
+
+class Installed:
+    """Watches the definition of Workloads. `use` is called with each version that there is, None too, and cancelled when there is
+    another.
+    """
+
+    def __init__(self, api: Api, use: Callable[[str | None], Coroutine[Any, Any, None]]) -> None:
+        self._informer = Informer(api, kinds.CRD, fields=f"metadata.name={NAME}", trim=trim_definition)
+        self._changed = asyncio.Event()
+        self._informer.on_change(lambda change: self._changed.set())
+        self._use = use
+
+    async def keep(self) -> None:
+        """Never ends by itself."""
+        await together(self._informer.run(), self._follow())
+
+    async def _follow(self) -> None:
+        await self._informer.synced.wait()
+        while True:
+            version = self._find()
+            with suppress(_Changed):
+                await together(self._use(version), self._wait_for_another(version))
+
+    async def _wait_for_another(self, version: str | None) -> None:
+        while self._find() == version:
+            self._changed.clear()
+            await self._changed.wait()
+        raise _Changed
+
+    def _find(self) -> str | None:
+        return find_version(self._informer.get(NAME))
+
 
 log = logging.getLogger(__name__)
 
@@ -35,8 +91,6 @@ class Kueue(Guest):
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._workloads = Workloads(context)
-        self._admissions = Admissions(context)
-        self._answers = Answers(context, self._workloads)
         self._informer: Informer | None = None
         self._owned: Index[str] | None = None
         """Workloads by the UIDs of the jobs that own them."""
@@ -48,7 +102,6 @@ class Kueue(Guest):
             await Installed(self._context.api, self._use).keep()
 
     async def _use(self, version: str | None) -> None:
-        """Watch the Workloads of that version."""
         self._informer = self._owned = None
         self.informers, self._has_looked = (), True
         if version is None:
@@ -59,7 +112,6 @@ class Kueue(Guest):
         await together(informer.run(), self._wake_waiting(informer))
 
     def watch(self, informer: Informer) -> None:
-        """Use the Workloads that it knows."""
         self._informer, self._owned, self.informers = informer, Index(informer, find_owner_uid), (informer,)
         informer.on_change(self._on_change)
 
@@ -75,7 +127,7 @@ class Kueue(Guest):
 
     def _on_change(self, change: Change) -> None:
         namespace, name = change.key
-        if owner := find_owner(change.latest):
+        if owner := find_owner_name(change.latest):
             self._wake(namespace, owner)
         for job in self._context.cache.jobs if not owners_of(change.latest) else ():
             if job["metadata"]["namespace"] == namespace and labels_of(job).get(labels.KUEUE_WORKLOAD) == name:
@@ -102,7 +154,7 @@ class Kueue(Guest):
         try:
             found = await self._find(known, job, informer)
             if workload.is_admitted(found):
-                return await self._admissions.read_turn(known, found or {}, informer.kind)
+                return await self._workloads.read_turn(known, found or {}, informer.kind)
         except ApiError as error:
             raise _explain(error, known, job) from error
         since = (status_of(job).get("queue") or {}).get("since") or timestamp()
@@ -127,7 +179,6 @@ class Kueue(Guest):
         return await self._workloads.ensure(known, job, informer) if labels_of(job).get(labels.KUEUE_QUEUE) else None
 
     async def follow(self, job: Object) -> None:
-        """After a pass: tell Kueue what became of the job."""
         informer, meta = self._informer, job["metadata"]
         if informer is None or self._owned is None:
             return
@@ -136,7 +187,7 @@ class Kueue(Guest):
             if is_terminating(found):
                 continue
             try:
-                await self._answers.give(job, found, informer.kind)
+                await self._workloads.answer(job, found, informer.kind)
             except (Conflict, NotFound) as error:  # it has changed, and is seen again
                 log.debug("%s/%s: %s", meta["namespace"], meta["name"], error)
 

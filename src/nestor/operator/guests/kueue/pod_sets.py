@@ -11,7 +11,7 @@ from nestor.api.objects import Object
 from nestor.api.quantities import parse_quantity, write_quantity
 from nestor.api.taints import read_toleration
 from nestor.operator.admission.placement import resolve_placement
-from nestor.operator.admission.reserved import find_quota
+from nestor.operator.admission.turn import find_quota
 
 SERVER, RUNNER, APP = "control-plane", "runner", "app"
 _PLAIN = ("cpu", "memory", "ephemeral-storage")
@@ -53,7 +53,6 @@ def build_pod_sets(policy: NestedClassSpec, spec: NestedAppJobSpec, server: list
 
 
 def find_requests(pod_set: Object) -> dict[str, Decimal]:
-    """What the pods of a set request together."""
     found: dict[str, Decimal] = {}
     for container in pod_set["template"]["spec"]["containers"]:
         for name, amount in ((container.get("resources") or {}).get("requests") or {}).items():

@@ -1,4 +1,4 @@
-"""Kueue's Workload of a job: how it is made, what Kueue says by it, and what is answered. Pure."""
+"""Kueue's Workload of a job: what is kept of it, how it is made, what Kueue says by it, and what is answered. Pure."""
 
 from __future__ import annotations
 
@@ -14,12 +14,56 @@ from nestor.api.objects import (
     is_terminating,
     labels_of,
     owner_reference,
+    owners_of,
     spec_of,
     status_of,
 )
 from nestor.api.placement_rules import AssignedNodes
 from nestor.api.taints import write_tolerated
-from nestor.operator.guests.kueue.trim import find_owner_uid
+
+_META = ("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "ownerReferences")
+_STATUS = ("conditions", "admission", "admissionChecks")
+
+
+def find_owner_name(workload: Object) -> str | None:
+    return _find_job(workload).get("name")
+
+
+def find_owner_uid(workload: Object) -> str | None:
+    return _find_job(workload).get("uid")
+
+
+def _find_job(workload: Object) -> Object:
+    found = (item for item in owners_of(workload) if item.get("kind") == "NestedAppJob" and item.get("controller"))
+    return next(found, {})
+
+
+def trim_workload(workload: Object) -> Object:
+    """Of a job's own, or one that nobody owns yet, its status and what it asks for; of all others only what they are."""
+    meta, status = workload["metadata"], status_of(workload)
+    kept: Object = {key: meta[key] for key in _META if key in meta}
+    if content := (meta.get("annotations") or {}).get(labels.CONTENT_KEY):
+        kept["annotations"] = {labels.CONTENT_KEY: content}
+    head: Object = {key: workload[key] for key in ("apiVersion", "kind") if key in workload}
+    if owners_of(workload) and find_owner_name(workload) is None:
+        return {**head, "metadata": kept}
+    sets = [_trim_set(item) for item in spec_of(workload).get("podSets") or ()]
+    return {**head, "metadata": kept, "spec": {"podSets": sets}, "status": {key: status[key] for key in _STATUS if key in status}}
+
+
+def _trim_set(pod_set: Object) -> Object:
+    """How many pods, and what each requests."""
+    pod = spec_of(pod_set.get("template"))
+    containers = [
+        {"resources": {"requests": (item.get("resources") or {}).get("requests") or {}}} for item in pod.get("containers") or ()
+    ]
+    nodes = {key: pod[key] for key in ("nodeSelector", "tolerations") if pod.get(key)}
+    return {
+        "name": pod_set.get("name"),
+        "count": pod_set.get("count", 1),
+        "template": {"spec": {"containers": containers} | nodes},
+    }
+
 
 GROUP = "kueue.x-k8s.io"
 VERSIONS = ("v1beta2", "v1beta1")
@@ -49,7 +93,6 @@ def is_prebuilt(job: Object) -> bool:
 
 
 def is_own(workload: Object | None, job: Object) -> bool:
-    """Whether this very job owns the Workload."""
     return workload is not None and find_owner_uid(workload) == job["metadata"]["uid"]
 
 
@@ -59,7 +102,6 @@ def is_left(workload: Object) -> bool:
 
 
 def list_sets(workload: Object) -> list[Object]:
-    """What it asks for."""
     return list(spec_of(workload).get("podSets") or ())
 
 
@@ -69,7 +111,6 @@ def _name_own(job: Object) -> str:
 
 
 def build_workload(job: Object, api_version: str, pod_sets: list[Object], priority: Priority | None) -> Object:
-    """The Workload; the job owns it."""
     meta = job["metadata"]
     spec: Object = {"queueName": labels_of(job)[labels.KUEUE_QUEUE], "podSets": pod_sets}
     if priority is not None:
@@ -93,7 +134,6 @@ def build_workload(job: Object, api_version: str, pod_sets: list[Object], priori
 
 
 def refer(job: Object) -> Object:
-    """The job as the owner of its Workload."""
     meta = job["metadata"]
     api_version = f"{labels.GROUP}/v1alpha1"
     return owner_reference(api_version, "NestedAppJob", meta["name"], meta["uid"], controller=True, blockOwnerDeletion=False)
@@ -106,12 +146,10 @@ def differs(workload: Object, wanted: Object) -> bool:
 
 
 def has(workload: Object | None, condition: str) -> bool:
-    """Whether the condition is True."""
     return conditions.is_true(conditions_of(workload), condition)
 
 
 def is_admitted(workload: Object | None) -> bool:
-    """Whether the job may run."""
     return has(workload, ADMITTED) and not has(workload, EVICTED) and not has(workload, FINISHED)
 
 
@@ -127,7 +165,6 @@ def explain(workload: Object | None, queue: str | None) -> str:
 
 
 def list_flavors(workload: Object, pod_set: str) -> list[str]:
-    """The ResourceFlavors that Kueue assigned to a pod set."""
     assigned = (status_of(workload).get("admission") or {}).get("podSetAssignments") or ()
     return sorted({flavor for item in assigned if item.get("name") == pod_set for flavor in (item.get("flavors") or {}).values()})
 

@@ -15,24 +15,26 @@ from nestor.kube import Informer, Kind, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.admission.turn import Turn
-from nestor.operator.clusters.ensure import build_shape
+from nestor.operator.clusters.homes import build_shape
 from nestor.operator.guests.kueue import pod_sets, workload
-from nestor.operator.guests.kueue.trim import find_owner
+from nestor.operator.guests.kueue.workload import find_owner_name
 from nestor.operator.lifecycle import suspend
-from nestor.operator.lifecycle.running import is_running, wants_to_run
+from nestor.operator.lifecycle.record import is_running, wants_to_run
 from nestor.operator.oneshot import RUNNER_RESOURCES
 from nestor.operator.world.context import Context
-from nestor.operator.world.homes import is_managed_elsewhere
+from nestor.operator.world.ownership import is_managed_elsewhere
 
 SECONDS = 10.0
 """How soon to try again what somebody has to mend."""
 
 
 class Workloads:
-    """Keeps the Workload of a job as what the job needs."""
+    """Keeps the Workload of a job as what the job needs, and deletes those by which no job runs any more, or will."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
+        self._flavors: dict[str, tuple[float, Object]] = {}
+        """The specs of ResourceFlavors, each with the time when it was read."""
 
     async def ensure(self, known: JobIdentity, job: Object, informer: Informer) -> Object | None:
         """The job's Workload, as far as it is known; made or changed where that is due. None: there is none yet."""
@@ -53,7 +55,6 @@ class Workloads:
         return found
 
     async def delete(self, found: Object, kind: Kind) -> None:
-        """Delete exactly this Workload."""
         meta = found["metadata"]
         await self._context.api.delete(kind, meta["name"], meta["namespace"], uid=meta["uid"])
 
@@ -71,7 +72,7 @@ class Workloads:
         """A Workload that was made beforehand: it becomes the job's own, so that it goes with it."""
         if found is None:
             return None
-        name, owner = found["metadata"]["name"], find_owner(found)
+        name, owner = found["metadata"]["name"], find_owner_name(found)
         said = f"Workload '{name}', which the label `{labels.KUEUE_WORKLOAD}` names,"
         if owners_of(found) and not workload.is_own(found, job):
             what = f"NestedAppJob '{owner}'" if owner else "another object"
@@ -100,17 +101,7 @@ class Workloads:
             raise Refused(conditions.PRIORITY_NOT_FOUND, message, retry_seconds=SECONDS)
         return workload.Priority(name, int(found["value"]))
 
-
-class Admissions:
-    """Reads the admissions of Workloads, and the ResourceFlavors that they name."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._flavors: dict[str, tuple[float, Object]] = {}
-        """The specs of ResourceFlavors, each with the time when it was read."""
-
     async def read_turn(self, known: JobIdentity, found: Object, kind: Kind) -> Turn:
-        """What the job gets with its turn, as its Workload says."""
         sets = (pod_sets.APP, pod_sets.SERVER, pod_sets.RUNNER)
         names = {name for pod_set in sets for name in workload.list_flavors(found, pod_set)}
         flavors = {name: await self._read_flavor(name, kind) for name in names}
@@ -134,23 +125,15 @@ class Admissions:
             self._flavors[name] = (time.monotonic(), spec)
         return spec
 
-
-class Answers:
-    """Answers what Kueue wants of jobs, and deletes Workloads by which no job runs any more, or will."""
-
-    def __init__(self, context: Context, workloads: Workloads) -> None:
-        self._context = context
-        self._workloads = workloads
-
-    async def give(self, job: Object, found: Object, kind: Kind) -> None:
+    async def answer(self, job: Object, found: Object, kind: Kind) -> None:
         """Tell Kueue, by the job's Workload `found`, what became of the job. Raises what the API server answers."""
         meta, is_quiet = found["metadata"], suspend.is_quiet(self._context.cache, job)
         if not self._is_asked(job, found):
             if is_quiet or is_running(job):
-                await self._workloads.delete(found, kind)
+                await self.delete(found, kind)
                 return
         elif spec_of(job).get("suspend") and is_quiet and not workload.is_prebuilt(job):
-            await self._workloads.delete(found, kind)
+            await self.delete(found, kind)
             return
         if workload.has(found, workload.EVICTED) and workload.has(found, workload.RESERVED):
             if is_quiet:

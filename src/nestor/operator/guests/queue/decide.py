@@ -71,7 +71,6 @@ def _find_crowded(entries: Collection[Entry], most: int | None) -> set[str]:
 
 
 def explain_line(class_name: str, limits: Amounts, entry: Entry, wait: Wait) -> str:
-    """For a job that waits in the line of its class."""
     where = "next" if wait.position == 1 else f"number {wait.position}" if wait.position else f"behind more than {TOLD - 1} jobs"
     said = f"{where} in the queue of class '{class_name}'"
     if wait.position != 1:

@@ -13,9 +13,9 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.api.quantities import parse_quantity
 from nestor.operator.admission.identity import find_machine_name
-from nestor.operator.admission.reserved import find_quota
-from nestor.operator.lifecycle.running import has_started, is_running, wants_to_run
-from nestor.operator.world.homes import is_managed_elsewhere
+from nestor.operator.admission.turn import find_quota
+from nestor.operator.lifecycle.record import has_started, is_running, wants_to_run
+from nestor.operator.world.ownership import is_managed_elsewhere
 
 JOBS = "jobs"
 """The amount that counts jobs themselves."""
@@ -24,7 +24,6 @@ Amounts = Mapping[str, Decimal]
 
 
 def find_limits(policy: NestedClassSpec) -> Amounts:
-    """What the jobs of the class may have together."""
     queue = policy.queue
     found = {name: parse_quantity(str(value)) for name, value in (queue.quota or {}).items()}
     return found if queue.max_jobs is None else found | {JOBS: Decimal(queue.max_jobs)}

@@ -1,30 +1,26 @@
-"""The queues of all classes: who runs, who waits, and whom a change concerns."""
+"""The queues of all classes: who runs, who waits, whom a change concerns, and what passes over jobs are told."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from nestor.api import conditions, times
-from nestor.api.class_choice import FALLBACK, find_class_name
+from nestor.api.class_choice import find_class_name
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object
+from nestor.api.times import timestamp
+from nestor.kube import Change, Informer, kinds
+from nestor.kube.serving.pages import Family, Samples
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused
+from nestor.operator.guest import Guest
 from nestor.operator.guests.queue.decide import Wait, decide, explain_crowd, explain_line, explain_own_pods
-from nestor.operator.guests.queue.entry import Entry, Said, find_limits, read_entry
-from nestor.operator.lifecycle.running import is_running, was_stopped
+from nestor.operator.guests.queue.entry import Entry, Said, find_limits, find_since, read_entry
+from nestor.operator.lifecycle.record import is_running, was_stopped
+from nestor.operator.lifecycle.suspend import is_quiet
+from nestor.operator.world.context import Context
 
 Policies = dict[str, NestedClassSpec]
-
-
-class Jobs(Protocol):
-    """The jobs that there are."""
-
-    def get(self, name: str, namespace: str) -> Object | None:
-        """One of them."""
-
-    def __iter__(self) -> Iterator[Object]:
-        """All of them."""
 
 
 class Queues:
@@ -36,17 +32,15 @@ class Queues:
 
     def __init__(
         self,
-        jobs: Jobs,
+        jobs: Informer,
         find_classes: Callable[[], Policies],
-        wake: Callable[[str, str], None] = lambda namespace, name: None,
-        find_default: Callable[[], str] = lambda: FALLBACK,
-        is_quiet: Callable[[Object], bool] = lambda job: True,
+        wake: Callable[[str, str], None],
+        find_default: Callable[[], str],
+        is_quiet: Callable[[Object], bool],
     ) -> None:
-        """`jobs`: all that there are, as far as they are known; `find_default`: the class of those that name none; `is_quiet`:
-        whether the pods of a job that was stopped are gone.
-        """
-        self._jobs, self._find_classes, self.wake, self._find_default = jobs, find_classes, wake, find_default
-        self._is_quiet = is_quiet
+        """`find_default`: the class of jobs that name none; `is_quiet`: whether the pods of a job that was stopped are gone."""
+        self._jobs, self._find_classes, self._find_default = jobs, find_classes, find_default
+        self._wake, self._is_quiet = wake, is_quiet
         self._entries: dict[str, Entry] = {}
         self._members: dict[str, set[str]] = {}
         """UIDs by class."""
@@ -55,7 +49,6 @@ class Queues:
         self._noted: dict[str, tuple[str, str]] = {}
         """UIDs of jobs that have changed, each with name and namespace."""
         self._changed: set[str] = set()
-        """Classes that have changed."""
         self._asker = ""
         """Who asks at the moment is told by the answer. If it were woken, a job that is refused for another reason, and so gives
         the place back, would be looked at again and again."""
@@ -68,14 +61,12 @@ class Queues:
         self._noted[meta["uid"]] = (meta["name"], meta["namespace"])
 
     def note_class(self, name: str) -> None:
-        """The class has appeared, changed or gone."""
         self._changed.add(name)
         for job in self._jobs:
             if not find_class_name(job):  # it may be the default class now, or no longer
                 self.note(job)
 
     def count_waiting(self) -> dict[str, int]:
-        """How many jobs wait in each class's queue."""
         found = {name: [self._waits.get(uid) for uid in uids] for name, uids in self._members.items()}
         return {name: sum(wait is not None and not wait.is_crowded for wait in waits) for name, waits in found.items()}
 
@@ -185,4 +176,50 @@ class Queues:
             elif now == before or (now is None and not (before and before.is_crowded and entry.seat == "Waits")):
                 continue
             if entry.uid != self._asker:
-                self.wake(entry.namespace, entry.name)
+                self._wake(entry.namespace, entry.name)
+
+
+class Queue(Guest):
+    """Holds jobs back until there is room in their class and namespace."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        cache, classes = context.cache, context.classes
+        self._queues = Queues(
+            cache.jobs,
+            classes.all,
+            lambda namespace, name: context.wake(kinds.NESTED_APP_JOB, name, namespace),
+            lambda: classes.default,
+            lambda job: is_quiet(cache, job),
+        )
+        cache.jobs.on_change(self._note)
+        cache.classes.on_change(lambda change: self._queues.note_class(change.latest["metadata"]["name"]))
+
+    def _note(self, change: Change) -> None:
+        for job in filter(None, (change.old, change.new)):
+            self._queues.note(job)
+
+    async def notice(self, namespace: str, name: str, job: Object | None) -> None:
+        """Its pods may have gone, which frees its place."""
+        if job is not None:
+            self._queues.note(job)
+        self._queues.flush()
+
+    async def admit(self, known: JobIdentity) -> Denial | None:
+        return self._queues.take(known)
+
+    def deny(self, job: Object, denial: Denial) -> Denial:
+        """Have a job that is refused by no queue give its place back. One whose AppDef is being read keeps it for a while."""
+        uid = job["metadata"]["uid"]
+        if denial.status == "False" and denial.reason not in (*conditions.WAITS, conditions.CLASS_NOT_FOUND):
+            self._queues.give_back(uid)
+        elif denial.is_stuck:
+            self._queues.give_back(uid, is_reading=True)
+        elif denial.status == "Unknown" and self._queues.has_place(uid):
+            return replace(denial, queue={"since": find_since(job, timestamp())})  # for the next operator
+        return denial
+
+    def measure(self) -> Iterable[Family]:
+        waiting, classes = self._queues.count_waiting(), self._context.cache.classes
+        found: Samples = {(name,): waiting.get(name, 0) for name in (item["metadata"]["name"] for item in classes)}
+        yield Family("nestor_class_queue_jobs", "gauge", "Jobs that wait in the queue of their class.", ("class",), found)

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.kube import Api, Forbidden, Kind, kinds
-from nestor.operator.guests.enforcement import keeper, scratch
+from nestor.operator.guests.enforcement import keeper
 from nestor.operator.guests.enforcement.keeper import ENFORCED_SECONDS, OPEN_SECONDS, UNKNOWN_SECONDS, Enforcement
 from nestor.operator.guests.enforcement.probe import EGRESS_PORT, INGRESS_PORT, OPEN_PORT, Exit
 from nestor.operator.guests.enforcement.verdict import Verdict
@@ -46,7 +46,7 @@ class FakeHost:
         made["metadata"]["uid"] = f"uid-{len(self.made)}"
         self.made.append(made)
         if kind == kinds.POD:
-            if made["metadata"]["name"] == scratch.LISTENER:
+            if made["metadata"]["name"] == keeper.LISTENER:
                 made["status"] = {"phase": "Running", "podIP": "10.42.0.9"}
             elif self.code is not None:
                 ended = {"state": {"terminated": {"exitCode": self.code}}}
@@ -102,7 +102,7 @@ async def test_a_probe_makes_two_pods_with_policies_between_them_and_leaves_noth
     namespace, first, second, listener, caller = host.made
     name = namespace["metadata"]["name"]
     assert name.startswith("nestor-probe-")
-    assert scratch.is_scratch(namespace, OWNER)
+    assert keeper.is_scratch(namespace, OWNER)
     assert {item["metadata"]["namespace"] for item in (first, second, listener, caller)} == {name}
     assert host.deleted == [name]
     assert caller["spec"]["containers"][0]["args"] == ["probe", "call", "10.42.0.9"]
@@ -112,13 +112,13 @@ async def test_a_probe_makes_two_pods_with_policies_between_them_and_leaves_noth
 
 
 def test_each_policy_forbids_one_port_that_the_other_one_allows() -> None:
-    listener, caller = (item["spec"] for item in scratch.build_policies("x"))
+    listener, caller = (item["spec"] for item in keeper.build_policies("x"))
     (ingress,), (egress,) = listener["ingress"], caller["egress"]
     taken = [{port["port"] for port in rule["ports"]} for rule in (ingress, egress)]
     assert taken == [{OPEN_PORT, EGRESS_PORT}, {OPEN_PORT, INGRESS_PORT}]
     assert ingress["from"][0]["podSelector"] == caller["podSelector"]
     assert egress["to"][0]["podSelector"] == listener["podSelector"]
-    pods = [scratch.build_listener("x", Settings(image="i")), scratch.build_caller("x", Settings(image="i"), "10.0.0.1")]
+    pods = [keeper.build_listener("x", Settings(image="i")), keeper.build_caller("x", Settings(image="i"), "10.0.0.1")]
     for pod, policy in zip(pods, (listener, caller), strict=True):
         assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
         assert policy["policyTypes"] == ["Ingress", "Egress"]
@@ -127,9 +127,9 @@ def test_each_policy_forbids_one_port_that_the_other_one_allows() -> None:
 async def test_what_an_earlier_operator_left_behind_goes_and_nobody_elses() -> None:
     host = FakeHost()
     enforcement, context, _ = build(host)
-    left = scratch.build_namespace("nestor-probe-left", OWNER)
-    foreign = scratch.build_namespace("nestor-probe-foreign", {"metadata": {"name": "other", "uid": "other"}})
-    other_name = scratch.build_namespace("team-a", OWNER)
+    left = keeper.build_namespace("nestor-probe-left", OWNER)
+    foreign = keeper.build_namespace("nestor-probe-foreign", {"metadata": {"name": "other", "uid": "other"}})
+    other_name = keeper.build_namespace("team-a", OWNER)
     store = context.cache.informers[kinds.NAMESPACE].store
     for item in (left, foreign, other_name):
         store[("", item["metadata"]["name"])] = {**item, "metadata": item["metadata"] | {"uid": "u"}}
@@ -195,7 +195,7 @@ def test_what_is_said_of_a_class(
 async def test_without_a_probe_the_verdict_is_why() -> None:
     host = FakeHost()
     enforcement, context, told = build(host)
-    context.settings = Settings(image="nestor:1")
+    context.settings = Settings(image="nestor:1", network_probe=False)
     await asyncio.wait_for(enforcement.run(), 60)
     assert enforcement.verdict == Verdict(None, "`operator.networkProbe` is false in the chart's values")
     assert (told, host.made) == (["NestedClass default"], [])

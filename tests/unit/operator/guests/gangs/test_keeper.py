@@ -17,7 +17,7 @@ from nestor.kube import ApiError, kinds
 from nestor.operator.guests.gangs import keeper
 from nestor.operator.guests.gangs.decide import decide
 from nestor.operator.guests.gangs.keeper import POLL_SECONDS, GangKeeper
-from nestor.operator.guests.gangs.trim import CLUSTER_LIMIT, POD_LIMIT, MemberTrim, trim_node, trim_pod
+from nestor.operator.guests.gangs.observe import CLUSTER_LIMIT, POD_LIMIT, MemberTrim, trim_node, trim_pod
 from nestor.pods.translate.gang_room import find_rooms
 from tests.unit.operator.guests.gangs.builders import HOME, RULES, Object, held, member, node
 from tests.unit.operator.scene import Scene

@@ -10,10 +10,10 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, Informer, NotFound, kinds
 from nestor.kube.errors import ApiError, Forbidden
 from nestor.operator.admission.identity import Denial, Refused, identify
-from nestor.operator.admission.reserved import find_reserved
+from nestor.operator.admission.turn import find_reserved
 from nestor.operator.guests.kueue import workload
 from nestor.operator.guests.kueue.keeper import Kueue
-from nestor.operator.guests.kueue.trim import trim_workload
+from nestor.operator.guests.kueue.workload import trim_workload
 from tests.unit.operator.builders import build_job
 from tests.unit.operator.scene import Scene
 

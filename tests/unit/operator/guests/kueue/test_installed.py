@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.kube import Api, kinds
-from nestor.operator.guests.kueue.installed import NAME, Installed, find_version, trim_definition
+from nestor.operator.guests.kueue.keeper import NAME, Installed, find_version, trim_definition
 from tests.fakes.api import MemoryApi
 
 Object = dict[str, Any]

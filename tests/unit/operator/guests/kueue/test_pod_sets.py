@@ -8,8 +8,7 @@ import pytest
 
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import ClassQueue
-from nestor.operator.admission.reserved import cap_quota, find_reserved
-from nestor.operator.admission.turn import Turn, assign_nodes, read_assigned, write_assigned
+from nestor.operator.admission.turn import Turn, assign_nodes, cap_quota, find_reserved, read_assigned, write_assigned
 from nestor.operator.guests.kueue.pod_sets import build_pod_sets, find_granted, list_uncounted
 from nestor.operator.guests.queue.entry import find_needs
 from tests.unit.operator.builders import build_job, build_policy

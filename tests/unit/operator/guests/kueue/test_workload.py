@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.operator.guests.kueue import workload
-from nestor.operator.guests.kueue.trim import find_owner, trim_workload
+from nestor.operator.guests.kueue.workload import find_owner_name, trim_workload
 from tests.unit.operator.builders import build_job
 
 Object = dict[str, Any]
@@ -45,7 +45,7 @@ def test_each_version_names_a_priority_in_its_own_way(version: str, priority: Ob
     body = workload.build_workload(job(), f"kueue.x-k8s.io/{version}", [{"name": "app"}], workload.Priority("high", 7))
     assert body["spec"] == {"queueName": "batch", "podSets": [{"name": "app"}], "priority": 7} | priority
     assert body["metadata"]["labels"][labels.KUEUE_JOB_UID] == "1234"
-    assert find_owner(body) == "hello"
+    assert find_owner_name(body) == "hello"
 
 
 def test_a_job_of_the_same_name_has_another_workload_and_one_made_beforehand_is_used() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from nestor.api import conditions
 from nestor.api.nestedclass import NestedClassSpec
@@ -48,7 +48,7 @@ class Town:
     def restart(self) -> None:
         """Another process, which knows only what the API server says."""
         self.queues = Queues(
-            self,
+            cast(Any, self),
             lambda: self.classes,
             lambda namespace, name: self.woken.append(name),
             lambda: self.default,

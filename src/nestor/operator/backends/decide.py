@@ -1,14 +1,20 @@
-"""Whether a backend's nodes take pods, and why not. Pure."""
+"""Whether a backend's nodes take pods, and why not; and how a node goes: no new pods, eviction of those that run, deletion of
+what is left of all, and its own. Pure.
+"""
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.api.conditions import Condition, Reason
-from nestor.api.objects import Object, status_of
+from nestor.api.objects import Object, annotations_of, is_of_daemon_set, is_terminating, status_of
+from nestor.api.times import seconds_since
 from nestor.operator.world import pod_status
+from nestor.pods.translate.status import is_terminal
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,6 @@ class NodeState:
     """Why the name cannot be used; empty: the node is the backend's own."""
 
     def to_dict(self) -> Object:
-        """As in `status.nodes`."""
         ready = "Ready" if self.is_ready else "NotReady"
         state = "Refused" if self.conflict else "Draining" if self.removed_since else ready
         found = {"name": self.name, "shape": self.shape, "state": state}
@@ -46,7 +51,6 @@ class Observed:
     """What the decision looks at."""
 
     process: Process
-    """The process of the virtual nodes."""
     reachable: Object | None
     """The condition that the process has reported."""
     has_shapes: bool
@@ -60,20 +64,20 @@ def decide_ready(seen: Observed) -> Condition:
     reachable, certified = seen.reachable or {}, seen.certified or {}
     uncertified = str(certified.get("message", "")) if certified.get("status") == "False" else ""
     if seen.process.is_running and reachable.get("status", "True") != "True":
-        return _not_ready(conditions.reason_of(reachable), reachable.get("message") or "it does not answer")
+        return not_ready(conditions.reason_of(reachable), reachable.get("message") or "it does not answer")
     if seen.process.problem is not None:
         if seen.process.is_running and uncertified:
-            return _not_ready(conditions.CERTIFICATE_NOT_ISSUED, uncertified)
-        return _not_ready(conditions.NOT_DEPLOYED, seen.process.problem)
+            return not_ready(conditions.CERTIFICATE_NOT_ISSUED, uncertified)
+        return not_ready(conditions.NOT_DEPLOYED, seen.process.problem)
     if not reachable:
-        return _not_ready(conditions.NOT_DEPLOYED, "the process of its virtual nodes has not reported yet")
+        return not_ready(conditions.NOT_DEPLOYED, "the process of its virtual nodes has not reported yet")
     if not seen.has_shapes:
-        return _not_ready(conditions.NO_SHAPES, "the backend reports no machines, and `spec.shapes` is not set")
+        return not_ready(conditions.NO_SHAPES, "the backend reports no machines, and `spec.shapes` is not set")
     if refused := [item for item in seen.nodes if item.conflict]:
-        return _not_ready(conditions.NODE_CONFLICT, "; ".join(item.conflict for item in refused))
+        return not_ready(conditions.NODE_CONFLICT, "; ".join(item.conflict for item in refused))
     kept = [item for item in seen.nodes if item.removed_since is None]
     if waiting := [item for item in kept if not item.is_ready]:
-        return _not_ready(conditions.NODES_NOT_READY, "; ".join(_describe(item) for item in waiting))
+        return not_ready(conditions.NODES_NOT_READY, "; ".join(_describe(item) for item in waiting))
     leaving = [item.name for item in seen.nodes if item.removed_since]
     said = f"{count_ready(seen.nodes)} nodes take pods" + (f"; being removed: {', '.join(leaving)}" if leaving else "")
     if uncertified:  # nodes need only the first of their two certificates
@@ -88,7 +92,6 @@ def count_ready(nodes: Iterable[NodeState]) -> str:
 
 
 def find_process(name: str, pods: Iterable[Object]) -> Process:
-    """The state of the Deployment of this name, from its pods."""
     found = [pod for pod in pods if not pod_status.is_finished(pod)]
     if any(pod_status.is_ready(pod) for pod in found):
         return Process()
@@ -102,7 +105,6 @@ def find_process(name: str, pods: Iterable[Object]) -> Process:
 
 
 def read_node(node: Object, shape: str, removed_since: str | None) -> NodeState:
-    """The state of a node of the backend's own."""
     found = next((item for item in status_of(node).get("conditions") or () if item.get("type") == "Ready"), None)
     name = str(node["metadata"]["name"])
     is_ready = found is not None and found.get("status") == "True"
@@ -114,5 +116,66 @@ def _describe(node: NodeState) -> str:
     return f"node '{node.name}': {node.why}"
 
 
-def _not_ready(reason: Reason, message: str) -> Condition:
+def not_ready(reason: Reason, message: str) -> Condition:
     return Condition(conditions.READY, "False", reason, message)
+
+
+SETTLE_SECONDS = 60.0
+"""How long a shape must be gone before pods are sent away: a backend may forget one for a moment."""
+END_SECONDS = 30.0
+"""How long pods may take to end after they were deleted, until they are no longer waited for."""
+SKEW_SECONDS = 60.0
+"""How far clocks may differ: a beginning that lies further ahead is nonsense."""
+POLL_SECONDS = 5.0
+
+Act = Literal["Cordon", "Wait", "Evict", "Delete", "Force", "Remove"]
+"""`Force`: delete the pods without their node's confirmation. `Remove`: delete the node itself."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """The next thing to do."""
+
+    act: Act
+    pods: tuple[Object, ...] = ()
+    delay: float = POLL_SECONDS
+    """When to look again, in seconds."""
+
+
+def decide_removal(
+    node: Object, pods: Iterable[Object], now: datetime.datetime, *, limit: float, settle: float = SETTLE_SECONDS
+) -> Removal:
+    """What to do about a node that should not be there. `limit`: until pods that run are deleted, in seconds. `pods`: all
+    that are bound to it; those of DaemonSets do not count, for they come back as long as the node is there.
+    """
+    since = find_start(node)
+    if since is None or seconds_since(since, now) < -SKEW_SECONDS:
+        return Removal("Cordon", delay=0)
+    held = tuple(pod for pod in pods if not is_of_daemon_set(pod))
+    running = tuple(pod for pod in held if not is_terminal(pod))
+    age = max(0.0, seconds_since(since, now))
+    settle = min(settle, limit)
+    if age < settle:
+        return Removal("Wait", delay=settle - age)
+    if not held:
+        return Removal("Remove")
+    if age < limit and running:
+        return Removal("Evict", _staying(running))
+    # Finished ones would lose their node soon after, and nobody would take what is left of them from the backend.
+    if age < limit + END_SECONDS:
+        return Removal("Delete", _staying(held))
+    return Removal("Force", held, delay=1)
+
+
+def find_start(node: Object) -> str | None:
+    """Since when the node is being removed (RFC 3339); None if it is not, or somebody has written nonsense there."""
+    since = annotations_of(node).get(labels.REMOVED_SINCE)
+    try:
+        seconds_since(since or "")
+    except (ValueError, TypeError):
+        return None
+    return since
+
+
+def _staying(pods: tuple[Object, ...]) -> tuple[Object, ...]:
+    return tuple(pod for pod in pods if not is_terminating(pod))
