@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import logging
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nestor.api import labels
-from nestor.api.objects import Object
+from nestor.api.objects import Object, is_terminating
 from nestor.kube import Api, ApiError, Kind, kinds, process
 from nestor.kube.tasks import together
 
@@ -49,49 +47,28 @@ async def uninstall(api: Api, *, deletes: bool, limit: float) -> str | None:
 
     `deletes`: delete what users have made, and wait for that, `limit` seconds at most. Otherwise only look.
     """
-    deadline = time.monotonic() + limit
-    left = await _wait_for(api, deadline)
-    if not deletes:
-        if not left.wishes:
-            return _explain_namespaces(left)
-        return (
-            f"there are {left.describe()}. Only the operator can clean up after them: delete them with "
-            "`kubectl delete naj,ofb -A --all`, wait until they are gone, and uninstall again"
-        )
-    log.info("deleting %s", left.describe() or "nothing: there is nothing left")
-    while left:
-        with _suppress_transient():
-            await together(
-                *(_delete(api, kind, item) for kind, item in left.wishes if not item["metadata"].get("deletionTimestamp"))
-            )
-        if time.monotonic() > deadline:
-            return f"not gone after {limit:.0f} s: {left.describe()}. Their conditions and events say why; then uninstall again"
-        await asyncio.sleep(_PAUSE_SECONDS)
-        left = await _wait_for(api, deadline)
-    return None
-
-
-async def _wait_for(api: Api, deadline: float) -> Left:
-    """What is left. An API server that does not answer is asked again: helm would have to be told to go on. Raises `ApiError`."""
+    deadline, left = time.monotonic() + limit, None
     while True:
         try:
-            return await _find(api)
+            found, left = left, await _find(api)
+            if not deletes:
+                return _explain(left)
+            if found is None:
+                log.info("deleting %s", left.describe() or "nothing: there is nothing left")
+            if not left:
+                return None
+            wanted = [(kind, item["metadata"]) for kind, item in left.wishes if not is_terminating(item)]
+            await together(*(api.delete(kind, meta["name"], meta.get("namespace"), uid=meta["uid"]) for kind, meta in wanted))
+            if time.monotonic() > deadline:
+                return (
+                    f"not gone after {limit:.0f} s: {left.describe()}. Their conditions and events say why; then uninstall again"
+                )
         except ApiError as error:
+            # One that does not answer is asked again: helm would have to be told to go on.
             if not error.is_transient or time.monotonic() > deadline:
                 raise
             log.info("asking again: %s", error)
         await asyncio.sleep(_PAUSE_SECONDS)
-
-
-@contextlib.contextmanager
-def _suppress_transient() -> Iterator[None]:
-    """Go on without what an API server could not do just now."""
-    try:
-        yield
-    except ApiError as error:
-        if not error.is_transient:
-            raise
-        log.info("trying again: %s", error)
 
 
 def main(arguments: list[str]) -> int:
@@ -123,13 +100,13 @@ async def _find(api: Api) -> Left:
     return Left(wishes, sorted(names))
 
 
-async def _delete(api: Api, kind: Kind, item: Object) -> None:
-    meta = item["metadata"]
-    await api.delete(kind, meta["name"], meta.get("namespace"), uid=meta["uid"])
-
-
-def _explain_namespaces(left: Left) -> str | None:
-    """Of namespaces without jobs: the operator's sweep is still to come, or it has given up on them."""
+def _explain(left: Left) -> str | None:
+    """Namespaces without jobs: the operator's sweep is still to come, or it has given up on them."""
+    if left.wishes:
+        return (
+            f"there are {left.describe()}. Only the operator can clean up after them: delete them with "
+            "`kubectl delete naj,ofb -A --all`, wait until they are gone, and uninstall again"
+        )
     if not left.namespaces:
         return None
     return f"jobs that are gone have left {left.describe()}: the operator has named them in an event of the job's; delete them"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Collection
 from dataclasses import replace
 
 from nestor.api import conditions, labels, names
@@ -11,7 +12,6 @@ from nestor.api.appdef_pull import PULL_TYPES, choose_pull_secret, find_pull_sec
 from nestor.api.names import Part
 from nestor.api.nestedapp import NamespacedConfigMapRef
 from nestor.api.objects import Object, labels_of
-from nestor.cluster.home import Home
 from nestor.kube import Invalid, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
 from nestor.operator.admission import app_source
@@ -50,29 +50,24 @@ class CopiedInputs:
         """Copy the pull secret of the job or of its catalog entry; one of any other type is refused. Raises `Refused`."""
         named, entry = app.image_pull_secret_name, known.spec.app_ref.name if known.spec.app_ref else ""
         wanted = choose_pull_secret(named, known.namespace, named, self._operator_namespace, entry=entry)
-        if wanted is None or self._is_fresh(known.uid, "pull"):
+        copy = known.home.child(Part.PULL_SECRET)
+        if wanted is None or self._is_fresh(known.uid, copy):
             return
         found = await self._api.find(kinds.SECRET, wanted.name, wanted.namespace)
         fault = find_pull_secret_fault(wanted, found)
         if found is None or fault:
             raise Refused(conditions.PULL_SECRET_NOT_FOUND, fault or "", retry_seconds=RETRY_SECONDS)
-        await self._copy(found, known.home, known.home.child(Part.PULL_SECRET))
-        self._copied[known.uid, "pull"] = time.monotonic()
+        await self._copy(found, known, copy)
 
     async def ensure_tls_secret(self, resolved: Resolved) -> str | None:
         """Copy the class's TLS secret. Returns what is wrong with it, or None."""
         name = resolved.policy.expose.tls_secret_name
-        if not name or self._is_fresh(resolved.uid, "tls"):
+        if not name or await self._copy_operators(name, ("kubernetes.io/tls",), resolved, names.CLASS_CERTIFICATE):
             return None
-        found = await self._api.find(kinds.SECRET, name, self._operator_namespace)
-        if found is None or found.get("type") != "kubernetes.io/tls":
-            return (
-                f"the class's `tlsSecretName` '{name}' does not name a Secret of type kubernetes.io/tls in namespace "
-                f"'{self._operator_namespace}'"
-            )
-        await self._copy(found, resolved.home, names.CLASS_CERTIFICATE)
-        self._copied[resolved.uid, "tls"] = time.monotonic()
-        return None
+        return (
+            f"the class's `tlsSecretName` '{name}' does not name a Secret of type kubernetes.io/tls in namespace "
+            f"'{self._operator_namespace}'"
+        )
 
     async def ensure_pull_secrets(self, known: JobIdentity) -> str | None:
         """Copy the class's pull secrets, for its jobs and for backends. Returns which of them are missing, or None."""
@@ -81,20 +76,25 @@ class CopiedInputs:
         named = {*known.policy.images.pull_secret_names, *(name for item in backends for name in item.image_pull_secrets)}
         missing = []
         for name in sorted(named):
-            if self._is_fresh(known.uid, f"pull/{name}"):
-                continue
-            found = await self._api.find(kinds.SECRET, name, self._operator_namespace)
-            if found is None or found.get("type") not in PULL_TYPES:
-                missing.append(name)
-                continue
-            await self._copy(found, known.home, names.operators_pull_secret(name))
-            self._copied[known.uid, f"pull/{name}"] = time.monotonic()
+            if not await self._copy_operators(name, PULL_TYPES, known, names.operators_pull_secret(name)):
+                missing.append(f"'{name}'")
         if not missing:
             return None
-        listed = ", ".join(f"'{name}'" for name in missing)
-        return f"no pull secret {listed}, which class '{known.class_name}' names, in namespace '{self._operator_namespace}'"
+        where = f"in namespace '{self._operator_namespace}'"
+        return f"no pull secret {', '.join(missing)}, which class '{known.class_name}' names, {where}"
 
-    async def _copy(self, secret: Object, home: Home, name: str) -> None:
+    async def _copy_operators(self, name: str, types: Collection[str], known: JobIdentity, copy: str) -> bool:
+        """Copy a Secret of the operator's namespace. False: there is none of these types."""
+        if self._is_fresh(known.uid, copy):
+            return True
+        found = await self._api.find(kinds.SECRET, name, self._operator_namespace)
+        if found is None or found.get("type") not in types:
+            return False
+        await self._copy(found, known, copy)
+        return True
+
+    async def _copy(self, secret: Object, known: JobIdentity, name: str) -> None:
+        home = known.home
         body = {"metadata": home.metadata(name), "type": secret["type"], "data": secret.get("data") or {}}
         try:
             await self._applier.ensure(kinds.SECRET, body)
@@ -105,9 +105,10 @@ class CopiedInputs:
             # A type cannot change, so one of another type takes the place of the earlier copy.
             await self._api.delete(kinds.SECRET, name, home.namespace, uid=live["metadata"]["uid"])
             await self._applier.ensure(kinds.SECRET, body)
+        self._copied[known.uid, name] = time.monotonic()
 
-    def _is_fresh(self, uid: str, what: str) -> bool:
-        return time.monotonic() - self._copied.get((uid, what), -RESYNC_SECONDS) < RESYNC_SECONDS
+    def _is_fresh(self, uid: str, copy: str) -> bool:
+        return time.monotonic() - self._copied.get((uid, copy), -RESYNC_SECONDS) < RESYNC_SECONDS
 
 
 class AppSnapshots:
