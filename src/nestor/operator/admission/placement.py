@@ -11,6 +11,7 @@ from nestor.api import conditions, data
 from nestor.api.appdef import ANY_MACHINE
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.overflowbackend import Taint
 from nestor.api.placement import MOST, Names, Overflow, OverflowMode, Placement
 from nestor.api.placement_rules import ClassPlacement, JobOverflow, JobPlacement, Machine
 from nestor.api.taints import read_toleration

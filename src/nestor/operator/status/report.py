@@ -7,8 +7,8 @@ import logging
 from collections.abc import Sequence
 
 from nestor.api import conditions
-from nestor.api.class_profile import write
 from nestor.api.conditions import Condition
+from nestor.api.nestedclass import write_effective
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.api.times import timestamp
 from nestor.kube import NotFound, kinds
@@ -69,7 +69,9 @@ async def reconcile_class(context: Context, guests: Sequence[Guest], name: str) 
     generation = item["metadata"].get("generation", 0)
     said = [found for guest in guests if (found := guest.judge(item, policy)) is not None]
     merged = conditions.merge(conditions_of(item), said, generation, timestamp())
-    status: Object = {"observedGeneration": generation, "effective": write(policy)} | ({"conditions": merged} if merged else {})
+    status: Object = {"observedGeneration": generation, "effective": write_effective(policy)} | (
+        {"conditions": merged} if merged else {}
+    )
     if status != status_of(item):
         with contextlib.suppress(NotFound):
             await context.apply_status(kinds.NESTED_CLASS, item, status)

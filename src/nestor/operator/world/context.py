@@ -12,9 +12,8 @@ from pydantic import ValidationError
 from nestor.api import labels
 from nestor.api.appdef_versions import sort_versions
 from nestor.api.class_choice import find_class_name, find_default
-from nestor.api.class_profile import resolve
 from nestor.api.names import host_name
-from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedclass import NestedClassSpec, resolve_class
 from nestor.api.objects import Object, labels_of, spec_of
 from nestor.cluster.exposure.routes import Route
 from nestor.cluster.provision import Provisioner
@@ -119,7 +118,7 @@ class Classes:
             log.warning("NestedClass '%s' is ignored: %s", name, fault)
             return None
         try:
-            return resolve(spec_of(item), self._versions)
+            return resolve_class(spec_of(item), self._versions)
         except ValidationError as error:
             log.warning("NestedClass '%s' is invalid: %s", name, error)
             return None
