@@ -17,7 +17,7 @@ from nestor.api import labels
 from nestor.api.objects import status_of
 from nestor.kube import Api, kinds
 from nestor.operator.backends.process import account_of
-from nestor.overflow.vnode.pods import memory
+from nestor.overflow.vnode.pods import orphans
 from tests.fakes.backend import MemoryBackend
 from tests.integration.operator.conftest import operator_running
 from tests.integration.operator.world import READY_POD, build_class, build_job, host_namespace
@@ -33,8 +33,8 @@ SYSTEM, ADDRESS = "nestor-system", "127.0.0.1"
 @pytest.fixture
 async def joined(node_plane: NodePlane, node_api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """An operator, and a backend whose nodes and certificates are of its making."""
-    monkeypatch.setattr(memory, "NOTE_SECONDS", 0.5)
-    monkeypatch.setattr(memory, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(orphans, "NOTE_SECONDS", 0.5)
+    monkeypatch.setattr(orphans, "KEEP_SECONDS", 0.2)
     name = f"site-{uuid.uuid4().hex[:6]}"
     await node_api.apply(kinds.NESTED_CLASS, build_class())
     async with operator_running(node_plane, give_up=30):

@@ -16,7 +16,8 @@ from nestor.api.contracts.vnode import SERVING_SIGNER
 from nestor.api.objects import conditions_of, status_of
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
-from nestor.overflow.vnode.identity import accepted, certificate
+from nestor.overflow.vnode import restart
+from nestor.overflow.vnode.identity import certificate
 from nestor.overflow.vnode.pods import decide, orphans
 from nestor.overflow.vnode.restart import IdentityRefused
 from tests.integration.vnode.world import World, ready_of
@@ -146,7 +147,7 @@ async def test_a_namespace_goes_though_the_backend_is_gone_and_what_may_be_left_
 async def test_a_certificate_of_an_authority_of_before_is_replaced(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cluster's authorities were replaced while the process was away: its file has one that is valid, and not accepted."""
     await virtual.stop()
-    monkeypatch.setattr(accepted, "PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(restart, "PAUSE_SECONDS", 0.1)
     file = virtual.settings.folder / f"client-{virtual.name}.pem"
     now = datetime.datetime.now(datetime.UTC)
     user = f"system:node:{virtual.name}"

@@ -10,7 +10,7 @@ import pytest
 
 from nestor.api.objects import conditions_of, labels_of, spec_of, status_of
 from nestor.kube import Api, kinds
-from nestor.overflow.vnode.pods import refresh
+from nestor.overflow.vnode.pods import inputs
 from tests.fakes.cluster import build_running
 from tests.integration.apiserver import ControlPlane
 from tests.integration.providers import remote
@@ -99,9 +99,9 @@ async def test_a_pod_runs_there_and_ends_as_it_has_ended(away: World, far: Far) 
 
 
 async def test_what_a_pod_was_given_follows(away: World, far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresh, "FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(refresh, "LOOK_SECONDS", 0.2)
-    monkeypatch.setattr(refresh, "PERIOD_SECONDS", 0.2)
+    monkeypatch.setattr(inputs, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(inputs, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(inputs, "PERIOD_SECONDS", 0.2)
     uid = await away.bind("web", volumes=[VOLUME])
     await released(far, uid)
     await away.stop()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from nestor.kube import Informer, WorkQueue
+from nestor.kube import Informer
 from nestor.kube.serving import pages
 from nestor.kube.serving.pages import STALE_SECONDS
 from nestor.overflow.vnode.api import NodeApi
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.backend.view import BackendView
 from nestor.overflow.vnode.nodes import Nodes
+from nestor.overflow.vnode.pods.controller import PodController
 from nestor.overflow.vnode.pods.poll import StatusPoller
-from nestor.overflow.vnode.pods.registry import Registry
 
 
 @dataclass
@@ -28,9 +26,8 @@ class State:
     nodes: Nodes | None = None
     server: NodeApi | None = None
     health: Health | None = None
-    registry: Registry | None = None
+    pods: PodController | None = None
     poller: StatusPoller | None = None
-    queues: Mapping[str, WorkQueue[Any]] | None = None
 
     def find_unready(self) -> str | None:
         """Why pods that are bound now would not be run, as far as that is this process's affair."""
@@ -45,18 +42,17 @@ class State:
         return f"a watch of {found.kind.plural} went silent"
 
     def write_metrics(self) -> str:
-        """The metrics in Prometheus text format."""
         lines = ["# TYPE nestor_vnode_ready gauge", f"nestor_vnode_ready {int(self.find_unready() is None)}"]
         if self.health is not None:
             lines += [
                 "# TYPE nestor_vnode_backend_answers gauge",
                 f"nestor_vnode_backend_answers {int(self.health.is_answering)}",
             ]
-        if self.queues is not None:
+        if self.pods is not None:
+            queues = {"pods": self.pods.queue, "pod-creations": self.pods.creations}
             lines += ["# TYPE nestor_vnode_queue_length gauge"]
-            lines += [f'nestor_vnode_queue_length{{queue="{name}"}} {len(queue)}' for name, queue in self.queues.items()]
-        if self.registry is not None:
-            counts = Counter((entry.home.node, entry.mark or "Unsent") for entry in self.registry)
+            lines += [f'nestor_vnode_queue_length{{queue="{name}"}} {len(queue)}' for name, queue in queues.items()]
+            counts = Counter((entry.home.node, entry.mark or "Unsent") for entry in self.pods.registry)
             lines += ["# TYPE nestor_vnode_pods gauge"]
             lines += [
                 f'nestor_vnode_pods{{node="{node}",state="{mark}"}} {count}' for (node, mark), count in sorted(counts.items())
@@ -72,7 +68,7 @@ class State:
 
     def write_caches(self) -> str:
         """See `nestor.kube.serving.pages`."""
-        return pages.write_caches({"host": self._informers()}, (self.queues or {}).values())
+        return pages.write_caches({"host": self._informers()}, [self.pods.queue, self.pods.creations] if self.pods else [])
 
     def _informers(self) -> list[Informer]:
         own = [self.view.informer] if self.view is not None else []

@@ -6,9 +6,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -25,15 +24,10 @@ from nestor.overflow.vnode.backend.view import BackendView
 from nestor.overflow.vnode.health import State
 from nestor.overflow.vnode.identity.certificate import describe_lacking
 from nestor.overflow.vnode.nodes import Nodes
-from nestor.overflow.vnode.pods.change import PodChanger
 from nestor.overflow.vnode.pods.controller import PodController
-from nestor.overflow.vnode.pods.create import PodCreator
-from nestor.overflow.vnode.pods.end import PodEnder
-from nestor.overflow.vnode.pods.memory import Memory
-from nestor.overflow.vnode.pods.orphans import OrphanFinder
+from nestor.overflow.vnode.pods.inputs import Refresher
+from nestor.overflow.vnode.pods.orphans import Memory, OrphanFinder
 from nestor.overflow.vnode.pods.poll import StatusPoller
-from nestor.overflow.vnode.pods.refresh import Refresher
-from nestor.overflow.vnode.pods.writer import PodWriter
 from nestor.overflow.vnode.restart import Restart
 from nestor.overflow.vnode.settings import Settings, parse
 from nestor.pods.providers.base import Backend
@@ -44,11 +38,7 @@ MANAGER = "nestor-vnode"
 _PATIENCE_SECONDS = 2.0
 
 
-class Build(Protocol):
-    """Makes the provider."""
-
-    def __call__(self, body: Object, secrets: Secrets) -> Backend:
-        """See `factory.build_backend`."""
+Build = Callable[[Object, Secrets], Backend]
 
 
 def main(arguments: list[str]) -> int:
@@ -81,43 +71,34 @@ async def run(settings: Settings, build: Build = factory.build_backend) -> None:
         body, secrets, backend = await _connect(api, settings, build, state)
         stack.push_async_callback(backend.close)
         version = str((await _patiently(lambda: api.request("GET", "/version"), state))["gitVersion"])
-        _start(_Setup(settings, api, body, secrets, backend, version, state), spawn)
+        spawn(secrets.watch(), "Secrets")
+        _start(settings, api, body, backend, version, state, spawn)
 
 
-@dataclass(frozen=True)
-class _Setup:
-    """What is there before the parts are made. `version` is that of the host's API server."""
-
-    settings: Settings
-    api: Api
-    body: Object
-    secrets: Secrets
-    backend: Backend
-    version: str
-    state: State
-
-
-def _start(setup: _Setup, spawn: Callable[[Coroutine[Any, Any, None], str], object]) -> None:
-    settings, api, backend, version, state = setup.settings, setup.api, setup.backend, setup.version, setup.state
+def _start(
+    settings: Settings,
+    api: Api,
+    body: Object,
+    backend: Backend,
+    version: str,
+    state: State,
+    spawn: Callable[[Coroutine[Any, Any, None], str], object],
+) -> None:
+    """`version` is that of the host's API server."""
     name = settings.backend
-    spec = OverflowBackendSpec.model_validate(spec_of(setup.body))
+    spec = OverflowBackendSpec.model_validate(spec_of(body))
     answers = health.Health(patience=factory.find_patience(spec))
-    shown = BackendView(api, setup.body, answers)
-    writer = PodWriter()
-    creator = PodCreator(backend, name, settings.address, answers, writer)
-    changer = PodChanger(backend, name, answers, writer)
-    pods = PodController(name, answers, creator, changer, PodEnder(backend, settings.address, answers, writer), writer)
+    shown = BackendView(api, body, answers)
+    pods = PodController(backend, name, settings.address, answers)
     nodes = Nodes(api, settings, shown, answers, pods, version)
     server = NodeApi(api, settings, nodes, backend, pods.registry, shown.look)
     shown.find_lacking = lambda: describe_lacking([*nodes.certificates, *server.certificates])
     poller = StatusPoller(backend, pods.registry, answers, factory.find_period(spec), pods.queue.add)
     state.view, state.nodes, state.server, state.health = shown, nodes, server, answers
-    state.registry, state.poller, state.problem = pods.registry, poller, ""
-    state.queues = {"pods": pods.queue, "pod-creations": pods.creations}
+    state.pods, state.poller, state.problem = pods, poller, ""
     spawn(shown.informer.run(), "OverflowBackend")
     spawn(shown.watch(), "watch of the OverflowBackend")
     spawn(shown.keep(backend), "status of the OverflowBackend")
-    spawn(setup.secrets.watch(), "Secrets")
     spawn(health.watch(backend, answers), "checks")
     spawn(nodes.run(), "nodes")
     spawn(server.run(name), "kubelet API")

@@ -11,9 +11,7 @@ from nestor.api.objects import labels_of
 from nestor.kube import Api, Informer, kinds
 from nestor.kube.process import spawn
 from nestor.overflow.vnode.backend.health import Health
-from nestor.overflow.vnode.backend.shapes import find_capacity
-from nestor.overflow.vnode.backend.view import BackendView, NodeRef
-from nestor.overflow.vnode.identity.accepted import check_accepted
+from nestor.overflow.vnode.backend.view import BackendView, NodeRef, find_capacity
 from nestor.overflow.vnode.identity.certificate import Certificate
 from nestor.overflow.vnode.identity.request import Wish
 from nestor.overflow.vnode.node.keeper import NodeKeeper
@@ -21,7 +19,7 @@ from nestor.overflow.vnode.node.status import NodeFacts
 from nestor.overflow.vnode.pods.controller import PodController
 from nestor.overflow.vnode.pods.entry import Home
 from nestor.overflow.vnode.pods.trim import trim_pod
-from nestor.overflow.vnode.restart import IdentityRefused, Restart
+from nestor.overflow.vnode.restart import IdentityRefused, Restart, check_accepted
 from nestor.overflow.vnode.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -77,8 +77,7 @@ async def test_metrics_and_probes(world: World) -> None:
     await world.mark("web", "Accepted")
     state = State()
     assert state.find_unready() == "starting"
-    state.problem, state.registry, state.poller, state.health = "", world.pods.registry, world.poller, world.health
-    state.queues = {"pods": world.pods.queue}
+    state.problem, state.pods, state.poller, state.health = "", world.pods, world.poller, world.health
     assert state.find_unready() is None
     text = state.write_metrics()
     for line in ("nestor_vnode_ready 1", 'nestor_vnode_pods{node="far",state="Accepted"} 1', "nestor_vnode_backend_answers 1"):

@@ -12,14 +12,10 @@ from typing import Any, TypeVar, cast
 from nestor.api import labels
 from nestor.kube import Api, ApiError, Informer, Kind, kinds
 from nestor.overflow.vnode.backend.health import Health
-from nestor.overflow.vnode.pods.change import PodChanger
 from nestor.overflow.vnode.pods.controller import PodController
-from nestor.overflow.vnode.pods.create import PodCreator
-from nestor.overflow.vnode.pods.end import PodEnder
 from nestor.overflow.vnode.pods.entry import Entry, Home
 from nestor.overflow.vnode.pods.poll import StatusPoller
 from nestor.overflow.vnode.pods.trim import trim_pod
-from nestor.overflow.vnode.pods.writer import PodWriter
 from tests.fakes.api import MemoryApi
 from tests.fakes.backend import MemoryBackend
 from tests.waiting import eventually
@@ -100,12 +96,8 @@ class World:
         """A new process, which knows nothing but what API server and backend tell it."""
         self.health = Health()
         self.health.note_answer()
-        writer = PodWriter()
         backend = cast(Any, self.backend)
-        creator = PodCreator(backend, BACKEND, "10.0.0.7", self.health, writer)
-        changer = PodChanger(backend, BACKEND, self.health, writer)
-        ender = PodEnder(backend, "10.0.0.7", self.health, writer)
-        self.pods = PodController(BACKEND, self.health, creator, changer, ender, writer)
+        self.pods = PodController(backend, BACKEND, "10.0.0.7", self.health)
         informer = Informer(cast(Api, self.api), kinds.POD, fields=f"spec.nodeName={NODE}", trim=trim_pod)
         self.pods.registry.watch(Home(NODE, "default", cast(Api, self.api)), informer)
         self.poller = StatusPoller(backend, self.pods.registry, self.health, 0.01, self.pods.queue.add)

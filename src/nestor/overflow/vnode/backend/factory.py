@@ -1,11 +1,17 @@
-"""Makes the provider that an OverflowBackend asks for."""
+"""Makes the provider that an OverflowBackend asks for. A process has one backend, and imports what that takes."""
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
+from functools import partial
+
+from nestor.api.backend_kinds import Interlink, RemoteCluster
 from nestor.api.objects import Object, spec_of
 from nestor.api.overflowbackend import OverflowBackendSpec
-from nestor.overflow.vnode.backend.secrets import Secrets
+from nestor.kube import ApiError, kubeconfig
+from nestor.overflow.vnode.backend.secrets import MissingSecret, Secrets
 from nestor.pods.providers.base import Backend
+from nestor.pods.providers.errors import Unauthorized
 
 CLUSTER_PERIOD_SECONDS = 1.0
 """Between two looks at the statuses of a backend that watches its pods: that costs it nothing."""
@@ -16,15 +22,10 @@ CLUSTER_PATIENCE_SECONDS = 30.0
 def build_backend(body: Object, secrets: Secrets) -> Backend:
     """The provider of this OverflowBackend. Raises `MissingSecret`, and `ValueError` with what is wrong with it."""
     spec = OverflowBackendSpec.model_validate(spec_of(body))
-    # Each where it is needed: a process has one backend, and imports what that takes.
     if spec.interlink is not None:
-        from nestor.overflow.vnode.backend import interlink  # noqa: PLC0415
-
-        return interlink.build(spec.interlink, secrets)
+        return _build_interlink(spec.interlink, secrets)
     if spec.kubernetes is not None:
-        from nestor.overflow.vnode.backend import remote  # noqa: PLC0415
-
-        return remote.build(body, spec, spec.kubernetes, secrets)
+        return _build_remote(body, spec, spec.kubernetes, secrets)
     raise ValueError(f"backends of type '{spec.type}' are not supported by this version")
 
 
@@ -36,3 +37,67 @@ def find_period(spec: OverflowBackendSpec) -> float:
 def find_patience(spec: OverflowBackendSpec) -> float:
     """Seconds that a call may take."""
     return spec.interlink.timeout_seconds if spec.interlink is not None else CLUSTER_PATIENCE_SECONDS
+
+
+def _build_interlink(own: Interlink, secrets: Secrets) -> Backend:
+    from nestor.overflow.interlink.provider import InterlinkProvider
+    from nestor.overflow.interlink.settings import Limits, Oidc, Settings, Tls
+
+    oidc, token, tls = own.oidc, own.token_ref, Tls()
+    if own.tls is not None:
+        name = own.tls.client_certificate_secret_name
+        tls = Tls(
+            secrets.read_ref(own.tls.ca_ref),
+            secrets.read(name, "tls.crt") if name else "",
+            secrets.read(name, "tls.key") if name else "",
+            own.tls.server_name or "",
+        )
+    settings = Settings(
+        own.url,
+        own.hop,
+        own.discovery,
+        own.peers_path,
+        oidc=Oidc(oidc.token_url, oidc.client_id, secrets.read_ref(oidc.client_secret_ref), oidc.scopes, oidc.audience or "")
+        if oidc
+        else None,
+        bearer=partial(_read_token, secrets, token.name, token.key) if token else None,
+        tls=tls,
+        limits=Limits(call_seconds=own.timeout_seconds),
+    )
+    return InterlinkProvider(settings)
+
+
+def _read_token(secrets: Secrets, name: str, key: str) -> str:
+    try:
+        return secrets.current(name, key)
+    except MissingSecret as error:
+        raise Unauthorized(f"{error} is missing") from None
+
+
+def _build_remote(body: Object, spec: OverflowBackendSpec, own: RemoteCluster, secrets: Secrets) -> Backend:
+    from nestor.overflow.remote.provider import RemoteProvider
+    from nestor.overflow.remote.settings import Access, Settings
+
+    if own.server is None:
+        access = Access(kubeconfig.read_other(secrets.read_ref(own.kubeconfig_ref)))
+    else:
+        content = kubeconfig.build_with_token(own.server.url, secrets.read_ref(own.server.ca_ref))
+        token = own.server.token_ref
+        access = Access(content, partial(_read_account_token, secrets, token.name, token.key))
+    settings = Settings(
+        access,
+        body["metadata"]["name"],
+        body["metadata"]["uid"],
+        own.namespace,
+        own.node_selector,
+        own.shape_labels,
+        own_shapes={shape.name: shape.labels for shape in spec.shapes} if spec.shapes is not None else None,
+    )
+    return RemoteProvider(settings)
+
+
+def _read_account_token(secrets: Secrets, name: str, key: str) -> str:
+    try:
+        return secrets.current(name, key).strip()
+    except MissingSecret as error:
+        raise ApiError(401, "Unauthorized", f"{error} is missing") from None

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+
+from pydantic import ValidationError
 
 from nestor.api import conditions
 from nestor.api.objects import Object, conditions_of, spec_of, status_of
-from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus, Shape, UnconfirmedPod
+from nestor.api.overflowbackend import SHAPE_LIMIT, OverflowBackendSpec, OverflowBackendStatus, Shape, UnconfirmedPod
+from nestor.api.quantities import parse_quantity
 from nestor.api.times import timestamp
 from nestor.kube import Api, ApiError, Change, Informer, kinds
 from nestor.kube.kinds import right
-from nestor.overflow.vnode.backend import shapes
 from nestor.overflow.vnode.backend.health import Health, describe
 from nestor.overflow.vnode.restart import Restart
-from nestor.pods.providers.base import Backend
+from nestor.pods.providers import base
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +96,7 @@ class BackendView:
             if self._problem is not None:
                 raise self._problem
 
-    async def keep(self, backend: Backend) -> None:
+    async def keep(self, backend: base.Backend) -> None:
         """Discover the shapes, and write them and whether the backend answers, until cancelled."""
         while True:
             self._wake.clear()
@@ -109,7 +111,7 @@ class BackendView:
             except TimeoutError:
                 pass
 
-    async def _discover(self, backend: Backend) -> None:
+    async def _discover(self, backend: base.Backend) -> None:
         given = self.spec.shapes
         if given is not None:
             self._set_shapes(list(given))
@@ -121,7 +123,7 @@ class BackendView:
             log.info("shapes were not discovered: %s", describe(error))
             return
         if found is not None:
-            self._set_shapes(shapes.read_discovered(found, self.shapes))
+            self._set_shapes(read_discovered(found, self.shapes))
 
     def _set_shapes(self, found: list[Shape]) -> None:
         if found != self.shapes:
@@ -163,6 +165,37 @@ class BackendView:
     def _tell(self) -> None:
         for handler in self._handlers:
             handler()
+
+
+def read_discovered(found: Iterable[base.Shape], before: Sequence[Shape]) -> list[Shape]:
+    """What was discovered; what a backend does not say any more of a shape stays as it was. Nonsense is left out."""
+    known = {shape.name: shape for shape in before}
+    result: dict[str, Shape] = {}
+    for item in found:
+        old = known.get(item.name)
+        values: Object = {
+            "name": item.name,
+            "capacity": {**(old.capacity if old else {}), **item.capacity},
+            "labels": dict(item.labels),
+            "taints": [dict(taint) for taint in item.taints] if item.taints is not None else (old.taints if old else []),
+            "machines": item.machines,
+        }
+        try:
+            if any(parse_quantity(str(amount)) < 0 for amount in values["capacity"].values()):
+                raise ValueError("an amount is negative")
+            result[item.name] = Shape.model_validate(values)
+        except ValueError as error:
+            why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            log.warning("shape '%.40s' of the backend is left out: %.200s", item.name, why)
+    return sorted(result.values(), key=lambda shape: shape.name)[:SHAPE_LIMIT]
+
+
+def find_capacity(shapes: Iterable[Shape], name: str, pods: int) -> dict[str, str]:
+    """What the node of a shape has. A shape that is gone has nothing, so that no further pod goes there."""
+    shape = next((item for item in shapes if item.name == name), None)
+    if shape is None:
+        return {"pods": "0"}
+    return {"pods": str(pods)} | {key: str(value) for key, value in shape.capacity.items()}
 
 
 def build_status(body: Object, found: list[Shape], unconfirmed: list[UnconfirmedPod], said: list[conditions.Condition]) -> Object:

@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 from nestor.api import times
 from nestor.api.objects import Object
-from nestor.kube import Api, ApiError, Change, Informer, NotFound, kinds
+from nestor.kube import Api, ApiError, Informer, NotFound, kinds
 from nestor.overflow.vnode.backend.health import Health
-from nestor.overflow.vnode.identity.accepted import REFUSAL_LIMIT, UNAUTHORIZED
 from nestor.overflow.vnode.node import status
 from nestor.overflow.vnode.node.status import NodeFacts
-from nestor.overflow.vnode.restart import IdentityRefused
+from nestor.overflow.vnode.restart import REFUSAL_LIMIT, UNAUTHORIZED, IdentityRefused
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +50,7 @@ class NodeKeeper:
         self._open_until = 0.0
         self._wake = asyncio.Event()
         self.informer = Informer(api, kinds.NODE, fields=f"metadata.name={name}", trim=_trim)
-        self.informer.on_change(self._on_change)
+        self.informer.on_change(lambda _: self._wake.set())
         health.on_change(self._wake.set)
 
     def note_full(self, seconds: float) -> None:
@@ -99,7 +98,7 @@ class NodeKeeper:
         node = self.informer.get(self._name)
         if node is None:
             return
-        desired = status.build_status(self._find_facts(), self._describe(), self._find_room(), times.timestamp())
+        desired = status.build_status(self._find_facts(), self._find_problem(), self._find_room(), times.timestamp())
         patch = status.build_patch(node, desired)
         if patch is not None:
             await self._api.patch(kinds.NODE, self._name, None, patch, subresource="status", how="strategic")
@@ -115,17 +114,14 @@ class NodeKeeper:
         except NotFound:
             await self._api.create(kinds.LEASE, _build_lease(node, spec))
 
-    def _describe(self) -> status.Condition:
+    def _find_problem(self) -> tuple[str, str] | None:
         if self._health.is_answering:
-            return status.Condition(True)
+            return None
         reason, message = self._health.problem
-        return status.Condition(False, f"Backend{reason}", message)
+        return f"Backend{reason}", message
 
     def _find_room(self) -> int | None:
         return self._count_pods() if self._clock() < self._full_until else None
-
-    def _on_change(self, change: Change) -> None:
-        self._wake.set()
 
 
 def _build_lease(node: Object, spec: Object) -> Object:

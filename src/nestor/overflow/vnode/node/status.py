@@ -10,7 +10,6 @@ from nestor import __version__
 from nestor.api.objects import Object, status_of
 from nestor.api.quantities import parse_quantity
 
-READY, NOT_ANSWERING = "BackendAnswers", "BackendDoesNotAnswer"
 FULL = "nestor.dev/Full"
 """Condition of a Node whose backend has left pods Pending for too long: for a while, it has no room for others."""
 _MESSAGE_LIMIT = 1000
@@ -20,15 +19,6 @@ _HEALTHY = {
     "PIDPressure": ("KubeletHasSufficientPID", "the backend looks after its machines' processes"),
     "NetworkUnavailable": ("NoNetwork", "pods at the backend are not in the cluster's network"),
 }
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What a Node tells of its backend."""
-
-    is_answering: bool
-    reason: str = ""
-    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,22 +33,22 @@ class NodeFacts:
     architecture: str = ""
 
 
-def build_status(facts: NodeFacts, backend: Condition, room: int | None, time: str) -> Object:
-    """The whole status. `room`: how many pods it may have at the moment; None means as many as `capacity` says.
+def build_status(facts: NodeFacts, problem: tuple[str, str] | None, room: int | None, time: str) -> Object:
+    """The whole status. `problem`: why the backend does not answer, if so. `room`: how many pods it may have at the moment; None
+    means as many as `capacity` says.
 
     A backend that does not answer makes Ready Unknown, as does the Lease that is not renewed: so the reason stays.
     """
     capacity = dict(facts.capacity)
     allocatable = capacity if room is None else capacity | {"pods": str(room)}
-    ready = (
-        _condition("Ready", "True", READY, "the backend answers", time)
-        if backend.is_answering
-        else _condition("Ready", "Unknown", backend.reason or NOT_ANSWERING, backend.message, time)
-    )
+    if problem is None:
+        ready = _condition("Ready", "True", "BackendAnswers", "the backend answers", time)
+    else:
+        ready = _condition("Ready", "Unknown", *problem, time)
     others = [_condition(kind, "False", reason, message, time) for kind, (reason, message) in _HEALTHY.items()]
-    full = (
-        ("True", "PodsHeldBack", "the backend has left pods waiting for too long") if room is not None else ("False", "Room", "")
-    )
+    full = ("False", "Room", "")
+    if room is not None:
+        full = ("True", "PodsHeldBack", "the backend has left pods waiting for too long")
     return {
         "capacity": capacity,
         "allocatable": allocatable,

@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from nestor.api.objects import Object
+from nestor.api.objects import Object, annotations_of, labels_of
 from nestor.kube import RetryLater
 from nestor.overflow.statuses import MESSAGE_LIMIT
 from nestor.overflow.vnode.backend.health import Health
-from nestor.overflow.vnode.pods.changeable import build_patches
 from nestor.overflow.vnode.pods.entry import TELL_SECONDS, Entry
 from nestor.overflow.vnode.pods.inputs import read_whole
 from nestor.overflow.vnode.pods.trim import NO_DEBUG, find_changeable, find_excess
 from nestor.overflow.vnode.pods.writer import PodWriter
-from nestor.pods.providers.base import Backend, Patches
+from nestor.pods.providers.base import Backend, Part, Patches
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet
 from nestor.pods.providers.words import cut
 
@@ -24,6 +23,7 @@ RETRY_SECONDS = 60.0
 """How long after a refusal the same change is tried again: quotas there may have been raised."""
 
 _NOT_YET_SECONDS = 1.0
+_DEBUG = "ephemeralContainers"
 
 
 class PodChanger:
@@ -98,3 +98,38 @@ class PodChanger:
         before = entry.carried or wanted | {"debug": NO_DEBUG}
         if (before["spec"], before["debug"]) != (wanted["spec"], wanted["debug"]):
             yield f"Backend '{self._name}' cannot change pods that run there: the pod stays unchanged"
+
+
+def build_patches(pod: Object, there: Object) -> Iterator[tuple[Part, Object]]:
+    """Strategic merge patches from the pod as the backend has it (`there`) to the host pod, with the part that each is of.
+
+    Each kind of change is one of its own, and so is each debug container: one that is refused must not hold up others.
+    """
+    own, known = pod["spec"], there["spec"]
+    gone = dict.fromkeys(labels_of(there).keys() - labels_of(pod).keys())
+    plain: Object = {"metadata": {"labels": {**labels_of(pod), **gone}, "annotations": annotations_of(pod)}}
+    yield "", plain
+    if images := _compare(own, known, "image"):
+        yield "", {"spec": images}
+    deadline = own.get("activeDeadlineSeconds")
+    if deadline is not None and deadline != known.get("activeDeadlineSeconds"):
+        yield "", {"spec": {"activeDeadlineSeconds": deadline}}
+    names = {item["name"] for item in known.get(_DEBUG) or []}
+    for item in own.get(_DEBUG) or []:
+        if item["name"] not in names:
+            yield "ephemeralcontainers", {"spec": {_DEBUG: [item]}}
+    sizes = _compare(own, known, "resources")
+    if own.get("resources") and own["resources"] != known.get("resources"):
+        sizes["resources"] = own["resources"]
+    if sizes:
+        yield "resize", {"spec": sizes}
+
+
+def _compare(own: Object, known: Object, field: str) -> Object:
+    result: Object = {}
+    for group in ("containers", "initContainers"):
+        before = {item["name"]: item.get(field) for item in known.get(group) or []}
+        items = [item for item in own.get(group) or [] if item.get(field) and item[field] != before.get(item["name"])]
+        if items:
+            result[group] = [{"name": item["name"], field: item[field]} for item in items]
+    return result

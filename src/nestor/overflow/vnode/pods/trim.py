@@ -13,7 +13,6 @@ from typing import Any
 from nestor.api import labels, names
 from nestor.api.contracts.vnode import SENT
 from nestor.api.objects import Object, annotations_of, conditions_of, keep_few, labels_of, owners_of, spec_of, status_of
-from nestor.overflow.vnode.pods.changeable import read_changeable
 
 WHOLE_LIMIT = 8 * 1024
 """Bytes as JSON of a pod that is kept whole. In memory, it may have ten times as much."""
@@ -28,7 +27,6 @@ _SIZES_LIMIT = 512
 """Bytes as JSON of a container's requests and limits."""
 
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""Characters up to which equal texts of different pods are kept once: names, reasons, images."""
 _CUT = "cut"
 """Key of a pod of which not all is kept: its size, why it cannot be sent, if so, and digests of what can change."""
 _TYPE = ("apiVersion", "kind")
@@ -63,7 +61,6 @@ def clean(pod: Object) -> Object:
 
 
 def is_cut(pod: Object) -> bool:
-    """Whether not all of the pod is kept."""
     return _CUT in pod
 
 
@@ -80,11 +77,24 @@ def find_excess(pod: Object) -> str:
 
 
 def find_changeable(pod: Object) -> dict[str, str]:
-    """Digests of what of the pod can change (see `changeable`)."""
+    """Digests of what of the pod can change while it runs, and means something at a backend."""
     if _CUT in pod:
         kept: dict[str, str] = pod[_CUT]["changeable"]
         return kept
-    return {key: _digest(value) for key, value in read_changeable(pod).items()}
+    return {key: _digest(value) for key, value in _read_changeable(pod).items()}
+
+
+def _read_changeable(pod: Object) -> Object:
+    """What can change: `notes`, which are labels and annotations; `spec`; and the names of `debug` containers."""
+    spec = pod["spec"]
+    own: Object = {key: spec[key] for key in ("activeDeadlineSeconds", "resources") if key in spec}
+    for group in ("containers", "initContainers"):
+        own[group] = [{key: item.get(key) for key in ("name", "image", "resources")} for item in spec.get(group) or []]
+    return {
+        "notes": [labels_of(pod), annotations_of(pod)],
+        "spec": own,
+        "debug": [item["name"] for item in spec.get("ephemeralContainers") or []],
+    }
 
 
 def _digest(value: object) -> str:
@@ -120,7 +130,6 @@ def _find_excess(pod: Object, size: int) -> str:
 
 
 def _sort_conditions(pod: Object) -> tuple[list[Object], list[Object]]:
-    """Ours, and those of others."""
     found = conditions_of(pod)
     return [item for item in found if item["type"] in _OURS], [item for item in found if item["type"] not in _OURS]
 

@@ -16,7 +16,7 @@ from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, kinds
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.remote.provider import RemoteProvider
-from nestor.overflow.vnode.backend import factory, health, interlink, secrets, shapes
+from nestor.overflow.vnode.backend import factory, health, secrets, view
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.backend.secrets import MissingSecret, Secrets
 from nestor.overflow.vnode.restart import Restart
@@ -118,7 +118,7 @@ def shape(name: str, **values: Any) -> Shape:
 
 def test_what_is_not_said_any_more_stays() -> None:
     before = [shape("a", capacity={"cpu": "8", "memory": "1Gi"}, taints=[{"key": "old"}])]
-    found = shapes.read_discovered([base.Shape("a", {"cpu": "4"}), base.Shape("b", {"nvidia.com/gpu": "1"}, taints=[])], before)
+    found = view.read_discovered([base.Shape("a", {"cpu": "4"}), base.Shape("b", {"nvidia.com/gpu": "1"}, taints=[])], before)
     assert [(item.name, dict(item.capacity), [taint.key for taint in item.taints]) for item in found] == [
         ("a", {"cpu": "4", "memory": "1Gi"}, ["old"]),
         ("b", {"nvidia.com/gpu": "1"}, []),
@@ -127,7 +127,7 @@ def test_what_is_not_said_any_more_stays() -> None:
 
 def test_taints_can_be_cleared() -> None:
     before = [shape("a", taints=[{"key": "old"}])]
-    assert shapes.read_discovered([base.Shape("a", taints=[])], before)[0].taints == []
+    assert view.read_discovered([base.Shape("a", taints=[])], before)[0].taints == []
 
 
 @pytest.mark.parametrize(
@@ -141,11 +141,11 @@ def test_taints_can_be_cleared() -> None:
     ],
 )
 def test_nonsense_becomes_no_node(nonsense: base.Shape) -> None:
-    assert [item.name for item in shapes.read_discovered([nonsense, base.Shape("good", {"cpu": "1"})], [])] == ["good"]
+    assert [item.name for item in view.read_discovered([nonsense, base.Shape("good", {"cpu": "1"})], [])] == ["good"]
 
 
 def test_there_is_a_limit_to_shapes() -> None:
-    assert len(shapes.read_discovered([base.Shape(f"s{index}", {"cpu": "1"}) for index in range(100)], [])) == 64
+    assert len(view.read_discovered([base.Shape(f"s{index}", {"cpu": "1"}) for index in range(100)], [])) == 64
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_there_is_a_limit_to_shapes() -> None:
 )
 def test_capacity_of_a_node(name: str, capacity: Object) -> None:
     known = [shape("a"), shape("b", capacity={"cpu": "1", "pods": "50"})]
-    assert shapes.find_capacity(known, name, 7) == capacity
+    assert view.find_capacity(known, name, 7) == capacity
 
 
 def put(api: MemoryApi, name: str, **data: str) -> None:
@@ -220,7 +220,8 @@ def read_spec(**interlink: Any) -> OverflowBackendSpec:
 async def test_the_provider_has_what_the_backend_says() -> None:
     api = MemoryApi()
     put(api, "oidc", secret="s3cret")
-    put(api, "tls", **{"ca.crt": "CA"})
+    authority = certificates.new_authority("far", datetime.datetime.now(datetime.UTC)).certificate.decode()
+    put(api, "tls", **{"ca.crt": authority})
     tls = {"caRef": {"name": "tls", "key": "ca.crt"}, "serverName": "inner"}
     oidc = {"tokenURL": "https://id.example", "clientID": "me", "clientSecretRef": {"name": "oidc", "key": "secret"}}
     spec = read_spec(
@@ -228,11 +229,11 @@ async def test_the_provider_has_what_the_backend_says() -> None:
     )
     made = await load(api, *spec.secret_names())
     assert spec.interlink is not None
-    found = interlink._read_interlink(spec.interlink, made)
+    found = cast(InterlinkProvider, factory._build_interlink(spec.interlink, made))._settings
     assert (found.hop, found.discovery, found.peers_path, found.limits.call_seconds) == ("Plugin", "Peers", "/peers", 7)
     assert found.oidc is not None
     assert (found.oidc.client_id, found.oidc.client_secret) == ("me", "s3cret")
-    assert (found.tls.ca, found.tls.server_name) == ("CA", "inner")
+    assert (found.tls.ca, found.tls.server_name) == (authority, "inner")
     assert factory.find_period(spec) == 3
 
 
@@ -242,7 +243,7 @@ async def test_a_token_that_vanishes_is_a_credential_that_is_not_accepted() -> N
     spec = read_spec(tokenRef={"name": "token", "key": "token"})
     made = await load(api, "token")
     assert spec.interlink is not None
-    bearer = interlink._read_interlink(spec.interlink, made).bearer
+    bearer = cast(InterlinkProvider, factory._build_interlink(spec.interlink, made))._settings.bearer
     assert bearer is not None
     assert bearer() == "one"
     api.drop(kinds.SECRET, "token", SPACE)

@@ -7,9 +7,8 @@ from typing import cast
 import pytest
 
 from nestor.kube import Api, ApiError, Forbidden, Unreachable
-from nestor.overflow.vnode.identity import accepted
-from nestor.overflow.vnode.identity.accepted import REFUSAL_LIMIT, check_accepted
-from nestor.overflow.vnode.restart import IdentityRefused
+from nestor.overflow.vnode import restart
+from nestor.overflow.vnode.restart import REFUSAL_LIMIT, IdentityRefused, check_accepted
 from tests.unit.overflow.vnode.world import NodeApi
 
 REFUSED = ApiError(401, "Unauthorized", "Unauthorized")
@@ -29,7 +28,7 @@ REFUSED = ApiError(401, "Unauthorized", "Unauthorized")
 async def test_only_what_is_refused_again_and_again_is_given_up(
     monkeypatch: pytest.MonkeyPatch, answers: list[ApiError | None], calls: int
 ) -> None:
-    monkeypatch.setattr(accepted, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(restart, "PAUSE_SECONDS", 0.0)
     api, left = NodeApi(), list(answers)
     api.before_read = lambda _: left.pop(0)
     if answers[-1] is REFUSED:

@@ -12,11 +12,10 @@ from nestor.api.objects import spec_of
 from nestor.kube import Api, ApiError, Invalid, kinds
 from nestor.overflow.vnode.backend import health
 from nestor.overflow.vnode.backend.health import Health
-from nestor.overflow.vnode.identity.accepted import REFUSAL_LIMIT
 from nestor.overflow.vnode.node import keeper
 from nestor.overflow.vnode.node.keeper import FULL_SECONDS, LEASE_NAMESPACE, NodeKeeper
 from nestor.overflow.vnode.node.status import NodeFacts
-from nestor.overflow.vnode.restart import IdentityRefused
+from nestor.overflow.vnode.restart import REFUSAL_LIMIT, IdentityRefused
 from nestor.pods.providers.errors import Unauthorized, Unreachable
 from tests.unit.overflow.vnode.world import NODE, NodeApi
 from tests.waiting import eventually

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from nestor.overflow.vnode.node import status
-from nestor.overflow.vnode.node.status import Condition, NodeFacts, build_patch, build_status
+from nestor.overflow.vnode.node.status import NodeFacts, build_patch, build_status
 
 Object = dict[str, Any]
 
 NOW, LATER = "2030-01-01T00:00:00Z", "2030-01-01T00:01:00Z"
 CAPACITY = {"cpu": "8", "memory": "16Gi", "pods": "100", "nvidia.com/gpu": "2"}
 MACHINE = NodeFacts(CAPACITY, "10.0.0.7", 10250, "v1.35.2+k3s1")
-FINE, SILENT = Condition(True), Condition(False, "BackendUnreachable", "connection refused")
+FINE, SILENT = None, ("BackendUnreachable", "connection refused")
 
 
 def words(built: Object) -> dict[str, tuple[str, str]]:

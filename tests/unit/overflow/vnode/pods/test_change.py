@@ -9,7 +9,7 @@ import pytest
 
 from nestor.kube import kinds
 from nestor.overflow.vnode.pods import change
-from nestor.overflow.vnode.pods.changeable import build_patches
+from nestor.overflow.vnode.pods.change import build_patches
 from nestor.pods.providers.errors import InvalidInput, NotYet, Unreachable
 from tests.fakes.backend import MemoryPatches
 from tests.unit.overflow.vnode.world import World, living

@@ -11,7 +11,7 @@ from nestor.api import labels
 from nestor.api.contracts.vnode import SENT
 from nestor.kube import kinds
 from nestor.overflow.vnode.pods import status
-from nestor.overflow.vnode.pods.refresh import Refresher
+from nestor.overflow.vnode.pods.inputs import Refresher
 from nestor.overflow.vnode.pods.trim import FEW, SENT_LIMIT, WHOLE_LIMIT, find_excess, find_size, is_cut, trim_pod
 from tests.unit.overflow.vnode.pods.test_refresh import Refreshes
 from tests.unit.overflow.vnode.world import SPACE, World
@@ -72,7 +72,7 @@ async def test_one_that_has_grown_since_it_was_sent_is_no_other(world: World) ->
 
 
 async def test_it_is_kept_up_to_date(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nestor.overflow.vnode.pods.refresh.FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("nestor.overflow.vnode.pods.inputs.FIRST_SECONDS", 0.0)
     world.api.put(kinds.CONFIG_MAP, {"metadata": {"name": "settings", "namespace": SPACE}, "data": {"a": "1"}})
     volumes = [{"name": "v", "configMap": {"name": "settings"}}]
     for name, own in (("with", volumes), ("without", [])):

@@ -19,9 +19,9 @@ from nestor.overflow.interlink.build import build_delete, build_question
 from nestor.overflow.interlink.statuses import build_status
 from nestor.overflow.interlink.wire import PodAnswer
 from nestor.overflow.vnode.backend.view import BackendView
-from nestor.overflow.vnode.pods import decide, memory
+from nestor.overflow.vnode.pods import decide, orphans
 from nestor.overflow.vnode.pods.entry import Home
-from nestor.overflow.vnode.pods.memory import Memory
+from nestor.overflow.vnode.pods.orphans import Memory
 from tests.unit.overflow.vnode.world import BACKEND, NODE, SPACE, World, first
 
 Object = dict[str, Any]
@@ -38,8 +38,8 @@ async def world(world: World) -> World:
 @pytest.fixture(autouse=True)
 def remembered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short pauses."""
-    monkeypatch.setattr(memory, "NOTE_SECONDS", -1000.0)
-    monkeypatch.setattr(memory, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(orphans, "NOTE_SECONDS", -1000.0)
+    monkeypatch.setattr(orphans, "KEEP_SECONDS", 0.01)
 
 
 @asynccontextmanager
@@ -101,7 +101,7 @@ async def test_a_pod_that_is_gone_here_and_perhaps_not_there_outlives_the_proces
 
 
 async def test_what_ends_in_time_is_not_noted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "NOTE_SECONDS", 10.0)
+    monkeypatch.setattr(orphans, "NOTE_SECONDS", 10.0)
     uid = await world.run()
     other = await world.run("other")
     async with remembering(world) as kept:
@@ -172,7 +172,7 @@ async def test_time_goes_on_across_processes(world: World, age: float, said: str
 
 
 async def test_the_list_has_a_limit_and_the_oldest_stay(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "LEFT_LIMIT", 2)
+    monkeypatch.setattr(orphans, "LEFT_LIMIT", 2)
     world.backend.is_down = True
     await note(world, item("new", age=1), item("old", age=3600), item("middle", age=600))
     async with remembering(world):
@@ -197,7 +197,7 @@ async def test_a_time_that_is_none_stops_nothing(world: World, since: str) -> No
 
 
 def test_what_is_noted_is_enough_for_an_interlink_backend() -> None:
-    found = memory._build_entry([Home(NODE, "default", cast(Api, None))], item("old", init_containers=["first"]))
+    found = orphans._build_entry([Home(NODE, "default", cast(Api, None))], item("old", init_containers=["first"]))
     deleted = build_delete(found.last, 0, "2026-01-01T00:00:00Z")
     assert {key: deleted["metadata"][key] for key in ("name", "namespace", "uid")} == {
         "name": "old",

@@ -7,8 +7,8 @@ from typing import Any, cast
 import pytest
 
 from nestor.kube import Api, Forbidden, kinds
-from nestor.overflow.vnode.pods import refresh
-from nestor.overflow.vnode.pods.refresh import Refresher, find_period
+from nestor.overflow.vnode.pods import inputs
+from nestor.overflow.vnode.pods.inputs import Refresher, find_period
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import NotFound, Unreachable
 from tests.unit.overflow.vnode.world import SPACE, World, living
@@ -35,7 +35,7 @@ class Refreshes:
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first refresh is due immediately."""
-    monkeypatch.setattr(refresh, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(inputs, "FIRST_SECONDS", 0.0)
 
 
 def build(world: World) -> tuple[Refreshes, Refresher]:
@@ -90,7 +90,7 @@ async def test_what_is_not_there_or_is_over_is_left_alone(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("error", [NotFound("gone"), Unreachable("refused"), ValueError("unforeseen")])
 async def test_a_failure_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    monkeypatch.setattr(refresh, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(inputs, "LOOK_SECONDS", 0.0)
     async with living() as world:
         configure(world, "1")
         await accept(world, "web", volumes=[VOLUME])
@@ -104,7 +104,7 @@ async def test_a_failure_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch, er
 
 
 async def test_inputs_that_cannot_be_read_end_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresh, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(inputs, "LOOK_SECONDS", 0.0)
     async with living() as world:
         configure(world, "1")
         await accept(world, "web", volumes=[VOLUME], enableServiceLinks=True)
@@ -133,7 +133,7 @@ async def test_nothing_is_asked_of_a_backend_that_is_away(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("seconds", "period"), [([], refresh.PERIOD_SECONDS), ([600], 200), ([3607], refresh.PERIOD_SECONDS), ([3607, 900], 300)]
+    ("seconds", "period"), [([], inputs.PERIOD_SECONDS), ([600], 200), ([3607], inputs.PERIOD_SECONDS), ([3607, 900], 300)]
 )
 def test_tokens_are_renewed_long_before_they_expire(seconds: list[int], period: float) -> None:
     sources = [{"serviceAccountToken": {"path": str(item), "expirationSeconds": item}} for item in seconds]
