@@ -50,11 +50,10 @@ class ClassStorage(Storage):
     retention: Retention = field(
         default="Delete",
         description="What happens to volumes when their job is deleted, or starts over without them: by `failurePolicy: "
-        "Restart`, or by `nestor rerun` after it has ended. `Delete`: the claims are deleted, and their StorageClass's "
-        "reclaim policy applies. `Retain`: the volumes of existing claims are kept as PersistentVolumes with the job's "
-        "labels until an admin deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`; "
-        "so are snapshots, as VolumeSnapshotContents. What users delete in the nested cluster is never kept. Defaults to "
-        "`Delete`.",
+        "Restart`, or by `nestor rerun` after it has ended. `Delete`: the claims are deleted, and their StorageClass's reclaim "
+        "policy applies. `Retain`: the volumes of existing claims are kept as PersistentVolumes with the job's labels until an "
+        "admin deletes them: `kubectl get pv -l nestor.dev/job-namespace=<namespace>,nestor.dev/job=<job>`; so are snapshots, as "
+        "VolumeSnapshotContents. What users delete in the nested cluster is never kept. Defaults to `Delete`.",
     )
     retained_limit: Quantity | None = field(
         default=None,
@@ -168,7 +167,6 @@ class ArgoCDAccess:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is the whole cluster."""
         return "*" in self.namespaces
 
 
@@ -177,10 +175,9 @@ class ArgoCDPolicy(ArgoCDAccess):
     """Makes the nested clusters of jobs known to an Argo CD in the host cluster, so that ApplicationSets install into them."""
 
     namespace: ObjectName = field(
-        description="The namespace of the host cluster in which Argo CD runs. The operator writes a cluster Secret for each "
-        "job there, once the job's cluster is ready, and deletes it with the job. Users who can read Secrets there have "
-        "access to the nested clusters. Pods in that namespace may connect to the nested API servers, regardless of "
-        "`network.apiFrom`."
+        description="The namespace of the host cluster in which Argo CD runs. The operator writes a cluster Secret for each job "
+        "there, once the job's cluster is ready, and deletes it with the job. Users who can read Secrets there have access to "
+        "the nested clusters. Pods in that namespace may connect to the nested API servers, regardless of `network.apiFrom`."
     )
     project: ObjectName | None = field(
         default=None,

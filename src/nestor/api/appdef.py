@@ -9,25 +9,7 @@ from pydantic import ValidationError
 
 from nestor.api import faults
 from nestor.api.appdef_keys import find_unknown, warn_of_unknown
-from nestor.api.appdef_models import SPELLINGS, AppDef, Command, NestedKubernetes, Target
-from nestor.api.faults import explain
-
-__all__ = [
-    "AppDef",
-    "AppDefError",
-    "Chosen",
-    "Command",
-    "CommandNotFound",
-    "NestedKubernetes",
-    "Target",
-    "choose_command",
-    "explain",
-    "has_nested",
-    "list_commands",
-    "parse_command",
-    "read_appdef",
-    "read_command",
-]
+from nestor.api.appdef_models import SPELLINGS, AppDef, Command, NestedKubernetes
 
 KIND = "kns"
 KIND_DEFAULT = "k8s"
@@ -101,8 +83,9 @@ def choose_command(app: AppDef, wanted: str | None) -> Chosen:
         raise CommandNotFound([message + (f"; available: {_quote(runnable)}" if runnable else "")])
     if identifier not in app.commands:
         raise CommandNotFound([f"the AppDef has no command '{identifier}'; available: {_quote(runnable or list(app.commands))}"])
-    command = parse_command(app, identifier)
-    nested = nested_of(identifier, command)
+    command = _parse_command(app, identifier)
+    nested = command.nested_kubernetes
+    assert nested is not None  # it is runnable
     spelling = _find_spelling(app.commands[identifier]) or SPELLINGS[0]
     where = faults.name_field("appDef.commands", [identifier])
     unknown = [*find_unknown(app, "appDef"), *find_unknown(command, where, {SPELLINGS[0]: spelling})]
@@ -110,25 +93,11 @@ def choose_command(app: AppDef, wanted: str | None) -> Chosen:
     return Chosen(identifier, command, nested, warnings, faults.name_field(where, [spelling]), list_machines(app))
 
 
-def read_command(app: AppDef, command: str) -> NestedKubernetes:
-    """The Kubernetes part of one entry point, which `app` must have. Raises `AppDefError`."""
-    return nested_of(command, parse_command(app, command))
-
-
-def parse_command(app: AppDef, command: str) -> Command:
-    """One entry point, which `app` must have. Raises `AppDefError`."""
+def _parse_command(app: AppDef, command: str) -> Command:
     try:
         return Command.model_validate(app.commands[command])
     except ValidationError as error:
         raise AppDefError(faults.list_sentences(error, faults.name_field("appDef.commands", [command]))) from error
-
-
-def nested_of(identifier: str, command: Command) -> NestedKubernetes:
-    """The Kubernetes part of a command. Raises `AppDefError` where it has none."""
-    if command.nested_kubernetes is None:
-        field = faults.name_field("appDef.commands", [identifier, SPELLINGS[0]])
-        raise AppDefError([f"`{field}` must be set: without it the command is a container's, no app for a nested cluster"])
-    return command.nested_kubernetes
 
 
 def list_warnings(app: AppDef, identifier: str) -> list[str]:

@@ -37,6 +37,11 @@ def list_map(*keys: str) -> dict[str, Any]:
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 
+def checked(expression: str, message: str, most: int) -> Limits:
+    """A text of at most `most` characters, checked by CEL, whose `message` says what is allowed; a pattern's would not."""
+    return Limits(min_length=1, max_length=most, json_schema_extra=rules(rule(expression.replace("\\", "\\\\"), message)))
+
+
 DNS_NAME = r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*$"
 
 ObjectName = Annotated[str, Limits(min_length=1, max_length=253, pattern=DNS_NAME)]
@@ -44,16 +49,10 @@ ObjectName = Annotated[str, Limits(min_length=1, max_length=253, pattern=DNS_NAM
 
 HostName = Annotated[
     str,
-    Limits(
-        min_length=1,
-        max_length=253,
-        json_schema_extra=rules(
-            rule(
-                f"self.matches('{DNS_NAME}')".replace("\\", "\\\\"),
-                "must be a host name such as 'shop.example.com': lower-case letters, digits, '-' and '.', "
-                "without scheme, port or path",
-            )
-        ),
+    checked(
+        f"self.matches('{DNS_NAME}')",
+        "must be a host name such as 'shop.example.com': lower-case letters, digits, '-' and '.', without scheme, port or path",
+        253,
     ),
 ]
 """A DNS host name."""
@@ -65,44 +64,27 @@ NodeLabels = Annotated[dict[str, LabelValue], Limits(max_length=64)]
 
 LabelPattern = Annotated[
     str,
-    Limits(
-        min_length=1,
-        max_length=316,
-        json_schema_extra=rules(
-            rule(
-                f"self.matches('^({DNS_NAME[1:-1]}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$') "
-                f"|| self.matches('^{DNS_NAME[1:-1]}/[*]$')".replace("\\", "\\\\"),
-                "must be a label key such as 'team' or 'example.com/team', or 'example.com/*' for all keys of a domain",
-            )
-        ),
+    checked(
+        f"self.matches('^({DNS_NAME[1:-1]}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$') "
+        f"|| self.matches('^{DNS_NAME[1:-1]}/[*]$')",
+        "must be a label key such as 'team' or 'example.com/team', or 'example.com/*' for all keys of a domain",
+        316,
     ),
 ]
 """A label key, or `<domain>/*` for all of a domain's."""
 
 HostPattern = Annotated[
     str,
-    Limits(
-        min_length=1,
-        max_length=253,
-        json_schema_extra=rules(
-            rule(
-                f"self.matches('^([*][.])?{DNS_NAME[1:]}')".replace("\\", "\\\\"),
-                "must be a host name such as 'shop.example.com', or '*.example.com' for all hosts below example.com",
-            )
-        ),
+    checked(
+        f"self.matches('^([*][.])?{DNS_NAME[1:]}')",
+        "must be a host name such as 'shop.example.com', or '*.example.com' for all hosts below example.com",
+        253,
     ),
 ]
 """A host name, or `*.` and a host name for all hosts below it."""
 
 KubernetesVersion = Annotated[
-    str,
-    Limits(
-        min_length=1,
-        max_length=32,
-        json_schema_extra=rules(
-            rule("self.matches('^v[0-9]+[.][0-9]+$')", "must be a Kubernetes version as major.minor, for example 'v1.36'")
-        ),
-    ),
+    str, checked("self.matches('^v[0-9]+[.][0-9]+$')", "must be a Kubernetes version as major.minor, for example 'v1.36'", 32)
 ]
 """A Kubernetes version in the form that users write."""
 
@@ -111,16 +93,11 @@ Image = Annotated[str, Limits(min_length=1, max_length=1024, pattern=r"^\S+$")]
 
 ImagePrefix = Annotated[
     str,
-    Limits(
-        min_length=1,
-        max_length=512,
-        json_schema_extra=rules(
-            rule(
-                "self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+|localhost|[a-z0-9.-]+:[0-9]+)(/[a-z0-9][a-z0-9._-]*)*/?$')",
-                "must be a registry, or a registry and a path, such as 'registry.example.com/team-a' or "
-                "'docker.io/library/nginx', without tag or digest",
-            )
-        ),
+    checked(
+        "self.matches('^([a-z0-9-]+([.][a-z0-9-]+)+|localhost|[a-z0-9.-]+:[0-9]+)(/[a-z0-9][a-z0-9._-]*)*/?$')",
+        "must be a registry, or a registry and a path, such as 'registry.example.com/team-a' or 'docker.io/library/nginx', "
+        "without tag or digest",
+        512,
     ),
 ]
 """A registry, perhaps with a path: all images below it."""

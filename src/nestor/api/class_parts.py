@@ -17,9 +17,8 @@ from nestor.api.base import (
     Quota,
     Resources,
     check_cidr,
+    checked,
     limited,
-    rule,
-    rules,
 )
 from nestor.api.data import Limits
 from nestor.api.model import BY_PROFILE, Model
@@ -189,16 +188,11 @@ ANYWHERE = "*"
 """Namespaces of the host cluster that belong to no job."""
 Peer = Annotated[
     str,
-    Limits(
-        min_length=1,
-        max_length=63,
-        json_schema_extra=rules(
-            rule(
-                "self == '*' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') || isCIDR(self)",
-                "must be a namespace such as 'ingress-nginx', an address range such as '10.0.0.0/8', or '*' for all "
-                "namespaces that belong to no job",
-            )
-        ),
+    checked(
+        "self == '*' || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$') || isCIDR(self)",
+        "must be a namespace such as 'ingress-nginx', an address range such as '10.0.0.0/8', or '*' for all namespaces that "
+        "belong to no job",
+        63,
     ),
     Limits(check=_check_peer),
 ]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, Self
 
 Status = Literal["True", "False", "Unknown"]
@@ -36,8 +37,6 @@ class Type(str):
 
 
 class Reason(str):
-    """A condition's reason."""
-
     needs: Needs
     """Who must act. `user`: waiting changes nothing, so `nestor run` ends. `admin`: it may pass, but seldom does.
     Both are told by a Warning event of the reason's name. `nobody`: a stage of an ordinary job, or its end."""
@@ -49,12 +48,14 @@ class Reason(str):
     """Event when `Succeeded` takes this reason: Normal if the condition is True, otherwise Warning."""
 
     def __new__(
-        cls, name: str, needs: Needs = "nobody", advice: str = "", *, activity: Activity = "waiting", end_event: str = ""
+        cls, name: str, advice: str = "", *, needs: Needs = "nobody", activity: Activity = "waiting", end_event: str = ""
     ) -> Self:
         self = super().__new__(cls, name)
         self.needs, self.advice, self.activity, self.end_event = needs, advice, activity, end_event
         return self
 
+
+_user, _admin = partial(Reason, needs="user"), partial(Reason, needs="admin")
 
 ADMITTED = Type(
     "Admitted", event="JobAdmitted", words="admitted", reached="The class, version, command and AppDef were accepted."
@@ -80,106 +81,89 @@ TIMED = (*STAGES, READY)
 
 # Admitted
 ADMITTED_REASON = Reason("Accepted")
-PENDING = Reason("Pending", advice="wait: the operator works on others before it")
-CLASS_NOT_FOUND = Reason(
+PENDING = Reason("Pending", "wait: the operator works on others before it")
+CLASS_NOT_FOUND = _user(
     "ClassNotFound",
-    "user",
     "delete the job and create it again with the `className` of an existing class, or ask an admin to create this one",
 )
-VERSION_UNSUPPORTED = Reason(
-    "VersionUnsupported",
-    "user",
-    "delete the job and create it again with a listed version, or ask an admin to add yours to the class",
+VERSION_UNSUPPORTED = _user(
+    "VersionUnsupported", "delete the job and create it again with a listed version, or ask an admin to add yours to the class"
 )
-CLASS_NOT_PERMITTED = Reason(
+CLASS_NOT_PERMITTED = _user(
     "ClassNotPermitted",
-    "user",
     "delete the object and create it again with a `className` that you may use; `kubectl auth can-i use nestedclass/NAME` "
     "checks that",
 )
-IMAGE_NOT_ALLOWED = Reason(
+IMAGE_NOT_ALLOWED = _user(
     "ImageNotAllowed",
-    "user",
     "delete the object and create it again with an allowed image, or ask an admin to allow this image in the class",
 )
-DEADLINE_NOT_ALLOWED = Reason(
+DEADLINE_NOT_ALLOWED = _user(
     "DeadlineNotAllowed",
-    "user",
     "change `activeDeadlineSeconds` to what the class allows, or leave it out, or ask an admin to raise the class's "
     "`maxActiveDeadlineSeconds`",
 )
-MACHINE_NOT_FOUND = Reason("MachineNotFound", "user", "change `machine` to one of the listed machines, or leave it out")
-PLACEMENT_NOT_ALLOWED = Reason(
-    "PlacementNotAllowed", "user", "change `placement` to what the class allows, or ask an admin to allow it in the class"
+MACHINE_NOT_FOUND = _user("MachineNotFound", "change `machine` to one of the listed machines, or leave it out")
+PLACEMENT_NOT_ALLOWED = _user(
+    "PlacementNotAllowed", "change `placement` to what the class allows, or ask an admin to allow it in the class"
 )
-STORAGE_NOT_ALLOWED = Reason(
-    "StorageNotAllowed", "user", "change `storage` to what the class allows, or ask an admin to allow it in the class"
+STORAGE_NOT_ALLOWED = _user(
+    "StorageNotAllowed", "change `storage` to what the class allows, or ask an admin to allow it in the class"
 )
-TOO_MANY_JOBS = Reason(
-    "TooManyJobs",
-    "admin",
-    "delete a job of this class in the namespace, or ask an admin to raise the class's `maxJobsPerNamespace`",
+TOO_MANY_JOBS = _admin(
+    "TooManyJobs", "delete a job of this class in the namespace, or ask an admin to raise the class's `maxJobsPerNamespace`"
 )
-QUEUED = Reason("Queued", advice="wait: the message says for what; an admin can raise the limits of the class's `queue`")
+QUEUED = Reason("Queued", "wait: the message says for what; an admin can raise the limits of the class's `queue`")
 WAITS = (QUEUED, TOO_MANY_JOBS)
 """Reasons of a job that waits for others."""
-QUEUE_UNBOUNDED = Reason(
+QUEUE_UNBOUNDED = _admin(
     "QueueUnbounded",
-    "admin",
     "an admin can set a quota for that key in the class's `namespace.quota` or its machines, or drop it from `queue.quota`",
 )
-TOO_LARGE = Reason("TooLarge", "user", "change `machine` to a smaller one, or ask an admin to raise `queue.quota` of the class")
-QUEUE_NAME_MISSING = Reason(
-    "QueueNameMissing", "user", "label the job with `kueue.x-k8s.io/queue-name: <LocalQueue>`: its class starts only such jobs"
+TOO_LARGE = _user("TooLarge", "change `machine` to a smaller one, or ask an admin to raise `queue.quota` of the class")
+QUEUE_NAME_MISSING = _user(
+    "QueueNameMissing", "label the job with `kueue.x-k8s.io/queue-name: <LocalQueue>`: its class starts only such jobs"
 )
-KUEUE_UNAVAILABLE = Reason(
+KUEUE_UNAVAILABLE = _admin(
     "KueueUnavailable",
-    "admin",
     "an admin can install Kueue and set `kueue.enabled` in the chart's values, or set `queue.kueue: Ignore` in the class",
 )
-WORKLOAD_CONFLICT = Reason(
-    "WorkloadConflict", "user", "delete the job and create it again without the label `kueue.x-k8s.io/prebuilt-workload-name`"
+WORKLOAD_CONFLICT = _user(
+    "WorkloadConflict", "delete the job and create it again without the label `kueue.x-k8s.io/prebuilt-workload-name`"
 )
-PRIORITY_NOT_FOUND = Reason(
-    "PriorityNotFound", "user", "change the label `kueue.x-k8s.io/priority-class` to one of the listed priorities, or remove it"
+PRIORITY_NOT_FOUND = _user(
+    "PriorityNotFound", "change the label `kueue.x-k8s.io/priority-class` to one of the listed priorities, or remove it"
 )
-RETAINED_LIMIT = Reason(
+RETAINED_LIMIT = _admin(
     "RetainedLimitReached",
-    "admin",
     "ask an admin to delete volumes that earlier jobs of the namespace have left, or to raise the limit in the class",
 )
-COMMAND_NOT_FOUND = Reason("CommandNotFound", "user", "delete the job and create it again with one of the listed commands")
-APPDEF_INVALID = Reason(
+COMMAND_NOT_FOUND = _user("CommandNotFound", "delete the job and create it again with one of the listed commands")
+APPDEF_INVALID = _user(
     "AppDefInvalid",
-    "user",
     "correct the fields that the message names and apply the job again; `nestor validate FILE` checks a file beforehand",
 )
-APP_NOT_FOUND = Reason(
+APP_NOT_FOUND = _user(
     "AppNotFound",
-    "user",
     "create the job again with the name of an application that `nestor apps` lists, or ask an admin to add this one to the "
     "catalog; the job then continues automatically",
 )
-READING_APPDEF = Reason("ReadingAppDef", advice="wait until the app image is read; a private image needs `imagePullSecretName`")
-PARAMETERS_INVALID = Reason(
+READING_APPDEF = Reason("ReadingAppDef", "wait until the app image is read; a private image needs `imagePullSecretName`")
+PARAMETERS_INVALID = _user(
     "ParametersInvalid",
-    "user",
     "correct `spec.parameters`, or the Secret of `spec.parametersFrom`; `nestor apps NAME` lists the command's parameters",
 )
-TEMPLATES_NOT_FOUND = Reason(
+TEMPLATES_NOT_FOUND = _user(
     "TemplatesNotFound",
-    "user",
     "create the ConfigMap in the job's namespace, or fix the problem in the message; the job then continues automatically",
 )
-PULL_SECRET_NOT_FOUND = Reason(
+PULL_SECRET_NOT_FOUND = _user(
     "PullSecretNotFound",
-    "user",
     "create the Secret, of type kubernetes.io/dockerconfigjson, in the namespace that the message names: for an application of "
     "the catalog, an admin must do so; the job then continues automatically",
 )
-NETWORK_NOT_ENFORCED = Reason(
+NETWORK_NOT_ENFORCED = _admin(
     "NetworkNotEnforced",
-    "admin",
     "nothing keeps this job and others apart: an admin can install a network plugin that enforces NetworkPolicies, or accept it "
     "in the class (`network.unenforced: Accept`)",
 )
@@ -188,26 +172,22 @@ PROVISIONED = Reason("Provisioned")
 PROVISIONING = Reason("Provisioning", activity="busy")
 SERVER_NOT_READY = Reason(
     "ServerNotReady",
-    advice="wait; if this does not change, an admin can look at the logs of that pod's containers, in the job's own namespace",
+    "wait; if this does not change, an admin can look at the logs of that pod's containers, in the job's own namespace",
 )
-SERVER_OUT_OF_MEMORY = Reason(
+SERVER_OUT_OF_MEMORY = _admin(
     "ServerOutOfMemory",
-    "admin",
     "if container `syncer` ran out of memory, delete large ConfigMaps, large Secrets and finished pods in the nested cluster, "
     "whose API stays available; for container `k3s`, an admin can raise the class's `cluster.resources`",
 )
-IMAGE_PULL_FAILED = Reason(
-    "ImagePullFailed", "admin", "check the image's name, its pull secret, and that the nodes can reach its registry"
+IMAGE_PULL_FAILED = _admin(
+    "ImagePullFailed", "check the image's name, its pull secret, and that the nodes can reach its registry"
 )
-UNSCHEDULABLE = Reason("Unschedulable", "admin", "free capacity on the nodes, or lower the class's `cluster.resources`")
-PROVISIONING_FAILED = Reason(
-    "ProvisioningFailed",
-    "admin",
-    "the message says what the host cluster refuses, or what takes too long; an admin can change the class",
+UNSCHEDULABLE = _admin("Unschedulable", "free capacity on the nodes, or lower the class's `cluster.resources`")
+PROVISIONING_FAILED = _admin(
+    "ProvisioningFailed", "the message says what the host cluster refuses, or what takes too long; an admin can change the class"
 )
-INTERNAL_ERROR = Reason(
+INTERNAL_ERROR = _admin(
     "InternalError",
-    "admin",
     "undo the last change to the job, or delete it; an admin finds the cause in the operator's log and can report it",
 )
 # StepsApplied
@@ -216,76 +196,66 @@ WAITING_FOR_CLUSTER = Reason("WaitingForCluster")
 RUNNER_STARTING = Reason("RunnerStarting", activity="busy")
 STEP_RUNNING = Reason("StepRunning", activity="busy")
 STEP_RETRYING = Reason(
-    "StepRetrying", advice="wait for the next attempt; `nestor logs` shows the output of the last one", activity="retry"
+    "StepRetrying", "wait for the next attempt; `nestor logs` shows the output of the last one", activity="retry"
 )
-STEP_FAILED = Reason(
+STEP_FAILED = _user(
     "StepFailed",
-    "user",
     "correct the template or the AppDef and apply the job again, or run all steps again with `nestor rerun`. A job keeps the "
     "templates that a ConfigMap had when it started: if you correct these, create the job again",
     end_event="JobFailed",
 )
-RUNNER_FAILED = Reason("RunnerFailed", "user", "`nestor logs` shows the runner's output; `nestor rerun` starts it again")
+RUNNER_FAILED = _user("RunnerFailed", "`nestor logs` shows the runner's output; `nestor rerun` starts it again")
 # Exposed
 INGRESS_READY = Reason("IngressReady")
 TARGET_NOT_FOUND = Reason(
-    "TargetNotFound",
-    advice="`service_name` and `service_namespace` of the AppDef's target must name a Service that a step creates",
+    "TargetNotFound", "`service_name` and `service_namespace` of the AppDef's target must name a Service that a step creates"
 )
 NO_READY_ENDPOINT = Reason(
-    "NoReadyEndpoint",
-    advice="look at the Service's pods in the nested cluster: they are not ready, or its selector does not match them",
+    "NoReadyEndpoint", "look at the Service's pods in the nested cluster: they are not ready, or its selector does not match them"
 )
-HOSTNAME_CONFLICT = Reason("HostnameConflict", "user", "choose another `expose.host`")
-HOST_NOT_ALLOWED = Reason(
-    "HostNotAllowed",
-    "user",
-    "choose a host below the class's domain, or ask an admin to add yours to the class's `expose.allowedHosts`",
+HOSTNAME_CONFLICT = _user("HostnameConflict", "choose another `expose.host`")
+HOST_NOT_ALLOWED = _user(
+    "HostNotAllowed", "choose a host below the class's domain, or ask an admin to add yours to the class's `expose.allowedHosts`"
 )
-GATEWAY_PENDING = Reason("GatewayPending", advice="wait for the Gateway's controller to answer")
-GATEWAY_SILENT = Reason("GatewaySilent", "admin", "ask an admin whether the class's Gateway exists and its controller runs")
-GATEWAY_UNAVAILABLE = Reason(
-    "GatewayUnavailable",
-    "admin",
-    "an admin can install Gateway API in the host cluster, or take `expose.gateway` out of the class",
+GATEWAY_PENDING = Reason("GatewayPending", "wait for the Gateway's controller to answer")
+GATEWAY_SILENT = _admin("GatewaySilent", "ask an admin whether the class's Gateway exists and its controller runs")
+GATEWAY_UNAVAILABLE = _admin(
+    "GatewayUnavailable", "an admin can install Gateway API in the host cluster, or take `expose.gateway` out of the class"
 )
-GATEWAY_REFUSED = Reason(
+GATEWAY_REFUSED = _admin(
     "GatewayRefused",
-    "admin",
     "ask an admin to let the Gateway take HTTPRoutes of jobs' namespaces, which have the label `nestor.dev/job` "
     "(`allowedRoutes`), with hosts such as this one",
 )
-ANNOTATION_NOT_ALLOWED = Reason(
+ANNOTATION_NOT_ALLOWED = _user(
     "AnnotationNotAllowed",
-    "user",
     "remove the annotations that the message names from `expose.annotations`, or ask an admin to allow them in the class",
 )
-INGRESS_REFUSED = Reason(
+INGRESS_REFUSED = _user(
     "IngressRefused",
-    "user",
     "choose another `expose.host` if the message is about it; otherwise an admin can change the class's `expose`",
 )
-TLS_SECRET_NOT_FOUND = Reason("TlsSecretNotFound", "user", "ask an admin to create that Secret in the operator's namespace")
+TLS_SECRET_NOT_FOUND = _user("TlsSecretNotFound", "ask an admin to create that Secret in the operator's namespace")
 NOT_REQUESTED = Reason("NotRequested")
 # Ready
 APP_READY = Reason("AppReady")
 TERMINATING = Reason("Terminating")
 # Succeeded, and Ready of a job that is suspended or has ended
 RUNNING = Reason("Running", activity="busy")
-SUSPENDED = Reason("Suspended", advice="resume it with `nestor resume`")
+SUSPENDED = Reason("Suspended", "resume it with `nestor resume`")
 RESUMING = Reason("Resuming")
 RESTARTING = Reason("Restarting", activity="retry")
 FAILURE_IGNORED = Reason("FailureIgnored", end_event="FailureIgnored")
 COMPLETED = Reason("Completed", end_event="Completed")
-TARGET_FAILED = Reason("TargetFailed", advice="look at the logs of that object's pods: they are kept", end_event="JobFailed")
+TARGET_FAILED = Reason("TargetFailed", "look at the logs of that object's pods: they are kept", end_event="JobFailed")
 DEADLINE_EXCEEDED = Reason(
     "DeadlineExceeded",
-    advice="create it again with a larger `activeDeadlineSeconds`, if its class allows that, or run it again",
+    "create it again with a larger `activeDeadlineSeconds`, if its class allows that, or run it again",
     end_event="DeadlineExceeded",
 )
 RESTARTS_EXHAUSTED = Reason(
     "RestartsExhausted",
-    advice="the application failed every time; `nestor logs` shows its steps, the job's kubeconfig opens its cluster",
+    "the application failed every time; `nestor logs` shows its steps, the job's kubeconfig opens its cluster",
     end_event="JobFailed",
 )
 # NetworkEnforced
@@ -293,40 +263,36 @@ POLICIES_ENFORCED = Reason("PoliciesEnforced")
 UNENFORCED_ACCEPTED = Reason("UnenforcedAccepted")
 NETWORK_NOT_PROBED = Reason(
     "NetworkNotProbed",
-    advice="an admin can look at the operator's log, and at what the host cluster refuses in namespaces `nestor-probe-…`; where "
+    "an admin can look at the operator's log, and at what the host cluster refuses in namespaces `nestor-probe-…`; where "
     "the probe is off, set `operator.networkProbe` in the chart's values",
 )
 # Reachable
 BACKEND_ANSWERS = Reason("BackendAnswers")
-UNREACHABLE = Reason(
+UNREACHABLE = _admin(
     "Unreachable",
-    "admin",
     "check the backend's `url`, that the cluster's pods can reach it, and that the server there matches the backend's `type` "
     "and `hop`",
 )
-UNAUTHORIZED = Reason("Unauthorized", "admin", "check the credentials in the Secrets that the backend names")
-SECRET_NOT_FOUND = Reason(
-    "SecretNotFound", "admin", "create the Secret that the message names, with that key, in the operator's namespace"
+UNAUTHORIZED = _admin("Unauthorized", "check the credentials in the Secrets that the backend names")
+SECRET_NOT_FOUND = _admin(
+    "SecretNotFound", "create the Secret that the message names, with that key, in the operator's namespace"
 )
 # Ready, of an OverflowBackend
 NODES_READY = Reason("NodesReady")
-NODES_NOT_READY = Reason("NodesNotReady", advice="wait; if this does not change, look at the log of the backend's pod")
-NODE_CONFLICT = Reason(
-    "NodeConflict", "admin", "delete the other node of that name, or create the backend again with another `node.name`"
-)
-NO_SHAPES = Reason("NoShapes", "admin", "set `spec.shapes`: the backend does not report its resources")
+NODES_NOT_READY = Reason("NodesNotReady", "wait; if this does not change, look at the log of the backend's pod")
+NODE_CONFLICT = _admin("NodeConflict", "delete the other node of that name, or create the backend again with another `node.name`")
+NO_SHAPES = _admin("NoShapes", "set `spec.shapes`: the backend does not report its resources")
 NOT_DEPLOYED = Reason(
     "NotDeployed",
-    advice="wait; if this does not change, look at the Deployment `vnode-<backend>` in the operator's namespace, and at the "
+    "wait; if this does not change, look at the Deployment `vnode-<backend>` in the operator's namespace, and at the "
     "log of its pod",
 )
-CERTIFICATE_NOT_ISSUED = Reason(
+CERTIFICATE_NOT_ISSUED = _admin(
     "CertificateNotIssued",
-    "admin",
     "have the cluster issue certificates for the signer that the message names; some clouds, such as EKS, issue none for nodes "
     "that are not their own machines",
 )
-BACKEND_INVALID = Reason("BackendInvalid", "admin", "correct the fields that the message names")
+BACKEND_INVALID = _admin("BackendInvalid", "correct the fields that the message names")
 
 REASONS: tuple[Reason, ...] = tuple(row for row in globals().values() if isinstance(row, Reason))
 """All of the above."""
@@ -361,7 +327,6 @@ def merge(old: Iterable[dict[str, Any]], new: Iterable[Condition], generation: i
 
 
 def find(conditions: Iterable[dict[str, Any]] | None, kind: str) -> dict[str, Any] | None:
-    """The condition of that type, or None."""
     return next((item for item in conditions or () if item.get("type") == kind), None)
 
 

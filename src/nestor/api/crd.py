@@ -38,7 +38,6 @@ class Column:
     priority: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The column in CRD syntax."""
         found = {"name": self.name, "type": self.type, "jsonPath": self.path, "description": self.description}
         return found | ({"priority": self.priority} if self.priority else {})
 
@@ -167,7 +166,6 @@ RESOURCES = [
 
 
 def build_crd(resource: Resource) -> dict[str, Any]:
-    """The CustomResourceDefinition of one kind."""
     version: dict[str, Any] = {
         "name": VERSION,
         "served": True,
@@ -221,7 +219,6 @@ def _build_root(resource: Resource) -> Schema:
 
 
 def render(resource: Resource) -> str:
-    """The file of one kind."""
     return HEADER + yaml.safe_dump(build_crd(resource), sort_keys=False, width=120, allow_unicode=True)
 
 
@@ -276,7 +273,6 @@ def _schema_of(crd: dict[str, Any]) -> Schema:
 
 
 def _list_fields(schema: Schema, path: str = "") -> set[str]:
-    """The paths of all fields that a schema knows."""
     found = set()
     for key, inner in (schema.get("properties") or {}).items():
         where = f"{path}.{key}" if path else key

@@ -133,7 +133,6 @@ def write_changed(item: Any) -> dict[str, Any]:
 
 
 def list_names(kind: type) -> list[str]:
-    """The fields of a part, by their names in Python."""
     return list(_list_fields(kind))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from nestor.api.base import DNS_NAME, HostName, HostPattern, ObjectName, rule, rules
+from nestor.api.base import DNS_NAME, HostName, HostPattern, ObjectName, checked, rule, rules
 from nestor.api.class_parts import Peer
 from nestor.api.model import Model
 
@@ -15,15 +15,10 @@ ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
 
 AnnotationKey = Annotated[
     str,
-    Field(
-        min_length=1,
-        max_length=316,
-        json_schema_extra=rules(
-            rule(
-                f"self.matches('^({DNS_NAME[1:-1]}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$')".replace("\\", "\\\\"),
-                "must be the whole key of an annotation, such as 'nginx.ingress.kubernetes.io/proxy-body-size'",
-            )
-        ),
+    checked(
+        f"self.matches('^({DNS_NAME[1:-1]}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$')",
+        "must be the whole key of an annotation, such as 'nginx.ingress.kubernetes.io/proxy-body-size'",
+        316,
     ),
 ]
 AnnotationValue = Annotated[
@@ -136,7 +131,6 @@ class ExposePolicy(Model):
 
     @property
     def has_tls(self) -> bool:
-        """Whether the Ingresses ask for TLS."""
         return bool(self.tls_secret_name) or self.controller_certificate or self.has_issuer
 
     @property
@@ -160,10 +154,9 @@ class JobExpose(Model):
     all_targets: bool = Field(
         False,
         description="Whether to expose all of the AppDef's targets instead of only the first. Further targets get "
-        "`<service>--<job>-<namespace>.<class's domain>`, regardless of `host`; `status.targets` lists the URLs. When "
-        "several targets share a Service, or the Service's name has two letters, the label is `<service>-<port>--…`. "
-        "`Exposed` becomes True once all targets are reachable; if another user has a host, only its target is not exposed. "
-        "Defaults to false.",
+        "`<service>--<job>-<namespace>.<class's domain>`, regardless of `host`; `status.targets` lists the URLs. When several "
+        "targets share a Service, or the Service's name has two letters, the label is `<service>-<port>--…`. `Exposed` becomes "
+        "True once all targets are reachable; if another user has a host, only its target is not exposed. Defaults to false.",
     )
     annotations: Annotated[dict[str, AnnotationValue], Field(max_length=32)] | None = Field(
         None,

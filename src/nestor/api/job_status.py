@@ -155,9 +155,8 @@ class NestedAppJobStatus(Model):
     )
     active_deadline_seconds: int | None = Field(
         None,
-        description="How many seconds the job can run, counted from `startTime`: the smaller of its "
-        "`activeDeadlineSeconds` and what `ranSeconds` leaves of its class's `maxActiveDeadlineSeconds`. Absent if there is no "
-        "limit.",
+        description="How many seconds the job can run, counted from `startTime`: the smaller of its `activeDeadlineSeconds` and "
+        "what `ranSeconds` leaves of its class's `maxActiveDeadlineSeconds`. Absent if there is no limit.",
         ge=1,
     )
     ran_seconds: int | None = Field(

@@ -11,19 +11,14 @@ import hashlib
 
 LABEL_LIMIT = 63
 """Maximum length of a DNS label (RFC 1123): Services, Namespaces, host names, label values."""
-
 CHILD_LIMIT = 52
 """Maximum length of a name that controllers extend: the longest suffix is a StatefulSet's revision, 11 characters."""
-
 CLASS_CERTIFICATE = "tls"
 """The copy of the class's TLS Secret in a job's namespace."""
-
 QUOTA_NAME = "nestor"
 """The ResourceQuota by which the operator holds a job's namespace to its class, and the LimitRange beside it."""
-
 DATA_VOLUME = "data"
 """The volume with the cluster's data in the server's pod, and the template of its claim."""
-
 SERVER_CONTAINER = "k3s"
 """The container of the server in which K3s runs."""
 

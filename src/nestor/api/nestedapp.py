@@ -10,6 +10,14 @@ from nestor.api.base import Image, ObjectName, immutable, list_map, rule, rules
 from nestor.api.model import Conditions, Model
 from nestor.api.words import Access
 
+_ONE_SOURCE = rule(
+    "!has(self.image) || !has(self.templatesFrom)",
+    "`image` and `templatesFrom` are mutually exclusive: templates come from the /templates folder of an image, from a "
+    "ConfigMap, or, if neither is set, only from URLs, charts and scripts",
+)
+_SOME_APPDEF = rule("has(self.image) || has(self.appDef)", "`appDef` must be set when there is no `image` to read it from")
+_PULLS = rule("!has(self.imagePullSecretName) || has(self.image)", "`imagePullSecretName` may be set only together with `image`")
+
 
 class ConfigMapRef(Model):
     """A ConfigMap in the job's own namespace."""
@@ -31,19 +39,13 @@ class App(Model):
 
     model_config = ConfigDict(
         json_schema_extra=rules(
-            rule(
-                "!has(self.image) || !has(self.templatesFrom)",
-                "`image` and `templatesFrom` are mutually exclusive: templates come from the /templates folder of an image, from "
-                "a ConfigMap, or, if neither is set, only from URLs, charts and scripts",
-            ),
-            rule("has(self.image) || has(self.appDef)", "`appDef` must be set when there is no `image` to read it from"),
+            _ONE_SOURCE,
+            _SOME_APPDEF,
             rule(
                 "has(self.appDef) == has(oldSelf.appDef)",
                 "`app.appDef` may be changed, but not added or removed: delete the object and create it again",
             ),
-            rule(
-                "!has(self.imagePullSecretName) || has(self.image)", "`imagePullSecretName` may be set only together with `image`"
-            ),
+            _PULLS,
             rule(
                 "has(self.image) == has(oldSelf.image) && has(self.templatesFrom) == has(oldSelf.templatesFrom) && "
                 "has(self.imagePullSecretName) == has(oldSelf.imagePullSecretName)",
@@ -71,10 +73,9 @@ class App(Model):
     )
     app_def: dict[str, Any] | None = Field(
         None,
-        description="The application's AppDef, exactly as JARVICE documents it: version 2, with snake_case keys. "
-        "Unknown keys are kept, and `nested_kubernetes` may also be spelled `nestedkubernetes`. At least one entry of "
-        "`commands` must have `nested_kubernetes` with `templates`. Changing the templates runs them again, from the first "
-        "step that changed.",
+        description="The application's AppDef, exactly as JARVICE documents it: version 2, with snake_case keys. Unknown keys "
+        "are kept, and `nested_kubernetes` may also be spelled `nestedkubernetes`. At least one entry of `commands` must have "
+        "`nested_kubernetes` with `templates`. Changing the templates runs them again, from the first step that changed.",
         json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
         max_length=64,
     )
@@ -125,19 +126,7 @@ class CatalogTemplates(Model):
 class NestedAppSpec(Model):
     """The application."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!has(self.image) || !has(self.templatesFrom)",
-                "`image` and `templatesFrom` are mutually exclusive: templates come from the /templates folder of an image, from "
-                "a ConfigMap, or, if neither is set, only from URLs, charts and scripts",
-            ),
-            rule("has(self.image) || has(self.appDef)", "`appDef` must be set when there is no `image` to read it from"),
-            rule(
-                "!has(self.imagePullSecretName) || has(self.image)", "`imagePullSecretName` may be set only together with `image`"
-            ),
-        )
-    )
+    model_config = ConfigDict(json_schema_extra=rules(_ONE_SOURCE, _SOME_APPDEF, _PULLS))
 
     access: Access = Field(
         "Everyone",

@@ -73,10 +73,8 @@ class NestedAppJobSpec(Model):
     class_name: ObjectName | None = Field(
         None,
         description="Name of the NestedClass, the admins' policy for this job. Defaults to the default class, which is the one "
-        "with "
-        'annotation `nestedclass.nestor.dev/is-default-class: "true"`, otherwise the one named `default`. `status.className` '
-        "says "
-        "which it is; that stays. Immutable.",
+        'with annotation `nestedclass.nestor.dev/is-default-class: "true"`, otherwise the one named `default`. '
+        "`status.className` says which it is; that stays. Immutable.",
         json_schema_extra=immutable("className"),
     )
     kubernetes_version: KubernetesVersion | None = Field(

@@ -50,10 +50,9 @@ class ClassQueue(Model):
     )
     kueue: Literal["Ignore", "Allow", "Require"] = Field(
         "Ignore",
-        description="Whether Kueue decides when jobs start; it must be installed, and the chart's `kueue.enabled` set. "
-        "`Ignore`: it does not, and the status of a job with the label `kueue.x-k8s.io/queue-name` reports it. `Allow`: jobs "
-        "with that label wait for Kueue, the others start at once. `Require`: jobs without it are refused. Defaults to "
-        "`Ignore`.",
+        description="Whether Kueue decides when jobs start; it must be installed, and the chart's `kueue.enabled` set. `Ignore`: "
+        "it does not, and the status of a job with the label `kueue.x-k8s.io/queue-name` reports it. `Allow`: jobs with that "
+        "label wait for Kueue, the others start at once. `Require`: jobs without it are refused. Defaults to `Ignore`.",
     )
 
 

@@ -59,7 +59,6 @@ class Names:
         return self._list().get(name or "", self.default)
 
     def allows(self, name: str) -> bool:
-        """Whether pods may choose it."""
         return name in self._list()
 
     def _list(self) -> dict[str, str]:

@@ -39,9 +39,8 @@ class OutcomeTarget:
     namespace: ObjectName = field(default="default", description="Namespace in the nested cluster. Defaults to `default`.")
     condition: Word | None = field(
         default=None,
-        description="Type of the condition that must be True. For success it defaults to `Complete` for Job, "
-        "`Completed` for JobSet, and phase Succeeded for Pod; for failure to `Failed` for Job and JobSet, and phase Failed "
-        "for Pod.",
+        description="Type of the condition that must be True. For success it defaults to `Complete` for Job, `Completed` for "
+        "JobSet, and phase Succeeded for Pod; for failure to `Failed` for Job and JobSet, and phase Failed for Pod.",
     )
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from nestor.api.allowances import AllowedServices, ArgoCDAccess, Devices, Storage
 from nestor.api.base import ImagePrefix, LabelPattern, ObjectName, Quantity
@@ -17,15 +16,7 @@ from nestor.api.policies import IpBlock
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 PodSecurity = Literal["Baseline", "Privileged"]
-
-
-@functools.cache
-def _nothing(kind: type[T]) -> T:
-    """The strictest one: made once, because it is asked for several times for each pod."""
-    return kind()
 
 
 @part()
@@ -84,8 +75,7 @@ class Policy:
 
     @property
     def allowed_services(self) -> AllowedServices:
-        """What the cluster's Services may do."""
-        return self.services or _nothing(AllowedServices)
+        return self.services or AllowedServices()
 
     storage: Storage | None = field(
         default=None, description="The volumes that the cluster's claims may get, from the class's `storage` and the job's."
@@ -107,18 +97,15 @@ class Policy:
 
     @property
     def volumes(self) -> Storage:
-        """The volumes that the cluster's claims may get."""
-        return self.storage or _nothing(Storage)
+        return self.storage or Storage()
 
     @property
     def allowed_devices(self) -> Devices:
-        """The devices that the cluster's ResourceClaims may get."""
         return self.devices or Devices()
 
     @property
     def places(self) -> Placement:
-        """Where the cluster's pods may run."""
-        return self.placement or _nothing(Placement)
+        return self.placement or Placement()
 
     def with_own_runtimes(self, own: Mapping[str, str]) -> Policy:
         """The same, where pods may also name these RuntimeClasses of the tenant's own, each for one of the host's."""

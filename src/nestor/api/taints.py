@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from nestor.api.base import rule, rules
-from nestor.api.data import Limits
+from nestor.api.base import checked
 
 Tolerated = Annotated[
     str,
-    Limits(
-        min_length=1,
-        max_length=400,
-        json_schema_extra=rules(
-            rule(
-                "self.matches('^([*]|[A-Za-z0-9][-A-Za-z0-9_./]*(=[-A-Za-z0-9_.]*)?)(:(NoSchedule|PreferNoSchedule|NoExecute))?$')",
-                "must be taints as kubectl writes them: 'gpu', 'pool=batch' or 'pool=batch:NoSchedule'; '*' instead of the key "
-                "for all; effects are NoSchedule, PreferNoSchedule and NoExecute",
-            )
-        ),
+    checked(
+        "self.matches('^([*]|[A-Za-z0-9][-A-Za-z0-9_./]*(=[-A-Za-z0-9_.]*)?)(:(NoSchedule|PreferNoSchedule|NoExecute))?$')",
+        "must be taints as kubectl writes them: 'gpu', 'pool=batch' or 'pool=batch:NoSchedule'; '*' instead of the key for all; "
+        "effects are NoSchedule, PreferNoSchedule and NoExecute",
+        400,
     ),
 ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nestor.api.appdef_pull import PullSecret, choose_pull_secret, find_pull_secret_fault
+from nestor.api.images import PullSecret, choose_pull_secret, find_pull_secret_fault
 from nestor.api.objects import Object
 
 OWN = PullSecret("mine", "team-a", "`app.imagePullSecretName`")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Container
 
 from nestor.api import names
-from nestor.api.appdef import Target
+from nestor.api.appdef_models import Target
 from nestor.api.expose import ExposePolicy
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nestor.api import conditions, names
-from nestor.api.appdef import Target
+from nestor.api.appdef_models import Target
 from nestor.api.expose import ExposePolicy, GatewayRef
 from nestor.api.objects import Object, spec_of, status_of
 from nestor.api.times import seconds_since

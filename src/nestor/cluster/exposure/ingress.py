@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nestor.api import names
-from nestor.api.appdef import Target
+from nestor.api.appdef_models import Target
 from nestor.api.expose import ExposePolicy
 from nestor.api.names import Part
 from nestor.api.objects import Object

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from nestor.api import conditions, names
-from nestor.api.appdef import Target
+from nestor.api.appdef_models import Target
 from nestor.api.expose import ExposePolicy, JobExpose
 from nestor.cluster.exposure import hosts, ingress
 from nestor.cluster.exposure.annotations import find_fault

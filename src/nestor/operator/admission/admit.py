@@ -8,7 +8,8 @@ from functools import cached_property
 from types import MappingProxyType
 
 from nestor.api import conditions, data, faults, labels, names
-from nestor.api.appdef import AppDefError, Chosen, CommandNotFound, NestedKubernetes, choose_command, read_appdef
+from nestor.api.appdef import AppDefError, Chosen, CommandNotFound, choose_command, read_appdef
+from nestor.api.appdef_models import NestedKubernetes
 from nestor.api.appdef_versions import Offer, find_offer, sort_versions
 from nestor.api.class_parts import ClusterPolicy
 from nestor.api.expose import ExposePolicy, JobExpose

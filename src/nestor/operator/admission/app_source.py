@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from nestor.api import conditions, names
-from nestor.api.appdef import explain
 from nestor.api.class_parts import ImagesPolicy
+from nestor.api.faults import explain
 from nestor.api.names import Part
 from nestor.api.nestedapp import App, NamespacedConfigMapRef, NestedAppSpec
 from nestor.api.nestedappjob import NestedAppJobSpec

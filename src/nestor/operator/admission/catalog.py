@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 
 from nestor.api import conditions
-from nestor.api.appdef import AppDef, AppDefError, Chosen, choose_command, list_commands, read_appdef
+from nestor.api.appdef import AppDefError, Chosen, choose_command, list_commands, read_appdef
+from nestor.api.appdef_models import AppDef
 from nestor.api.conditions import Condition
 from nestor.api.faults import join, name_field
 from nestor.api.objects import Object, conditions_of, is_terminating, spec_of, status_of

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from nestor.api import conditions, labels, names
-from nestor.api.appdef_pull import PULL_TYPES, choose_pull_secret, find_pull_secret_fault
+from nestor.api.images import PULL_TYPES, choose_pull_secret, find_pull_secret_fault
 from nestor.api.names import Part
 from nestor.api.nestedapp import NamespacedConfigMapRef
 from nestor.api.objects import Object, labels_of

@@ -8,8 +8,8 @@ from typing import Literal
 from pydantic import ValidationError
 
 from nestor.api import conditions
-from nestor.api.appdef import explain
 from nestor.api.class_choice import FALLBACK, find_class_name
+from nestor.api.faults import explain
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, conditions_of, spec_of, status_of

@@ -7,8 +7,8 @@ import logging
 from pydantic import ValidationError
 
 from nestor.api import conditions, names
-from nestor.api.appdef import explain
 from nestor.api.conditions import Condition
+from nestor.api.faults import explain
 from nestor.api.objects import Object, conditions_of, is_terminating, spec_of, status_of
 from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus, Shape
 from nestor.api.times import timestamp

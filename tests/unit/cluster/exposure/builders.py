@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nestor.api.appdef import Target
+from nestor.api.appdef_models import Target
 from nestor.api.expose import ExposePolicy, JobExpose
 from nestor.cluster.exposure.exposed import TargetView
 from nestor.cluster.exposure.routes import ExposedJob, Route, plan_routes

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from nestor.api import conditions, names
-from nestor.api.appdef import Target
+from nestor.api.appdef_models import Target
 from nestor.api.expose import ExposePolicy, JobExpose
 from nestor.cluster.exposure.routes import ExposedJob, Route, plan_routes
 from tests.unit.cluster.exposure.builders import plan, target

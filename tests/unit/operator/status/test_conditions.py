@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from nestor.api import conditions
-from nestor.api.appdef import Target
+from nestor.api.appdef_models import Target
 from nestor.api.conditions import Condition
 from nestor.cluster.exposure.exposed import Exposure, TargetView
 from nestor.cluster.exposure.routes import Route

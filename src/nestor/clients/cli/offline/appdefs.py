@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api import faults
-from nestor.api.appdef import AppDef, AppDefError, Chosen, choose_command, list_commands, read_appdef
+from nestor.api.appdef import AppDefError, Chosen, choose_command, list_commands, read_appdef
+from nestor.api.appdef_models import AppDef
 from nestor.apps.steps import PlanError, build_plan, check_parameters, list_warnings
 
 ROOT = "appDef"
