@@ -15,8 +15,7 @@ from typing import Any, cast
 import yaml
 
 from nestor.api.contracts import vnode
-from nestor.cluster.access import build_nodes_binding, build_role_binding
-from nestor.cluster.home import Home
+from nestor.cluster.home import Home, build_nodes_binding, build_role_binding
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, kinds
 from nestor.operator.backends.process import build_process

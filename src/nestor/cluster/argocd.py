@@ -16,8 +16,8 @@ from nestor.api.allowances import ArgoCDPolicy
 from nestor.api.contracts.cluster import ARGOCD_USER
 from nestor.api.names import Part
 from nestor.api.objects import Object
-from nestor.cluster import access, certificates, pki
-from nestor.cluster.home import Home
+from nestor.cluster import certificates, pki
+from nestor.cluster.home import Home, build_secret, encode
 from nestor.cluster.pki import Authorities, Lifetimes
 
 SECRET_TYPE = {"argocd.argoproj.io/secret-type": "cluster"}
@@ -62,7 +62,7 @@ class Registration:
             texts["project"] = policy.project
         if not policy.is_whole:
             texts |= {"namespaces": ",".join(sorted(set(policy.namespaces))), "clusterResources": "false"}
-        return access.encode({key: text.encode() for key, text in texts.items()})
+        return encode({key: text.encode() for key, text in texts.items()})
 
     def content_key(self, authorities: Authorities) -> str:
         """Changes whenever the Secret must be written anew before its certificate ends."""
@@ -80,7 +80,7 @@ class Registration:
         }
         config = json.dumps({"tlsClientConfig": tls}).encode()
         marks = pki.renewal_annotations(self.content_key(authorities), now + lifetimes.admin_renewal)
-        made = access.build_secret(self.metadata, {"config": config}, annotations=marks)
+        made = build_secret(self.metadata, {"config": config}, annotations=marks)
         return made | {"data": self.data | made["data"]}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nestor.api.contracts.cluster import COREDNS_KUBECONFIG, DNS_CERTIFICATE, DNS_KEY, DOMAIN
 from nestor.api.names import Part
 from nestor.api.objects import Object
-from nestor.cluster.shape import DNS_PORT, Shape
+from nestor.cluster.shape import DNS_PORT, LOCKED, Shape
 
 HEALTH_PORT = 8082
 READY_PORT = 8083
@@ -85,15 +85,8 @@ def build_container(shape: Shape) -> Object:
             "failureThreshold": 5,
         },
         "resources": {"requests": {"cpu": "20m", "memory": "32Mi"}, "limits": {"cpu": "500m", "memory": "170Mi"}},
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 65532,
-            "runAsGroup": 65532,
-            "readOnlyRootFilesystem": True,
-            "allowPrivilegeEscalation": False,
-            # The official binary has this file capability; without it in the bounding set, the kernel refuses to start it.
-            "capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]},
-        },
+        # The official binary has this file capability; without it in the bounding set, the kernel refuses to start it.
+        "securityContext": LOCKED | {"capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}},
         "volumeMounts": [
             {"name": "corefile", "mountPath": COREFILE_FOLDER, "readOnly": True},
             {"name": "coredns-access", "mountPath": KUBECONFIG_FOLDER, "readOnly": True},

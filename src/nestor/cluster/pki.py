@@ -22,6 +22,7 @@ from nestor.api.contracts import cluster as contract
 from nestor.api.objects import Object, annotations_of
 from nestor.cluster import certificates
 from nestor.cluster.certificates import Pair
+from nestor.kube import kubeconfig
 
 AUTHORITIES = {
     "server-ca": "server-ca",
@@ -195,35 +196,19 @@ def read_renewal(secret: Object) -> datetime.datetime:
 def build_kubeconfig(server: str, authority: bytes, client: Pair, user: str) -> str:
     """A kubeconfig for one user of one cluster, as JSON, which every YAML parser accepts and parses fast."""
     inline = {"client-certificate-data": _base64(client.certificate), "client-key-data": _base64(client.key)}
-    return _build_kubeconfig(server, authority, user, inline)
+    return _write_kubeconfig(server, authority, user, inline)
 
 
 def _build_dns_kubeconfig(authorities: Authorities) -> bytes:
     """CoreDNS's kubeconfig. It names the files of the keys, which client-go then reads anew for each connection."""
     files = {"client-certificate": contract.DNS_CERTIFICATE, "client-key": contract.DNS_KEY}
     server = f"https://127.0.0.1:{contract.GATE_PORT}"
-    return _build_kubeconfig(server, authorities.server.certificate, contract.COREDNS_USER, files).encode()
+    return _write_kubeconfig(server, authorities.server.certificate, contract.COREDNS_USER, files).encode()
 
 
-def _build_kubeconfig(server: str, authority: bytes, user: str, credentials: Object) -> str:
-    content: Object = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [
-            {
-                "name": "nested",
-                "cluster": {
-                    "server": server,
-                    "certificate-authority-data": _base64(authority),
-                    "tls-server-name": TLS_SERVER_NAME,
-                },
-            }
-        ],
-        "users": [{"name": user, "user": credentials}],
-        "contexts": [{"name": "nested", "context": {"cluster": "nested", "user": user}}],
-        "current-context": "nested",
-    }
-    return json.dumps(content, indent=1) + "\n"
+def _write_kubeconfig(server: str, authority: bytes, user: str, credentials: Object) -> str:
+    cluster = {"server": server, "certificate-authority-data": _base64(authority), "tls-server-name": TLS_SERVER_NAME}
+    return json.dumps(kubeconfig.build(cluster, credentials, "nested", user), indent=1) + "\n"
 
 
 def format_address(address: str) -> str:

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from nestor.api import labels
 from nestor.api.class_parts import ANYWHERE, NetworkPolicyModel, Peer
 from nestor.api.contracts import addresses
+from nestor.api.contracts.cluster import API_PORT
 from nestor.api.names import Part
 from nestor.api.objects import Object
 from nestor.cluster.home import Home
-from nestor.cluster.shape import API_PORT, DNS_PORT, Host, Shape, collapse, list_closed_ranges
+from nestor.cluster.shape import DNS_PORT, Host, Shape, collapse, list_closed_ranges
 
 METADATA = [*addresses.LINK_LOCAL, *addresses.METADATA, *addresses.NAT64]
 """Ranges with cloud metadata addresses, which hand out the node's credentials."""
@@ -42,41 +43,21 @@ def build_policies(shape: Shape) -> list[Object]:
     to_internet = [{"to": blocks} for blocks in [build_internet(shape.network, shape.host)] if blocks]
     return [
         # For everybody there: also a pod that lost its labels, or that somebody else put there.
-        _policy(shape, Part.DENY_POLICY, {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}),
-        _policy(
-            shape,
-            Part.APP_POLICY,
-            {
-                "podSelector": {"matchLabels": app},
-                "policyTypes": ["Ingress", "Egress"],
-                # The server connects to pods for webhooks, aggregated APIs and the API's own pod proxy.
-                "ingress": [{"from": [_pods(runner), _pods(server)]}],
-                "egress": [to_server],
-            },
-        ),
+        _policy(shape, Part.DENY_POLICY, {}, ingress=[], egress=[]),
+        # The server connects to pods for webhooks, aggregated APIs and the API's own pod proxy.
+        _policy(shape, Part.APP_POLICY, app, ingress=[{"from": [_pods(runner), _pods(server)]}], egress=[to_server]),
         *_build_open(shape, app, to_internet),
         *_build_solver(shape),
-        _policy(
-            shape,
-            Part.RUNNER_POLICY,
-            {
-                "podSelector": {"matchLabels": runner},
-                "policyTypes": ["Ingress", "Egress"],
-                "egress": [{"to": [_pods(app)]}, to_server, *to_internet],
-            },
-        ),
+        _policy(shape, Part.RUNNER_POLICY, runner, ingress=[], egress=[{"to": [_pods(app)]}, to_server, *to_internet]),
         _policy(
             shape,
             Part.SERVER_POLICY,
-            {
-                "podSelector": {"matchLabels": server},
-                "policyTypes": ["Ingress", "Egress"],
-                "ingress": [
-                    {"from": [_pods(app), _pods(runner)], "ports": [_API, *_DNS]},
-                    {"from": list_peers(shape.network.api_from), "ports": [_API]},
-                ],
-                "egress": [{"to": [_pods(app)]}, *_build_host_access(shape), *to_internet],
-            },
+            server,
+            ingress=[
+                {"from": [_pods(app), _pods(runner)], "ports": [_API, *_DNS]},
+                {"from": list_peers(shape.network.api_from), "ports": [_API]},
+            ],
+            egress=[{"to": [_pods(app)]}, *_build_host_access(shape), *to_internet],
         ),
     ]
 
@@ -84,17 +65,12 @@ def build_policies(shape: Shape) -> list[Object]:
 def _build_open(shape: Shape, app: dict[str, str], to_internet: list[Object]) -> list[Object]:
     """What app pods may do as long as no policy of the nested cluster isolates them."""
 
-    def unless(label: str) -> Object:
-        return {"matchLabels": app, "matchExpressions": [{"key": label, "operator": "DoesNotExist"}]}
+    def unless(label: str) -> list[Object]:
+        return [{"key": label, "operator": "DoesNotExist"}]
 
+    inwards = _policy(shape, Part.INGRESS_POLICY, app, unless(labels.ISOLATED_INGRESS), ingress=[{"from": [_pods(app)]}])
     outwards = _policy(
-        shape,
-        Part.EGRESS_POLICY,
-        {
-            "podSelector": unless(labels.ISOLATED_EGRESS),
-            "policyTypes": ["Egress"],
-            "egress": [{"to": [_pods(app)]}, *to_internet],
-        },
+        shape, Part.EGRESS_POLICY, app, unless(labels.ISOLATED_EGRESS), egress=[{"to": [_pods(app)]}, *to_internet]
     )
     # By this, admission finds the wall by which it measures what syncers write.
     has_node_ports = shape.services.node_ports or shape.services.load_balancers
@@ -103,14 +79,7 @@ def _build_open(shape: Shape, app: dict[str, str], to_internet: list[Object]) ->
         labels.NODE_PORTS: str(has_node_ports).lower(),
         labels.BUDGETS: str(shape.has_budgets).lower(),
     }
-    return [
-        _policy(
-            shape,
-            Part.INGRESS_POLICY,
-            {"podSelector": unless(labels.ISOLATED_INGRESS), "policyTypes": ["Ingress"], "ingress": [{"from": [_pods(app)]}]},
-        ),
-        outwards,
-    ]
+    return [inwards, outwards]
 
 
 def build_exposed(home: Home, name: str, selector: dict[str, str], port: Object, peers: Sequence[Peer]) -> Object:
@@ -128,8 +97,8 @@ def list_peers(peers: Sequence[Peer]) -> list[Object]:
 def _build_solver(shape: Shape) -> list[Object]:
     if not shape.has_issuer:
         return []
-    solver = {"podSelector": {"matchLabels": {SOLVER_LABEL: "true"}}, "policyTypes": ["Ingress"]}
-    return [_policy(shape, Part.SOLVER_POLICY, solver | {"ingress": [{"from": list_peers(shape.exposed_from)}]})]
+    opened = [{"from": list_peers(shape.exposed_from)}]
+    return [_policy(shape, Part.SOLVER_POLICY, {SOLVER_LABEL: "true"}, ingress=opened)]
 
 
 def _build_host_access(shape: Shape) -> list[Object]:
@@ -181,8 +150,21 @@ def _port(protocol: str, port: int) -> Object:
     return {"protocol": protocol, "port": port}
 
 
-def _policy(shape: Shape, part: Part, spec: Object) -> Object:
-    return {"metadata": shape.metadata(shape.child(part)), "spec": spec}
+def _policy(
+    shape: Shape,
+    part: Part,
+    pods: dict[str, str],
+    expressions: list[Object] | None = None,
+    *,
+    ingress: list[Object] | None = None,
+    egress: list[Object] | None = None,
+) -> Object:
+    """Isolates the pods that the labels and expressions select, or all, in each direction of which something is said."""
+    said = {"ingress": ingress, "egress": egress}
+    selector = ({"matchLabels": pods} if pods else {}) | ({"matchExpressions": expressions} if expressions else {})
+    types = [name.capitalize() for name, opened in said.items() if opened is not None]
+    opened = {name: opened for name, opened in said.items() if opened}
+    return {"metadata": shape.metadata(shape.child(part)), "spec": {"podSelector": selector, "policyTypes": types, **opened}}
 
 
 def _pods(selected: dict[str, str]) -> Object:

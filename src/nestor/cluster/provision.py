@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from nestor.api import labels, times
 from nestor.api.names import Part
 from nestor.api.objects import Object, annotations_of, labels_of
-from nestor.cluster import access, pki, shared
-from nestor.cluster.home import Home
+from nestor.cluster import coredns, pki, policies, server
+from nestor.cluster.home import Home, build_nodes_binding, build_role_binding, build_secret, build_service_account, encode
 from nestor.cluster.pki import Authorities, Lifetimes
 from nestor.cluster.shape import Shape
 from nestor.kube import Conflict, kinds
@@ -81,9 +81,12 @@ class Provisioner:
         """Ensure everything that the cluster's pods need before they start, except what depends on the Services' addresses."""
         ensure = self._applier.ensure
         api, dns, *_ = await together(
-            *(ensure(kinds.SERVICE, service) for service in shared.build_services(shape)),
+            *(ensure(kinds.SERVICE, service) for service in server.build_services(shape)),
             self._ensure_authorities(shape),
-            *(ensure(kind, body) for kind, body in shared.build_surroundings(shape)),
+            ensure(kinds.SERVICE_ACCOUNT, build_service_account(shape)),
+            ensure(kinds.ROLE_BINDING, build_role_binding(shape)),
+            ensure(kinds.CLUSTER_ROLE_BINDING, build_nodes_binding(shape)),
+            *(ensure(kinds.NETWORK_POLICY, policy) for policy in policies.build_policies(shape)),
         )
         return Addresses(api["spec"]["clusterIP"], dns["spec"]["clusterIP"])
 
@@ -91,11 +94,11 @@ class Provisioner:
         """Ensure what the pods mount: certificates and DNS configuration. Before the pods, or kubelet waits before it retries."""
         await together(
             self._ensure_access_secret(shape, addresses.api),
-            self._applier.ensure(*shared.build_configuration(shape, addresses.api)),
+            self._applier.ensure(kinds.CONFIG_MAP, coredns.build_config_map(shape, addresses.api)),
         )
 
     async def ensure_server(self, shape: Shape, addresses: Addresses) -> None:
-        await self._applier.ensure(*shared.build_server(shape, addresses.api))
+        await self._applier.ensure(kinds.STATEFUL_SET, server.build_stateful_set(shape, addresses.api))
 
     async def keep_keys(self, home: Home) -> None:
         """Renew the keys of a cluster of which nothing else is maintained, because its class or its spec is refused.
@@ -131,7 +134,7 @@ class Provisioner:
         if not (pki.is_current(found, key, now) and found and pki.is_issued(found, authorities, address, now)):
             content = await asyncio.to_thread(pki.mint_admin_kubeconfig, authorities, address, now, lifetime)
             annotations = pki.renewal_annotations(key, now + self._lifetimes.admin_renewal)
-            secret = access.build_secret(metadata, content, annotations=annotations)
+            secret = build_secret(metadata, content, annotations=annotations)
             if found is None:
                 # Somebody's Secret may have come in between.
                 _check_ours(await self._create_secret(secret), metadata)
@@ -150,7 +153,7 @@ class Provisioner:
         if secret is None:
             content = await asyncio.to_thread(pki.mint_authorities, home.name, _now())
             marks = {labels.ROTATE: home.rotation} if home.rotation else None
-            secret = await self._create_secret(access.build_secret(home.metadata(name), content, annotations=marks))
+            secret = await self._create_secret(build_secret(home.metadata(name), content, annotations=marks))
         secret = await self._rotate(home, secret)
         self._keys[home.namespace, home.name] = _Keys(_read_authorities(secret), home.rotation)
 
@@ -161,7 +164,7 @@ class Provisioner:
         client = _read_authorities(secret).client.certificate
         content = await asyncio.to_thread(pki.mint_access_authority, home.name, client, _now())
         meta = {"uid": secret["metadata"].get("uid"), "annotations": {labels.ROTATE: home.rotation}}
-        patch = {"metadata": meta, "data": access.encode(content)}
+        patch = {"metadata": meta, "data": encode(content)}
         rotated = await self._api.patch(kinds.SECRET, secret["metadata"]["name"], home.namespace, patch)
         self._rotated.add((home.namespace, home.name))
         return rotated
@@ -176,7 +179,7 @@ class Provisioner:
         if found is None or not pki.is_current(found, key, now):
             content = await asyncio.to_thread(pki.mint_access, keys.authorities, address, now, lifetime)
             annotations = pki.renewal_annotations(key, now + self._lifetimes.access_renewal)
-            found = access.build_secret(home.metadata(name), content, annotations=annotations)
+            found = build_secret(home.metadata(name), content, annotations=annotations)
             await self._api.apply(kinds.SECRET, found)
         keys.access = _Checked(key, now, pki.read_renewal(found))
 

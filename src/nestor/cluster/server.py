@@ -5,12 +5,12 @@ from __future__ import annotations
 from nestor.api import labels
 from nestor.api.base import Resources
 from nestor.api.contracts import syncer
-from nestor.api.contracts.cluster import DOMAIN
+from nestor.api.contracts.cluster import API_PORT, DOMAIN
 from nestor.api.names import DATA_VOLUME, SERVER_CONTAINER, Part
 from nestor.api.objects import Object
 from nestor.api.quantities import find_larger
 from nestor.cluster import coredns, pki
-from nestor.cluster.shape import API_PORT, DNS_PORT, Shape, choose_cluster_cidr
+from nestor.cluster.shape import DNS_PORT, LOCKED, Shape, choose_cluster_cidr
 
 DATA_FOLDER = "/var/lib/rancher/k3s"
 TLS_FOLDER = f"{DATA_FOLDER}/server/tls"
@@ -36,21 +36,17 @@ attach and enlarge volumes, which the host does as well.
 """
 
 
-def build_api_service(shape: Shape) -> Object:
-    """The API server's Service. It includes unready pods, because the runner and the syncer wait for the API themselves."""
-    return _build_service(shape, Part.SERVER, [{"name": "https", "port": 443, "targetPort": API_PORT, "protocol": "TCP"}])
+def build_services(shape: Shape) -> tuple[Object, Object]:
+    """The Services of its API and its DNS, the only nameserver of its pods. Other objects depend on their addresses.
 
-
-def build_dns_service(shape: Shape) -> Object:
-    """The nested cluster's DNS, the only nameserver of its pods."""
-    return _build_service(
-        shape,
-        Part.DNS,
-        [
-            {"name": "dns", "port": 53, "targetPort": DNS_PORT, "protocol": "UDP"},
-            {"name": "dns-tcp", "port": 53, "targetPort": DNS_PORT, "protocol": "TCP"},
-        ],
-    )
+    They include unready pods, because the runner and the syncer wait for the API themselves.
+    """
+    dns = [
+        {"name": "dns", "port": 53, "targetPort": DNS_PORT, "protocol": "UDP"},
+        {"name": "dns-tcp", "port": 53, "targetPort": DNS_PORT, "protocol": "TCP"},
+    ]
+    api = [{"name": "https", "port": 443, "targetPort": API_PORT, "protocol": "TCP"}]
+    return _build_service(shape, Part.SERVER, api), _build_service(shape, Part.DNS, dns)
 
 
 def build_stateful_set(shape: Shape, api_address: str) -> Object:
@@ -245,20 +241,18 @@ def _build_syncer(shape: Shape) -> Object:
             "failureThreshold": 30,
         },
         "resources": {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "384Mi"}},
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": 65532,
-            "runAsGroup": 65532,
-            "readOnlyRootFilesystem": True,
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": LOCKED,
         "volumeMounts": [
             {"name": "syncer-access", "mountPath": syncer.ACCESS_FOLDER, "readOnly": True},
             {"name": "host-token", "mountPath": HOST_TOKEN_FOLDER, "readOnly": True},
             {"name": "syncer-tmp", "mountPath": "/tmp"},  # noqa: S108 - the container's own
         ],
     }
+
+
+def list_containers(shape: Shape) -> list[Object]:
+    found: list[Object] = _build_pod_spec(shape, "")["containers"]
+    return found
 
 
 def build_resources(chosen: Resources | None, default: Object) -> Object:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from nestor.api.allowances import ServicesPolicy
 from nestor.api.base import Resources
 from nestor.api.class_parts import NetworkPolicyModel, Peer
-from nestor.api.contracts.cluster import API_PORT
 from nestor.api.contracts.syncer import SERVER_SECONDS
 from nestor.api.names import Part
+from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.placement_rules import AssignedNodes
 from nestor.api.policies import Persistence
 from nestor.cluster.home import Home
-
-__all__ = ["API_PORT", "DNS_PORT", "Host", "HostDns", "Shape", "choose_cluster_cidr", "collapse", "list_closed_ranges"]
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -26,6 +25,16 @@ CLOSED_V6 = ("fc00::/7",)
 
 DNS_PORT = 1053
 """Not 53, so that CoreDNS needs no privileges; the Service maps the port."""
+
+LOCKED: dict[str, Any] = {
+    "runAsNonRoot": True,
+    "runAsUser": 65532,
+    "runAsGroup": 65532,
+    "readOnlyRootFilesystem": True,
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+}
+"""Security context of a container that needs nothing of its node."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +92,37 @@ class Shape(Home):
     replicas: int = 1
     """1, or 0 while the cluster is suspended, provided that its data is on a volume."""
 
+    @classmethod
+    def of(
+        cls,
+        spec: NestedClusterSpec,
+        home: Home,
+        policy: NestedClassSpec,
+        *,
+        host: Host,
+        nestor_image: str,
+        core_dns_image: str,
+        server_seconds: int = SERVER_SECONDS,
+    ) -> Self:
+        """The shape of a cluster with a complete `spec`, that is, one with an image and, if it has a volume, with that."""
+        return cls(
+            **vars(home),
+            image=spec.image or "",
+            core_dns_image=core_dns_image,
+            nestor_image=nestor_image,
+            host=host,
+            resources=policy.cluster.resources,
+            network=_open_api(policy),
+            services=policy.services,
+            exposed_from=tuple(policy.expose.from_),
+            has_snapshots=policy.storage is not None and bool(policy.storage.snapshot_classes),
+            has_devices=policy.devices is not None and bool(policy.devices.classes),
+            has_budgets=policy.placement is not None and policy.placement.disruption_budgets,
+            has_issuer=policy.expose.has_issuer,
+            persistence=spec.persistence,
+            server_seconds=server_seconds,
+        )
+
     @property
     def closed_ranges(self) -> list[str]:
         return list_closed_ranges(self.network, self.host)
@@ -91,6 +131,14 @@ class Shape(Home):
     def server_host(self) -> str:
         """DNS name of the API server in the host cluster."""
         return f"{self.child(Part.SERVER)}.{self.namespace}.svc"
+
+
+def _open_api(policy: NestedClassSpec) -> NetworkPolicyModel:
+    """The class's network, where Argo CD reaches the API server even if only some others do."""
+    if policy.argo_cd is None or not policy.network.api_from:
+        return policy.network
+    peers = [*policy.network.api_from, policy.argo_cd.namespace]
+    return policy.network.model_copy(update={"api_from": peers})
 
 
 def list_closed_ranges(network: NetworkPolicyModel, host: Host) -> list[str]:

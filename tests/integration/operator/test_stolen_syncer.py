@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.cluster.access import NODES_ROLE, SYNCER_ROLE
+from nestor.cluster.home import NODES_ROLE, SYNCER_ROLE
 from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
 from tests.integration import apiserver
 from tests.integration.operator.stolen import RBAC, STRANGER, Attack

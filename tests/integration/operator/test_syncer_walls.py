@@ -15,7 +15,7 @@ from nestor.api.class_parts import NetworkPolicyModel
 from nestor.api.contracts import addresses
 from nestor.api.data import read
 from nestor.api.policies import IpBlock
-from nestor.cluster.access import SYNCER_ROLE
+from nestor.cluster.home import SYNCER_ROLE
 from nestor.cluster.policies import build_internet, build_policies
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Forbidden, Invalid, kinds

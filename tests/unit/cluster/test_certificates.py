@@ -12,8 +12,8 @@ from cryptography import x509
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from nestor.cluster import certificates, pki
-from nestor.cluster.access import build_secret
 from nestor.cluster.certificates import Pair
+from nestor.cluster.home import build_secret
 from nestor.cluster.pki import Authorities
 from tests.unit.operator.builders import Object
 

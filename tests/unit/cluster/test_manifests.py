@@ -14,7 +14,7 @@ import yaml
 
 from nestor.api.class_parts import NamespacePolicy
 from nestor.api.policies import Persistence
-from nestor.cluster import access, coredns, namespace, policies, server
+from nestor.cluster import coredns, home, namespace, policies, server
 from nestor.cluster.exposure.ingress import build_ingress
 from nestor.operator import oneshot
 from nestor.operator.job import runner_pod as runner
@@ -76,14 +76,14 @@ def build_access() -> list[Object]:
     shape = build_shape()
     owner = {"apiVersion": "v1", "kind": "Namespace", "name": shape.namespace, "uid": "n1"}
     shape = replace(shape, nodes_binding_owner=owner)
-    return [access.build_service_account(shape), access.build_role_binding(shape), access.build_nodes_binding(shape)]
+    return [home.build_service_account(shape), home.build_role_binding(shape), home.build_nodes_binding(shape)]
 
 
 MANIFESTS: dict[str, Callable[[], list[Object]]] = {
     "namespace": build_namespace,
     "server": lambda: [server.build_stateful_set(build_shape(), "10.43.0.5")],
     "server-with-volume": build_persistent_server,
-    "services": lambda: [server.build_api_service(build_shape()), server.build_dns_service(build_shape())],
+    "services": lambda: [*server.build_services(build_shape())],
     "coredns": lambda: [coredns.build_config_map(build_shape(), "10.43.0.5")],
     "policies": lambda: policies.build_policies(build_shape()),
     "access": build_access,

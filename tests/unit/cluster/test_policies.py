@@ -10,8 +10,8 @@ import pytest
 from nestor.api import labels
 from nestor.api.names import Part
 from nestor.api.objects import labels_of
-from nestor.cluster import policies, shared
-from nestor.cluster.shape import Host, HostDns
+from nestor.cluster import policies
+from nestor.cluster.shape import Host, HostDns, Shape
 from tests.unit.operator.builders import build_policy, build_resolved, build_shape
 
 Object = dict[str, Any]
@@ -59,6 +59,6 @@ def test_pods_of_a_dns_elsewhere_may_be_asked_and_no_others() -> None:
 )
 def test_the_wall_says_what_the_class_lets_reach_further(policy: Object, said: dict[str, str]) -> None:
     found = build_resolved()
-    shape = shared.build_shape(found.cluster, found.home, build_policy(**policy), host=HOST, nestor_image="n", core_dns_image="c")
+    shape = Shape.of(found.cluster, found.home, build_policy(**policy), host=HOST, nestor_image="n", core_dns_image="c")
     (wall,) = [item for item in policies.build_policies(shape) if labels_of(item).get(labels.PURPOSE) == labels.EGRESS_WALL]
     assert said.items() <= labels_of(wall).items()

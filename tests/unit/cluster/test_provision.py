@@ -10,7 +10,7 @@ import pytest
 
 from nestor.api import labels
 from nestor.cluster import pki, provision
-from nestor.cluster.access import build_secret
+from nestor.cluster.home import build_secret
 from nestor.cluster.provision import ForeignObject, Provisioner
 from nestor.cluster.shape import Shape
 from nestor.kube import Api, Conflict, Kind, kinds

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.objects import Object, spec_of
-from nestor.cluster.exposure.ports import find_port
+from nestor.cluster.exposure.ingress import find_port
 from nestor.cluster.exposure.routes import Refusal, Route
 
 SHOWN_PORTS = 20

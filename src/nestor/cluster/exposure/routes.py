@@ -11,7 +11,6 @@ from nestor.api import conditions, names
 from nestor.api.appdef_models import Target
 from nestor.api.expose import ExposePolicy, JobExpose
 from nestor.cluster.exposure import hosts, ingress
-from nestor.cluster.exposure.annotations import find_fault
 
 Refusal = tuple[str, str]
 """A condition's reason, and a message."""
@@ -58,7 +57,7 @@ class Route:
 
 def plan_routes(job: ExposedJob, targets: Sequence[Target]) -> tuple[Route, ...]:
     """A route for each target, in order; duplicates share one."""
-    fault = find_fault(job.expose.annotations, job.class_name, job.policy)
+    fault = ingress.find_annotation_fault(job.expose.annotations, job.class_name, job.policy)
     counts = Counter(_identify(target) for target in targets)
     unique = {_identify(target): target for target in reversed(targets)}
     routes: list[Route] = []

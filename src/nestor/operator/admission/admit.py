@@ -17,7 +17,7 @@ from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.objects import Object, labels_of, spec_of
 from nestor.api.policies import Persistence
 from nestor.apps.steps import Parameters, Plan, PlanError, Remote, build_plan, check_parameters, list_warnings
-from nestor.cluster.exposure.annotations import build_annotations, speaks_https
+from nestor.cluster.exposure.ingress import build_annotations, speaks_https
 from nestor.cluster.exposure.routes import ExposedJob, Route, plan_routes
 from nestor.cluster.shape import Host
 from nestor.operator.admission.app_source import AppSource

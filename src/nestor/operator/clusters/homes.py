@@ -12,7 +12,7 @@ from nestor.api.class_parts import NamespacePolicy
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.objects import Object, is_terminating, labels_of, owner_reference, status_of
-from nestor.cluster import namespace, shared
+from nestor.cluster import namespace, server
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
@@ -123,16 +123,21 @@ async def ensure_quota(context: Context, shape: Shape, policy: NamespacePolicy) 
 
 def _list_own(shape: Shape) -> list[Object]:
     """The resources of our own containers, for which the quota leaves room."""
-    return [*(container["resources"] for container in shared.list_containers(shape)), RUNNER_RESOURCES]
+    return [*(container["resources"] for container in server.list_containers(shape)), RUNNER_RESOURCES]
 
 
 def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy: NestedClassSpec) -> Shape:
-    """The shape of a cluster, from its complete spec, its home and its class. Chooses the mode; so far there is only one."""
+    """The shape of a cluster, from its complete spec, its home and its class."""
     settings = context.settings
-    shape = shared.build_shape(
-        cluster, home, policy, host=context.host, nestor_image=settings.image, core_dns_image=settings.core_dns_image
+    return Shape.of(
+        cluster,
+        home,
+        policy,
+        host=context.host,
+        nestor_image=settings.image,
+        core_dns_image=settings.core_dns_image,
+        server_seconds=settings.server_seconds,
     )
-    return replace(shape, server_seconds=settings.server_seconds)
 
 
 @contextlib.contextmanager

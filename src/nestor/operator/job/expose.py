@@ -10,8 +10,7 @@ from nestor.api.names import Part
 from nestor.api.objects import Object, spec_of
 from nestor.cluster.exposure.exposed import Exposure, TargetView
 from nestor.cluster.exposure.host_claims import HostClaim, find_exposed_job, find_foreign, find_rivals, hosts_of
-from nestor.cluster.exposure.ingress import build_ingress
-from nestor.cluster.exposure.ports import find_port
+from nestor.cluster.exposure.ingress import build_ingress, find_port
 from nestor.cluster.exposure.routes import Route
 from nestor.cluster.policies import build_exposed
 from nestor.kube import Forbidden, Invalid, kinds

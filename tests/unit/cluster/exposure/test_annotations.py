@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api import conditions
 from nestor.api.expose import ExposePolicy
-from nestor.cluster.exposure.annotations import build_annotations, speaks_https
+from nestor.cluster.exposure.ingress import build_annotations, speaks_https
 from tests.unit.cluster.exposure.builders import plan, service, target
 
 Object = dict[str, Any]

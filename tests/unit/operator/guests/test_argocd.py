@@ -10,10 +10,10 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.allowances import ArgoCDPolicy
-from nestor.cluster import certificates, pki, shared
+from nestor.cluster import certificates, pki
 from nestor.cluster.argocd import Registration
 from nestor.cluster.pki import Authorities, Lifetimes
-from nestor.cluster.shape import Host
+from nestor.cluster.shape import Host, Shape
 from nestor.kube import Api, Forbidden, kinds
 from nestor.operator.guests.argocd import ArgoCD
 from nestor.operator.settings import Settings
@@ -155,7 +155,7 @@ def test_it_is_renewed_as_users_kubeconfigs_are() -> None:
 def test_argo_cd_reaches_the_server_even_if_only_some_others_do() -> None:
     def peers(policy: Object) -> list[str]:
         shape = build_shape()
-        found = shared.build_shape(
+        found = Shape.of(
             RESOLVED.cluster, RESOLVED.home, build_policy(**policy), host=shape.host, nestor_image="n", core_dns_image="c"
         )
         return found.network.api_from

@@ -12,7 +12,7 @@ import pytest
 
 from nestor.api import conditions, labels, names
 from nestor.cluster import pki
-from nestor.cluster.access import build_secret
+from nestor.cluster.home import build_secret
 from nestor.cluster.provision import ForeignObject, Provisioner
 from nestor.kube import Forbidden, Invalid, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs

@@ -10,7 +10,7 @@ from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, owners_of, spec_of, status_of
 from nestor.api.placement_rules import Assigned
 from nestor.api.times import timestamp
-from nestor.cluster import shared
+from nestor.cluster import server
 from nestor.kube import Informer, Kind, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.operator.admission.identity import JobIdentity, Refused
@@ -89,7 +89,7 @@ class Workloads:
     def _build_pod_sets(self, known: JobIdentity) -> list[Object]:
         spec = NestedClusterSpec(class_name=known.spec.class_name)  # no version asks for more than another
         shape = build_shape(self._context, spec, known.home, known.policy)
-        return pod_sets.build_pod_sets(known.policy, known.spec, shared.list_containers(shape), RUNNER_RESOURCES)
+        return pod_sets.build_pod_sets(known.policy, known.spec, server.list_containers(shape), RUNNER_RESOURCES)
 
     async def _find_priority(self, job: Object, kind: Kind) -> workload.Priority | None:
         name = labels_of(job).get(labels.KUEUE_PRIORITY)
