@@ -18,7 +18,7 @@ from nestor.api.allowances import Storage
 from nestor.api.class_parts import NamespacePolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policy import Policy
-from nestor.overflow.interlink import refusals as interlink
+from nestor.overflow.interlink import build as interlink
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.remote import refusals as remote_refusals
 from nestor.overflow.remote.provider import RemoteProvider

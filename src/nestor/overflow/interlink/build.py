@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterator
 
 from nestor.api import times
 from nestor.api.objects import Object, annotations_of, keep_few, labels_of, status_of
 from nestor.overflow.interlink.env import build_env, expand
 from nestor.overflow.interlink.files import build_files, trim_object
-from nestor.overflow.interlink.wire import ContainerData, CreateRequest, LogOptions, LogRequest, PluginCreateRequest
 from nestor.pods.providers.base import Inputs, Options
 from nestor.pods.providers.errors import InvalidInput
 
@@ -22,9 +22,57 @@ _NOTES_LIMIT, _IMAGES_LIMIT = 1024, 4096
 """Characters of all labels, of all annotations, and of all images in a question. Of each pod, it is asked every second or so."""
 _LONGEST_GRACE_SECONDS = 10**9
 _TRUE = ("true", "1")
+_VOLUMES = frozenset({"configMap", "downwardAPI", "emptyDir", "projected", "secret"})
+_SOURCES = frozenset({"configMap", "downwardAPI", "secret", "serviceAccountToken"})
+_VALUES = frozenset({"configMapKeyRef", "fieldRef", "resourceFieldRef", "secretKeyRef"})
+_HOST = ("hostIPC", "hostNetwork", "hostPID")
+"""What interLink carries; anything else is named before it is sent."""
 
 
-def build_create(pod: Object, inputs: Inputs) -> CreateRequest:
+def find_refusals(pod: Object) -> list[str]:
+    """One message per field that interLink cannot carry; empty for most pods."""
+    spec = pod["spec"]
+    found = [
+        f"`spec.{field}` may not be true: interLink backends share no namespaces with pods" for field in _HOST if spec.get(field)
+    ]
+    if spec.get("resourceClaims"):
+        found.append("`spec.resourceClaims` may not be set: interLink cannot carry dynamic resource claims")
+    for index, volume in enumerate(spec.get("volumes") or []):
+        found += _check_volume(f"spec.volumes[{index}]", volume)
+    for group in (*_GROUPS, "ephemeralContainers"):
+        for index, container in enumerate(spec.get(group) or []):
+            found += _check_container(f"spec.{group}[{index}]", container)
+    return found
+
+
+def _check_volume(path: str, volume: Object) -> Iterator[str]:
+    kind = next((key for key in volume if key != "name"), "emptyDir")
+    if kind not in _VOLUMES:
+        allowed = ", ".join(sorted(_VOLUMES))
+        yield f"`{path}.{kind}` (volume '{volume['name']}') may not be set: interLink carries only {allowed}"
+        return
+    for index, source in enumerate((volume.get("projected") or {}).get("sources") or []):
+        for other in sorted(source.keys() - _SOURCES):
+            yield (
+                f"`{path}.projected.sources[{index}].{other}` (volume '{volume['name']}') may not be set: "
+                f"interLink carries only {', '.join(sorted(_SOURCES))}"
+            )
+
+
+def _check_container(path: str, container: Object) -> Iterator[str]:
+    if container.get("volumeDevices"):
+        yield f"`{path}.volumeDevices` may not be set: interLink cannot carry block devices"
+    if (container.get("resources") or {}).get("claims"):
+        yield f"`{path}.resources.claims` may not be set: interLink cannot carry dynamic resource claims"
+    for index, mount in enumerate(container.get("volumeMounts") or []):
+        if (mount.get("mountPropagation") or "None") != "None":
+            yield f"`{path}.volumeMounts[{index}].mountPropagation` must be 'None' on interLink backends"
+    for index, variable in enumerate(container.get("env") or []):
+        for other in sorted((variable.get("valueFrom") or {}).keys() - _VALUES):
+            yield f"`{path}.env[{index}].valueFrom.{other}` may not be set: must be one of {', '.join(sorted(_VALUES))}"
+
+
+def build_create(pod: Object, inputs: Inputs) -> Object:
     """What the API server gets. Raises `NotYet` if something is missing, `InvalidInput` if something cannot be resolved."""
     files = build_files(pod, inputs)
     spec = {key: value for key, value in pod["spec"].items() if key != "ephemeralContainers"}
@@ -37,17 +85,17 @@ def build_create(pod: Object, inputs: Inputs) -> CreateRequest:
         spec["volumes"] = files.volumes
     pulls = [item.get("name") for item in spec.get("imagePullSecrets") or []]
     secrets = files.secrets | {name: trim_object("Secret", inputs.secrets[name]) for name in pulls if name in inputs.secrets}
-    return CreateRequest(
-        pod=_build_pod(pod, spec),
-        config_maps=list(files.config_maps.values()),
-        secrets=list(secrets.values()),
-        projected=list(files.projected.values()),
-    )
+    return {
+        "pod": _build_pod(pod, spec),
+        "configmaps": list(files.config_maps.values()),
+        "secrets": list(secrets.values()),
+        "projectedvolumesmaps": list(files.projected.values()),
+    }
 
 
-def build_plugin_create(request: CreateRequest) -> PluginCreateRequest:
+def build_plugin_create(request: Object) -> Object:
     """What a plugin gets, where there is no API server: the same, grouped by container."""
-    spec = request.pod["spec"]
+    spec = request["pod"]["spec"]
     volumes = {volume["name"]: volume for volume in spec.get("volumes") or []}
     containers = []
     for container in [*(spec.get("initContainers") or []), *spec["containers"]]:
@@ -56,15 +104,15 @@ def build_plugin_create(request: CreateRequest) -> PluginCreateRequest:
         secrets = {item["secret"]["secretName"] for item in mounted if "secret" in item}
         names = {item["name"] for item in mounted}
         containers.append(
-            ContainerData(
-                name=container["name"],
-                config_maps=[item for item in request.config_maps if item["metadata"]["name"] in maps],
-                secrets=[item for item in request.secrets if item["metadata"]["name"] in secrets],
-                projected=[item for item in request.projected if item["metadata"]["name"] in names],
-                empty_dirs=[item["name"] for item in mounted if "emptyDir" in item or len(item) == 1],
-            )
+            {
+                "name": container["name"],
+                "configMaps": [item for item in request["configmaps"] if item["metadata"]["name"] in maps],
+                "secrets": [item for item in request["secrets"] if item["metadata"]["name"] in secrets],
+                "projectedvolumemaps": [item for item in request["projectedvolumesmaps"] if item["metadata"]["name"] in names],
+                "emptyDirs": [item["name"] for item in mounted if "emptyDir" in item or len(item) == 1],
+            }
         )
-    return PluginCreateRequest(pod=request.pod, containers=containers)
+    return {"pod": request["pod"], "container": containers}
 
 
 def build_question(pod: Object) -> Object:
@@ -96,7 +144,7 @@ def build_delete(pod: Object, grace_seconds: int | None, time: str) -> Object:
     return result | {"metadata": result["metadata"] | marks}
 
 
-def build_log_request(pod: Object, options: Options, now: datetime.datetime) -> LogRequest:
+def build_log_request(pod: Object, options: Options, now: datetime.datetime) -> Object:
     """Raises `InvalidInput` for a container that the pod does not have, and for what interLink cannot ask for."""
     given = {name: value for name, value in options if value}
     meta, spec = pod["metadata"], pod["spec"]
@@ -109,21 +157,16 @@ def build_log_request(pod: Object, options: Options, now: datetime.datetime) -> 
     tail = _number(given, "tailLines")
     # 0 means no limit to interLink. What comes from now on is what a caller wants who wants no lines of the past.
     since = times.write(now) if tail == 0 else given.get("sinceTime")
-    return LogRequest(
-        namespace=meta["namespace"],
-        uid=meta["uid"],
-        name=meta["name"],
-        container=container,
-        options=LogOptions(
-            tail=tail or 0,
-            limit_bytes=_number(given, "limitBytes") or 0,
-            timestamps=given.get("timestamps") in _TRUE,
-            follow=given.get("follow") in _TRUE,
-            previous=given.get("previous") in _TRUE,
-            since_seconds=_number(given, "sinceSeconds") or 0,
-            since_time=since,
-        ),
-    )
+    wanted = {
+        "Tail": tail or 0,
+        "Bytes": _number(given, "limitBytes") or 0,
+        "Timestamps": given.get("timestamps") in _TRUE,
+        "Follow": given.get("follow") in _TRUE,
+        "Previous": given.get("previous") in _TRUE,
+        "SinceSeconds": _number(given, "sinceSeconds") or 0,
+    } | ({"SinceTime": since} if since else {})
+    named = {"Namespace": meta["namespace"], "PodUID": meta["uid"], "PodName": meta["name"], "ContainerName": container}
+    return named | {"Opts": wanted}
 
 
 def _number(given: dict[str, str], name: str) -> int | None:

@@ -11,6 +11,7 @@ from nestor.api.objects import Object, annotations_of, labels_of, status_of
 from nestor.api.quantities import parse_quantity
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NotYet
+from nestor.pods.translate.downward import quote
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _ENTRY = re.compile(r"^metadata\.(labels|annotations)\['(.*)'\]$")
@@ -101,7 +102,7 @@ def read_field(pod: Object, path: str, where: str) -> str:
         return str((labels_of if entry[1] == "labels" else annotations_of)(pod).get(entry[2], ""))
     if path in ("metadata.labels", "metadata.annotations"):
         items = (labels_of if path.endswith("labels") else annotations_of)(pod)
-        return "\n".join(f"{key}={_quote(items[key])}" for key in sorted(items))
+        return "\n".join(f"{key}={quote(items[key])}" for key in sorted(items))
     if found := status_of(pod).get(_ADDRESS.get(path, "")):
         return str(found)
     if found := status_of(pod).get(_ADDRESSES.get(path, "")):
@@ -123,7 +124,3 @@ def read_resource(pod: Object, source: Object, container: Object, where: str) ->
     divisor = str(source.get("divisor") or "1")
     unit = parse_quantity("1" if divisor == "0" else divisor)
     return str(math.ceil(parse_quantity(str(amount)) / unit))
-
-
-def _quote(value: str) -> str:
-    return '"' + value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n") + '"'

@@ -16,7 +16,6 @@ from nestor.api.objects import Object, annotations_of, conditions_of, status_of
 from nestor.overflow.interlink import build
 from nestor.overflow.interlink.client import Client, Lost
 from nestor.overflow.interlink.questions import Questions, read_job, read_peers, read_ping
-from nestor.overflow.interlink.refusals import find_refusals
 from nestor.overflow.interlink.settings import Settings
 from nestor.overflow.interlink.statuses import Endings
 from nestor.pods.providers.base import Inputs, Options, Shape
@@ -94,7 +93,7 @@ class InterlinkProvider:
     async def create(self, pod: Object, inputs: Inputs | None = None) -> Object:
         """The backend is asked about the pod first if it may have been sent before."""
         given = inputs or Inputs()
-        if refusals := find_refusals(pod):
+        if refusals := build.find_refusals(pod):
             raise InvalidInput("; ".join(refusals))
         request = build.build_create(pod, given)
         message = request if self._settings.hop == "Server" else build.build_plugin_create(request)
@@ -107,7 +106,7 @@ class InterlinkProvider:
                 if self._fates.may_be_lost(uid):
                     raise NotYet("the backend has not said yet whether it has accepted this pod")
             try:
-                return await self._send_create(pod, message.to_json())
+                return await self._send_create(pod, json.dumps(message))
             except InvalidInput:
                 # Some backends call it a mistake that they have the pod already.
                 if is_repeated and (there := await self._look_for(pod)):
@@ -153,10 +152,10 @@ class InterlinkProvider:
     @asynccontextmanager
     async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
         request = build.build_log_request(pod, options, self._now())
-        idle = None if request.options.follow else self._limits.log_idle_seconds
+        idle = None if request["Opts"]["Follow"] else self._limits.log_idle_seconds
         async with (
-            self._client.stream("/getLogs", request.to_json(), idle_seconds=idle) as pieces,
-            aclosing(_limit(pieces, request.options.limit_bytes)) as found,
+            self._client.stream("/getLogs", json.dumps(request), idle_seconds=idle) as pieces,
+            aclosing(_limit(pieces, request["Opts"]["Bytes"])) as found,
         ):
             yield found
 

@@ -1,6 +1,6 @@
-"""The messages of both hops of the interLink protocol. Kubernetes objects in them are plain dictionaries.
+"""The answers of both hops of the interLink protocol. Kubernetes objects in them are plain dictionaries.
 
-Answers are read leniently in what they leave out (Go writes null for empty lists), and strictly in what they contain.
+They are read leniently in what they leave out (Go writes null for empty lists), and strictly in what they contain.
 """
 
 from __future__ import annotations
@@ -21,37 +21,6 @@ class Message(BaseModel):
 
     model_config = ConfigDict(populate_by_name=True, frozen=True, extra="ignore")
 
-    def to_json(self) -> str:
-        """The message as it is sent: fields without a value are left out."""
-        return self.model_dump_json(by_alias=True, exclude_none=True)
-
-
-class CreateRequest(Message):
-    """`POST /create` at the API server: a pod, and the objects that its volumes and its image pulls need."""
-
-    pod: Object
-    config_maps: list[Object] = Field(default_factory=list, alias="configmaps")
-    secrets: list[Object] = Field(default_factory=list)
-    projected: list[Object] = Field(default_factory=list, alias="projectedvolumesmaps")
-    """A ConfigMap for each projected volume, with the volume's name: file names and their contents."""
-
-
-class ContainerData(Message):
-    """What one container's volumes need."""
-
-    name: str
-    config_maps: list[Object] = Field(default_factory=list, alias="configMaps")
-    projected: list[Object] = Field(default_factory=list, alias="projectedvolumemaps")
-    secrets: list[Object] = Field(default_factory=list)
-    empty_dirs: list[str] = Field(default_factory=list, alias="emptyDirs")
-
-
-class PluginCreateRequest(Message):
-    """`POST /create` at a plugin: a pod, and the same objects for each container that mounts them."""
-
-    pod: Object
-    containers: list[ContainerData] = Field(default_factory=list, alias="container")
-
 
 class Created(Message):
     """The answer to `/create`. Some plugins answer a list of one."""
@@ -69,29 +38,6 @@ class PodAnswer(Message):
     job: str = Field(default="", alias="JID")
     containers: Annotated[list[Object], BeforeValidator(_from_null)] = Field(default_factory=list)
     init_containers: Annotated[list[Object], BeforeValidator(_from_null)] = Field(default_factory=list, alias="initContainers")
-
-
-class LogOptions(Message):
-    """Which part of a log. 0 means no limit."""
-
-    tail: int = Field(default=0, alias="Tail")
-    limit_bytes: int = Field(default=0, alias="Bytes")
-    timestamps: bool = Field(default=False, alias="Timestamps")
-    follow: bool = Field(default=False, alias="Follow")
-    previous: bool = Field(default=False, alias="Previous")
-    since_seconds: int = Field(default=0, alias="SinceSeconds")
-    since_time: str | None = Field(default=None, alias="SinceTime")
-    """RFC 3339."""
-
-
-class LogRequest(Message):
-    """`GET /getLogs`."""
-
-    namespace: str = Field(alias="Namespace")
-    uid: str = Field(alias="PodUID")
-    name: str = Field(alias="PodName")
-    container: str = Field(alias="ContainerName")
-    options: LogOptions = Field(alias="Opts")
 
 
 class Accelerator(Message):

@@ -18,7 +18,7 @@ Object = dict[str, Any]
 
 
 def test_environment_is_resolved_and_expanded() -> None:
-    container = build_create(*build_full_pod()).pod["spec"]["containers"][0]
+    container = build_create(*build_full_pod())["pod"]["spec"]["containers"][0]
     assert {item["name"]: item["value"] for item in container["env"]} == {
         "KUBERNETES_SERVICE_HOST": "10.0.0.1",
         "SETTINGS_mode": "fast",
@@ -36,19 +36,19 @@ def test_environment_is_resolved_and_expanded() -> None:
 
 def test_volumes_come_with_their_content() -> None:
     request = build_create(*build_full_pod())
-    volumes = {item["name"]: item for item in request.pod["spec"]["volumes"]}
+    volumes = {item["name"]: item for item in request["pod"]["spec"]["volumes"]}
     assert volumes["perhaps"] == {"name": "perhaps", "emptyDir": {}}
     assert volumes["labels"].keys() == {"name", "projected"}
-    assert [item["metadata"] for item in request.config_maps] == [{"name": "settings", "namespace": "shop"}]
-    assert {item["metadata"]["name"]: item["data"] for item in request.secrets}.keys() == {"keys", "registry"}
-    files = {item["metadata"]["name"]: item for item in request.projected}
+    assert [item["metadata"] for item in request["configmaps"]] == [{"name": "settings", "namespace": "shop"}]
+    assert {item["metadata"]["name"]: item["data"] for item in request["secrets"]}.keys() == {"keys", "registry"}
+    files = {item["metadata"]["name"]: item for item in request["projectedvolumesmaps"]}
     assert files["labels"]["data"] == {"labels": 'app="web"\ntier="a \\"b\\""'}
     assert files["access"]["data"] == {"token": "jwt", "ca.crt": "PEM", "namespace": "shop"}
     assert files["access"]["binaryData"] == {"raw": "/w=="}
 
 
 def test_only_what_a_backend_needs_of_the_metadata_is_sent() -> None:
-    meta = build_create(*build_full_pod()).pod["metadata"]
+    meta = build_create(*build_full_pod())["pod"]["metadata"]
     assert meta.keys() == {"name", "namespace", "uid", "creationTimestamp", "labels", "annotations"}
     assert meta["annotations"] == {"note": "kept"}
 
@@ -61,12 +61,13 @@ def test_the_pod_itself_is_not_changed() -> None:
 
 
 def test_a_plugin_gets_the_objects_of_each_container_that_mounts_them() -> None:
-    init, app = build_plugin_create(build_create(*build_full_pod())).containers
-    assert (init.name, init.config_maps, init.secrets, init.projected, init.empty_dirs) == ("prepare", [], [], [], [])
-    assert [item["metadata"]["name"] for item in app.config_maps] == ["settings"]
-    assert [item["metadata"]["name"] for item in app.secrets] == ["keys"]
-    assert [item["metadata"]["name"] for item in app.projected] == ["labels", "access"]
-    assert app.empty_dirs == ["scratch", "perhaps"]
+    init, app = build_plugin_create(build_create(*build_full_pod()))["container"]
+    empty: Object = {key: [] for key in ("configMaps", "secrets", "projectedvolumemaps", "emptyDirs")}
+    assert init == {"name": "prepare"} | empty
+    assert [item["metadata"]["name"] for item in app["configMaps"]] == ["settings"]
+    assert [item["metadata"]["name"] for item in app["secrets"]] == ["keys"]
+    assert [item["metadata"]["name"] for item in app["projectedvolumemaps"]] == ["labels", "access"]
+    assert app["emptyDirs"] == ["scratch", "perhaps"]
 
 
 def test_a_question_is_small_and_says_that_the_pod_is_not_over() -> None:
@@ -170,4 +171,4 @@ def test_fields_of_the_pod_are_known(path: str, expected: str) -> None:
     meta = {"name": "a", "namespace": "b", "uid": "c", "labels": {"a/b": "1"}}
     status = {"hostIP": "10.0.0.5", "hostIPs": [{"ip": "10.0.0.5"}, {"ip": "fd00::5"}]}
     request = build_create({"metadata": meta, "spec": spec, "status": status}, Inputs())
-    assert request.pod["spec"]["containers"][0]["env"] == [{"name": "A", "value": expected}]
+    assert request["pod"]["spec"]["containers"][0]["env"] == [{"name": "A", "value": expected}]

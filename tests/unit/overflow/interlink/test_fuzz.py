@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from nestor.api import times
 from nestor.api.quantities import parse_quantity
 from nestor.overflow.interlink import questions
-from nestor.overflow.interlink.build import build_create, build_plugin_create
-from nestor.overflow.interlink.refusals import find_refusals
+from nestor.overflow.interlink.build import build_create, build_plugin_create, find_refusals
 from nestor.overflow.interlink.statuses import build_status
 from nestor.pods.providers.errors import InvalidInput, NotYet, ProviderError
 from nestor.pods.providers.words import cut
@@ -160,5 +159,5 @@ def test_pods_are_carried_or_refused_by_name(data: st.DataObject) -> None:
         assert "`" in message or "'" in message
         return
     for name, sent in (("CreateRequest", request), ("PluginCreateRequest", build_plugin_create(request))):
-        body = json.loads(sent.to_json())
+        body = json.loads(json.dumps(sent))
         assert not find_faults(DOCUMENT, {"$ref": f"#/components/schemas/{name}"}, body)

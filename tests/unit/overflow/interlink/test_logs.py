@@ -12,7 +12,6 @@ from aiohttp import web
 from nestor.api import times
 from nestor.overflow.interlink import client
 from nestor.overflow.interlink.build import build_log_request
-from nestor.overflow.interlink.wire import LogOptions
 from nestor.pods.providers.base import Inputs, Options
 from nestor.pods.providers.errors import InvalidInput, NotFound, ProviderError, Unreachable
 from tests.unit.overflow.interlink.conftest import Backend
@@ -29,30 +28,21 @@ POD: Object = {
 @pytest.mark.parametrize(
     ("options", "container", "expected"),
     [
-        ([], "app", LogOptions()),
-        ([("container", "prepare")], "prepare", LogOptions()),
-        ([("follow", "true"), ("timestamps", "1"), ("previous", "false")], "app", LogOptions(follow=True, timestamps=True)),
-        (
-            [("tailLines", "5"), ("limitBytes", "9"), ("sinceSeconds", "7")],
-            "app",
-            LogOptions(tail=5, limit_bytes=9, since_seconds=7),
-        ),
-        ([("sinceTime", "2026-01-01T00:00:00Z")], "app", LogOptions(since_time="2026-01-01T00:00:00Z")),
+        ([], "app", {}),
+        ([("container", "prepare")], "prepare", {}),
+        ([("follow", "true"), ("timestamps", "1"), ("previous", "false")], "app", {"Follow": True, "Timestamps": True}),
+        ([("previous", "true")], "app", {"Previous": True}),
+        ([("tailLines", "5"), ("limitBytes", "9"), ("sinceSeconds", "7")], "app", {"Tail": 5, "Bytes": 9, "SinceSeconds": 7}),
+        ([("sinceTime", "2026-01-01T00:00:00Z")], "app", {"SinceTime": "2026-01-01T00:00:00Z"}),
         # 0 means no limit to interLink.
-        ([("tailLines", "0"), ("follow", "true")], "app", LogOptions(follow=True, since_time="2026-01-01T12:00:00Z")),
-        ([("stream", "All")], "app", LogOptions()),
+        ([("tailLines", "0"), ("follow", "true")], "app", {"Follow": True, "SinceTime": "2026-01-01T12:00:00Z"}),
+        ([("stream", "All")], "app", {}),
     ],
 )
-def test_options_are_those_of_the_protocol(options: Options, container: str, expected: LogOptions) -> None:
-    request = build_log_request(POD, options, NOW)
-    assert (request.namespace, request.name, request.uid, request.container) == ("shop", "web", "u", container)
-    assert request.options == expected
-
-
-def test_each_option_has_its_own_field() -> None:
-    names = [("sinceSeconds", "7"), ("sinceTime", "2026-01-01T00:00:00Z"), ("timestamps", "true"), ("previous", "true")]
-    found = build_log_request(POD, names, NOW).options
-    assert (found.since_seconds, found.since_time, found.timestamps, found.previous) == (7, "2026-01-01T00:00:00Z", True, True)
+def test_options_are_those_of_the_protocol(options: Options, container: str, expected: Object) -> None:
+    usual = {"Tail": 0, "Bytes": 0, "Timestamps": False, "Follow": False, "Previous": False, "SinceSeconds": 0}
+    named = {"Namespace": "shop", "PodName": "web", "PodUID": "u", "ContainerName": container}
+    assert build_log_request(POD, options, NOW) == named | {"Opts": usual | expected}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.overflow.interlink.refusals import find_refusals
+from nestor.overflow.interlink.build import find_refusals
 from tests.unit.overflow.interlink.full_pod import build_full_pod
 
 Object = dict[str, Any]
