@@ -216,7 +216,6 @@ def _is_unanswered(pod: Object) -> bool:
 
 
 def _with_job(pod: Object, job: str) -> Object:
-    """The pod with the backend's name of it, where interLink keeps it."""
     if not job:
         return pod
     return pod | {"metadata": pod["metadata"] | {"annotations": annotations_of(pod) | {build.JOB: job}}}

@@ -47,7 +47,6 @@ class Questions:
             raise Unreachable(f"{path} is not there: {error.message}") from None
 
     async def find(self, pod: Object) -> PodAnswer | None:
-        """What the backend knows about one pod; None if it does not know it."""
         uid = pod["metadata"]["uid"]
         try:
             return (await self._call([pod])).get(uid)

@@ -13,10 +13,9 @@ from nestor.api import times
 from nestor.api.objects import Object, status_of
 from nestor.overflow.interlink.wire import PodAnswer
 from nestor.overflow.statuses import ContainerAnswer, read_containers
-from nestor.pods.translate.container_status import build_placeholder, find_phase
+from nestor.pods.translate.container_status import STATUSES, build_placeholder, find_phase
 from nestor.pods.translate.status import is_terminal
 
-_FIELDS = {"initContainers": "initContainerStatuses", "containers": "containerStatuses"}
 _Runs = tuple[tuple[str, int, str | None], ...]
 
 
@@ -59,12 +58,12 @@ def build_status(pod: Object, answer: PodAnswer, now: datetime.datetime, *, rest
 
 
 def _has_ended_containers(status: Object) -> bool:
-    return any("terminated" in item["state"] for field in _FIELDS.values() for item in status.get(field) or [])
+    return any("terminated" in item["state"] for field in STATUSES.values() for item in status.get(field) or [])
 
 
 def _reduce_group(pod: Object, group: str, told: list[Object], now: datetime.datetime) -> list[Object]:
     answers = read_containers(told)
-    before = {item["name"]: item for item in status_of(pod).get(_FIELDS[group]) or []}
+    before = {item["name"]: item for item in status_of(pod).get(STATUSES[group]) or []}
     return [
         _reduce(pod, container, answers.get(container["name"]), before.get(container["name"]), now)
         for container in pod["spec"].get(group) or []

@@ -51,8 +51,6 @@ class Accelerator(Message):
 
 
 class Resources(Message):
-    """What the backend has; Kubernetes quantities."""
-
     cpu: str | None = None
     memory: str | None = None
     pods: str | None = None
@@ -60,8 +58,6 @@ class Resources(Message):
 
 
 class Taint(Message):
-    """A taint that the backend wants on its node."""
-
     key: str
     value: str = ""
     effect: str

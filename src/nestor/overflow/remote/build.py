@@ -36,7 +36,6 @@ class Machines:
     labels: tuple[tuple[str, str | None], ...] = ()
 
     def list_requirements(self) -> list[Object]:
-        """As a node affinity has them."""
         return [
             {"key": key, "operator": "DoesNotExist"} if value is None else {"key": key, "operator": "In", "values": [value]}
             for key, value in self.labels
@@ -87,7 +86,6 @@ def build_annotations(pod: Object) -> dict[str, str]:
 
 
 def read_labels(there: Object) -> dict[str, str]:
-    """The labels of the host pod, as the pod there has them."""
     return {str(key): str(value) for key, value in _read_json(there, marks.HOST_LABELS).items()}
 
 
@@ -110,7 +108,6 @@ def read_carried(there: Object) -> Object:
 
 
 def write_json(value: Object) -> str:
-    """As annotations have it."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
@@ -128,7 +125,6 @@ def is_gated(there: Object) -> bool:
 
 
 def build_containers(pod: Object, group: str, *, has_links: bool) -> list[Object]:
-    """The containers there."""
     rename = partial(names.remote_input, uid=pod["metadata"]["uid"])
     # As on a kubelet, anything else that sets a variable counts more.
     links = [{"configMapRef": {"name": links_name(pod)}}] if has_links else []

@@ -39,7 +39,6 @@ def has_links(inputs: Inputs) -> bool:
 
 
 def digest(copies: list[Object]) -> str:
-    """What tells whether the copies have changed."""
     return names.digest(json.dumps(copies, sort_keys=True), length=32)
 
 

@@ -58,7 +58,6 @@ class Creator:
             raise NotYet("the API server may still be about to create this pod")
 
     def forget(self, uid: str) -> None:
-        """The pod is gone."""
         self._written.pop(uid, None)
         self._lost.pop(uid, None)
 

@@ -14,7 +14,7 @@ from nestor.api.conditions import is_true
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.overflow.statuses import items_of
 from nestor.pods.translate import volumes
-from nestor.pods.translate.container_status import build_placeholder, end_container
+from nestor.pods.translate.container_status import STATUSES, build_placeholder, end_container
 from nestor.pods.translate.messages import translate
 from nestor.pods.translate.references import find_references
 
@@ -22,11 +22,6 @@ LOST_SECONDS = 60.0
 """How long after its grace period a pod counts as lost that ends on a node which does not answer."""
 NODE_LOST = "NodeLost"
 
-_GROUPS = {
-    "initContainers": "initContainerStatuses",
-    "containers": "containerStatuses",
-    "ephemeralContainers": "ephemeralContainerStatuses",
-}
 _TEXTS = ("phase", "reason", "message")
 _DERIVED = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
 """Conditions that follow from the statuses of containers: the virtual node finds them itself."""
@@ -56,7 +51,7 @@ def build_status(pod: Object, there: Object, words: Words, now: datetime.datetim
         result["message"] = translate(result["message"], words)
     found = (_pick(item, words) for item in items_of(own.get("conditions")))
     result["conditions"] = [item for item in found if {"type", "status"} <= item.keys()]
-    for group, field in _GROUPS.items():
+    for group, field in STATUSES.items():
         names = {item["name"] for item in spec_of(pod).get(group) or []}
         items = [item for item in items_of(own.get(field)) if item.get("name") in names]
         if names:
@@ -77,14 +72,14 @@ def _is_node_lost(own: Object) -> bool:
 
 def _lose_node(status: Object, there: Object, now: datetime.datetime) -> Object:
     """Not ready; and if the other cluster has given the pod up, because its node is lost, it has failed."""
-    for field in _GROUPS.values():
+    for field in STATUSES.values():
         if field in status:
             status[field] = [item | {"ready": False} for item in status[field]]
     status |= {"reason": NODE_LOST, "message": _NODE_LOST}
     if not is_terminating(there) or _find_delay(there, now) < LOST_SECONDS:
         return status
     time = str(there["metadata"]["deletionTimestamp"])
-    for field in _GROUPS.values():
+    for field in STATUSES.values():
         if field in status:
             status[field] = [end_container(item, _NODE_LOST, time) for item in status[field]]
     others = [item for item in status["conditions"] if item["type"] != "DisruptionTarget"]

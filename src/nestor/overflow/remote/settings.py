@@ -46,8 +46,6 @@ class Access:
 
 @dataclass(frozen=True)
 class Settings:
-    """One backend."""
-
     access: Access
     backend: str
     """Name of the OverflowBackend."""

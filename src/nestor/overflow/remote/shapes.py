@@ -30,8 +30,6 @@ _RESOURCES, _LARGEST = 64, Decimal(2**63 - 1)
 
 @dataclass(frozen=True)
 class Found:
-    """A shape, and its machines."""
-
     shape: Shape
     machines: Machines
 

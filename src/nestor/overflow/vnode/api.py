@@ -63,7 +63,6 @@ class NodeApi:
         return self._certificate.problem or (None if self._is_open else "the kubelet API is not open yet")
 
     async def run(self, backend: str) -> None:
-        """Serve until cancelled."""
         first = await self._nodes.wait_for_one()
         self._nodes.speaker = first.name
         wish = Wish(backend, first.name, "serving", self._settings.address)

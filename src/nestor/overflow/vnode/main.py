@@ -1,11 +1,13 @@
-"""The process: what it starts, in which order, and how it exits."""
+"""The process: what it starts, in which order, how it exits, and what probes and metrics hear of it."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,13 +17,13 @@ from nestor.api import conditions
 from nestor.api.faults import explain
 from nestor.api.objects import Object, spec_of, status_of
 from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus
-from nestor.kube import Api, ApiError, kinds, process
-from nestor.kube.serving.pages import CACHES, METRICS, Pages
+from nestor.kube import Api, ApiError, Informer, kinds, process
+from nestor.kube.serving import pages
+from nestor.kube.serving.pages import CACHES, METRICS, STALE_SECONDS, Pages
 from nestor.overflow.vnode.api import NodeApi
 from nestor.overflow.vnode.backend import factory, health, view
-from nestor.overflow.vnode.backend.secrets import MissingSecret, Secrets
+from nestor.overflow.vnode.backend.factory import MissingSecret, Secrets
 from nestor.overflow.vnode.backend.view import BackendView
-from nestor.overflow.vnode.health import State
 from nestor.overflow.vnode.identity.certificate import describe_lacking
 from nestor.overflow.vnode.nodes import Nodes
 from nestor.overflow.vnode.pods.controller import PodController
@@ -37,8 +39,66 @@ log = logging.getLogger(__name__)
 MANAGER = "nestor-vnode"
 _PATIENCE_SECONDS = 2.0
 
-
 Build = Callable[[Object, Secrets], Backend]
+
+
+@dataclass
+class State:
+    """The parts of the process, as far as they exist yet."""
+
+    problem: str = "starting"
+    """Why the process has not got as far as making its parts."""
+    view: BackendView | None = None
+    nodes: Nodes | None = None
+    server: NodeApi | None = None
+    health: health.Health | None = None
+    pods: PodController | None = None
+    poller: StatusPoller | None = None
+
+    def find_unready(self) -> str | None:
+        """Why pods that are bound now would not be run, as far as that is this process's affair."""
+        parts = (self.nodes, self.server)
+        return self.problem or next((text for part in parts if part is not None and (text := part.find_problem())), None)
+
+    def find_stale(self) -> str | None:
+        """Why the process should be started again, if so."""
+        found = max(self._informers(), key=lambda item: item.silence, default=None)
+        if found is None or found.silence < STALE_SECONDS:
+            return None
+        return f"a watch of {found.kind.plural} went silent"
+
+    def write_metrics(self) -> str:
+        lines = ["# TYPE nestor_vnode_ready gauge", f"nestor_vnode_ready {int(self.find_unready() is None)}"]
+        if self.health is not None:
+            lines += [
+                "# TYPE nestor_vnode_backend_answers gauge",
+                f"nestor_vnode_backend_answers {int(self.health.is_answering)}",
+            ]
+        if self.pods is not None:
+            queues = {"pods": self.pods.queue, "pod-creations": self.pods.creations}
+            lines += ["# TYPE nestor_vnode_queue_length gauge"]
+            lines += [f'nestor_vnode_queue_length{{queue="{name}"}} {len(queue)}' for name, queue in queues.items()]
+            counts = Counter((entry.home.node, entry.mark or "Unsent") for entry in self.pods.registry)
+            lines += ["# TYPE nestor_vnode_pods gauge"]
+            lines += [
+                f'nestor_vnode_pods{{node="{node}",state="{mark}"}} {count}' for (node, mark), count in sorted(counts.items())
+            ]
+        if self.poller is not None:
+            lines += ["# TYPE nestor_vnode_status_calls_total counter", f"nestor_vnode_status_calls_total {self.poller.calls}"]
+        lines += ["# TYPE nestor_vnode_watch_silence_seconds gauge"]
+        lines += [
+            f'nestor_vnode_watch_silence_seconds{{resource="{item.kind.plural}",selector="{item.fields}"}} {item.silence:.1f}'
+            for item in self._informers()
+        ]
+        return "\n".join(lines) + "\n"
+
+    def write_caches(self) -> str:
+        """See `nestor.kube.serving.pages`."""
+        return pages.write_caches({"host": self._informers()}, [self.pods.queue, self.pods.creations] if self.pods else [])
+
+    def _informers(self) -> list[Informer]:
+        own = [self.view.informer] if self.view is not None else []
+        return own + (self.nodes.informers if self.nodes is not None else [])
 
 
 def main(arguments: list[str]) -> int:

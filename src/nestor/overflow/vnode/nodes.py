@@ -29,8 +29,6 @@ _ARCHITECTURE = "kubernetes.io/arch"
 
 @dataclass
 class _Parts:
-    """What there is of one node."""
-
     task: asyncio.Task[None]
     certificate: Certificate
     pods: Informer | None = None
@@ -59,18 +57,15 @@ class Nodes:
 
     @property
     def names(self) -> frozenset[str]:
-        """All nodes of the backend."""
         return frozenset(wish.name for wish in self._view.nodes)
 
     @property
     def informers(self) -> list[Informer]:
-        """Their caches."""
         found = [(parts.pods, parts.keeper) for parts in self._parts.values()]
         return [item for pods, keeper in found for item in (pods, keeper.informer if keeper else None) if item is not None]
 
     @property
     def certificates(self) -> list[Certificate]:
-        """Their client certificates."""
         return [parts.certificate for parts in self._parts.values()]
 
     def find_problem(self) -> str | None:

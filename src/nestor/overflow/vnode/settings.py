@@ -26,7 +26,6 @@ class Settings:
 
 
 def parse(arguments: list[str]) -> Settings:
-    """Read the settings: environment variables set by the operator, and flags used by tests."""
     parser = argparse.ArgumentParser(prog="nestor vnode", description="Run a backend's virtual nodes in the host cluster.")
     parser.add_argument(vnode.BACKEND_FLAG, required=True, help="OverflowBackend")
     parser.add_argument(

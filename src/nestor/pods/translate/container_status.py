@@ -6,6 +6,12 @@ from collections.abc import Mapping
 
 from nestor.api.objects import Object
 
+STATUSES = {
+    "initContainers": "initContainerStatuses",
+    "containers": "containerStatuses",
+    "ephemeralContainers": "ephemeralContainerStatuses",
+}
+"""The field of a pod's status for each group of containers in its spec."""
 _UNKNOWN = "ContainerStatusUnknown"
 
 

@@ -8,7 +8,7 @@ from nestor.api import conditions as known
 from nestor.api import labels, times
 from nestor.api.objects import Object, annotations_of, conditions_of, status_of
 from nestor.pods.translate import messages
-from nestor.pods.translate.container_status import end_container
+from nestor.pods.translate.container_status import STATUSES, end_container
 from nestor.pods.translate.host_defaults import Added, find_added, hide_added, without
 from nestor.pods.translate.target import Target
 
@@ -17,12 +17,7 @@ _FIELDS = ("phase", "reason", "message", "startTime", "hostIP", "podIP")
 _GENERATION = "observedGeneration"
 _RESOURCES = ("resources", "allocatedResources")
 _BY_IP = ("hostIPs", "podIPs")
-_SPECS = {
-    "initContainerStatuses": "initContainers",
-    "containerStatuses": "containers",
-    "ephemeralContainerStatuses": "ephemeralContainers",
-}
-_CONTAINERS = tuple(_SPECS)
+_CONTAINERS = tuple(STATUSES.values())
 TERMINAL = ("Succeeded", "Failed")
 """The phases of pods that have ended."""
 
@@ -67,10 +62,10 @@ def build_status(nested: Object, host: Object, target: Target) -> Object:
     result = {key: own[key] for key in (*_FIELDS, *_BY_IP, *_RESOURCES) if key in own}
     if "message" in result:
         result["message"] = messages.translate(result["message"], words)
-    for group in _CONTAINERS:
-        if group in own:
-            added = find_added(nested, host, _SPECS[group])
-            result[group] = [_container(item, words, added.get(item["name"], {})) for item in own[group]]
+    for group, field in STATUSES.items():
+        if field in own:
+            added = find_added(nested, host, group)
+            result[field] = [_container(item, words, added.get(item["name"], {})) for item in own[field]]
     gates, observed = find_gates(nested), _find_observed(host)
     kept = [item for item in own.get("conditions") or [] if item["type"] not in gates]
     result["conditions"] = [_condition(item, words) | _observed_by(item, host, observed) for item in kept]
@@ -98,7 +93,7 @@ def build_lost(nested: Object, last: Object | None, target: Target, time: str) -
         if group in result:
             result[group] = [end_container(item, _LOST, time) for item in result[group]]
     over = [known.Condition(kind, "False", "PodFailed", result["message"]) for kind in ("Ready", "ContainersReady")]
-    result["conditions"] = _without_generation(known.merge(result.get("conditions") or [], over, 0, time))
+    result["conditions"] = without_generation(known.merge(result.get("conditions") or [], over, 0, time))
     return result
 
 
@@ -107,7 +102,7 @@ def build_disrupted(nested: Object, host: Object, target: Target, reason: str, m
     last, now = host | {"status": {**status_of(host), "reason": reason, "message": message}}, times.timestamp()
     result = build_lost(nested, last, target, now)
     why = known.Condition("DisruptionTarget", "True", reason, message)
-    return result | {"conditions": _without_generation(known.merge(result["conditions"], [why], 0, now))}
+    return result | {"conditions": without_generation(known.merge(result["conditions"], [why], 0, now))}
 
 
 def explain_gate(desired: Object, reason: str, message: str) -> Object:
@@ -123,7 +118,7 @@ def build_waiting(nested: Object, reason: str, message: str, time: str) -> Objec
     """The status of a pod that cannot get a host pod: Pending, with the reason in PodScheduled."""
     why = known.Condition("PodScheduled", "False", reason, message)
     merged = known.merge(conditions_of(nested), [why], 0, time)
-    return {"phase": "Pending", "conditions": _without_generation(merged)}
+    return {"phase": "Pending", "conditions": without_generation(merged)}
 
 
 def build_patch(nested: Object, desired: Object, *, partial: bool = False) -> Object | None:
@@ -159,7 +154,7 @@ def find_dropped(patch: Object, answer: Object) -> set[str]:
 def without_fields(status: Object, fields: Collection[str]) -> Object:
     """The status without these fields; without `observedGeneration`, its conditions have none either."""
     result = {key: value for key, value in status.items() if key not in fields}
-    return result | {"conditions": _without_generation(status["conditions"])} if _GENERATION in fields else result
+    return result | {"conditions": without_generation(status["conditions"])} if _GENERATION in fields else result
 
 
 def without_binding(status: Object) -> Object:
@@ -176,8 +171,8 @@ def find_gates(pod: Object) -> set[str]:
 def build_gates(nested: Object, host: Object) -> Object | None:
     """A patch that copies the readiness gates' conditions to the host pod, whose kubelet computes Ready; None if unchanged."""
     gates = find_gates(nested)
-    there = _without_generation(conditions_of(host))
-    wanted = _without_generation(conditions_of(nested))
+    there = without_generation(conditions_of(host))
+    wanted = without_generation(conditions_of(nested))
     changed = [item for item in wanted if item["type"] in gates and item not in there]
     if not changed:
         return None
@@ -190,7 +185,7 @@ def _change_conditions(now: list[Object], desired: list[Object], *, partial: boo
     for item in desired:
         there = before.get(item["type"], {})
         if _GENERATION not in item:
-            (there,) = _without_generation([there])
+            (there,) = without_generation([there])
         if there != item and not _is_bound_alike(there, item):
             yield _explicit(item, there)
     if not partial:
@@ -217,7 +212,8 @@ def _condition(condition: Object, words: dict[str, str]) -> Object:
     return result
 
 
-def _without_generation(conditions: list[Object]) -> list[Object]:
+def without_generation(conditions: list[Object]) -> list[Object]:
+    """Without `observedGeneration`, which API servers of other versions may not know."""
     return [{key: value for key, value in item.items() if key != "observedGeneration"} for item in conditions]
 
 

@@ -51,17 +51,11 @@ class Health:
         return self._answered is not None or self._problem is not None
 
     @property
-    def silence(self) -> float | None:
-        """Seconds since its last answer; None before the first."""
-        return None if self._answered is None else self._clock() - self._answered
-
-    @property
     def problem(self) -> tuple[conditions.Reason, str]:
         """Why it does not answer: a condition's reason and message."""
         return self._problem or (conditions.UNREACHABLE, "the backend has not answered yet")
 
     def note_answer(self) -> None:
-        """It has done what it was asked for."""
         self._answered, self._problem = self._clock(), None
         self.look()
 
@@ -99,7 +93,6 @@ class Health:
 
 
 async def watch(backend: Backend, health: Health) -> None:
-    """Check the backend until cancelled."""
     while True:
         try:
             async with asyncio.timeout(health.patience + _MARGIN_SECONDS):
@@ -111,7 +104,6 @@ async def watch(backend: Backend, health: Health) -> None:
 
 
 def describe(error: Exception) -> str:
-    """What to tell of an error."""
     if isinstance(error, ProviderError):
         return error.message
     return str(error) or type(error).__name__

@@ -34,8 +34,6 @@ _PROCESS = {"Interlink": ("type", "interlink", "kubernetes"), "Kubernetes": ("ty
 
 @dataclass(frozen=True)
 class NodeRef:
-    """A node that this process is to keep."""
-
     name: str
     shape: str
 
@@ -63,13 +61,11 @@ class BackendView:
 
     @property
     def name(self) -> str:
-        """Name of the OverflowBackend."""
         name: str = self._body["metadata"]["name"]
         return name
 
     @property
     def spec(self) -> OverflowBackendSpec:
-        """What is asked for."""
         return OverflowBackendSpec.model_validate(spec_of(self._body))
 
     @property
@@ -79,7 +75,6 @@ class BackendView:
         return frozenset(NodeRef(item.name, item.shape) for item in found if item.state != "Refused")
 
     def on_change(self, handler: Callable[[], None]) -> None:
-        """Call `handler` whenever something has changed."""
         self._handlers.append(handler)
 
     def look(self) -> None:

@@ -40,7 +40,6 @@ class Wish:
 
     @property
     def user(self) -> str:
-        """The subject's common name."""
         return vnode.NODE_USER_PREFIX + self.node
 
 
@@ -53,7 +52,6 @@ class Answer:
 
 
 def build_request(wish: Wish, key: bytes) -> Object:
-    """The CertificateSigningRequest."""
     subject = [(x509.oid.NameOID.ORGANIZATION_NAME, vnode.NODE_GROUP), (x509.oid.NameOID.COMMON_NAME, wish.user)]
     builder = x509.CertificateSigningRequestBuilder().subject_name(
         x509.Name([x509.NameAttribute(kind, value) for kind, value in subject])
@@ -80,7 +78,6 @@ def build_request(wish: Wish, key: bytes) -> Object:
 
 
 def read_answer(request: Object, key: bytes) -> Answer:
-    """What became of it."""
     for condition in conditions_of(request):
         if condition["type"] in ("Denied", "Failed"):
             why = condition.get("message") or condition.get("reason") or "no reason given"

@@ -101,7 +101,6 @@ class Facts:
 
 
 def decide(facts: Facts) -> Action:
-    """The next action."""
     if facts.is_creating:
         return "Wait"
     if facts.pod is None:

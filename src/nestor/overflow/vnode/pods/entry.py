@@ -118,11 +118,9 @@ class Entry:
         return status_of(self.last).get("reason") == LOST
 
     def note_gone(self) -> None:
-        """Note that the backend does not know the pod."""
         self.there = "Gone"
 
     def read_facts(self, *, is_answering: bool) -> Facts:
-        """What `decide` needs to know."""
         now, pod = time.monotonic(), self.pod
         own, again = status_of(self.last), self._find_repetition(now)
         return Facts(

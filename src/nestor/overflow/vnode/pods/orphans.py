@@ -107,7 +107,6 @@ class Memory:
                 self._registry.adopt(_build_entry(self._registry.homes, item))
 
     async def keep(self) -> None:
-        """Write the notes if they have changed."""
         self._view.unconfirmed = self._collect()
         try:
             await self._view.write()

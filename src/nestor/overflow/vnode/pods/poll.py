@@ -35,7 +35,6 @@ class StatusPoller:
         self.calls = 0
 
     async def run(self) -> None:
-        """Ask until cancelled."""
         while True:
             begin = time.monotonic()
             await self.ask()

@@ -32,11 +32,9 @@ class Registry:
             self.drop(uid)
 
     def get(self, uid: str) -> Entry | None:
-        """The pod with that UID, or None."""
         return self._entries.get(uid)
 
     def drop(self, uid: str) -> None:
-        """Forget a pod."""
         self._entries.pop(uid, None)
 
     def find(self, namespace: str, name: str) -> Entry | None:
@@ -54,7 +52,6 @@ class Registry:
         return None
 
     def count_active(self, node: str) -> int:
-        """How many pods of the node have not ended."""
         return sum(
             1
             for entry in self._entries.values()
@@ -68,7 +65,6 @@ class Registry:
 
     @property
     def homes(self) -> list[Home]:
-        """The nodes that are followed."""
         return [home for home, _ in self._homes.values()]
 
     @property

@@ -16,14 +16,9 @@ from nestor.overflow.statuses import MESSAGE_LIMIT, REASON_LIMIT, items_of, read
 from nestor.overflow.vnode.pods.containers import is_initialized, read_container
 from nestor.overflow.vnode.pods.decide import Mark
 from nestor.pods.providers.words import cut
-from nestor.pods.translate.container_status import build_placeholder, end_container, find_phase, has_run, is_sidecar
-from nestor.pods.translate.status import TERMINAL
+from nestor.pods.translate.container_status import STATUSES, build_placeholder, end_container, find_phase, has_run, is_sidecar
+from nestor.pods.translate.status import TERMINAL, without_generation
 
-_GROUPS = (
-    ("initContainers", "initContainerStatuses"),
-    ("containers", "containerStatuses"),
-    ("ephemeralContainers", "ephemeralContainerStatuses"),
-)
 _RESIZE = ("PodResizePending", "PodResizeInProgress")
 """Conditions that are only there while a resize waits or is under way."""
 _OWN_FAULTS = (
@@ -54,7 +49,7 @@ def has_started(pod: Object, status: Object) -> bool:
     """Whether a container of the pod runs or has run, by this status of it."""
     if status.get("phase") in ("Running", "Succeeded"):
         return True
-    return any(has_run(item) for _, field in _GROUPS for item in items_of(status.get(field)))
+    return any(has_run(item) for field in STATUSES.values() for item in items_of(status.get(field)))
 
 
 def has_ended(pod: Object, there: Object) -> bool:
@@ -71,7 +66,7 @@ def lacks_room(there: Object) -> bool:
     if scheduled is not None:
         return bool(scheduled != "True")
     # Backends without a scheduler in our sense, such as queues, do not say it.
-    states = [item.get("state") for _, field in _GROUPS for item in items_of(there.get(field))]
+    states = [item.get("state") for field in STATUSES.values() for item in items_of(there.get(field))]
     waiting = [state.get("waiting") for state in states if isinstance(state, dict)]
     return not any(isinstance(item, dict) and item.get("reason") in _OWN_FAULTS for item in waiting)
 
@@ -79,12 +74,12 @@ def lacks_room(there: Object) -> bool:
 def build_sent(pod: Object, address: str, time: str) -> Object:
     """The status before the pod is sent: its containers are being created. Why it has waited so far stays until that is over."""
     why = {key: status_of(pod)[key] for key in ("reason", "message") if key in status_of(pod)}
-    return _complete(pod, {"phase": "Pending"} | why, address, time, _mark("True", SENDING, "", time))
+    return _complete(pod, {"phase": "Pending"} | why, address, time, _mark("True", SENDING, time))
 
 
 def build_report(pod: Object, there: Object, address: str, time: str) -> Object:
     """The status of an accepted pod, where `there` is what the backend says."""
-    own = [*_mark("True", ACCEPTED, "", time), *_find_reported(there, time)]
+    own = [*_mark("True", ACCEPTED, time), *_find_reported(there, time)]
     return _complete(pod, _read(pod, there), address, time, own)
 
 
@@ -95,7 +90,7 @@ def build_waiting(pod: Object, reason: str, message: str, time: str, *, is_rejec
     """
     kept = {key: value for key, value in status_of(pod).items() if key != "qosClass"}
     kept |= {"phase": "Pending", "reason": cut(reason, REASON_LIMIT), "message": cut(message, MESSAGE_LIMIT)}
-    return kept | {"conditions": _merge(conditions_of(pod), _mark("False", reason, "", time) if is_rejected else [])}
+    return kept | {"conditions": _merge(conditions_of(pod), _mark("False", reason, time) if is_rejected else [])}
 
 
 @dataclass(frozen=True)
@@ -114,13 +109,13 @@ def build_ended(pod: Object, there: Object | None, ending: Ending, time: str) ->
     """The last status of a pod: how it ended at the backend, else Failed for that reason."""
     reason, message = cut(ending.reason, REASON_LIMIT), cut(ending.message, MESSAGE_LIMIT)
     last = _read(pod, there) if there is not None else _own(pod)
-    gone = _mark("False", reason, "", time) if ending.is_gone else []
+    gone = _mark("False", reason, time) if ending.is_gone else []
     gone += _find_reported(there or {}, time)
     if last.get("phase") not in TERMINAL:
         last |= {"phase": "Failed", "reason": reason, "message": message}
         if ending.is_disrupted:
             gone.append(_condition("DisruptionTarget", "True", reason, message, time))
-    for group, field in _GROUPS:
+    for group, field in STATUSES.items():
         items = {item["name"]: item for item in last.get(field) or []}
         known = [items.get(container["name"]) or build_placeholder(container) for container in spec_of(pod).get(group) or []]
         last[field] = [end_container(item, message, time) for item in known]
@@ -131,7 +126,7 @@ def _read(pod: Object, there: Object) -> Object:
     """The part of a backend's answer that counts, with the phase that follows from it."""
     own = status_of(pod)
     result: Object = {}
-    for group, field in _GROUPS:
+    for group, field in STATUSES.items():
         said = read_containers(there.get(field))
         before = {item["name"]: item for item in own.get(field) or []}
         result[field] = [
@@ -148,7 +143,7 @@ def _read(pod: Object, there: Object) -> Object:
 
 
 def _own(pod: Object) -> Object:
-    fields = ("phase", "reason", "message", *(field for _, field in _GROUPS))
+    fields = ("phase", "reason", "message", *(field for field in STATUSES.values()))
     return {key: status_of(pod)[key] for key in fields if key in status_of(pod)}
 
 
@@ -156,7 +151,7 @@ def _complete(pod: Object, status: Object, address: str, time: str, own: list[Ob
     """With what the backend does not say: start, node address, conditions, and a status for each container."""
     before = status_of(pod)
     result = {key: value for key, value in status.items() if value not in (None, "")}
-    for group, field in _GROUPS:
+    for group, field in STATUSES.items():
         containers = spec_of(pod).get(group) or []
         items = {item["name"]: item for item in result.get(field) or []}
         if containers:
@@ -192,10 +187,10 @@ def _build_conditions(pod: Object, status: Object, time: str) -> list[Object]:
     has_network = any(has_run(item) for item in (*mains, *inits)) and status["phase"] not in TERMINAL
     why = (reason, message) if reason else ("ReadinessGatesNotReady", f"gates: [{' '.join(missing)}]") if missing else ("", "")
     return [
-        _condition("PodReadyToStartContainers", _word(has_network), "", "", time),
-        _condition("Initialized", _word(has_begun), "" if has_begun else "ContainersNotInitialized", "", time),
-        _condition("ContainersReady", _word(not reason), reason, message, time),
-        _condition("Ready", _word(is_ready), *why, time),
+        _condition("PodReadyToStartContainers", str(has_network), "", "", time),
+        _condition("Initialized", str(has_begun), "" if has_begun else "ContainersNotInitialized", "", time),
+        _condition("ContainersReady", str(not reason), reason, message, time),
+        _condition("Ready", str(is_ready), *why, time),
     ]
 
 
@@ -233,12 +228,8 @@ def _find(conditions: Iterable[Object], kind: str) -> Object:
     return next((item for item in conditions if item.get("type") == kind), {})
 
 
-def _word(value: bool) -> str:
-    return "True" if value else "False"
-
-
-def _mark(status: str, reason: str, message: str, time: str) -> list[Object]:
-    return [_condition(SENT, status, reason, message, time)]
+def _mark(status: str, reason: str, time: str) -> list[Object]:
+    return [_condition(SENT, status, reason, "", time)]
 
 
 def _condition(kind: str, status: str, reason: str, message: str, time: str) -> Object:
@@ -248,7 +239,7 @@ def _condition(kind: str, status: str, reason: str, message: str, time: str) -> 
 
 def _merge(before: list[Object], new: list[Object]) -> list[Object]:
     """The conditions, where a time moves only with the status; those of others stay."""
-    result = {item["type"]: item for item in _without_generation(before)}
+    result = {item["type"]: item for item in without_generation(before)}
     for item in new:
         there = result.get(item["type"], {})
         kept = ["lastProbeTime"]  # API servers add it, empty
@@ -256,8 +247,3 @@ def _merge(before: list[Object], new: list[Object]) -> list[Object]:
             kept.append("lastTransitionTime")
         result[item["type"]] = item | {key: there[key] for key in kept if key in there}
     return list(result.values())
-
-
-def _without_generation(conditions: list[Object]) -> list[Object]:
-    """API servers of other versions may not know it."""
-    return [{key: value for key, value in item.items() if key != "observedGeneration"} for item in conditions]
