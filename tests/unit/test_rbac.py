@@ -15,14 +15,16 @@ from typing import Any, cast
 import yaml
 
 from nestor.api.contracts import vnode
-from nestor.cluster.home import Home, build_nodes_binding, build_role_binding
+from nestor.cluster.access import build_nodes_binding, build_role_binding
+from nestor.cluster.home import Home
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, kinds
 from nestor.operator.backends.process import build_process
 from nestor.operator.settings import Settings
 from nestor.operator.wiring import Operator
-from nestor.operator.world.context import Cache, Context
-from nestor.syncer.cluster import definitions
+from nestor.operator.world.cache import Cache
+from nestor.operator.world.context import Context
+from nestor.syncer.copies.rows import snapshots
 from tests.unit.operator.backends.builders import build_spec
 
 ROOT = Path(__file__).parents[2]
@@ -166,7 +168,7 @@ def test_the_operator_may_bind_the_roles_that_it_binds_and_no_others() -> None:
 def test_a_syncer_may_read_the_definitions_of_snapshots_and_no_others() -> None:
     (named,) = [rule for rule in read_rules("nestor-syncer-nodes") if "resourceNames" in rule]
     assert (named["resources"], named["verbs"]) == (["customresourcedefinitions"], ["get"])
-    assert set(named["resourceNames"]) == {f"{kind.plural}.{kind.group}" for kind in definitions.KINDS}
+    assert set(named["resourceNames"]) == {f"{kind.plural}.{kind.group}" for kind in snapshots.KINDS}
     assert not [rule for rule in read_rules("nestor-syncer") if "resourceNames" in rule]
 
 

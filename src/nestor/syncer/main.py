@@ -37,17 +37,13 @@ def main(arguments: list[str]) -> int:
     settings = parse(arguments)
     code = 0
     try:
-        asyncio.run(_until_signal(settings))
+        asyncio.run(process.run_until_signal(run(settings)))
     except* (identity.Renewed, identity.Replaced) as reasons:
         log.info("exiting so that the container restarts: %s", process.find_first(reasons))
     except* Exception:
         log.exception("exiting: a part of the syncer stopped unexpectedly")
         code = 1
     return code
-
-
-async def _until_signal(settings: Settings) -> None:
-    await process.run_until_signal(run(settings))
 
 
 async def run(settings: Settings) -> None:

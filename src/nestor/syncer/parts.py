@@ -21,12 +21,12 @@ from nestor.pods.translate.target import Target
 from nestor.syncer.cluster import status, webhook
 from nestor.syncer.cluster.addresses import Addresses
 from nestor.syncer.cluster.argocd import ArgoCDRights
-from nestor.syncer.cluster.definitions import Definitions
 from nestor.syncer.cluster.not_carried import NotCarried
 from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.copies.engine import Engine
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.rows import find_rows
+from nestor.syncer.copies.rows.snapshots import Definitions
 from nestor.syncer.metrics import api as metrics
 from nestor.syncer.metrics.api import HostUsage, MetricsApi
 from nestor.syncer.metrics.server import MetricsServer
@@ -104,7 +104,7 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
             *gangs.RIGHTS,
             *(item for engine in engines.values() for item in engine.host_rights),
         ),
-        is_settled=lambda: all(engine.is_settled for engine in engines.values()),
+        is_settled=lambda: all(engine.row.is_settled for engine in engines.values()),
     )
 
 
@@ -138,8 +138,6 @@ def build_finder(caches: Caches, target: Target) -> Find:
 
 @dataclass(frozen=True)
 class PodParts:
-    """The parts that sync pods."""
-
     suspend: SuspendStatus
     queues: dict[str, WorkQueue[Any]]
     job_watches: Watches

@@ -39,30 +39,19 @@ class Settings:
 
     @property
     def nested_kubeconfig(self) -> str:
-        """Kubeconfig with admin access to the nested cluster."""
         return str(self.access / SYNCER_KUBECONFIG)
 
 
 def parse(arguments: list[str]) -> Settings:
     """Read the settings: environment variables set by the operator, and flags used by tests."""
     parser = argparse.ArgumentParser(prog="nestor syncer", description="Run a nested cluster's pods in its host namespace.")
-    parser.add_argument(
-        "--namespace", default=os.environ.get(syncer.NAMESPACE_VARIABLE), help="host namespace (env POD_NAMESPACE)"
-    )
-    parser.add_argument("--cluster", default=os.environ.get(syncer.CLUSTER_VARIABLE), help="NestedCluster (env NESTOR_CLUSTER)")
-    parser.add_argument(
-        "--access",
-        type=Path,
-        default=Path(os.environ.get("NESTOR_ACCESS", syncer.ACCESS_FOLDER)),
-        help="folder where the access Secret is mounted (env NESTOR_ACCESS)",
-    )
+    parser.add_argument("--namespace", default=os.environ.get(syncer.NAMESPACE_VARIABLE), help="host namespace")
+    parser.add_argument("--cluster", default=os.environ.get(syncer.CLUSTER_VARIABLE), help="NestedCluster")
+    access = os.environ.get("NESTOR_ACCESS", syncer.ACCESS_FOLDER)
+    parser.add_argument("--access", type=Path, default=Path(access), help="folder where the access Secret is mounted")
     parser.add_argument("--host-kubeconfig", help="kubeconfig of the host cluster instead of the pod's service account")
-    parser.add_argument("--health-port", type=int, default=syncer.HEALTH_PORT, help="port of /readyz, /healthz and /metrics")
-    parser.add_argument("--kubelet-port", type=int, default=syncer.KUBELET_PORT, help="loopback port of the kubelet API")
-    parser.add_argument("--gate-port", type=int, default=GATE_PORT, help="loopback port on which CoreDNS reaches the nested API")
-    parser.add_argument(
-        "--services-port", type=int, default=syncer.SERVICES_PORT, help="loopback port of the webhook for new Services"
-    )
+    for name in ("health_port", "kubelet_port", "gate_port", "services_port"):
+        parser.add_argument(f"--{name.replace('_', '-')}", type=int, default=getattr(Settings, name))
     found = parser.parse_args(arguments)
     if not found.namespace or not found.cluster:
         parser.error("POD_NAMESPACE and NESTOR_CLUSTER must be set")

@@ -30,7 +30,7 @@ def test_exit_codes(monkeypatch: pytest.MonkeyPatch, error: Exception | None, co
         if error is not None:
             raise error
 
-    monkeypatch.setattr(main, "_until_signal", run)
+    monkeypatch.setattr(main, "run", run)
     assert main.main(["--namespace=n", "--cluster=hello"]) == code
 
 

@@ -53,7 +53,6 @@ class Addresses:
         """Services that should have, and were created without."""
 
     async def review(self, review: Object) -> Object:
-        """The answer to an AdmissionReview."""
         request = review.get("request")
         request = request if isinstance(request, dict) else {}
         service = find_candidate(request)
@@ -86,8 +85,7 @@ class Addresses:
             self.missed += 1
             return [], ""
         self.reserved += 1
-        patch = build_patch(service, copy, name, taken=self._list_node_ports() if _has_node_ports(copy) else ())
-        return patch, _explain(spec, copy)
+        return build_patch(service, copy, name, taken=self._list_node_ports()), _explain(spec, copy)
 
     async def _exists(self, key: Key) -> bool:
         """The cache may be late, and is empty at first: the first Services are made as soon as the API server is there."""
@@ -109,7 +107,7 @@ class Addresses:
         """Its host Service. If there are too many writes, or its address comes free at the moment, this waits."""
         while True:
             try:
-                copy = await self._services.reserve(key, service)
+                copy = await self._services.copier.reserve(key, service)
             except RetryLater as later:
                 await asyncio.sleep(later.delay)
                 continue
@@ -126,11 +124,6 @@ class Addresses:
 def _generate(base: str) -> str:
     """A name of our own: the API server generates it only after it has asked us."""
     return base[:NAME_LIMIT] + "".join(random.choices(_LETTERS, k=5))
-
-
-def _has_node_ports(service: Object) -> bool:
-    """Whether a Service has any."""
-    return any("nodePort" in port for port in spec_of(service).get("ports") or ())
 
 
 def _explain(spec: Object, copy: Object) -> str:
@@ -176,17 +169,15 @@ def _gets_address(service: Object) -> bool:
 def build_patch(service: Object, copy: Object, name: str, taken: Collection[int] = ()) -> list[Object]:
     """A JSON patch that gives the new Service what its host Service has got. `taken`: node ports of other nested Services."""
     own, spec = service["spec"], copy["spec"]
-    wanted = {key: spec[key] for key in ("clusterIP", "clusterIPs", *_find_health_check(spec)) if spec.get(key)}
+    wanted = {key: spec[key] for key in ("clusterIP", "clusterIPs") if spec.get(key)}
+    if _is_node_port(spec.get("healthCheckNodePort")):
+        wanted["healthCheckNodePort"] = spec["healthCheckNodePort"]
     patch = [_set(f"/spec/{key}", item) for key, item in wanted.items() if own.get(key) != item]
     if spec.get("type") == own.get("type"):
         patch += _build_port_patch(own, spec, taken)
     if service["metadata"].get("name") != name:
         patch.append(_set("/metadata/name", name))
     return patch
-
-
-def _find_health_check(spec: Object) -> tuple[str, ...]:
-    return ("healthCheckNodePort",) if _is_node_port(spec.get("healthCheckNodePort")) else ()
 
 
 def _build_port_patch(own: Object, spec: Object, taken: Collection[int]) -> Iterator[Object]:

@@ -30,12 +30,15 @@ async def keep_basics(nested: Api, target: Target, on_rights: Callable[[], None]
     `on_rights` is called whenever the DNS server has its rights, `on_admin` with why the admin could not be given any, or empty.
     One does not wait for the other: a tenant's admission policy may refuse either for good.
     """
+    # The group and the user are those in the certificates that the operator issues to the cluster's admins, and to CoreDNS.
+    dns_binding = _build_binding(COREDNS_USER, COREDNS_USER, {"kind": "User", "name": COREDNS_USER})
+    admin_binding = _build_binding(ADMIN_GROUP, "cluster-admin", {"kind": "Group", "name": ADMIN_GROUP})
     retry = _RETRY_SECONDS
     while True:
         role, binding, admin = await together(
             _try(nested.apply(kinds.CLUSTER_ROLE, build_dns_role())),
-            _try(nested.apply(kinds.CLUSTER_ROLE_BINDING, build_dns_binding())),
-            _try(nested.apply(kinds.CLUSTER_ROLE_BINDING, build_admin_binding())),
+            _try(nested.apply(kinds.CLUSTER_ROLE_BINDING, dns_binding)),
+            _try(nested.apply(kinds.CLUSTER_ROLE_BINDING, admin_binding)),
         )
         on_admin(admin)
         problems = [role, binding, admin, await _try(_await_dns_rights(nested, on_rights, is_applied=not role and not binding))]
@@ -78,11 +81,6 @@ async def _may_list_services(nested: Api) -> bool:
     return bool((answer.get("status") or {}).get("allowed"))
 
 
-def build_admin_binding() -> Object:
-    """All rights for the group in the certificates that the operator issues to the cluster's admins."""
-    return _build_binding(ADMIN_GROUP, "cluster-admin", {"kind": "Group", "name": ADMIN_GROUP})
-
-
 def build_dns_role() -> Object:
     """Permissions for the kubernetes plugin of CoreDNS (`pods verified` needs pods too)."""
 
@@ -91,11 +89,6 @@ def build_dns_role() -> Object:
 
     rules = [rule("", "endpoints", "services", "pods", "namespaces"), rule("discovery.k8s.io", "endpointslices")]
     return {"metadata": {"name": COREDNS_USER, "labels": {labels.MANAGED_BY: "nestor"}}, "rules": rules}
-
-
-def build_dns_binding() -> Object:
-    """Binds the role to the user in the certificate that the operator issued to CoreDNS."""
-    return _build_binding(COREDNS_USER, COREDNS_USER, {"kind": "User", "name": COREDNS_USER})
 
 
 def build_dns_service(target: Target) -> Object:

@@ -45,7 +45,7 @@ _DEFINED = {
 _ANSWER_BYTES = 4 * 2**20
 _MOST = 10_000
 """Objects of a kind. An admin may have some kinds served by a server of his own, which may say that there are millions."""
-_PAUSE_SECONDS = 60.0
+_RETRY_SECONDS, _PAUSE_SECONDS = 1.0, 60.0
 
 _Item = tuple[Kind, Key]
 
@@ -57,7 +57,7 @@ class NotCarried:
         self._api: Api = context.nested
         self._metadata = context.nested.with_metadata_only().with_limit(_ANSWER_BYTES)
         self._recorder = context.recorder
-        self._policies = context.caches
+        self._synced = context.caches
         self._caches: dict[Kind, Informer] = {}
         self._notes = dict(_BUILT_IN)
         self._told: Told[_Item] = Told()
@@ -82,30 +82,18 @@ class NotCarried:
                     tasks[name] = group.create_task(_keep(partial(self._follow_defined, name)))
 
     async def _follow_built_in(self, kind: Kind) -> None:
-        if await self._ask(kind.api_version, kind.name) is not None:
+        if await discover(self._api, kind.api_version, kind.name) is not None:
             await self._follow(kind)
 
     async def _follow_defined(self, name: str) -> None:
         """Look the kind up, which the API server serves a moment after its definition."""
         while True:
-            try:
-                spec = (await self._api.get(kinds.CRD, name))["spec"]
-            except ApiError as error:
-                log.info("cannot look up %s, retrying: %s", name, error)
-            else:
-                version = next(item["name"] for item in spec["versions"] if item["storage"])
-                if (kind := await self._ask(f"{spec['group']}/{version}", spec["names"]["kind"])) is not None:
-                    self._notes[kind] = _DEFINED[name]
-                    await self._follow(kind)
-            await asyncio.sleep(1)
-
-    async def _ask(self, api_version: str, name: str) -> Kind | None:
-        while True:
-            try:
-                return await discover(self._api, api_version, name)
-            except ApiError as error:
-                log.info("cannot look up kind %s of %s, retrying: %s", name, api_version, error)
-                await asyncio.sleep(1)
+            spec = (await self._api.get(kinds.CRD, name))["spec"]
+            version = next(item["name"] for item in spec["versions"] if item["storage"])
+            if (kind := await discover(self._api, f"{spec['group']}/{version}", spec["names"]["kind"])) is not None:
+                self._notes[kind] = _DEFINED[name]
+                await self._follow(kind)
+            await asyncio.sleep(_RETRY_SECONDS)
 
     async def _follow(self, kind: Kind) -> None:
         self._caches[kind] = cache = Informer(self._metadata, kind, trim=_trim, most=_MOST)
@@ -121,7 +109,7 @@ class NotCarried:
     async def _tell(self, item: _Item) -> None:
         kind, (namespace, name) = item
         found = self._caches[kind].get(name, namespace)
-        if is_carried(kind, self._policies.policy):
+        if is_carried(kind, self._synced.policy):
             return
         if found is not None and self._told.is_news(item, found["metadata"]["uid"]):
             about: Object = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": found["metadata"]}
@@ -138,6 +126,9 @@ async def _keep(follow: Callable[[], Awaitable[None]]) -> None:
     while True:
         try:
             return await follow()
+        except ApiError as error:
+            log.info("cannot look up a kind that is not synced, retrying: %s", error)
+            await asyncio.sleep(_RETRY_SECONDS)
         except Exception:
             log.exception("a kind that is not synced cannot be watched")
             await asyncio.sleep(_PAUSE_SECONDS)

@@ -61,7 +61,6 @@ class ClusterStatus:
         context.caches.host_nodes.on_change(self._on_node)
 
     def set_version(self, version: str) -> None:
-        """Set the version of the nested API server. Call it before `set_ready`."""
         self._version = version
 
     def set_ready(self, *, ready: bool, message: str) -> None:

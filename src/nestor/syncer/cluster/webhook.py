@@ -40,7 +40,6 @@ Review = Callable[[Object], Awaitable[Object]]
 
 
 async def serve(port: int, access: Path, review: Review) -> None:
-    """Answer until cancelled."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.load_cert_chain(access / KUBELET_CERTIFICATE, access / KUBELET_KEY)
@@ -55,7 +54,6 @@ class Hook:
         self._bytes = 0
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One exchange."""
         request = await http.read_request(reader)
         if request is None:
             return

@@ -1,19 +1,23 @@
-"""Writes and deletes the copies of one kind, by what the caches do not know yet, too."""
+"""Writes and deletes copies, only if they differ and only if they are ours, by what the caches do not know yet, too."""
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Callable, Sequence
+from weakref import WeakValueDictionary
 
 from nestor.api.objects import Object
-from nestor.kube import Conflict, Forbidden, Invalid, RetryLater
+from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, NotFound, RetryLater
 from nestor.kube.informer import Key
 from nestor.kube.pace import Buckets
-from nestor.pods.translate.target import NO_KEY
+from nestor.pods.translate.target import NO_KEY, nested_key
 from nestor.syncer import limits
 from nestor.syncer.copies import fields
-from nestor.syncer.copies.memory import Locks
+from nestor.syncer.copies.fields import Field
 from nestor.syncer.copies.row import Row
-from nestor.syncer.copies.writer import Writer
+
+_AGAIN_SECONDS = 0.1
 
 
 class Copier:
@@ -22,7 +26,7 @@ class Copier:
     def __init__(self, row: Row) -> None:
         self._row = row
         self._writer = Writer(row.copy_api, row.kind, row.fields, row.is_ours)
-        self._locks: Locks[Key] = Locks()
+        self._locks: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
         self._pace: Buckets[Key] = Buckets(limits.COPY_WRITES)
         self._written: dict[Key, object] = {}
         """The version of each source whose copy we wrote, because the cache of copies may lag behind."""
@@ -30,8 +34,7 @@ class Copier:
         """UIDs of copies that we deleted, because the cache may still hold them."""
 
     def __len__(self) -> int:
-        """Number of entries in memory."""
-        return len(self._locks) + len(self._written) + len(self._removed)
+        return len(self._written) + len(self._removed)
 
     def find(self, key: Key) -> Object | None:
         """The copy from the cache, unless we have deleted it or it is another source's."""
@@ -43,7 +46,6 @@ class Copier:
         return None if is_other else found
 
     def is_there(self, key: Key) -> bool:
-        """Whether there is a copy, in the cache or because we have just written it."""
         return self.find(key) is not None or key in self._written
 
     def forget(self, key: Key) -> None:
@@ -59,7 +61,7 @@ class Copier:
     async def write(self, key: Key, source: Object) -> None:
         """Create the copy, or bring it up to date, unless that is done. Raises as `reserve` does."""
         row, version = self._row, self._row.version(source)
-        async with self._locks.hold(key):
+        async with self._lock(key):
             if self._written.get(key) == version:
                 return
             desired = row.build(source)
@@ -84,22 +86,23 @@ class Copier:
     async def reserve(self, key: Key, source: Object) -> Object:
         """Create the copy of a source that is about to be created, and return it. A left-over copy of a former source goes.
 
-        Raises what the API server answers, `Forbidden` if the cluster may have no more copies, and `RetryLater`.
+        Without its source, it stays as long as `Row.find_reprieve` says. Raises what the API server answers, `Forbidden` if the
+        cluster may have no more copies, and `RetryLater`.
         """
-        async with self._locks.hold(key):
+        async with self._lock(key):
             desired = self._row.build_ahead(source)
             self._check_limits(key, None, desired)
             try:
-                return await self._create_ahead(source, desired)
+                return await self._post(desired, lambda error: self._row.build_ahead(source, error))
             except Conflict:
                 there = await self._writer.find_taken(desired)
                 await self._writer.remove(there)
                 self._row.copy_gone(there)
-                return await self._create_ahead(source, desired)
+                return await self._post(desired, lambda error: self._row.build_ahead(source, error))
 
     async def remove(self, key: Key, copy: Object) -> bool:
         """Delete the copy. False if it is wanted again since that was decided, and stays."""
-        async with self._locks.hold(key):
+        async with self._lock(key):
             source = self._row.find_source(key)
             if source is not None and self._row.is_wanted(key, source) and not self._row.find_refusal(source):
                 return False
@@ -107,11 +110,14 @@ class Copier:
         return True
 
     async def remove_outdated(self, key: Key, source: Object) -> None:
-        """Delete the copy if it is not up to date."""
-        async with self._locks.hold(key):
+        async with self._lock(key):
             copy = self.find(key)
             if copy is not None and not fields.is_current(copy, self._row.build(source), self._row.fields):
                 await self._delete(key, copy)
+
+    def _lock(self, key: Key) -> asyncio.Lock:
+        """It is there for as long as somebody holds it or waits for it."""
+        return self._locks.setdefault(key, asyncio.Lock())
 
     def _check_limits(self, key: Key, copy: Object | None, desired: Object) -> None:
         """Raises `Forbidden` if the cluster has too much of this kind, and `RetryLater` if this copy changes too often."""
@@ -126,22 +132,19 @@ class Copier:
 
     async def _create(self, source: Object, desired: Object) -> Object | None:
         """Create the copy; returns the existing one if the cache does not know it yet."""
-        api, kind = self._row.copy_api, self._row.kind
         try:
-            await api.create(kind, desired)
+            await self._post(desired, lambda error: self._row.build_substitute(source, error))
         except Conflict:
             # For `Presence` it is enough that an object exists, whoever owns it.
             return await self._writer.find_taken(desired) if self._row.ensures == "Content" else None
-        except Invalid as error:
-            await api.create(kind, self._row.build_substitute(source, error))
         return None
 
-    async def _create_ahead(self, source: Object, desired: Object) -> Object:
+    async def _post(self, desired: Object, build_other: Callable[[Invalid], Object]) -> Object:
         api, kind = self._row.copy_api, self._row.kind
         try:
             return await api.create(kind, desired)
         except Invalid as error:
-            return await api.create(kind, self._row.build_ahead(source, error))
+            return await api.create(kind, build_other(error))
 
     async def _update(self, source: Object, copy: Object, desired: Object) -> None:
         try:
@@ -158,3 +161,72 @@ class Copier:
         except BaseException:
             self._removed.pop(key, None)
             raise
+
+
+class Writer:
+    """Creates, changes and deletes objects of one kind; `is_ours` tells which of them belong to us."""
+
+    def __init__(self, api: Api, kind: Kind, owned: Sequence[Field], is_ours: Callable[[Object], bool]) -> None:
+        self._api = api
+        self._kind = kind
+        self._fields = owned
+        self._is_ours = is_ours
+
+    async def write(self, cached: Object | None, desired: Object) -> None:
+        """Create `desired`, or update the existing object. `cached` may be outdated or None even if the object exists.
+
+        Raises `Forbidden` if someone else's object has the name, and `RetryLater` if the object changes at the same moment.
+        """
+        there = cached or await self.create(desired)
+        if there is None:
+            return
+        if fields.needs_another(there, desired, self._fields):
+            await self.replace(there, desired)
+        else:
+            await self.update(there, desired)
+
+    async def create(self, desired: Object) -> Object | None:
+        """Create `desired`. If our own object already has the name, return that; otherwise None. Raises as `write` does."""
+        try:
+            await self._api.create(self._kind, desired)
+        except Conflict:
+            return await self.find_taken(desired)
+        return None
+
+    async def find_taken(self, desired: Object) -> Object:
+        """Our existing object with the name of `desired`. Raises `Forbidden` if it is someone else's (in a shared namespace), or
+        the copy of another source whose name has the same digest.
+        """
+        meta = desired["metadata"]
+        there = await self._api.find(self._kind, meta["name"], meta.get("namespace"))
+        if there is None:
+            raise RetryLater(_AGAIN_SECONDS, f"{self._kind.name} {meta['name']} was deleted just now")
+        if not self._is_ours(there) or nested_key(there) not in (nested_key(desired), NO_KEY):
+            what = f"{self._kind.name} '{meta['name']}'"
+            message = f"host {what} already exists and belongs to someone else; left untouched"
+            raise Forbidden(403, "Forbidden", message)
+        return there
+
+    async def update(self, there: Object, desired: Object) -> None:
+        """Patch what differs; `status` through its subresource."""
+        if fields.is_current(there, desired, self._fields):
+            return
+        patch, meta = fields.build_patch(there, desired, self._fields), there["metadata"]
+        status = patch.pop("status", None)
+        try:
+            await self._api.patch(self._kind, meta["name"], meta.get("namespace"), patch)
+            if status is not None:
+                body = {"metadata": {"uid": meta["uid"]}, "status": status}
+                await self._api.patch(self._kind, meta["name"], meta.get("namespace"), body, subresource="status")
+        except (NotFound, Conflict, Invalid) as error:
+            if isinstance(error, Invalid) and not error.is_replaced:
+                raise
+            raise RetryLater(_AGAIN_SECONDS, f"{self._kind.name} {meta['name']} was replaced: {error}") from error
+
+    async def replace(self, there: Object, desired: Object) -> None:
+        await self.remove(there)
+        await self.create(desired)
+
+    async def remove(self, there: Object) -> None:
+        meta = there["metadata"]
+        await self._api.delete(self._kind, meta["name"], meta.get("namespace"), uid=meta["uid"])

@@ -1,11 +1,9 @@
-"""Memory by key that can be forgotten again: messages told, locks, what was used last, and how often something was missed."""
+"""Memory by key that can be forgotten again: messages told, what was used last, and how often something was missed."""
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Hashable
-from contextlib import asynccontextmanager
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
 from nestor.kube import RetryLater
@@ -34,31 +32,6 @@ class Told(Generic[K]):
         return len(self._told)
 
 
-class Locks(Generic[K]):
-    """One lock per key, kept only while someone holds it or waits for it."""
-
-    def __init__(self) -> None:
-        self._locks: dict[K, tuple[asyncio.Lock, int]] = {}
-
-    @asynccontextmanager
-    async def hold(self, key: K) -> AsyncIterator[None]:
-        """Hold the lock of `key` for the duration of the `with` block."""
-        lock, users = self._locks.get(key) or (asyncio.Lock(), 0)
-        self._locks[key] = (lock, users + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            users = self._locks[key][1] - 1
-            if users:
-                self._locks[key] = (lock, users)
-            else:
-                del self._locks[key]
-
-    def __len__(self) -> int:
-        return len(self._locks)
-
-
 class Recent(Generic[K, V]):
     """At most `limit` values, by key: those that were set or read last."""
 
@@ -67,7 +40,6 @@ class Recent(Generic[K, V]):
         self._values: OrderedDict[K, V] = OrderedDict()
 
     def get(self, key: K) -> V | None:
-        """The value, if it is still known."""
         if key not in self._values:
             return None
         self._values.move_to_end(key)
@@ -107,5 +79,4 @@ class Patience(Generic[K]):
         self._misses.forget(key)
 
     def forget(self, key: K) -> None:
-        """It is there."""
         self._misses.forget(key)

@@ -42,7 +42,6 @@ class References:
         self._handlers[resource].append(handler)
 
     def is_named(self, resource: str, key: Key) -> bool:
-        """True while a live pod refers to it."""
         return Reference(resource, *key) in self._users
 
     def find_clash(self, pod: Object) -> str:

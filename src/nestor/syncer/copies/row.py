@@ -19,7 +19,6 @@ from nestor.pods.translate.target import nested_key
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import Field
 from nestor.syncer.copies.references import References
-from nestor.syncer.copies.writer import is_synced_from
 from nestor.syncer.view.context import Context
 
 
@@ -94,7 +93,6 @@ class Row:
         return self.context.host if self.direction == "Down" else self.context.nested
 
     def find_source(self, key: Key) -> Object | None:
-        """The source from the cache."""
         return self.sources.get(key[1], key[0]) if self.sources is not None else None
 
     def may_be_uncached(self, key: Key, copy: Object) -> bool:
@@ -102,7 +100,6 @@ class Row:
         return False
 
     def copy_key(self, key: Key) -> Key:
-        """Namespace and name of a source's copy."""
         if self.direction == "Up":
             return key
         name = names.host_name(key[1], key[0])
@@ -128,7 +125,6 @@ class Row:
     # What a copy contains
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """Whether there should be a copy."""
         return True
 
     def find_refusal(self, source: Object) -> str | None:
@@ -200,7 +196,6 @@ class Row:
             self.wake(key_of(found))
 
     def wake_all(self, _: Change | None = None) -> None:
-        """Look again at all sources."""
         self.wake_each(self.sources or ())
 
     def find_needs(self, pod: Object) -> Iterable[Key]:
@@ -229,3 +224,9 @@ class Row:
     async def after_end(self, copy: Object) -> bool:
         """Handle a copy whose source is gone. Return False to let the engine delete it."""
         return False
+
+
+def is_synced_from(cluster: str, there: Object) -> bool:
+    """True for a host object synced from nested cluster `cluster`; false for all others, such as those it consists of."""
+    own = labels_of(there)
+    return own.get(labels.CLUSTER) == cluster and labels.NESTED_UID in own

@@ -56,7 +56,6 @@ class MetricsApi:
         self._usage = usage
 
     async def answer(self, request: Request) -> Answer:
-        """The answer to a request that may be made."""
         if request.method != "GET":
             return _fail(405, "MethodNotAllowed", "metrics can only be read")
         if request.path == _ROOT:
@@ -99,13 +98,11 @@ class MetricsApi:
                 yield build_node(node, by_node.get(name, ()), timestamp())
 
     def _find_nested(self, name: str) -> Object | None:
-        """The nested pod of a host pod."""
         host = self._caches.host(kinds.POD).get(name, self._caches.namespace)
         return self._caches.nested_by_uid.get(nested_uid(host)) if host else None
 
 
 def _find_query(path: list[str]) -> _Query | None:
-    """Which objects a path means."""
     match path[len(_ROOT) :] if path[: len(_ROOT)] == _ROOT else []:
         case ["nodes", *name] if len(name) <= 1:
             return _Query("NodeMetrics", name=next(iter(name), ""))
@@ -200,12 +197,10 @@ def build_node(node: Object, usages: Iterable[Object], now: str) -> Object:
 
 
 def build_list(kind: str, items: list[Object]) -> Object:
-    """A list of these."""
     return {"kind": f"{kind}List", "apiVersion": API_VERSION, "metadata": {}, "items": items}
 
 
 def build_failure(code: int, reason: str, message: str) -> Object:
-    """An API server's answer to what it cannot do."""
     return {
         "kind": "Status",
         "apiVersion": "v1",

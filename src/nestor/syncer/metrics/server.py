@@ -58,7 +58,6 @@ class MetricsServer:
         self._connections = Connections(self._answer, "metrics API")
 
     async def serve(self, port: int) -> None:
-        """Serve until cancelled."""
         while True:
             address, proxy = await self._await_start()
             self._names = proxy.names
@@ -176,7 +175,6 @@ def build_role() -> Object:
 
 
 def build_api_service(authority: str) -> Object:
-    """The group's entry in the API server."""
     return {
         "metadata": {"name": f"{VERSION}.{GROUP}", "labels": _OURS},
         "spec": {

@@ -69,15 +69,12 @@ Memory = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Rules:
-    """The criteria of both policies."""
-
     success: tuple[Criterion, ...]
     failure: tuple[Criterion, ...]
     operator: Literal["All", "Any"] = "All"
 
 
 def build_success(policy: SuccessPolicy | None) -> list[Criterion]:
-    """The criteria for each target of the policy to be done."""
     return [_criterion(target, _DONE, "Succeeded") for target in policy.targets] if policy else []
 
 

@@ -90,7 +90,6 @@ class PodController:
             self.queue.add(pod["metadata"]["uid"])
 
     def _look_at_unbound(self) -> None:
-        """Queue the pods whose host pods have no node yet."""
         for host in self._caches.host(kinds.POD):
             if not host["spec"].get("nodeName"):
                 self.queue.add(nested_uid(host))
@@ -149,7 +148,6 @@ class PodController:
             await self._creator.create(nested)
 
     async def _act(self, action: decide.Action, nested: Object, host: Object) -> None:
-        """Act on a nested pod that has a host pod."""
         if action == "Stop":
             await self._deleter.stop(nested, host)
         elif action == "Remove":
@@ -170,7 +168,6 @@ class PodController:
                 await self._evictor.evict(nested)
 
     async def _act_alone(self, action: decide.Action, nested: Object) -> None:
-        """Act on a nested pod that has no host pod."""
         uid = nested["metadata"]["uid"]
         if action == "Create":
             self.creations.add(uid, self._creator.find_pause(nested))

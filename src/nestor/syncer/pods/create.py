@@ -86,7 +86,6 @@ class PodCreator:
         """Number of creations in progress: these host pods may still appear."""
 
     async def create(self, nested: Object) -> None:
-        """Create the host pod, or report why not."""
         policy, uid, size = self._context.caches.policy, nested["metadata"]["uid"], room.find_size(nested)
         if found := refusals.find_refusals(self.own_nodes.resolve(nested), policy):
             self.room.leave(uid)

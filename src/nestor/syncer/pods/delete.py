@@ -70,5 +70,4 @@ class PodDeleter:
             self._finished.add(meta["uid"])
 
     def forget(self, uid: str) -> None:
-        """Forget a pod that is gone."""
         self._finished.discard(uid)

@@ -99,7 +99,6 @@ class Gangs:
         raise NoGang(f"{_SIZED[claim.source][0].name} '{claim.ref}', which says how many pods its gang has, does not exist")
 
     def forget(self, uid: str) -> None:
-        """The pod is gone."""
         self.admit(uid)
         self._gang_of.pop(uid, None)
 

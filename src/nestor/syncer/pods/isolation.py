@@ -44,7 +44,6 @@ class Isolation:
             return await self._metadata.list_trimmed(kinds.NETWORK_POLICY, _trim, namespace)
 
     def find(self, pod: Object) -> dict[str, str]:
-        """The labels of the pod's host pod."""
         return network_policy.find_isolation(pod, self._policies.all(pod["metadata"]["namespace"]))
 
     def _on_policy(self, change: Change) -> None:

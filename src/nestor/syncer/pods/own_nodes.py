@@ -153,7 +153,6 @@ def find_ignored(pod: Object, nodes: Nodes) -> list[str]:
 
 
 def find_keys(nodes: Nodes) -> set[str]:
-    """The labels that the tenant has added to nodes."""
     return {key for node in nodes.values() for key in node.own.labels}
 
 

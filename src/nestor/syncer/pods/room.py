@@ -132,7 +132,6 @@ class Room:
                 self.wake(uid, max(delay, line.last + _PAUSE_SECONDS - self._now()))
 
     def _fill(self, size: str) -> None:
-        """Let as many ask as may."""
         line = self._lines[size]
         while line.waiting and len(line.asking) < max(1, line.admitted):
             uid = next(iter(line.waiting))

@@ -75,13 +75,11 @@ class PodSyncer:
         return await self._look_after_gang(nested, host) if is_held(host) else None
 
     def forget(self, uid: str) -> None:
-        """Forget the messages about a pod that is gone."""
         self._told.forget(uid)
         self._warned.discard(uid)
         self._bound.discard(uid)
 
     async def write_status(self, nested: Object, desired: Object) -> None:
-        """Patch the nested pod's status if it differs."""
         patch = self._build_patch(nested, desired)
         if patch is not None:
             meta = nested["metadata"]
@@ -106,7 +104,6 @@ class PodSyncer:
             await self.write_status(nested, status.build_disrupted(nested, host, self._context.target, TAKEN_BACK, message))
 
     def _explain(self, host: Object, desired: Object) -> Object:
-        """The status of the nested pod, with what its gang waits for."""
         if not is_held(host):
             return desired
         return status.explain_gate(desired, WAITING, explain_wait(host, self._gangs.find_entry(host)))

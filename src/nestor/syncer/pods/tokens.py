@@ -22,9 +22,10 @@ from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import nested_uid
 from nestor.pods.translate.volumes import Token
 from nestor.syncer import limits
+from nestor.syncer.copies.copier import Writer
 from nestor.syncer.copies.fields import value
+from nestor.syncer.copies.row import is_synced_from
 from nestor.syncer.copies.rows.config import SECRET_FIELDS
-from nestor.syncer.copies.writer import Writer, is_synced_from
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 
 _PURPOSE = "token"
@@ -50,7 +51,7 @@ class TokenController:
         self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="tokens", max_delay=RETRY_LIMIT)
         secrets.on_change(self._on_secret)
         pods.on_change(self._on_pod)
-        context.caches.host(kinds.POD).on_change(lambda change: self._on_gone(nested_uid(change.latest), change))
+        context.caches.host(kinds.POD).on_change(self._on_host_pod)
 
     async def ensure(self, pod: Object) -> None:
         """Create the Secret with the tokens that this pod mounts; call it before the pod is created."""
@@ -66,9 +67,9 @@ class TokenController:
         if change.new is None or spec_of(change.old).get("nodeName") != spec_of(change.new).get("nodeName"):
             self.queue.add(change.latest["metadata"]["uid"])
 
-    def _on_gone(self, uid: str, change: Change) -> None:
+    def _on_host_pod(self, change: Change) -> None:
         if change.new is None:
-            self.queue.add(uid)
+            self.queue.add(nested_uid(change.latest))
 
     async def _reconcile(self, uid: str) -> float | None:
         pod = self._context.caches.nested_by_uid.get(uid)

@@ -21,15 +21,12 @@ class Gate:
         self._connections = Connections(self._pass, "gate")
 
     def open(self) -> None:
-        """Let all connections through, from now on."""
         self._is_open.set()
 
     async def wait(self) -> None:
-        """Wait until it is open."""
         await self._is_open.wait()
 
     async def serve(self, port: int) -> None:
-        """Accept connections until cancelled, which ends them too."""
         await self._connections.serve(port, None, "127.0.0.1")
 
     async def _pass(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -75,7 +75,6 @@ class Health:
         self._admin_problem = problem[:_MESSAGE_LIMIT]
 
     def describe(self) -> str:
-        """The state of a nested cluster that works."""
         text = "The API server is up and pods run in the host cluster."
         return f"{text} The rights of its admins could not be set up: {self._admin_problem}" if self._admin_problem else text
 
@@ -96,7 +95,6 @@ class Health:
         return pages.write_caches(found, self.queues.values())
 
     def metrics(self) -> str:
-        """The metrics in Prometheus' text format."""
         return pages.write_metrics(self._measure())
 
     def _measure(self) -> Iterator[Family]:
@@ -123,7 +121,6 @@ def _find_parts(informer: Informer) -> list[Informer]:
 
 
 async def serve(health: Health, port: int) -> None:
-    """Answer probes until cancelled."""
     probes = {
         "/readyz": lambda: None if health.is_ready else "not ready",
         "/healthz": lambda: None if health.silence < STALE_SECONDS else "a watch went silent",

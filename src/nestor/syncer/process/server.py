@@ -37,7 +37,6 @@ class ServerHealth:
         """When its container started, if known."""
 
     def note_answer(self) -> None:
-        """The API server has just answered a health check."""
         self._answered = self._clock()
 
     def find_problem(self) -> str | None:

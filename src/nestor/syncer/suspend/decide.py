@@ -33,12 +33,10 @@ def build_job_patch(job: Object, *, suspended: bool) -> Object | None:
 
 
 def is_suspended_by_us(job: Object) -> bool:
-    """True if we suspended this Job or CronJob and must resume it."""
     return annotations_of(job).get(labels.SUSPENDED_BY) == OURS
 
 
 def is_finished(job: Object) -> bool:
-    """True if a Job has completed or failed."""
     found = conditions_of(job)
     return any(conditions.is_true(found, kind) for kind in ("Complete", "Failed"))
 

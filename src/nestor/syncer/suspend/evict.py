@@ -127,7 +127,6 @@ class SuspendStatus:
         return self._caches.is_suspended and self._is_creating()
 
     async def is_complete(self) -> bool:
-        """True if the cluster is suspended and none of its host pods runs or will run."""
         caches = self._caches
         if not caches.is_suspended or self._is_creating() or not all(map(is_terminal, caches.host(kinds.POD))):
             self._confirmed = False

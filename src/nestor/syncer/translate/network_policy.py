@@ -62,7 +62,6 @@ def list_types(policy: Object) -> list[Direction]:
 
 
 def build_policy(policy: Object, around: Surroundings) -> Object:
-    """The host's NetworkPolicy."""
     spec, target, types = policy["spec"], around.target, list_types(policy)
     scope = _scope(target, policy["metadata"]["namespace"])
     wanted: Object = {
@@ -193,7 +192,6 @@ def _build_peer(policy: Object, peer: Object | None, direction: Direction, aroun
 
 
 def _build_own(block: Object, around: Surroundings) -> list[Object]:
-    """The cluster's own pods in a block."""
     own = _find_own(block, around)
     if own is None:
         return [{"podSelector": {"matchLabels": _scope(around.target, None)}}]

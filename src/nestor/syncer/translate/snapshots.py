@@ -9,11 +9,11 @@ from nestor.api import names, times
 from nestor.api.allowances import Storage
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.api.quantities import parse_quantity
-from nestor.pods.translate import fields, messages
+from nestor.pods.translate import fields
 from nestor.pods.translate.claims import NO_SNAPSHOTS
 from nestor.pods.translate.fields.volumes import SNAPSHOT_SOURCE, SNAPSHOT_SPEC
 from nestor.pods.translate.target import Target, nested_key, nested_uid
-from nestor.syncer.translate.storage import HOST_PROVISIONER, PROVISIONER, SNAPSHOT, SNAPSHOT_GROUP, UP
+from nestor.syncer.translate.storage import HOST_PROVISIONER, PROVISIONER, SNAPSHOT, SNAPSHOT_GROUP, UP, translate_message
 
 DEFAULT_CLASS = "snapshot.storage.kubernetes.io/is-default-class"
 LOST = "The host cluster has no such snapshot any more."
@@ -75,7 +75,6 @@ def _check(snapshot: Object, storage: Storage, *, is_own_class: bool) -> Iterato
 
 
 def find_ignored(snapshot: Object) -> str | None:
-    """Fields that this version of Nestor does not know."""
     spec = spec_of(snapshot)
     found = [*fields.find_unknown("spec", spec, SNAPSHOT_SPEC)]
     found += fields.find_unknown("spec.source", spec.get("source") or {}, SNAPSHOT_SOURCE)
@@ -101,15 +100,10 @@ def lift_status(snapshot: Object, host: Object, target: Target) -> Object | None
         return None
     own = status_of(host)
     said: dict[str, Any] = {key: own.get(key) for key in _LIFTED}
-    said["error"] = _translate(own["error"], build_words(snapshot, target)) if own.get("error") else None
+    said["error"] = translate_message(own["error"], build_words(snapshot, target)) if own.get("error") else None
     now = status_of(snapshot)
     patch = {key: value for key, value in said.items() if value != now.get(key)}
     return {"status": patch} if patch else None
-
-
-def _translate(error: Object, words: dict[str, str]) -> Object:
-    text = error.get("message")
-    return error | {"message": messages.translate(text, words)} if text else error
 
 
 def build_lost(time: str) -> Object:

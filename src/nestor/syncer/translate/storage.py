@@ -96,7 +96,6 @@ def find_source_claim(claim: Object) -> str | None:
 
 
 def find_ignored(claim: Object) -> str | None:
-    """Fields that this version of Nestor does not know."""
     return "; ".join(fields.find_unknown("spec", claim["spec"], CLAIM_SPEC)) or None
 
 
@@ -127,7 +126,6 @@ def is_of_lost_data(host: Object, cluster: str) -> bool:
 
 
 def is_bound(claim: Object) -> bool:
-    """Whether a claim has its volume."""
     return bool(status_of(claim).get("phase") == "Bound" and spec_of(claim).get("volumeName"))
 
 
@@ -165,13 +163,13 @@ def lift_status(claim: Object, host: Object, target: Target) -> Object | None:
     words = build_words(claim, target)
     said: dict[str, Any] = {key: status_of(host).get(key) or None for key in _LIFTED}
     if said["conditions"]:
-        said["conditions"] = [_translate(item, words) for item in said["conditions"]]
+        said["conditions"] = [translate_message(item, words) for item in said["conditions"]]
     now = status_of(claim)
     patch = {key: value for key, value in said.items() if value != (now.get(key) or None)}
     return {"status": patch} if patch else None
 
 
-def _translate(condition: Object, words: dict[str, str]) -> Object:
+def translate_message(condition: Object, words: dict[str, str]) -> Object:
     text = condition.get("message")
     return condition | {"message": messages.translate(text, words)} if text else condition
 
@@ -183,6 +181,6 @@ def build_words(claim: Object, target: Target, host: Object | None = None) -> di
     return words | ({host["metadata"]["uid"]: meta["uid"]} if host is not None else {})
 
 
-def is_ours(found: Object | None) -> bool:
-    """Whether an object of the nested cluster was made by Nestor."""
-    return labels_of(found).get(labels.MANAGED_BY) == "nestor"
+def is_tenants(found: Object | None) -> bool:
+    """Whether there is such an object in the nested cluster, and Nestor has not made it."""
+    return found is not None and labels_of(found).get(labels.MANAGED_BY) != "nestor"

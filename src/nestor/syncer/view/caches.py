@@ -70,36 +70,36 @@ class Caches:
         self._policy_handlers: list[Callable[[], None]] = []
         self._is_sealed = False
         self._by_namespace: dict[Kind, Index[str]] = {}
-        self._optional: list[OptionalInformer] = []
         self.host_cluster.on_change(self._read_policy, first=True)
 
     @property
     def namespace(self) -> str:
-        """The host's namespace with the copies."""
         return self._target.namespace
 
     def nested(self, kind: Kind) -> Informer:
-        """The nested cluster's objects of this kind."""
-        if kind in OPTIONAL and kind not in self._nested:
+        if kind not in self._nested:
             self._check_open(kind)
-            self._nested[kind] = self._add_optional(self._apis["nested"].with_limit(pages.PAGE_BYTES), kind)
-        elif kind not in self._nested:
-            self._check_open(kind)
-            own, fields = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, "")
-            self._nested[kind] = Informer(
-                self._apis["nested"], kind, labels=own, fields=fields, trim=_TRIMS.get(kind, trim), are_small=kind not in _TRIMS
-            )
+            self._nested[kind] = self._make_nested(kind)
         return self._nested[kind]
+
+    def _make_nested(self, kind: Kind) -> Informer:
+        api = self._apis["nested"]
+        if kind in OPTIONAL:
+            return OptionalInformer(api.with_limit(pages.PAGE_BYTES), kind, trim=trim_optional, most=MOST)
+        own, fields, kept = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, ""), _TRIMS.get(kind, trim)
+        return Informer(api, kind, labels=own, fields=fields, trim=kept, are_small=kind not in _TRIMS)
 
     def host(self, kind: Kind) -> Informer:
         """The host objects of this kind: those synced from this nested cluster, or all if the kind is cluster-scoped."""
         if kind == kinds.NODE:
             return self.host_nodes
-        if kind in OPTIONAL and kind not in self._host:
-            self._check_open(kind)
-            self._host[kind] = made = self._add_optional(self._apis["host"], kind, is_host=True)
-            return made
-        return self._on_host(kind, made=Informer, labels=self._target.selector if kind.namespaced else "")
+        selector = self._target.selector if kind.namespaced else ""
+        if kind not in OPTIONAL:
+            return self._on_host(kind, made=Informer, labels=selector)
+        made = self._on_host(kind, made=OptionalInformer, labels=selector)
+        if kind.namespaced:  # it is wanted by the policy, or because the host has copies
+            made.found = partial(self._want, OPTIONAL[kind])
+        return made
 
     def seal(self) -> None:
         """Allow no new informers from here on: nobody would run them, so their caches would stay empty."""
@@ -112,7 +112,6 @@ class Caches:
 
     @cached_property
     def host_nodes(self) -> HostNodes:
-        """The host's nodes that are asked for, by name or by labels."""
         return self._on_host(kinds.NODE, made=HostNodes)
 
     @cached_property
@@ -122,7 +121,6 @@ class Caches:
 
     @cached_property
     def host_quotas(self) -> Informer:
-        """The quotas of the host namespace."""
         return self._on_host(kinds.RESOURCE_QUOTA, made=Informer)
 
     def _on_host(self, kind: Kind, *, made: type[Cache], labels: str = "", fields: str = "") -> Cache:
@@ -132,20 +130,9 @@ class Caches:
             self._host[kind] = made(self._apis["host"], kind, namespace, labels=labels, fields=fields, trim=trim, are_small=True)
         return cast(Cache, self._host[kind])
 
-    def _add_optional(self, api: Api, kind: Kind, *, is_host: bool = False) -> OptionalInformer:
-        """A cache that is wanted by the policy, or because the host has copies."""
-        if is_host:
-            namespace, selector = (self._target.namespace, self._target.selector) if kind.namespaced else (None, "")
-            made = OptionalInformer(api, kind, namespace, labels=selector, trim=trim, are_small=True)
-            made.found = partial(self._want, OPTIONAL[kind]) if kind.namespaced else None
-        else:
-            made = OptionalInformer(api, kind, trim=trim_optional, most=MOST)
-        self._optional.append(made)
-        return made
-
     def _want(self, asks: Callable[[Policy], bool]) -> None:
-        for informer in self._optional:
-            if OPTIONAL[informer.kind] is asks:
+        for informer in self:
+            if isinstance(informer, OptionalInformer) and OPTIONAL[informer.kind] is asks:
                 informer.want()
 
     def _check_open(self, kind: Kind) -> None:
@@ -154,12 +141,10 @@ class Caches:
 
     @cached_property
     def nested_by_uid(self) -> Index[str]:
-        """Nested pods by their UID."""
         return Index(self.nested(kinds.POD), lambda pod: str(pod["metadata"]["uid"]))
 
     @cached_property
     def nested_by_node(self) -> Index[str]:
-        """Nested pods by their node."""
         return Index(self.nested(kinds.POD), lambda pod: pod["spec"].get("nodeName"))
 
     @cached_property
@@ -169,7 +154,6 @@ class Caches:
 
     @cached_property
     def host_by_node(self) -> Index[str]:
-        """Host pods by their node."""
         return Index(self.host(kinds.POD), lambda pod: pod["spec"].get("nodeName"))
 
     @cached_property
@@ -180,19 +164,16 @@ class Caches:
         return Total([self.host(kind) for kind in (kinds.POD, kinds.CONFIG_MAP, kinds.SECRET)], _measure)
 
     def by_namespace(self, kind: Kind) -> Index[str]:
-        """Nested objects of this kind by their namespace."""
         if kind not in self._by_namespace:
             self._by_namespace[kind] = Index(self.nested(kind), lambda item: str(item["metadata"]["namespace"]))
         return self._by_namespace[kind]
 
     @property
     def host_side(self) -> list[Informer]:
-        """The informers created for the host cluster."""
         return list(self._host.values())
 
     @property
     def nested_side(self) -> list[Informer]:
-        """The informers created for the nested cluster."""
         return list(self._nested.values())
 
     @property
@@ -212,7 +193,6 @@ class Caches:
 
     @property
     def policy(self) -> Policy:
-        """What the class currently allows this cluster's pods."""
         return self._policy
 
     def on_suspend(self, handler: Callable[[], None]) -> None:
@@ -225,7 +205,6 @@ class Caches:
         self.host_cluster.on_change(check)
 
     def on_policy(self, handler: Callable[[], None]) -> None:
-        """Call `handler` whenever the policy changes."""
         self._policy_handlers.append(handler)
 
     def set_own_runtimes(self, own: Mapping[str, str]) -> None:

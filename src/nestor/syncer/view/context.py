@@ -7,7 +7,7 @@ import dataclasses
 import logging
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from nestor.api import labels, names
@@ -49,17 +49,11 @@ class Context:
     caches: Caches
     recorder: EventRecorder
     """Posts events in the nested cluster, for the tenant."""
-    _targets: dict[tuple[str, ...], Target] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """The target under the current policy, by the labels that it allows."""
 
     @property
     def target(self) -> Target:
         """Where host objects go, and how they are labeled under the current policy."""
-        allowed = tuple(self.caches.policy.allowed_labels or ())
-        if allowed not in self._targets:  # asked for many times for each pod
-            self._targets.clear()
-            self._targets[allowed] = dataclasses.replace(self.home, allowed_labels=allowed)
-        return self._targets[allowed]
+        return dataclasses.replace(self.home, allowed_labels=tuple(self.caches.policy.allowed_labels or ()))
 
 
 async def find_target(host: Api, settings: Settings) -> tuple[Target, Object]:

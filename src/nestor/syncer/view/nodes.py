@@ -51,7 +51,6 @@ class HostNodes(Informer):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all selected nodes are in the cache."""
         return self._selector is None or (self._chosen is not None and self._chosen.synced.is_set())
 
     def knows(self, name: str) -> bool:
@@ -64,7 +63,6 @@ class HostNodes(Informer):
 
     @property
     def watches(self) -> list[Informer]:
-        """Those that it is filled by."""
         return list(self._watches.values())
 
     @property
@@ -73,7 +71,6 @@ class HostNodes(Informer):
         return max((watch.silence for watch in self._watches.values()), default=0.0)
 
     async def run(self) -> None:
-        """Keep the watches running until cancelled."""
         self.synced.set()  # nothing is wanted yet
         tasks: dict[_Query, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
@@ -91,7 +88,6 @@ class HostNodes(Informer):
 
     @property
     def _chosen(self) -> Informer | None:
-        """The watch of the selected nodes."""
         return self._watches.get((self._selector, "")) if self._selector is not None else None
 
     def _find_queries(self) -> set[_Query]:

@@ -22,7 +22,6 @@ _NODE_CHOSEN: list[Object] = [{"fieldsV1": {"f:spec": {_NODE: {}}}}]
 
 
 def trim(obj: Object) -> Object:
-    """The object as it is kept."""
     meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
     if names_its_node(obj):
         meta["managedFields"] = _NODE_CHOSEN

@@ -49,7 +49,6 @@ class Watches:
         self._missing: set[Selection] = set()
 
     def want(self, selections: Iterable[Selection]) -> None:
-        """Watch exactly these selections from now on."""
         self._wanted = frozenset(selections)
         self._changed.set()
 
@@ -67,7 +66,6 @@ class Watches:
         return selection in self._missing
 
     async def run(self) -> None:
-        """Keep the wanted watches running until cancelled."""
         tasks: dict[Selection, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
             while True:

@@ -30,7 +30,7 @@ NEXT = "10.43.9.10"
 async def asking(clusters: Clusters) -> AsyncIterator[tuple[Running, Addresses]]:
     """A syncer, and what answers the nested API server."""
     async with running(clusters, ServiceRow) as made:
-        yield made, Addresses(made.engine._row.context, made.engine)
+        yield made, Addresses(made.engine.row.context, made.engine)
 
 
 def give(clusters: Clusters, *chosen: str, taken: str = "") -> None:

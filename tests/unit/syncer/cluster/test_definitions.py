@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from nestor.kube import Api, kinds
 from nestor.kube.events import EventRecorder
-from nestor.syncer.cluster.definitions import KINDS, Definitions, build_definition
+from nestor.syncer.copies.rows.snapshots import KINDS, Definitions, build_definition
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi

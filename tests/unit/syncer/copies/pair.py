@@ -100,7 +100,7 @@ class Running:
 
 def _works(engine: Engine) -> bool:
     """Unless a cluster does not have its kind."""
-    return all(cache.synced.is_set() for cache in engine._row.read)
+    return all(cache.synced.is_set() for cache in engine.row.read)
 
 
 def allow_most(monkeypatch: pytest.MonkeyPatch, kind: Kind, number: int) -> None:

@@ -331,7 +331,7 @@ async def test_a_copy_that_is_needed_while_it_is_removed_is_made_again() -> None
 async def test_what_is_needed_again_before_its_removal_begins_stays() -> None:
     clusters = build()
     async with running(clusters, ConfigMapRow) as made:
-        async with made.engine._copier._locks.hold((SPACE, "settings")):  # somebody writes it
+        async with made.engine.copier._lock((SPACE, "settings")):  # somebody writes it
             clusters.nested.drop(kinds.POD, "web", SPACE)
             await breathe()
             clusters.add_pod("next", volumes=VOLUME)

@@ -477,7 +477,7 @@ async def test_a_class_shows_nodes_before_any_pod_and_hides_them_again(monkeypat
     for name, own in (("other", {"zone": "b"}), ("virtual", {labels.BACKEND: "hpc"})):
         clusters.host.put(kinds.NODE, {"metadata": {"name": name, "labels": own}, "spec": {}, "status": {}})
     async with running(clusters, NodeRow) as made:
-        await made.until(lambda: made.engine.is_settled)
+        await made.until(lambda: made.engine.row.is_settled)
         assert mirrored(clusters) == ["n", "other"]
         clusters.host.drop(kinds.NODE, "other")
         clusters.host.put(kinds.NODE, {"metadata": {"name": "new"}, "spec": {}, "status": {}})
@@ -499,11 +499,11 @@ async def test_a_cluster_is_settled_when_its_nodes_say_what_the_host_s_do() -> N
     clusters = Clusters.build()
     clusters.host.put(kinds.NODE, host_node())
     async with running(clusters, NodeRow) as made:
-        assert made.engine.is_settled
+        assert made.engine.row.is_settled
         clusters.nested.hold(kinds.NODE)
         allow(clusters, nodes="All")
         await breathe()
-        assert not made.engine.is_settled
+        assert not made.engine.row.is_settled
         await made.until(lambda: clusters.nested.asked == ["POST nodes n"])
         tainted = nested_node(clusters) or {}
         tainted["spec"]["taints"] = [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]
@@ -511,9 +511,9 @@ async def test_a_cluster_is_settled_when_its_nodes_say_what_the_host_s_do() -> N
         clusters.nested.put(kinds.NODE, tainted)
         clusters.nested.release(kinds.NODE)
         await made.settle()
-        assert not made.engine.is_settled
+        assert not made.engine.row.is_settled
         clusters.nested.refusal = lambda _, __: None
-        await made.until(lambda: made.engine.is_settled)
+        await made.until(lambda: made.engine.row.is_settled)
         assert (nested_node(clusters) or {})["spec"]["taints"] == []
 
 
@@ -632,7 +632,7 @@ async def test_a_node_that_is_not_watched_yet_is_not_taken_for_gone() -> None:
         before = await with_node(made)
     clusters.host.hold(kinds.NODE)
     async with running(clusters, NodeRow) as made:
-        row = made.engine._row
+        row = made.engine.row
         made.caches.host_nodes.want(())
         made.caches.host_nodes.store.clear()
         made.engine.queue.add(("", "n"))

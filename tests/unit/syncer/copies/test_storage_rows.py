@@ -154,7 +154,7 @@ async def test_pods_wait_for_a_claim_for_a_moment_and_are_then_told() -> None:
             volumes=[{"name": "a", "persistentVolumeClaim": {"claimName": "data"}}, {"name": "b", "ephemeral": {"x": {}}}]
         )
         engine = made.engines[0]
-        assert list(engine._row.find_needs(pod)) == [(SPACE, "data"), (SPACE, "web-b")]
+        assert list(engine.row.find_needs(pod)) == [(SPACE, "data"), (SPACE, "web-b")]
         for _ in range(20):
             with pytest.raises(RetryLater):
                 await engine.ensure((SPACE, "data"))

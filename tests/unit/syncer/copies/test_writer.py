@@ -8,8 +8,9 @@ import pytest
 
 from nestor.api import labels
 from nestor.kube import Api, ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.syncer.copies.copier import Writer
 from nestor.syncer.copies.fields import LABELS, value
-from nestor.syncer.copies.writer import Writer, is_synced_from
+from nestor.syncer.copies.row import is_synced_from
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET
 

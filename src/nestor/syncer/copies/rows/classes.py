@@ -19,8 +19,6 @@ from nestor.syncer.view.context import Context
 
 
 class _NamedRow(Row):
-    """Host objects that the class names."""
-
     direction = "Up"
     sources = None
     follows_policy = True
@@ -32,7 +30,6 @@ class _NamedRow(Row):
 
     @property
     def names(self) -> Names:
-        """Which there are, by the class."""
         raise NotImplementedError
 
     def find_source(self, key: Key) -> Object | None:

@@ -63,7 +63,7 @@ class ResourceClaimRow(Row):
         """By the policy, as long as there is no copy."""
         if self._has_copy(source):
             return None
-        own = [item["metadata"]["name"] for item in self._classes if not storage.is_ours(item)]
+        own = [item["metadata"]["name"] for item in self._classes if storage.is_tenants(item)]
         return find_refusal(source, self.policy.allowed_devices, own)
 
     def _has_copy(self, source: Object) -> bool:
@@ -84,7 +84,6 @@ class ResourceClaimRow(Row):
         raise RetryLater(0.5, "the devices of an earlier claim are being released")
 
     def lift(self, source: Object, copy: Object) -> Object | None:
-        """What the host's scheduler has allocated, and for which pods."""
         return lift_status(source, copy, list(self._find_pods(copy)))
 
     def _find_pods(self, copy: Object) -> Iterable[Object]:
@@ -102,7 +101,6 @@ class ResourceClaimRow(Row):
         self._pods.on_change(self._on_pod)
 
     def _on_pod(self, change: Change) -> None:
-        """Look at the claims of a host pod that appears."""
         for item in spec_of(change.new).get("resourceClaims") or [] if change.old is None else ():
             copy = self.copies.get(item.get("resourceClaimName") or "", self.context.target.namespace)
             if copy is not None and (key := self.source_key(copy)) is not None:
@@ -183,7 +181,6 @@ def _find_parts(claim: Object) -> Iterator[_Part]:
 
 
 def find_ignored(claim: Object) -> str | None:
-    """Fields that this version of Nestor does not know."""
     found = [*fields.find_unknown("spec", spec_of(claim), CLAIM)]
     found += fields.find_unknown("spec.devices", _read(claim), DEVICES)
     for index, request in enumerate(_read(claim).get("requests") or []):

@@ -36,7 +36,6 @@ class NetworkPolicyRow(Row):
         return limits.TOO_LARGE_POLICY if is_cut(source) else None
 
     def find_ignored(self, source: Object) -> str | None:
-        """What it allows beyond the walls."""
         return "; ".join(translate.find_ignored(source, self._look_around())) or None
 
     def build(self, source: Object) -> Object:

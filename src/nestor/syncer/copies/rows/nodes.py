@@ -90,7 +90,6 @@ class NodeRow(Row):
         return is_asked_for and not self.caches.host_nodes.knows(key[1])
 
     def missing(self, key: Key) -> None:
-        """No pod may be bound to a node that does not exist."""
         raise NotFound(404, "NotFound", f'nodes "{key[1]}" not found')
 
     def follow(self) -> None:

@@ -59,7 +59,6 @@ class _OutwardRow(Row):
         return service if self.build_rules(service) else None
 
     def build_rules(self, service: Object) -> list[Object]:
-        """What the policy of a Service opens."""
         raise NotImplementedError
 
     def _is_outward(self, service: Object) -> bool:

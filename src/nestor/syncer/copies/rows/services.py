@@ -63,7 +63,6 @@ class ServiceRow(Row):
         return translate.decide_fate(source) == "Synced"
 
     def find_ignored(self, source: Object) -> str | None:
-        """Whatever should reach outside the cluster, unless the class allows it."""
         return "; ".join(translate.find_ignored(source, self._allowed)) or None
 
     def find_excess(self, copy: Object | None, desired: Object) -> str | None:
@@ -184,14 +183,12 @@ def _is_port_taken(error: ApiError) -> bool:
 
 
 def _list_ports(service: Object) -> str:
-    """The node ports of a Service, in order; empty if it has none."""
     spec = service["spec"]
     numbers = [port.get("nodePort") for port in spec.get("ports") or []] + [spec.get("healthCheckNodePort")]
     return ",".join(str(number or "") for number in numbers) if any(numbers) else ""
 
 
 def _is_refused(source: Object, copy: Object) -> bool:
-    """Whether the host could not give the copy the node ports that the source has."""
     refused = annotations_of(copy).get(labels.REFUSED_PORTS)
     return refused is not None and refused == _list_ports(source)
 

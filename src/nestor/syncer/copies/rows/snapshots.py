@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Iterable
 
 from nestor.api import labels, names, times
-from nestor.api.objects import Object, is_terminating, spec_of
-from nestor.kube import Change, Informer, kinds
+from nestor.api.objects import Object, annotations_of, is_terminating, spec_of
+from nestor.kube import ApiError, Change, Conflict, Informer, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key
 from nestor.pods.translate.target import nested_key, nested_uid
@@ -16,6 +18,13 @@ from nestor.syncer.copies.row import Row
 from nestor.syncer.copies.rows.storage import OWN, LastingRow
 from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import Context
+
+log = logging.getLogger(__name__)
+
+KINDS = (kinds.VOLUME_SNAPSHOT_CLASS, kinds.VOLUME_SNAPSHOT_CONTENT, kinds.VOLUME_SNAPSHOT)
+_APPROVED = "api-approved.kubernetes.io"
+"""Annotation without which API servers take no definition in a group of Kubernetes'."""
+_RETRY_SECONDS = 15
 
 
 class SnapshotClassRow(Row):
@@ -74,8 +83,7 @@ class SnapshotRow(LastingRow):
         """By the policy, as long as there is no copy."""
         if self.find_own_copy(source) is not None:
             return None
-        known = self._classes.get(spec_of(source).get("volumeSnapshotClassName") or "")
-        is_own = known is not None and not storage.is_ours(known)
+        is_own = storage.is_tenants(self._classes.get(spec_of(source).get("volumeSnapshotClassName") or ""))
         refusal = snapshots.find_refusal(source, self.policy.volumes, is_own_class=is_own)
         claim = snapshots.find_claim(source)
         if refusal is None and self._claims.get(claim, source["metadata"]["namespace"]) is None:
@@ -137,7 +145,6 @@ class SnapshotContentRow(Row):
         return self._by_content.get(key[1])
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """While the nested snapshot is there."""
         namespace, name = nested_key(source)
         found = self._snapshots.get(name, namespace)
         return found is not None and found["metadata"]["uid"] == nested_uid(source)
@@ -172,3 +179,56 @@ class SnapshotContentRow(Row):
 
 
 ROWS = (SnapshotClassRow, SnapshotRow, SnapshotContentRow)
+
+
+class Definitions:
+    """The definitions of VolumeSnapshots in the nested cluster, as the host cluster has them, where the class allows snapshots.
+
+    What is missing is created, and what there is is left alone: somebody may have installed it.
+    """
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._changed = asyncio.Event()
+        context.caches.on_policy(self._changed.set)
+
+    async def run(self) -> None:
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            while self._context.caches.policy.volumes.snapshot_classes:
+                try:
+                    await self._create()
+                    break
+                except ApiError as error:  # the host does not have them, or not yet
+                    log.info("cannot create the definitions of VolumeSnapshots, retrying: %s", error)
+                    await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _create(self) -> None:
+        for kind in KINDS:
+            name = f"{kind.plural}.{kind.group}"
+            if await self._context.nested.find(kinds.CRD, name) is None:
+                found = await self._context.host.get(kinds.CRD, name)
+                try:
+                    await self._context.nested.create(kinds.CRD, build_definition(found))
+                except Conflict:
+                    log.debug("%s was created meanwhile", name)
+
+
+def build_definition(host: Object) -> Object:
+    """The nested definition: that of the host with the one version that Nestor reads, and so without a conversion, which might
+    call a webhook of the host's. Pure.
+    """
+    spec = host["spec"]
+    notes = {key: text for key, text in annotations_of(host).items() if key == _APPROVED}
+    return {
+        "apiVersion": kinds.CRD.api_version,
+        "kind": kinds.CRD.name,
+        "metadata": {"name": host["metadata"]["name"], "labels": {labels.MANAGED_BY: "nestor"}, "annotations": notes},
+        "spec": {
+            "group": spec["group"],
+            "names": spec["names"],
+            "scope": spec["scope"],
+            "versions": [item | {"storage": True} for item in spec["versions"] if item["name"] == KINDS[0].version],
+        },
+    }

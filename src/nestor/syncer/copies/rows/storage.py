@@ -122,13 +122,11 @@ class ClaimRow(LastingRow):
         """By the policy, as long as there is no copy."""
         if self.find_own_copy(source) is not None:
             return None
-        known = self._classes.get(spec_of(source).get("storageClassName") or "")
-        is_own = known is not None and not storage.is_ours(known)
+        is_own = storage.is_tenants(self._classes.get(spec_of(source).get("storageClassName") or ""))
         message = storage.find_refusal(source, self.policy.volumes, is_own_class=is_own)
         return message or snapshots.find_refusal_of_source(source, self._find_snapshot(source))
 
     def _find_snapshot(self, source: Object) -> Object | None:
-        """The host's VolumeSnapshot that the claim is to be filled from."""
         name, target = snapshots.find_source_name(source), self.context.target
         return self._snapshots.get(names.host_name(name, source["metadata"]["namespace"]), target.namespace) if name else None
 
@@ -197,7 +195,6 @@ class VolumeRow(Row):
         return found if found is not None and storage.is_bound(found) else None
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """While the nested claim is there."""
         namespace, name = nested_key(source)
         claim = self._claims.get(name, namespace)
         return claim is not None and claim["metadata"]["uid"] == nested_uid(source)
