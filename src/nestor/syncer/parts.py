@@ -28,7 +28,7 @@ from nestor.syncer.copies.references import References
 from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.copies.rows.snapshots import Definitions
 from nestor.syncer.metrics import api as metrics
-from nestor.syncer.metrics.api import HostUsage, MetricsApi
+from nestor.syncer.metrics.api import MetricsApi
 from nestor.syncer.metrics.server import MetricsServer
 from nestor.syncer.outcome.controller import OutcomeController
 from nestor.syncer.pods import gangs
@@ -117,7 +117,7 @@ def build_metrics(context: Context, settings: Settings) -> MetricsServer:
         pod = await context.host.find(kinds.POD, names.server_pod(settings.cluster), settings.namespace)
         return str(status_of(pod).get("podIP") or "")
 
-    api = MetricsApi(context.caches, HostUsage(context.host, context.target.namespace, context.target.selector))
+    api = MetricsApi(context.caches, context.host, context.target.selector)
     return MetricsServer(api, context.nested, settings.access, find_address)
 
 

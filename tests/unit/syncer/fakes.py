@@ -91,10 +91,6 @@ class NoOwnNodes:
         """Nothing."""
         return []
 
-    def build_mark(self, *_: Object) -> dict[str, str]:
-        """None."""
-        return {}
-
 
 NO_OWN_NODES: Any = NoOwnNodes()
 

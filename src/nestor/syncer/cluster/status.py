@@ -101,7 +101,11 @@ class ClusterStatus:
         if wait := self._find_pause(status, now):
             later = min(wait, later or wait)
         elif status != self._written:
-            self._count(now, has_new_run=run != self._run_written)
+            if wait := self._writes.find_wait(now):
+                raise RetryLater(wait, "too many changes of the status")
+            self._writes.take(now)
+            if run != self._run_written:
+                self._run_writes.take(now)
             try:
                 await self._apply(status)
             except (Invalid, RecursionError) as error:
@@ -133,14 +137,6 @@ class ClusterStatus:
         if not wait:
             self._count_writes.take(now)
         return wait
-
-    def _count(self, now: float, *, has_new_run: bool) -> None:
-        """Count this write. Raises `RetryLater` if there are too many."""
-        if wait := self._writes.find_wait(now):
-            raise RetryLater(wait, "too many changes of the status")
-        self._writes.take(now)
-        if has_new_run:
-            self._run_writes.take(now)
 
     async def _apply(self, status: Object) -> None:
         """Server-side apply, so that conditions of other writers stay."""
@@ -192,16 +188,12 @@ def count_places(
             counts.setdefault(place, Counter())[phase] += 1
             if place != HOST and (host := find_host(pod["metadata"]["uid"])):
                 reasons.setdefault(place, Counter())[explain(host)] += 1
-    ordered = sorted(counts.items(), key=lambda item: (item[0] != HOST, item[0]))[:_PLACES]
-    return [
-        {"name": name, "running": found["Running"], "starting": found["Pending"]} | _find_reason(reasons.get(name))
-        for name, found in ordered
-    ]
-
-
-def _find_reason(reasons: Counter[str] | None) -> Object:
-    """The most frequent one; of several, always the same."""
-    return {"reason": min(reasons, key=lambda text: (-reasons[text], text))[:_REASON_LIMIT]} if reasons else {}
+    found = []
+    for place in sorted(counts, key=lambda name: (name != HOST, name))[:_PLACES]:
+        found.append({"name": place, "running": counts[place]["Running"], "starting": counts[place]["Pending"]})
+        if why := reasons.get(place):  # the most frequent one; of several, always the same
+            found[-1]["reason"] = min(why, key=lambda text: (-why[text], text))[:_REASON_LIMIT]
+    return found
 
 
 def read_run(config_map: Object | None) -> Object | None:

@@ -105,18 +105,11 @@ def read_certificate(access: Path) -> bytes:
 def build_configuration(port: int, certificate: bytes) -> Object:
     """The MutatingWebhookConfiguration. `certificate`: ours, PEM."""
     authority = base64.b64encode(certificate).decode()
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["services"]}
     webhook: Object = {
         "name": "services.nestor.dev",
         "clientConfig": {"url": f"https://127.0.0.1:{port}{_PATH}", "caBundle": authority},
-        "rules": [
-            {
-                "apiGroups": [""],
-                "apiVersions": ["v1"],
-                "operations": ["CREATE", "UPDATE"],
-                "resources": ["services"],
-                "scope": "Namespaced",
-            }
-        ],
+        "rules": [rule | {"operations": ["CREATE", "UPDATE"], "scope": "Namespaced"}],
         # An update gives a Service an address only if it had none.
         "matchConditions": [
             {"name": "gets-an-address", "expression": "request.operation == 'CREATE' || oldObject.spec.type == 'ExternalName'"}

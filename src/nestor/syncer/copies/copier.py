@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from nestor.api.objects import Object
@@ -163,14 +164,14 @@ class Copier:
             raise
 
 
+@dataclass(frozen=True)
 class Writer:
     """Creates, changes and deletes objects of one kind; `is_ours` tells which of them belong to us."""
 
-    def __init__(self, api: Api, kind: Kind, owned: Sequence[Field], is_ours: Callable[[Object], bool]) -> None:
-        self._api = api
-        self._kind = kind
-        self._fields = owned
-        self._is_ours = is_ours
+    api: Api
+    kind: Kind
+    fields: Sequence[Field]
+    is_ours: Callable[[Object], bool]
 
     async def write(self, cached: Object | None, desired: Object) -> None:
         """Create `desired`, or update the existing object. `cached` may be outdated or None even if the object exists.
@@ -180,7 +181,7 @@ class Writer:
         there = cached or await self.create(desired)
         if there is None:
             return
-        if fields.needs_another(there, desired, self._fields):
+        if fields.needs_another(there, desired, self.fields):
             await self.replace(there, desired)
         else:
             await self.update(there, desired)
@@ -188,7 +189,7 @@ class Writer:
     async def create(self, desired: Object) -> Object | None:
         """Create `desired`. If our own object already has the name, return that; otherwise None. Raises as `write` does."""
         try:
-            await self._api.create(self._kind, desired)
+            await self.api.create(self.kind, desired)
         except Conflict:
             return await self.find_taken(desired)
         return None
@@ -198,30 +199,30 @@ class Writer:
         the copy of another source whose name has the same digest.
         """
         meta = desired["metadata"]
-        there = await self._api.find(self._kind, meta["name"], meta.get("namespace"))
+        there = await self.api.find(self.kind, meta["name"], meta.get("namespace"))
         if there is None:
-            raise RetryLater(_AGAIN_SECONDS, f"{self._kind.name} {meta['name']} was deleted just now")
-        if not self._is_ours(there) or nested_key(there) not in (nested_key(desired), NO_KEY):
-            what = f"{self._kind.name} '{meta['name']}'"
+            raise RetryLater(_AGAIN_SECONDS, f"{self.kind.name} {meta['name']} was deleted just now")
+        if not self.is_ours(there) or nested_key(there) not in (nested_key(desired), NO_KEY):
+            what = f"{self.kind.name} '{meta['name']}'"
             message = f"host {what} already exists and belongs to someone else; left untouched"
             raise Forbidden(403, "Forbidden", message)
         return there
 
     async def update(self, there: Object, desired: Object) -> None:
         """Patch what differs; `status` through its subresource."""
-        if fields.is_current(there, desired, self._fields):
+        if fields.is_current(there, desired, self.fields):
             return
-        patch, meta = fields.build_patch(there, desired, self._fields), there["metadata"]
+        patch, meta = fields.build_patch(there, desired, self.fields), there["metadata"]
         status = patch.pop("status", None)
         try:
-            await self._api.patch(self._kind, meta["name"], meta.get("namespace"), patch)
+            await self.api.patch(self.kind, meta["name"], meta.get("namespace"), patch)
             if status is not None:
                 body = {"metadata": {"uid": meta["uid"]}, "status": status}
-                await self._api.patch(self._kind, meta["name"], meta.get("namespace"), body, subresource="status")
+                await self.api.patch(self.kind, meta["name"], meta.get("namespace"), body, subresource="status")
         except (NotFound, Conflict, Invalid) as error:
             if isinstance(error, Invalid) and not error.is_replaced:
                 raise
-            raise RetryLater(_AGAIN_SECONDS, f"{self._kind.name} {meta['name']} was replaced: {error}") from error
+            raise RetryLater(_AGAIN_SECONDS, f"{self.kind.name} {meta['name']} was replaced: {error}") from error
 
     async def replace(self, there: Object, desired: Object) -> None:
         await self.remove(there)
@@ -229,4 +230,4 @@ class Writer:
 
     async def remove(self, there: Object) -> None:
         meta = there["metadata"]
-        await self._api.delete(self._kind, meta["name"], meta.get("namespace"), uid=meta["uid"])
+        await self.api.delete(self.kind, meta["name"], meta.get("namespace"), uid=meta["uid"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -28,7 +28,6 @@ _EQUALITY = re.compile(r"([^\s=!]+)\s*(==|=|!=)\s*([\w.-]*)")
 _KEY = re.compile(r"(!?)\s*([^\s=!()]+)")
 _SELECTOR_LIMIT = 2048
 """Characters. The time to find the terms grows with their square."""
-_RESOURCES = (("nodes", "NodeMetrics", False), ("pods", "PodMetrics", True))
 Answer = tuple[int, Object]
 """HTTP status and body."""
 
@@ -41,19 +40,30 @@ FRESH_SECONDS = 5.0
 """For which an answer is used again: hosts measure every 15 s at the most, and anybody in the nested cluster may ask."""
 
 
+class NoMetrics(Exception):
+    """The host does not tell, or not now. Says why."""
+
+
 @dataclass(frozen=True)
 class _Query:
     kind: str
     namespace: str = ""
     name: str = ""
 
+    def is_about(self, meta: Object) -> bool:
+        return self.name in ("", meta["name"]) and self.namespace in ("", meta.get("namespace"))
+
 
 class MetricsApi:
-    """Answers by what the host says now, and by the caches."""
+    """Answers by what the host says now, and by the caches. `selector`: of the cluster's pods in the host."""
 
-    def __init__(self, caches: Caches, usage: HostUsage) -> None:
+    def __init__(self, caches: Caches, host: Api, selector: str) -> None:
         self._caches = caches
-        self._usage = usage
+        self._host = host
+        self._selector = selector
+        self._lock = asyncio.Lock()
+        self._known: dict[str, Object] | NoMetrics = {}
+        self._until = 0.0
 
     async def answer(self, request: Request) -> Answer:
         if request.method != "GET":
@@ -66,40 +76,53 @@ class MetricsApi:
         try:
             labels = parse_selector(request.get("labelSelector") or "")
             fields = parse_fields(request.get("fieldSelector") or "")
-            usages = await self._usage.read()
+            usages = await self._read_usages()
         except ValueError as error:
             return _fail(400, "BadRequest", str(error))
         except NoMetrics as error:
             return _fail(503, "ServiceUnavailable", str(error))
-        found = self._list_pods(usages, query) if query.kind == "PodMetrics" else self._list_nodes(usages, query)
-        items = [item for item in found if query.name or is_selected(item, labels, fields)]
-        if not query.name:
-            return 200, build_list(query.kind, items)
-        what = "pods" if query.kind == "PodMetrics" else "nodes"
-        return (200, items[0]) if items else _fail(404, "NotFound", f'{what}.{GROUP} "{query.name}" not found')
+        found = self._list_pods(usages) if query.kind == "PodMetrics" else self._list_nodes(usages)
+        items = [item for item in found if query.is_about(item["metadata"])]
+        if query.name:
+            what = "pods" if query.kind == "PodMetrics" else "nodes"
+            return (200, items[0]) if items else _fail(404, "NotFound", f'{what}.{GROUP} "{query.name}" not found')
+        selected = [item for item in items if is_selected(item, labels, fields)]
+        return 200, {"kind": f"{query.kind}List", "apiVersion": API_VERSION, "metadata": {}, "items": selected}
 
-    def _list_pods(self, usages: dict[str, Object], query: _Query) -> Iterator[Object]:
-        for name, usage in sorted(usages.items()):
-            nested = self._find_nested(name)
-            if nested is None:
-                continue
-            meta = nested["metadata"]
-            if query.namespace in ("", meta["namespace"]) and query.name in ("", meta["name"]):
-                yield build_pod(usage, nested)
+    def _list_pods(self, usages: dict[str, Object]) -> list[Object]:
+        found = ((self._find_nested(name), usage) for name, usage in sorted(usages.items()))
+        return [build_pod(usage, nested) for nested, usage in found if nested is not None]
 
-    def _list_nodes(self, usages: dict[str, Object], query: _Query) -> Iterator[Object]:
+    def _list_nodes(self, usages: dict[str, Object]) -> list[Object]:
         by_node: dict[str, list[Object]] = {}
         for name, usage in usages.items():
             if nested := self._find_nested(name):
                 by_node.setdefault(nested["spec"].get("nodeName") or "", []).append(usage)
-        for node in self._caches.nested(kinds.NODE):
-            name = node["metadata"]["name"]
-            if query.name in ("", name):
-                yield build_node(node, by_node.get(name, ()), timestamp())
+        nodes = self._caches.nested(kinds.NODE)
+        return [build_node(node, by_node.get(node["metadata"]["name"], ()), timestamp()) for node in nodes]
 
     def _find_nested(self, name: str) -> Object | None:
         host = self._caches.host(kinds.POD).get(name, self._caches.namespace)
         return self._caches.nested_by_uid.get(nested_uid(host)) if host else None
+
+    async def _read_usages(self) -> dict[str, Object]:
+        """The host's PodMetrics, by the names of host pods, asked for once for all who ask at a time. Raises `NoMetrics`."""
+        async with self._lock:
+            if time.monotonic() >= self._until:
+                self._known = await self._ask()
+                self._until = time.monotonic() + FRESH_SECONDS
+        if isinstance(self._known, NoMetrics):
+            raise self._known
+        return self._known
+
+    async def _ask(self) -> dict[str, Object] | NoMetrics:
+        try:
+            found = await self._host.list(POD_METRICS, self._caches.namespace, labels=self._selector)
+        except NotFound:
+            return NoMetrics("the host cluster has no metrics API (metrics.k8s.io): ask its administrator for metrics-server")
+        except ApiError as error:
+            return NoMetrics(f"the host cluster's metrics API does not answer: {error.message}")
+        return {item["metadata"]["name"]: item for item in found}
 
 
 def _find_query(path: list[str]) -> _Query | None:
@@ -114,50 +137,17 @@ def _find_query(path: list[str]) -> _Query | None:
 
 
 def _fail(code: int, reason: str, message: str) -> Answer:
-    return code, build_failure(code, reason, message)
-
-
-class NoMetrics(Exception):
-    """The host does not tell, or not now. Says why."""
-
-
-class HostUsage:
-    """Asks for all pods of the cluster at once, and once for all who ask at the same time."""
-
-    def __init__(self, host: Api, namespace: str, selector: str) -> None:
-        self._host = host
-        self._namespace = namespace
-        self._selector = selector
-        self._lock = asyncio.Lock()
-        self._known: dict[str, Object] | NoMetrics = {}
-        self._until = 0.0
-
-    async def read(self) -> dict[str, Object]:
-        """The PodMetrics by the names of host pods. Raises `NoMetrics`."""
-        async with self._lock:
-            if time.monotonic() >= self._until:
-                self._known = await self._ask()
-                self._until = time.monotonic() + FRESH_SECONDS
-        if isinstance(self._known, NoMetrics):
-            raise self._known
-        return self._known
-
-    async def _ask(self) -> dict[str, Object] | NoMetrics:
-        try:
-            found = await self._host.list(POD_METRICS, self._namespace, labels=self._selector)
-        except NotFound:
-            return NoMetrics("the host cluster has no metrics API (metrics.k8s.io): ask its administrator for metrics-server")
-        except ApiError as error:
-            return NoMetrics(f"the host cluster's metrics API does not answer: {error.message}")
-        return {item["metadata"]["name"]: item for item in found}
+    """An API server's answer to what it cannot do."""
+    body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
+    return code, body | {"message": message, "reason": reason, "code": code}
 
 
 def build_resources() -> Object:
     """What there is, as the discovery of an API server says it."""
-    verbs = ["get", "list"]
+    common = {"singularName": "", "verbs": ["get", "list"]}
     resources = [
-        {"name": name, "singularName": "", "namespaced": is_namespaced, "kind": kind, "verbs": verbs}
-        for name, kind, is_namespaced in _RESOURCES
+        common | {"name": "nodes", "namespaced": False, "kind": "NodeMetrics"},
+        common | {"name": "pods", "namespaced": True, "kind": "PodMetrics"},
     ]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": API_VERSION, "resources": resources}
 
@@ -193,22 +183,6 @@ def build_node(node: Object, usages: Iterable[Object], now: str) -> Object:
         "timestamp": timestamp,
         "window": next((usage["window"] for usage in found), "15s"),
         "usage": {"cpu": f"{int(total['cpu'] * 10**9)}n", "memory": f"{int(total['memory'] / 1024)}Ki"},
-    }
-
-
-def build_list(kind: str, items: list[Object]) -> Object:
-    return {"kind": f"{kind}List", "apiVersion": API_VERSION, "metadata": {}, "items": items}
-
-
-def build_failure(code: int, reason: str, message: str) -> Object:
-    return {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": message,
-        "reason": reason,
-        "code": code,
     }
 
 

@@ -126,12 +126,9 @@ async def read_proxy(nested: Api) -> Proxy | None:
         names = json.loads(data.get("requestheader-allowed-names") or "[]")
     except (ValueError, RecursionError):
         return None
-    if (
-        not authority
-        or not authority.isascii()
-        or not isinstance(names, list)
-        or not all(isinstance(name, str) for name in names)
-    ):
+    if not authority or not authority.isascii():
+        return None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return None
     return Proxy(authority, tuple(names))
 

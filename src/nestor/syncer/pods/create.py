@@ -25,7 +25,7 @@ from nestor.syncer.copies.memory import Told
 from nestor.syncer.pods import room
 from nestor.syncer.pods.gangs import Gangs, NoGang
 from nestor.syncer.pods.isolation import Isolation
-from nestor.syncer.pods.own_nodes import OwnNodes
+from nestor.syncer.pods.own_nodes import OwnNodes, build_mark
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import Room
 from nestor.syncer.view.context import Context
@@ -57,36 +57,29 @@ class _Pause:
     """Refusals in a row."""
 
 
+@dataclass
 class PodCreator:
     """Creates host pods, and what they need first."""
 
-    def __init__(
-        self,
-        context: Context,
-        provider: Provider,
-        needs: Sequence[Need],
-        places: Places,
-        gangs: Gangs,
-        own_nodes: OwnNodes,
-        isolation: Isolation,
-    ) -> None:
-        self._context = context
-        self._provider = provider
-        self._needs = needs
+    context: Context
+    provider: Provider
+    needs: Sequence[Need]
+    places: Places
+    gangs: Gangs
+    own_nodes: OwnNodes
+    isolation: Isolation
+
+    def __post_init__(self) -> None:
+        self.room = Room()
+        self.creating = 0
+        """Number of creations in progress: these host pods may still appear."""
         self._told: Told[str] = Told()
         self._ignored: Told[str] = Told()
         self._pauses: dict[str, _Pause] = {}
-        self._namespaces = context.caches.nested(kinds.NAMESPACE)
-        self.room = Room()
-        self.places = places
-        self.gangs = gangs
-        self.own_nodes = own_nodes
-        self.isolation = isolation
-        self.creating = 0
-        """Number of creations in progress: these host pods may still appear."""
+        self._namespaces = self.context.caches.nested(kinds.NAMESPACE)
 
     async def create(self, nested: Object) -> None:
-        policy, uid, size = self._context.caches.policy, nested["metadata"]["uid"], room.find_size(nested)
+        policy, uid, size = self.context.caches.policy, nested["metadata"]["uid"], room.find_size(nested)
         if found := refusals.find_refusals(self.own_nodes.resolve(nested), policy):
             self.room.leave(uid)
             await self._refuse(nested, "; ".join(found))
@@ -136,9 +129,9 @@ class PodCreator:
     async def _is_prepared(self, nested: Object) -> bool:
         """False if the pod is gone already, so that no token can be bound to it."""
         try:
-            await self._prepare(nested)
+            await each_to_its_end(*(need(nested) for need in self.needs), self._tell_ignored(nested))
         except (NotFound, Conflict) as error:
-            if self._context.caches.nested_by_uid.get(nested["metadata"]["uid"]) is None:
+            if self.context.caches.nested_by_uid.get(nested["metadata"]["uid"]) is None:
                 return False
             await self._postpone(nested, error)  # for example, its service account is missing; no event tells us when it appears
         return True
@@ -158,11 +151,11 @@ class PodCreator:
         return is_created
 
     async def _create_at(self, place: Place, nested: Object, policy: Policy, gang: Membership | None) -> bool:
-        caches = self._context.caches
+        caches = self.context.caches
         namespaces = {item["metadata"]["name"]: labels_of(item) for item in self._namespaces}
         resolved = self.own_nodes.resolve(nested)
-        host = translate.build_pod(resolved, self._context.target, namespaces, policy, place, gang)
-        host["metadata"]["annotations"] |= self.own_nodes.build_mark(nested, resolved)
+        host = translate.build_pod(resolved, self.context.target, namespaces, policy, place, gang)
+        host["metadata"]["annotations"] |= build_mark(nested, resolved)
         host["metadata"]["labels"] |= self.isolation.find(nested)
         if caches.is_suspended or caches.policy != policy:
             return False
@@ -170,21 +163,18 @@ class PodCreator:
             raise Forbidden(403, "Forbidden", message)
         self.creating += 1
         try:
-            await self._provider.create(host)
+            await self.provider.create(host)
             return True
         except NotYet as error:
             raise RetryLater(1, error.message) from None
         finally:
             self.creating -= 1
 
-    async def _prepare(self, nested: Object) -> None:
-        await each_to_its_end(*(need(nested) for need in self._needs), self._tell_ignored(nested))
-
     async def _tell_ignored(self, nested: Object) -> None:
         """Post one event about what of the pod has no effect. What all pods of a StatefulSet lack is told once, at the set."""
-        target, recorder = self._context.target, self._context.recorder
+        target, recorder = self.context.target, self.context.recorder
         own = self.own_nodes.find_ignored(nested)
-        found = "; ".join([*ignored.find_ignored(nested, self._context.caches.policy, target), *own])
+        found = "; ".join([*ignored.find_ignored(nested, self.context.caches.policy, target), *own])
         of_set = hostname.find_ignored_of_set(nested, target)
         if not (found or of_set) or not self._ignored.is_news(nested["metadata"]["uid"], found):
             return
@@ -195,14 +185,14 @@ class PodCreator:
             await recorder.post_once(about, "Normal", IGNORED, message)
 
     async def _postpone(self, nested: Object, error: ApiError | InvalidInput) -> NoReturn:
-        message = messages.translate(error.message, messages.build_words(nested, self._context.target))
+        message = messages.translate(error.message, messages.build_words(nested, self.context.target))
         await self._refuse(nested, message)
         pause = self._pauses.get(nested["metadata"]["uid"])
         count = pause.count + 1 if pause is not None else 1
         raise self._pause(nested, room.find_delay(count), count) from error
 
     async def _queue_up(self, nested: Object, size: str, error: NoRoom) -> None:
-        target = self._context.target
+        target = self.context.target
         reason = messages.translate(limits.advise(error.message, target.quota_class), messages.build_words(nested, target))
         delay = self.room.refuse(nested["metadata"]["uid"], size, reason)
         self.gangs.refuse(nested["metadata"]["uid"])
@@ -223,7 +213,7 @@ class PodCreator:
         """
         uid = nested["metadata"]["uid"]
         if self._told.is_news(uid, news or message):
-            await self._context.recorder.post(nested, "Warning", REFUSED, message)
+            await self.context.recorder.post(nested, "Warning", REFUSED, message)
             await self._write_waiting(nested, REFUSED, message)
 
     async def _write_waiting(self, nested: Object, reason: str, message: str) -> None:
@@ -232,6 +222,6 @@ class PodCreator:
         meta = nested["metadata"]
         if patch is not None:
             with contextlib.suppress(NotFound, Conflict):  # gone or replaced meanwhile: another event follows
-                await self._context.nested.patch(
+                await self.context.nested.patch(
                     kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic"
                 )

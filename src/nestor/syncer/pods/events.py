@@ -146,35 +146,19 @@ def _count(event: Object) -> int:
     return int((event.get("series") or {}).get("count") or event.get("count") or 1)
 
 
-_FIELDS = (
-    "type",
-    "reason",
-    "count",
-    "firstTimestamp",
-    "lastTimestamp",
-    "eventTime",
-    "series",
-    "action",
-    "reportingComponent",
-    "reportingInstance",
-    "source",
-)
+_FIELDS = ("type", "reason", "count", "firstTimestamp", "lastTimestamp", "eventTime", "series", "action")
+_SOURCES = ("reportingComponent", "reportingInstance", "source")
 _NAME_LIMIT = 200
 
 
 def build_event(event: Object, nested: Object, words: dict[str, str]) -> Object:
     """The nested event. Its name derives from the host event, so a repeated event updates it instead of adding another."""
     meta, kind = nested["metadata"], event["involvedObject"]["kind"]
-    about = {
-        "apiVersion": nested.get("apiVersion", "v1"),
-        "kind": kind,
-        "name": meta["name"],
-        "namespace": meta["namespace"],
-        "uid": meta["uid"],
-    }
+    about = {"apiVersion": nested.get("apiVersion", "v1"), "kind": kind}
+    about |= {key: meta[key] for key in ("name", "namespace", "uid")}
     if path := event["involvedObject"].get("fieldPath"):
         about["fieldPath"] = path
-    own = {key: event[key] for key in _FIELDS if event.get(key) is not None}
+    own = {key: event[key] for key in (*_FIELDS, *_SOURCES) if event.get(key) is not None}
     name = f"{meta['name'][:_NAME_LIMIT]}.{names.digest(event['metadata']['uid'], length=16)}"
     return own | {
         "apiVersion": "v1",

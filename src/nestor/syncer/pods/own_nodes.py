@@ -49,17 +49,12 @@ class OwnNodes:
     def find_ignored(self, pod: Object) -> list[str]:
         return find_ignored(pod, self._nodes) if self._has_own else []
 
-    def build_mark(self, pod: Object, resolved: Object) -> dict[str, str]:
-        """The annotation that says for which nodes a host pod is made; none if the pod says so itself."""
-        found = build_digest(pod, resolved)
-        return {labels.OWN_NODES: found} if found else {}
-
     def is_outdated(self, pod: Object, host: Object) -> bool:
         """Whether a host pod that has no node yet was made for other nodes."""
         found = annotations_of(host).get(labels.OWN_NODES)
         if host["spec"].get("nodeName") or not (found or self._has_own):
             return False
-        return found != self.build_mark(pod, self.resolve(pod)).get(labels.OWN_NODES)
+        return found != build_mark(pod, self.resolve(pod)).get(labels.OWN_NODES)
 
     def _on_node(self, change: Change) -> None:
         name, old = change.key[1], self._nodes.pop(change.key[1], None)
@@ -130,12 +125,13 @@ def resolve(pod: Object, nodes: Nodes) -> Object:
     return pod | {"spec": spec | {"nodeSelector": rest, "affinity": (spec.get("affinity") or {}) | {"nodeAffinity": affinity}}}
 
 
-def build_digest(pod: Object, resolved: Object) -> str:
-    """Tells which nodes a pod was resolved to; empty if it says so itself."""
+def build_mark(pod: Object, resolved: Object) -> dict[str, str]:
+    """The annotation that says for which nodes a host pod is made; none if the pod says so itself."""
     if resolved is pod:
-        return ""
+        return {}
     spec = resolved["spec"]
-    return names.digest(json.dumps([spec["nodeSelector"], spec["affinity"]["nodeAffinity"]], sort_keys=True), length=16)
+    nodes = json.dumps([spec["nodeSelector"], spec["affinity"]["nodeAffinity"]], sort_keys=True)
+    return {labels.OWN_NODES: names.digest(nodes, length=16)}
 
 
 def find_ignored(pod: Object, nodes: Nodes) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from nestor.api import labels, times
 from nestor.api.objects import Object, annotations_of
@@ -27,24 +28,18 @@ WARNING_SECONDS = 300
 """After so long, pods of a gang that still waits get a warning event."""
 
 
+@dataclass
 class PodSyncer:
     """Writes what differs, by subresource, so that neither side overwrites what the other owns."""
 
-    def __init__(
-        self,
-        context: Context,
-        provider: Provider,
-        ensure_node: Callable[[str], Awaitable[None]],
-        find_clash: Callable[[Object], str],
-        gangs: Gangs,
-        isolation: Isolation,
-    ) -> None:
-        self._context = context
-        self._provider = provider
-        self._ensure_node = ensure_node
-        self._find_clash = find_clash
-        self._gangs = gangs
-        self._isolation = isolation
+    context: Context
+    provider: Provider
+    ensure_node: Callable[[str], Awaitable[None]]
+    find_clash: Callable[[Object], str]
+    gangs: Gangs
+    isolation: Isolation
+
+    def __post_init__(self) -> None:
         self._told: Told[str] = Told()
         self._warned: set[str] = set()
         self._bound: set[str] = set()
@@ -60,10 +55,10 @@ class PodSyncer:
         try:
             try:
                 # First: until then the pod is open, and what follows is for the nested cluster's admins to refuse, for ever.
-                refused = await self._send(nested, host, update.build_isolation(host, self._isolation.find(nested)))
+                refused = await self._send(nested, host, update.build_isolation(host, self.isolation.find(nested)))
             finally:
                 with contextlib.suppress(NotFound, Conflict):
-                    desired = self._explain(host, status.build_status(nested, host, self._context.target))
+                    desired = self._explain(host, status.build_status(nested, host, self.context.target))
                     # What the binding has written itself is no reason for a request; it goes with one that has another.
                     if not await self._bind(nested, host) or self._build_patch(nested, status.without_binding(desired)):
                         await self.write_status(nested, desired)
@@ -83,11 +78,11 @@ class PodSyncer:
         patch = self._build_patch(nested, desired)
         if patch is not None:
             meta = nested["metadata"]
-            answer = await self._context.nested.patch(
+            answer = await self.context.nested.patch(
                 kinds.POD, meta["name"], meta["namespace"], patch, subresource="status", how="strategic"
             )
             self._dropped |= status.find_dropped(patch, answer)
-            self._context.caches.nested(kinds.POD).put(answer)
+            self.context.caches.nested(kinds.POD).put(answer)
 
     def _build_patch(self, nested: Object, desired: Object) -> Object | None:
         return status.build_patch(nested, status.without_fields(desired, self._dropped))
@@ -95,18 +90,18 @@ class PodSyncer:
     async def lose(self, nested: Object, last: Object | None) -> None:
         """The host pod was deleted: fail the nested pod, so that its controller replaces it."""
         with contextlib.suppress(NotFound, Conflict):
-            await self.write_status(nested, status.build_lost(nested, last, self._context.target, timestamp()))
+            await self.write_status(nested, status.build_lost(nested, last, self.context.target, timestamp()))
 
     async def take_back(self, nested: Object, host: Object) -> None:
         """Fail a pod that runs, because its gang could not start as a whole. Its host pod ends next."""
         with contextlib.suppress(NotFound, Conflict):
-            message = explain_wait(host, self._gangs.find_entry(host))
-            await self.write_status(nested, status.build_disrupted(nested, host, self._context.target, TAKEN_BACK, message))
+            message = explain_wait(host, self.gangs.find_entry(host))
+            await self.write_status(nested, status.build_disrupted(nested, host, self.context.target, TAKEN_BACK, message))
 
     def _explain(self, host: Object, desired: Object) -> Object:
         if not is_held(host):
             return desired
-        return status.explain_gate(desired, WAITING, explain_wait(host, self._gangs.find_entry(host)))
+        return status.explain_gate(desired, WAITING, explain_wait(host, self.gangs.find_entry(host)))
 
     async def _look_after_gang(self, nested: Object, host: Object) -> float | None:
         """Tell once, after a while, that the pod's gang still waits. Returns in how many seconds to look again, if ever."""
@@ -116,8 +111,8 @@ class PodSyncer:
             return WARNING_SECONDS - age
         if uid not in self._warned:
             self._warned.add(uid)
-            message = f"has waited for {WARNING_SECONDS} s: {explain_wait(host, self._gangs.find_entry(host))}"
-            await self._context.recorder.post(nested, "Warning", WAITING, message)
+            message = f"has waited for {WARNING_SECONDS} s: {explain_wait(host, self.gangs.find_entry(host))}"
+            await self.context.recorder.post(nested, "Warning", WAITING, message)
         return None
 
     async def _bind(self, nested: Object, host: Object) -> bool:
@@ -125,7 +120,7 @@ class PodSyncer:
         node, meta = host["spec"].get("nodeName"), nested["metadata"]
         if not node:
             return False
-        await self._ensure_node(node)
+        await self.ensure_node(node)
         if nested["spec"].get("nodeName") or meta["uid"] in self._bound:
             return not nested["spec"].get("nodeName")
         binding = {
@@ -135,7 +130,7 @@ class PodSyncer:
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         try:
-            await self._context.nested.create(kinds.POD, binding, subresource="binding", name=meta["name"])
+            await self.context.nested.create(kinds.POD, binding, subresource="binding", name=meta["name"])
         except Conflict:
             pass  # bound already; the cache lags behind
         except Forbidden as error:
@@ -152,22 +147,22 @@ class PodSyncer:
             return
         if backend := await self._find_backend(node):
             message = f"runs on node '{node}' of backend '{backend}': {placement.explain(host)}"
-            await self._context.recorder.post(nested, "Normal", OVERFLOWED, message)
+            await self.context.recorder.post(nested, "Normal", OVERFLOWED, message)
 
     async def _find_backend(self, node: str) -> str | None:
         """The backend of a host node, which is asked for if it is not watched yet, as that of the first pod on it."""
-        caches = self._context.caches
-        found = caches.host_nodes.get(node) or await self._context.host.find(kinds.NODE, node)
+        caches = self.context.caches
+        found = caches.host_nodes.get(node) or await self.context.host.find(kinds.NODE, node)
         return find_backend(found, caches.policy.places) if found is not None else None
 
     async def _push(self, nested: Object, host: Object, before: str) -> None:
         """Bring the tenant's changes down. `before`: why one before these was refused, or empty."""
-        target, caches = self._context.target, self._context.caches
+        target, caches = self.context.target, self.context.caches
         found = refusals.find_debug_refusals(nested, caches.policy) if nested["spec"].get("ephemeralContainers") else []
         found += refusals.find_image_refusals(nested, pod.applied(host).get("images") or {}, caches.policy)
         refused = [
             before,
-            await self._send(nested, host, self._gangs.build_release(host)),
+            await self._send(nested, host, self.gangs.build_release(host)),
             await self._send(nested, host, update.build_update(nested, host, target, caches.policy)),
             await self._send_debug(nested, host),
             await self._send(nested, host, await self._build_patience(host)),
@@ -180,13 +175,13 @@ class PodSyncer:
             await self._tell(nested, "; ".join(found))
 
     async def _build_patience(self, host: Object) -> Object | None:
-        patch, node = update.build_patience(host, self._context.caches.policy), host["spec"].get("nodeName")
+        patch, node = update.build_patience(host, self.context.caches.policy), host["spec"].get("nodeName")
         return patch if patch and node and await self._find_backend(node) else None
 
     async def _send_debug(self, nested: Object, host: Object) -> str:
         # The policy is read here, not before: it may change during earlier requests.
-        patch = update.build_debug(nested, host, self._context.target, self._context.caches.policy)
-        if patch is not None and (message := self._find_clash(nested)):
+        patch = update.build_debug(nested, host, self.context.target, self.context.caches.policy)
+        if patch is not None and (message := self.find_clash(nested)):
             return message
         return await self._send(nested, host, patch, "ephemeralcontainers")
 
@@ -196,9 +191,9 @@ class PodSyncer:
             if message := self._find_excess(patch, part):
                 return message
             try:
-                await self._provider.patch(host, patch, part)
+                await self.provider.patch(host, patch, part)
             except InvalidInput as error:
-                return messages.translate(error.message, messages.build_words(nested, self._context.target, host))
+                return messages.translate(error.message, messages.build_words(nested, self.context.target, host))
         return ""
 
     def _find_excess(self, patch: Object, part: Part) -> str | None:
@@ -206,10 +201,10 @@ class PodSyncer:
         size = len(json.dumps(patch))
         if size <= limits.SMALL_BYTES and part != "ephemeralcontainers":
             return None
-        return limits.find_excess(self._context.caches.copied_bytes.value, 0, size)
+        return limits.find_excess(self.context.caches.copied_bytes.value, 0, size)
 
     async def _tell(self, nested: Object, message: str) -> None:
         """Report once that the host refused a change. The pod keeps running unchanged."""
         uid = nested["metadata"]["uid"]
         if self._told.is_news(uid, message):
-            await self._context.recorder.post(nested, "Warning", "PodUpdateRefused", message)
+            await self.context.recorder.post(nested, "Warning", "PodUpdateRefused", message)

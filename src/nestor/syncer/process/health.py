@@ -173,10 +173,8 @@ async def _check_nested(nested: Api, health: Health, status: ClusterStatus, prep
             health.nested_ok = failures == 0
             text = message if failures else health.describe()
         if failures == 0 or failures >= _FAILURES:
-            status.set_ready(ready=health.is_ready, message=_add_restart(text, health.server.find_problem()))
+            # Its kubelet only says that a probe failed.
+            problem = health.server.find_problem()
+            message = f"{text.rstrip('.')}. K3s will be restarted: {problem}." if problem else text
+            status.set_ready(ready=health.is_ready, message=message)
         await asyncio.sleep(_CHECK_SECONDS)
-
-
-def _add_restart(text: str, problem: str | None) -> str:
-    """With the reason why K3s will be restarted: its kubelet only says that a probe failed."""
-    return f"{text.rstrip('.')}. K3s will be restarted: {problem}." if problem else text

@@ -23,7 +23,8 @@ from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import Target
 
 Direction = Literal["Ingress", "Egress"]
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Block = tuple[Any, list[Any]]
+"""An IPv4 or IPv6 network, and its exceptions."""
 
 ISOLATED: Mapping[Direction, str] = {"Ingress": marks.ISOLATED_INGRESS, "Egress": marks.ISOLATED_EGRESS}
 _LISTS: Mapping[Direction, tuple[str, str]] = {"Ingress": ("ingress", "from"), "Egress": ("egress", "to")}
@@ -80,20 +81,20 @@ def find_ignored(policy: Object, around: Surroundings) -> list[str]:
     found = []
     for direction in list_types(policy):
         for path, block in _list_blocks(policy, direction):
-            if read_block(block) is None:
+            if (read := read_block(block)) is None:
                 peer = path.removesuffix(".cidr")
                 found.append(f"`{peer}` is left out: not everybody reads its addresses in the same way")
                 continue
-            cidr, own = block["cidr"], _find_own(block, around)
+            cidr, own = block["cidr"], _find_own(read, around)
             if isinstance(own, list) and len(own) > ADDRESSES:
                 found.append(f"`{path}` is {cidr}, but only {ADDRESSES} pods of the nested cluster in it are let through")
-            if direction == "Ingress" and not around.lets_in and not _is_full(block, own):
+            if direction == "Ingress" and not around.lets_in and not _is_full(read, own):
                 found.append(
                     f"`{path}` is {cidr}, but only pods of the nested cluster are let in by it, because the class allows no "
                     "Services that are reached from outside (`services.nodePorts`, `services.loadBalancers`); exposed targets "
                     "are reached anyway"
                 )
-            elif direction == "Egress" and own == [] and not _find_outside(block, around.internet):
+            elif direction == "Egress" and own == [] and not _find_outside(read, around.internet):
                 found.append(f"`{path}` is {cidr}, but the class opens none of it (`network.internet`, `network.privateRanges`)")
     return [*found, *_find_unknown(policy["spec"])]
 
@@ -141,7 +142,7 @@ def _list_blocks(policy: Object, direction: Direction) -> list[tuple[str, Object
     return [(f"{path}.ipBlock.cidr", peer["ipBlock"]) for path, peer in peers if peer.get("ipBlock")]
 
 
-def read_block(block: Object) -> tuple[Network, list[Network]] | None:
+def read_block(block: Object) -> Block | None:
     """An `ipBlock` and its exceptions. None if it may mean other addresses to others: API servers take leading zeros and
     IPv4 addresses in the form of IPv6 ones.
     """
@@ -176,9 +177,8 @@ def _build_peer(policy: Object, peer: Object | None, direction: Direction, aroun
     if peer.keys() - _PEER.keys():
         return []  # whom it means is not known; without that, it would be everybody
     if block := peer.get("ipBlock"):
-        if read_block(block) is None:
-            return []
-        return [*_build_own(block, around), *_find_outside(block, internet)]
+        read = read_block(block)
+        return [*_build_own(read, around), *_find_outside(read, internet)] if read is not None else []
     by_namespace = peer.get("namespaceSelector")
     own = policy["metadata"]["namespace"] if by_namespace is None else None
     selector = labels.host_selector(peer.get("podSelector") or {}, _scope(target, own), target.allowed_labels)
@@ -191,48 +191,41 @@ def _build_peer(policy: Object, peer: Object | None, direction: Direction, aroun
     return [{"podSelector": selector}]
 
 
-def _build_own(block: Object, around: Surroundings) -> list[Object]:
-    own = _find_own(block, around)
+def _build_own(block: Block, around: Surroundings) -> list[Object]:
+    own, scope = _find_own(block, around), _scope(around.target, None)
     if own is None:
-        return [{"podSelector": {"matchLabels": _scope(around.target, None)}}]
+        return [{"podSelector": {"matchLabels": scope}}]
     # By label rather than by address: as soon as the pod has ended, its address may be another tenant's.
     chosen = {"key": marks.NESTED_UID, "operator": "In", "values": own[:ADDRESSES]}
-    return [{"podSelector": {"matchLabels": _scope(around.target, None), "matchExpressions": [chosen]}}] if own else []
+    return [{"podSelector": {"matchLabels": scope, "matchExpressions": [chosen]}}] if own else []
 
 
-def _find_own(block: Object, around: Surroundings) -> list[str] | None:
+def _find_own(block: Block, around: Surroundings) -> list[str] | None:
     """The nested UIDs of the cluster's own pods in a block, sorted; None: all, whatever they are."""
-    cidr = ipaddress.ip_network(block["cidr"], strict=False)
-    closed = [ipaddress.ip_network(item, strict=False) for item in block.get("except") or []]
+    cidr, closed = block
     if not cidr.prefixlen and not closed:
         return None
-    found = {
-        uid
-        for text, uid in around.pods.items()
-        if (address := ipaddress.ip_address(text)) in cidr and not any(address in item for item in closed)
-    }
-    return sorted(found)
+    pods = ((ipaddress.ip_address(text), uid) for text, uid in around.pods.items())
+    return sorted({uid for address, uid in pods if address in cidr and not any(address in item for item in closed)})
 
 
-def _is_full(block: Object, own: list[str] | None) -> bool:
+def _is_full(block: Block, own: list[str] | None) -> bool:
     """Whether each address in a block is one of the cluster's own pods."""
-    cidr = ipaddress.ip_network(block["cidr"], strict=False)
-    closed: list[Any] = [ipaddress.ip_network(item, strict=False) for item in block.get("except") or []]
+    cidr, closed = block
     left = cidr.num_addresses - sum(item.num_addresses for item in ipaddress.collapse_addresses(closed))
     return own is not None and len(own) >= left
 
 
-def _find_outside(block: Object, internet: Collection[IpBlock]) -> list[Object]:
+def _find_outside(block: Block, internet: Collection[IpBlock]) -> list[Object]:
     """What a block and the class have in common of the world outside."""
-    wanted: Any = ipaddress.ip_network(block["cidr"], strict=False)
+    wanted, without = block
     found: list[Object] = []
     for opened in internet:
         there: Any = ipaddress.ip_network(opened.cidr)
         if wanted.version != there.version or not wanted.overlaps(there):
             continue
         common = max(wanted, there, key=lambda network: network.prefixlen)
-        texts = [*(block.get("except") or []), *(opened.except_ or [])]
-        closed: list[Any] = [ipaddress.ip_network(text, strict=False) for text in texts]
+        closed = [*without, *(ipaddress.ip_network(text, strict=False) for text in opened.except_ or [])]
         inside = list(ipaddress.collapse_addresses(item for item in closed if item.overlaps(common)))
         if any(common.subnet_of(item) for item in inside):
             continue

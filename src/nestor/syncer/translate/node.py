@@ -27,6 +27,7 @@ def build_node(host: Object, kubelet_port: int, allocatable: Mapping[str, str] |
     meta, status = host["metadata"], status_of(host)
     own = {key: value for key, value in (meta.get("labels") or {}).items() if labels.GROUP not in key.partition("/")[0]}
     info = {key: status[key] for key in _INFO if key in status}
+    addresses = [item for item in status.get("addresses") or [] if item["type"] in ("InternalIP", "Hostname")]
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -35,8 +36,12 @@ def build_node(host: Object, kubelet_port: int, allocatable: Mapping[str, str] |
         "status": info
         | ({"allocatable": dict(allocatable)} if allocatable else {})
         | {
-            "addresses": _addresses(status),
-            "conditions": _conditions(status),
+            # The real ones, and where the nested API server reaches this node's kubelet: the syncer.
+            "addresses": [*addresses, {"type": "InternalDNS", "address": "localhost"}],
+            "conditions": [
+                {key: value for key, value in item.items() if key != "observedGeneration"}
+                for item in status.get("conditions") or []
+            ],
             "daemonEndpoints": {"kubeletEndpoint": {"Port": kubelet_port}},
         },
     }
@@ -129,13 +134,3 @@ def _build_taints(host: Object) -> list[Object]:
         mapped = {key: value for key, value in item.items() if key != "timeAdded"} | {"effect": effect}
         found.setdefault((item["key"], effect), mapped if effect != item.get("effect", "") else item)
     return list(found.values())
-
-
-def _addresses(status: Object) -> list[Object]:
-    """The real addresses, plus `localhost`, where the nested API server reaches this node's kubelet: the syncer."""
-    real = [item for item in status.get("addresses") or [] if item["type"] in ("InternalIP", "Hostname")]
-    return [*real, {"type": "InternalDNS", "address": "localhost"}]
-
-
-def _conditions(status: Object) -> list[Object]:
-    return [{key: value for key, value in item.items() if key != "observedGeneration"} for item in status.get("conditions") or []]

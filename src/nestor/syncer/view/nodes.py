@@ -97,7 +97,7 @@ class HostNodes(Informer):
         return queries | (set(map(_one, rest)) if len(rest) <= WATCH_LIMIT else {_ALL})
 
     def _build(self, query: _Query) -> Informer:
-        watch = _Lean(self.api, self.kind, labels=query[0], fields=query[1])
+        watch = Informer(self.api, self.kind, labels=query[0], fields=query[1], trim=trim, are_small=True)
         watch.on_change(self._pass_on)
         return watch
 
@@ -120,13 +120,6 @@ class HostNodes(Informer):
             self._set(change.key, new, final=change.latest if new is None else None)
         if self._selector is not None and (change.old is None or change.new is None):
             self._changed.set()
-
-
-class _Lean(Informer):
-    """Keeps nodes without what nobody reads: most of their bytes. Their lists come in pages of the usual length."""
-
-    def _set(self, key: Key, new: Object | None, *, final: Object | None = None) -> None:
-        super()._set(key, trim(new) if new is not None else None, final=final)
 
 
 def _one(name: str) -> _Query:

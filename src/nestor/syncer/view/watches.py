@@ -82,20 +82,18 @@ class Watches:
         kind = await self._resolve(selection)
         labels = ",".join(f"{key}={value}" for key, value in selection.labels)
         fields = f"metadata.name={selection.name}" if selection.name else ""
-        informer = self._make(kind, selection.namespace or None, labels=labels, fields=fields)
+        namespace = selection.namespace or None
+        if kind in _KNOWN.values():
+            informer = Informer(self._api, kind, namespace, labels=labels, fields=fields)
+        else:  # in pages of a few, of which none is longer than the limit, unless the tenant's own server answers
+            api = self._api.with_limit(pages.PAGE_BYTES)
+            informer = Informer(api, kind, namespace, labels=labels, fields=fields, trim=dict)
         informer.on_change(lambda change: self._on_change(selection, change))
         self._informers[selection] = informer
         async with asyncio.TaskGroup() as group:
             group.create_task(informer.run())
             await informer.synced.wait()
             self._on_change(selection, None)
-
-    def _make(self, kind: Kind, namespace: str | None, *, labels: str, fields: str) -> Informer:
-        if kind in _KNOWN.values():
-            return Informer(self._api, kind, namespace, labels=labels, fields=fields)
-        # In pages of a few, of which none is longer than the limit, unless the tenant's own server answers.
-        api = self._api.with_limit(pages.PAGE_BYTES)
-        return Informer(api, kind, namespace, labels=labels, fields=fields, trim=dict)
 
     async def _resolve(self, selection: Selection) -> Kind:
         """Wait until the nested cluster serves the kind, and return it: templates may install its CRD later."""

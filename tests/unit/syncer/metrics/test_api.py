@@ -11,7 +11,7 @@ from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, NotFound, kinds
 from nestor.kube.serving.http import Request
 from nestor.syncer.metrics import api
-from nestor.syncer.metrics.api import POD_METRICS, HostUsage, MetricsApi
+from nestor.syncer.metrics.api import POD_METRICS, MetricsApi
 from nestor.syncer.view.caches import Caches
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_pod
@@ -56,7 +56,7 @@ class Scene:
             self.caches.host(kinds.POD)._set((HOST, f"host-{name}"), host)
         for name in ("n1", "n2", "n3"):
             self.caches.nested(kinds.NODE)._set(("", name), {"metadata": {"name": name, "labels": {"name": name}}})
-        self.api = MetricsApi(self.caches, HostUsage(cast(Api, self.host), HOST, TARGET.selector))
+        self.api = MetricsApi(self.caches, cast(Api, self.host), TARGET.selector)
 
     async def get(self, path: str, method: str = "GET", **query: str) -> tuple[int, Object]:
         """One request."""
@@ -143,7 +143,7 @@ async def test_a_host_that_does_not_tell_is_named_as_the_reason(
     assert len(scene.host.asked) == 1
     scene.host.error = None
     monkeypatch.setattr(api, "FRESH_SECONDS", 0.0)
-    scene.api._usage._until = 0.0
+    scene.api._until = 0.0
     assert await scene.names(f"{ROOT}/pods") == ["db", "web"]
 
 

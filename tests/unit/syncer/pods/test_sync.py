@@ -277,7 +277,7 @@ async def test_a_status_field_that_the_nested_server_does_not_know_is_sent_once(
     syncer, _ = build(nested, MemoryProvider(host))
     old = Old()
     nested = old.put(kinds.POD, nested)
-    syncer._context.nested = old  # type: ignore[misc, assignment]
+    syncer.context.nested = old  # type: ignore[misc, assignment]
     await syncer.write_status(nested, {"phase": "Running", "observedGeneration": 1, "conditions": []})
     await syncer.write_status(nested, {"phase": "Running", "observedGeneration": 2, "conditions": []})
     assert sent == [{"phase": "Running", "observedGeneration": 1}, {"phase": "Running"}]

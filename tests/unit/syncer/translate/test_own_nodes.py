@@ -9,7 +9,7 @@ import pytest
 
 from nestor.api.objects import Object
 from nestor.pods.translate.gang_room import REQUIRED, Room, may_run
-from nestor.syncer.pods.own_nodes import NestedNode, build_digest, find_ignored, resolve
+from nestor.syncer.pods.own_nodes import NestedNode, build_mark, find_ignored, resolve
 from nestor.syncer.translate.node import Own
 from tests.unit.pods.translate.builders import build_pod
 
@@ -96,13 +96,13 @@ def test_a_pod_that_no_own_label_or_taint_concerns_stays_as_it_is() -> None:
     pod = need([at("zone", "Exists")], nodeSelector={"zone": "1"})
     for nodes in ({}, {"a": NODES["a"], "d": NODES["d"]}):
         assert resolve(pod, nodes) is pod
-        assert build_digest(pod, resolve(pod, nodes)) == ""
+        assert build_mark(pod, resolve(pod, nodes)) == {}
 
 
 def test_the_digest_tells_whether_the_nodes_are_others() -> None:
     pod = build_pod(nodeSelector={"disk": "ssd"})
     one, two = ({"a": NODES["a"]}, {"a": NODES["a"], "x": NODES["a"]})
-    digests = [build_digest(pod, resolve(pod, nodes)) for nodes in (one, two, {**one, "d": NODES["d"]})]
+    digests = [build_mark(pod, resolve(pod, nodes)) for nodes in (one, two, {**one, "d": NODES["d"]})]
     assert digests[0] == digests[2] != digests[1]
     assert all(digests)
 
