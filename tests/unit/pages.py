@@ -10,8 +10,7 @@ from typing import Any, cast
 from nestor.kube import WorkQueue
 from nestor.operator import gauges
 from nestor.operator.wiring import Operator
-from nestor.syncer.process.health import Health
-from nestor.syncer.process.server import ServerHealth
+from nestor.syncer.process.health import Health, ServerHealth
 from tests.unit.operator.scene import Scene
 
 Object = dict[str, Any]

@@ -15,7 +15,7 @@ from nestor.kube.events import EventRecorder
 from nestor.kube.pace import Pace
 from nestor.syncer import limits, parts
 from nestor.syncer.cluster import bootstrap
-from nestor.syncer.process import health, identity, server
+from nestor.syncer.process import health, identity
 from nestor.syncer.process.gate import Gate
 from nestor.syncer.settings import Settings, parse
 from nestor.syncer.view.caches import Caches
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
 async def run(settings: Settings) -> None:
     """Start everything in order and keep it running until cancelled. If any part stops, all of them do."""
     begin = time.monotonic()
-    state = health.Health(server.ServerHealth(datetime.timedelta(seconds=settings.server_seconds)))
+    state = health.Health(health.ServerHealth(datetime.timedelta(seconds=settings.server_seconds)))
     gate = Gate(settings.server_port)
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         spawn = partial(process.spawn, group)
@@ -62,7 +62,7 @@ async def run(settings: Settings) -> None:
         host.pace = Pace(limits.HOST_WRITES, limits.HOST_BYTES, limits.SMALL_BYTES)
         nested = await stack.enter_async_context(await Api.connect(settings.nested_kubeconfig, manager=_MANAGER))
         state.clients = {"host": host, "nested": nested}
-        spawn(server.watch(host, settings.namespace, settings.cluster, state.server), "server")
+        spawn(health.watch_server(host, settings.namespace, settings.cluster, state.server), "server")
         target, cluster = await find_target(host, settings)
         caches = Caches(host, nested, target)
         group.create_task(identity.Identity(caches.host_cluster, cluster["metadata"]["uid"]).watch(), name="identity")
@@ -94,17 +94,13 @@ async def run(settings: Settings) -> None:
 async def _await_basics(gate: Gate, is_settled: Callable[[], bool], dns_ready_url: str) -> None:
     """The gate opens when the DNS server has its rights."""
     await gate.wait()
-    await _wait_until_settled(is_settled)
-    await health.wait_for_dns(dns_ready_url)
-
-
-async def _wait_until_settled(is_settled: Callable[[], bool]) -> None:
-    """Wait, but not for ever: a webhook of the tenant's may refuse what should be there."""
     for _ in range(int(_SETTLE_SECONDS / _READY_INTERVAL)):
         if is_settled():
-            return
+            break
         await asyncio.sleep(_READY_INTERVAL)
-    log.warning("not all nodes could be mirrored within %d s; going on without them", _SETTLE_SECONDS)
+    else:  # not for ever: a webhook of the tenant's may refuse what should be there
+        log.warning("not all nodes could be mirrored within %d s; going on without them", _SETTLE_SECONDS)
+    await health.wait_for_dns(dns_ready_url)
 
 
 async def wait_for_api(nested: Api) -> str:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from dataclasses import dataclass
 
 from nestor.api import names
 from nestor.api.objects import Object
-from nestor.kube import Change, Conflict, Forbidden, Invalid, NotFound, RetryLater, WorkQueue, kinds
+from nestor.kube import Change, Conflict, Forbidden, Invalid, NotFound, WorkQueue, kinds
 from nestor.kube.informer import Key
 from nestor.pods.translate import messages
 from nestor.pods.translate.target import nested_key, nested_uid
-from nestor.syncer.copies.memory import Recent
+from nestor.syncer.copies.memory import Patience, Recent
 from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 
@@ -33,15 +32,6 @@ _OF_BINDER = frozenset({"ExternalProvisioning", "FailedBinding", "WaitForFirstCo
 _KINDS = {kind.name: kind for kind in (kinds.POD, kinds.PERSISTENT_VOLUME_CLAIM, kinds.VOLUME_SNAPSHOT)}
 _WORDS = {"Pod": messages.build_words, "PersistentVolumeClaim": storage.build_words, "VolumeSnapshot": snapshots.build_words}
 _COUNTED = ("count", "lastTimestamp", "series", "message")
-_PATIENCE = 3
-
-
-@dataclass
-class _Waiting:
-    """An event to be copied, and how often its pod was looked for in vain."""
-
-    event: Object
-    misses: int = 0
 
 
 class EventController:
@@ -49,7 +39,8 @@ class EventController:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._waiting: dict[Key, _Waiting] = {}
+        self._waiting: dict[Key, Object] = {}
+        self._patience: Patience[Key] = Patience(6, 0.3)
         self._known: Recent[str, tuple[str, int]] = Recent(KNOWN_LIMIT)
         """By the UID of a host event: the name of its copy, and how often it had happened when that was written."""
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=2, name="events", max_delay=RETRY_LIMIT)
@@ -66,22 +57,25 @@ class EventController:
         if change.key not in self._waiting and len(self._waiting) >= WAITING_LIMIT:
             log.debug("dropping event %s: too many are waiting", change.key[1])
             return
-        self._waiting[change.key] = _Waiting(change.latest)
+        self._waiting[change.key] = change.latest
         self.queue.add(change.key)
 
     async def _reconcile(self, key: Key) -> None:
-        waiting = self._waiting.get(key)
-        if waiting is None:
+        event = self._waiting.get(key)
+        if event is None:
             return
-        host, nested = self._find_objects(waiting.event)
+        host, nested = self._find_objects(event)
         if nested is None:
-            self._wait(key, waiting)
-            return
-        words = _WORDS[waiting.event["involvedObject"]["kind"]](nested, self._context.target, host)
-        # The namespace is terminating, or the nested server is too old for the event: not worth a retry.
-        with contextlib.suppress(Forbidden, Invalid, NotFound):
-            await self._write(waiting.event["metadata"]["uid"], build_event(waiting.event, nested, words))
-        self._done(key, waiting)
+            # An event may arrive before its object. Most without one are about others', or deleted ones.
+            self._patience.wait(key, "the object of an event")
+        else:
+            words = _WORDS[event["involvedObject"]["kind"]](nested, self._context.target, host)
+            # The namespace is terminating, or the nested server is too old for the event: not worth a retry.
+            with contextlib.suppress(Forbidden, Invalid, NotFound):
+                await self._write(event["metadata"]["uid"], build_event(event, nested, words))
+        self._patience.forget(key)
+        if self._waiting.get(key) is event:  # else it has happened again meanwhile
+            del self._waiting[key]
 
     def _find_objects(self, event: Object) -> tuple[Object | None, Object | None]:
         about, caches = event["involvedObject"], self._context.caches
@@ -94,18 +88,6 @@ class EventController:
         namespace, name = nested_key(host)
         nested = caches.nested(kind).get(name, namespace)
         return host, nested if nested is not None and nested["metadata"]["uid"] == nested_uid(host) else None
-
-    def _wait(self, key: Key, waiting: _Waiting) -> None:
-        """Retry a few times: an event may arrive before its object. Most without one are about others', or deleted ones."""
-        waiting.misses += 1
-        if waiting.misses <= _PATIENCE:
-            raise RetryLater(0.3 * waiting.misses, "object not seen yet")
-        self._done(key, waiting)
-
-    def _done(self, key: Key, waiting: _Waiting) -> None:
-        """Forget the event, unless it has happened again meanwhile."""
-        if self._waiting.get(key) is waiting:
-            del self._waiting[key]
 
     async def _write(self, uid: str, event: Object) -> None:
         name, count = event["metadata"]["name"], _count(event)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable
 
 from nestor.api.objects import Object
 from nestor.kube import Change, RetryLater, kinds
@@ -20,7 +19,8 @@ class Isolation:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._metadata = context.nested.with_metadata_only()
-        self._listed = SharedReads(self._list)
+        self._next: dict[str, asyncio.Task[list[Object]]] = {}
+        """By namespace, lists that have not begun."""
         self._turn = asyncio.Lock()
         self._policies = context.caches.by_namespace(kinds.NETWORK_POLICY)
         self._pods = context.caches.by_namespace(kinds.POD)
@@ -32,15 +32,22 @@ class Isolation:
         """Have all policies in the cache that are older than the pod. Raises `RetryLater` until they are."""
         cache = self._context.caches.nested(kinds.NETWORK_POLICY)
         namespace = pod["metadata"]["namespace"]
-        for found in await self._listed.get(namespace):
+        for found in await self._list(namespace):
             meta = found["metadata"]
             known = cache.get(meta["name"], namespace)
             if known is None or int(known["metadata"]["resourceVersion"]) < int(meta["resourceVersion"]):
                 raise RetryLater(_PATIENCE_SECONDS, f"NetworkPolicy '{meta['name']}' is not known yet")
 
     async def _list(self, namespace: str) -> list[Object]:
+        """What a list finds that begins after this call. All who wait for one share it: the slower the server, the more do."""
+        if namespace not in self._next:
+            self._next[namespace] = asyncio.create_task(self._read(namespace))
+        return await asyncio.shield(self._next[namespace])
+
+    async def _read(self, namespace: str) -> list[Object]:
         # One at a time of all: users can make many policies with long annotations, in many namespaces.
         async with self._turn:
+            del self._next[namespace]  # who asks from now on needs a newer one
             return await self._metadata.list_trimmed(kinds.NETWORK_POLICY, _trim, namespace)
 
     def find(self, pod: Object) -> dict[str, str]:
@@ -53,33 +60,3 @@ class Isolation:
 
 def _trim(policy: Object) -> Object:
     return {"metadata": {key: policy["metadata"][key] for key in ("name", "resourceVersion")}}
-
-
-K = TypeVar("K", bound=Hashable)
-V = TypeVar("V")
-
-
-class SharedReads(Generic[K, V]):
-    """One read at a time for each key. Who asks while one is under way shares the next one with all others who do: the slower the
-    server is, the more they save it.
-    """
-
-    def __init__(self, read: Callable[[K], Awaitable[V]]) -> None:
-        self._read = read
-        self._running: dict[K, asyncio.Task[V]] = {}
-        self._next: dict[K, asyncio.Task[V]] = {}
-
-    async def get(self, key: K) -> V:
-        """What a read finds that begins after this call. Raises what the read raises."""
-        if key not in self._next:
-            self._next[key] = asyncio.create_task(self._ask(key))
-        return await asyncio.shield(self._next[key])
-
-    async def _ask(self, key: K) -> V:
-        if (running := self._running.get(key)) is not None:
-            await asyncio.wait([running])
-        self._running[key] = self._next.pop(key)
-        try:
-            return await self._read(key)
-        finally:
-            del self._running[key]

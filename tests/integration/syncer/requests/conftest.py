@@ -15,7 +15,6 @@ from nestor.api.contracts.cluster import ADMIN_GROUP, COREDNS_USER
 from nestor.kube import Api, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.rows import config, nodes
-from nestor.syncer.view import shares
 from tests.integration import apiserver
 from tests.integration.requests import golden
 from tests.integration.requests.golden import Rules
@@ -250,7 +249,7 @@ async def stage(
 ) -> Stage:
     """A scenario, by the name of its test's module: `test_config` plays in the namespace `config`."""
     monkeypatch.setattr(nodes.NodeRow, "linger_seconds", LINGER_SECONDS)
-    monkeypatch.setattr(shares, "FIRST_SECONDS", LINGER_SECONDS)
+    monkeypatch.setattr(nodes, "FIRST_SECONDS", LINGER_SECONDS)
     monkeypatch.setattr(config.PodsRow, "linger_seconds", 0)  # the end of a copy belongs to the step in which its last pod goes
     recorder = recorded[1]
     await recorder.settle()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api.objects import Object
-from nestor.syncer.view.shares import find_left, find_used, limit
+from nestor.syncer.copies.rows.nodes import find_left, find_used, limit
 from tests.unit.pods.translate.builders import build_host_pod
 
 

@@ -18,7 +18,6 @@ from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, SecretRow, S
 from nestor.syncer.copies.rows.nodes import NodeRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service as translate
-from nestor.syncer.view import shares
 from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 
@@ -518,8 +517,8 @@ async def test_a_cluster_is_settled_when_its_nodes_say_what_the_host_s_do() -> N
 
 
 async def test_a_cluster_can_use_of_a_node_what_its_quota_and_its_pods_leave(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shares, "FIRST_SECONDS", 0.01)
-    monkeypatch.setattr(shares, "AGAIN_SECONDS", 0.01)
+    monkeypatch.setattr(nodes, "FIRST_SECONDS", 0.01)
+    monkeypatch.setattr(nodes, "AGAIN_SECONDS", 0.01)
     clusters = Clusters.build()
 
     def use(cpu: str, pods: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from nestor.kube import Api, Unreachable, kinds
 from nestor.kube.events import EventRecorder
+from nestor.syncer.copies.memory import Patience
 from nestor.syncer.pods import events
 from nestor.syncer.pods.events import EventController
 from nestor.syncer.view.caches import Caches
@@ -150,11 +151,9 @@ async def test_what_waits_for_the_nested_cluster_is_bounded(
         assert made.controller.remembered == 10
 
 
-async def test_events_about_other_pods_are_forgotten(
-    clusters: tuple[MemoryApi, MemoryApi], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(events, "_PATIENCE", 0)
+async def test_events_about_other_pods_are_forgotten(clusters: tuple[MemoryApi, MemoryApi]) -> None:
     async with running(*clusters) as made:
+        made.controller._patience = Patience(0, 0)
         made.happen(1, about="an-earlier-uid")
         made.happen(2, name="somebody-else")
         await made.settle()

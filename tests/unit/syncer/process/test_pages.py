@@ -15,8 +15,7 @@ import pytest
 
 from nestor.kube import Api, kinds
 from nestor.kube.serving.pages import STALE_SECONDS
-from nestor.syncer.process.health import Health, serve
-from nestor.syncer.process.server import ServerHealth
+from nestor.syncer.process.health import Health, ServerHealth, serve
 from nestor.syncer.view.caches import Caches
 from tests.unit.pods.translate.builders import TARGET
 

@@ -9,7 +9,8 @@ from typing import Any, cast
 import pytest
 
 from nestor.kube import Api, ApiError
-from nestor.syncer.process.server import ServerHealth, find_problem, find_start, watch
+from nestor.syncer.process.health import ServerHealth, find_problem, find_start
+from nestor.syncer.process.health import watch_server as watch
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 LIMIT = datetime.timedelta(days=90)

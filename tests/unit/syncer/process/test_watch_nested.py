@@ -12,8 +12,7 @@ import pytest
 from nestor.kube import Api, ApiError
 from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.process import health
-from nestor.syncer.process.health import Health, watch_nested
-from nestor.syncer.process.server import ServerHealth
+from nestor.syncer.process.health import Health, ServerHealth, watch_nested
 
 
 class Nested:
