@@ -15,15 +15,13 @@ from typing import Any, cast
 import yaml
 
 from nestor.api.contracts import vnode
-from nestor.cluster.access import build_nodes_binding, build_role_binding
-from nestor.cluster.home import Home
+from nestor.cluster.home import Home, build_nodes_binding, build_role_binding
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Kind, kinds
 from nestor.operator.backends.process import build_process
 from nestor.operator.settings import Settings
 from nestor.operator.wiring import Operator
-from nestor.operator.world.cache import Cache
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Cache, Context
 from nestor.syncer.copies.rows import snapshots
 from tests.unit.operator.backends.builders import build_spec
 
