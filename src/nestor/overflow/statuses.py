@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.alias_generators import to_camel
 
 from nestor.api.objects import Object
-from nestor.pods.providers.words import cut
+from nestor.pods.providers.errors import cut
 
 REASON_LIMIT, MESSAGE_LIMIT = 128, 2000
 _NAME_LIMIT = 1000

@@ -23,8 +23,8 @@ from nestor.api import labels
 from nestor.api.objects import annotations_of, is_terminating, labels_of, status_of
 from nestor.kube import Api, ApiError, Kind, kinds
 from nestor.kube.pace import Pace, Rate
+from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references
 from nestor.pods.translate.labels import host_labels
-from nestor.pods.translate.references import CONFIG_MAPS, SECRETS, find_references
 from nestor.syncer import limits
 from tests.integration import apiserver
 from tests.integration.kube.faults import FaultProxy, proxy_to

@@ -18,7 +18,7 @@ from nestor.api.taints import read_toleration
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.world.host_facts import Taints
 from nestor.pods.translate.labels import is_listed
-from nestor.pods.translate.tolerations import is_allowed
+from nestor.pods.translate.scheduling import is_allowed
 
 _MODES: tuple[OverflowMode, ...] = get_args(OverflowMode)
 """Each lets more pods out than the one before."""

@@ -14,8 +14,7 @@ import aiohttp
 from nestor.overflow.interlink import credentials
 from nestor.overflow.interlink.credentials import GivenTokens, OidcTokens
 from nestor.overflow.interlink.settings import Settings
-from nestor.pods.providers import words
-from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable, cut, hide
 
 _SESSION_HEADER = "InterLink-Http-Session"
 _ERROR_BYTES = 16 * 1024
@@ -166,9 +165,9 @@ class Client:
         try:
             yield
         except (aiohttp.ClientConnectorError, aiohttp.ClientSSLError, aiohttp.ConnectionTimeoutError) as error:
-            raise Unreachable(f"{self._base} cannot be reached: {words.cut(str(error), 300)}") from None
+            raise Unreachable(f"{self._base} cannot be reached: {cut(str(error), 300)}") from None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            what = words.cut(str(error), 300) or type(error).__name__
+            what = cut(str(error), 300) or type(error).__name__
             raise Lost(f"{self._base}{path} did not answer: {what}") from None
 
     async def _read_error(self, answer: aiohttp.ClientResponse, path: str) -> ProviderError:
@@ -177,8 +176,8 @@ class Client:
             content += data
             if len(content) > _ERROR_BYTES:
                 break
-        text = words.hide(bytes(content[:_ERROR_BYTES]).decode(errors="replace"), self._tokens.secrets)
-        return build_error(answer.status, words.cut(text) or f"{self._base}{path} answered status {answer.status}")
+        text = hide(bytes(content[:_ERROR_BYTES]).decode(errors="replace"), self._tokens.secrets)
+        return build_error(answer.status, cut(text) or f"{self._base}{path} answered status {answer.status}")
 
 
 def build_error(status: int, text: str) -> ProviderError:

@@ -22,8 +22,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from nestor.api.contracts import addresses
 from nestor.overflow.interlink.settings import Limits, Oidc, Tls
-from nestor.pods.providers import words
-from nestor.pods.providers.errors import Unauthorized, Unreachable
+from nestor.pods.providers.errors import Unauthorized, Unreachable, cut, hide
 
 _ANSWER_LIMIT = 64 * 1024
 # Servers need not say how long a token is good for.
@@ -154,4 +153,4 @@ class OidcTokens:
             refusal = _Refusal.model_validate_json(content)
         except ValidationError:
             return "it gives no reason"
-        return words.hide(words.cut(f"{refusal.error} {refusal.error_description}", 200), self.secrets)
+        return hide(cut(f"{refusal.error} {refusal.error_description}", 200), self.secrets)

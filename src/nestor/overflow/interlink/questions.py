@@ -16,8 +16,7 @@ from nestor.overflow.interlink.client import Client, Excess
 from nestor.overflow.interlink.settings import Settings
 from nestor.overflow.interlink.wire import Created, Peer, Ping, PodAnswer
 from nestor.pods.providers.base import Shape
-from nestor.pods.providers.errors import NotFound, NotYet, ProviderError, Unauthorized, Unreachable
-from nestor.pods.providers.words import cut, cut_name
+from nestor.pods.providers.errors import NotFound, NotYet, ProviderError, Unauthorized, Unreachable, cut, cut_name
 
 _PODS_PER_CALL = 1000
 _FURTHER_CALLS = 64

@@ -16,8 +16,7 @@ from nestor.api.objects import Object
 from nestor.api.quantities import parse_quantity, write_quantity
 from nestor.overflow.interlink.wire import Peer, PeerGpu, Ping, Taint
 from nestor.pods.providers.base import WHOLE, Shape
-from nestor.pods.providers.errors import Unreachable
-from nestor.pods.providers.words import cut_name
+from nestor.pods.providers.errors import Unreachable, cut_name
 
 _NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"

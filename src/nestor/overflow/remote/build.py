@@ -20,7 +20,7 @@ from nestor.pods.translate import containers, downward, env, labels, volumes
 from nestor.pods.translate.hostname import find_hostname
 from nestor.pods.translate.placement import list_extended_resources
 from nestor.pods.translate.pod import SECCOMP
-from nestor.pods.translate.tolerations import ALWAYS_ALLOWED
+from nestor.pods.translate.scheduling import ALWAYS_ALLOWED
 
 GROUPS = ("initContainers", "containers")
 WHOLE = ("activeDeadlineSeconds", "resources")

@@ -15,9 +15,18 @@ from nestor.kube import Api, ApiError, Change, Conflict, Forbidden, Informer, In
 from nestor.overflow.remote.build import build_marks
 from nestor.overflow.remote.settings import Settings
 from nestor.pods.providers.base import Options
-from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+from nestor.pods.providers.errors import (
+    InvalidInput,
+    NoRoom,
+    NotFound,
+    NotYet,
+    ProviderError,
+    Unauthorized,
+    Unreachable,
+    cut,
+    hide,
+)
 from nestor.pods.providers.host import EXCEEDED
-from nestor.pods.providers.words import cut, hide
 
 _WATCH_SECONDS = 60
 """A stream that is silent for half a minute more is cut off: the server sends bookmarks about once a minute."""

@@ -14,8 +14,7 @@ from nestor.overflow.remote.settings import Settings
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import NotYet
 from nestor.pods.translate import volumes
-from nestor.pods.translate.config import carry
-from nestor.pods.translate.references import CONFIG_MAPS, SECRETS, find_references, find_required
+from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, carry, find_references, find_required
 
 _KINDS = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
 _KEY = re.compile(r"[-._a-zA-Z0-9]{1,253}")

@@ -14,9 +14,9 @@ from nestor.api.conditions import is_true
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.overflow.statuses import items_of
 from nestor.pods.translate import volumes
+from nestor.pods.translate.config import find_references
 from nestor.pods.translate.container_status import STATUSES, build_placeholder, end_container
 from nestor.pods.translate.messages import translate
-from nestor.pods.translate.references import find_references
 
 LOST_SECONDS = 60.0
 """How long after its grace period a pod counts as lost that ends on a node which does not answer."""

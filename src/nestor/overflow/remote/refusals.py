@@ -13,46 +13,19 @@ POLICY = Policy(always_pull_images=False)
 """Pod Security `Baseline`, whatever the namespace there enforces: no host pod may take over a node of another cluster."""
 
 CARRIED = (
-    "activeDeadlineSeconds",
-    "hostAliases",
-    "hostUsers",
-    "hostnameOverride",
-    "os",
-    "resources",
-    "restartPolicy",
-    "runtimeClassName",
-    "securityContext",
-    "shareProcessNamespace",
-    "terminationGracePeriodSeconds",
-)
+    "activeDeadlineSeconds", "hostAliases", "hostUsers", "hostnameOverride", "os", "resources", "restartPolicy",
+    "runtimeClassName", "securityContext", "shareProcessNamespace", "terminationGracePeriodSeconds",
+)  # fmt: skip
 """Fields that the pod has there as it has them here."""
 _CHANGED = frozenset(
     {"containers", "dnsConfig", "dnsPolicy", "ephemeralContainers", "hostname", "imagePullSecrets", "initContainers", "volumes"}
 )
-_OF_HOST = frozenset(
-    {
-        "affinity",
-        "automountServiceAccountToken",
-        "enableServiceLinks",
-        "nodeName",
-        "nodeSelector",
-        "overhead",
-        "preemptionPolicy",
-        "priority",
-        "priorityClassName",
-        "readinessGates",
-        "schedulerName",
-        "schedulingGates",
-        "schedulingGroup",
-        "serviceAccount",
-        "serviceAccountName",
-        "setHostnameAsFQDN",
-        "subdomain",
-        "tolerations",
-        "topologySpreadConstraints",
-        "workloadRef",
-    }
-)
+_OF_HOST = frozenset({
+    "affinity", "automountServiceAccountToken", "enableServiceLinks", "nodeName", "nodeSelector", "overhead",
+    "preemptionPolicy", "priority", "priorityClassName", "readinessGates", "schedulerName", "schedulingGates",
+    "schedulingGroup", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN", "subdomain", "tolerations",
+    "topologySpreadConstraints", "workloadRef",
+})  # fmt: skip
 """Fields that have done their work in the host cluster when the pod is bound, or that only mean something there."""
 _CHECKED = frozenset({"hostIPC", "hostNetwork", "hostPID", "resourceClaims"})
 _KNOWN = frozenset(CARRIED) | _CHANGED | _OF_HOST | _CHECKED

@@ -16,7 +16,7 @@ from nestor.overflow.vnode.pods.registry import Registry
 from nestor.overflow.vnode.restart import Restart
 from nestor.overflow.vnode.settings import Settings
 from nestor.pods.kubelet import auth
-from nestor.pods.kubelet.reviews import ReviewedAccess
+from nestor.pods.kubelet.auth import ReviewedAccess
 from nestor.pods.kubelet.routes import Route
 from nestor.pods.kubelet.server import Find, KubeletServer, Served
 from nestor.pods.providers.base import Backend

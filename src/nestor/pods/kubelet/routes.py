@@ -22,8 +22,6 @@ _LOG_OPTIONS = ("follow", "previous", "sinceSeconds", "sinceTime", "timestamps",
 
 @dataclass(frozen=True)
 class Route:
-    """A call to the kubelet API about one nested pod."""
-
     subresource: Subresource
     namespace: str
     pod: str
@@ -49,7 +47,6 @@ def find_route(method: str, path: list[str]) -> Route | None:
 
 
 def build_query(route: Route, query: Query) -> list[tuple[str, str]]:
-    """The equivalent query for the API server's subresource."""
     result = [("container", route.container)] if route.container else []
     if route.subresource == "log":
         return result + [(name, query[name][0]) for name in _LOG_OPTIONS if query.get(name)]

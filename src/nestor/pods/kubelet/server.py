@@ -6,17 +6,15 @@ import asyncio
 import re
 import ssl
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
 
 from nestor.api.objects import Object
 from nestor.kube import ApiError
 from nestor.kube.serving import http
 from nestor.kube.serving.connections import Connections, pipe_both
-from nestor.pods.kubelet import auth, logs, routes
-from nestor.pods.kubelet.limits import Slots
-from nestor.pods.providers.base import Call, Logs, Streams
+from nestor.pods.kubelet import auth, routes
+from nestor.pods.providers.base import Backend, Call, Logs, Options, Provider
 from nestor.pods.providers.errors import InvalidInput, ProviderError
 
 STREAM_LIMIT = 100
@@ -35,8 +33,6 @@ _KNOWN_PROTOCOL = re.compile(r"(v[0-9]\.)?(base64\.)?channel\.k8s\.io|SPDY/3\.1\
 
 @dataclass(frozen=True)
 class Served:
-    """A pod that this server answers for."""
-
     pod: Object
     """The pod as its provider knows it."""
     translate: Callable[[str], str]
@@ -49,16 +45,46 @@ Find = Callable[[routes.Route], Served | None]
 """Finds the pod of a call; None if it does not exist or does not run."""
 
 
-class Capable(Protocol):
-    """The part of a provider that this server needs."""
+class Slots:
+    """Places for what stays open, each held by a task. With `is_shared`, whoever has fewer of them gets one from whoever has
+    most, whose oldest task is cancelled: so nobody is shut out, however many others there are.
+    """
 
-    @property
-    def logs(self) -> Logs | None:
-        """See `Provider.logs`."""
+    def __init__(self, limit: int, what: str, *, is_shared: bool = False) -> None:
+        self._limit = limit
+        self._what = what
+        self._is_shared = is_shared
+        self._held: dict[str, dict[object, asyncio.Task[object] | None]] = {}
+        """By holder, the oldest first."""
 
-    @property
-    def streams(self) -> Streams | None:
-        """See `Provider.streams`."""
+    @contextmanager
+    def take(self, who: str) -> Iterator[None]:
+        """Hold a place. Raises `ApiError` with status 429 if there is none."""
+        if sum(map(len, self._held.values())) >= self._limit and not self._make_room(who):
+            raise ApiError(429, "TooManyRequests", f"{self._limit} {self._what} are open already")
+        place = object()
+        self._held.setdefault(who, {})[place] = asyncio.current_task()
+        try:
+            yield
+        finally:
+            self._release(who, place)
+
+    def _make_room(self, who: str) -> bool:
+        """Take a place from whoever has most, if that leaves him no fewer than `who` has then."""
+        most = max(self._held, key=lambda name: len(self._held[name]), default=who)
+        if not self._is_shared or len(self._held.get(most, ())) <= len(self._held.get(who, ())) + 1:
+            return False
+        oldest, task = next(iter(self._held[most].items()))
+        self._release(most, oldest)
+        if task is not None:
+            task.cancel()
+        return True
+
+    def _release(self, who: str, place: object) -> None:
+        places = self._held.get(who, {})
+        places.pop(place, None)
+        if not places:
+            self._held.pop(who, None)
 
 
 class KubeletServer:
@@ -67,7 +93,7 @@ class KubeletServer:
     `is_shared`: their namespaces belong to different tenants, none of whom may hold all that may be open.
     """
 
-    def __init__(self, provider: Capable, find: Find, access: auth.Access, *, is_shared: bool = False) -> None:
+    def __init__(self, provider: Provider | Backend, find: Find, access: auth.Access, *, is_shared: bool = False) -> None:
         self._provider = provider
         self._find = find
         self._access = access
@@ -77,7 +103,6 @@ class KubeletServer:
         self._connections = Connections(self._answer, "kubelet API")
 
     async def serve(self, port: int, build_tls: Callable[[], ssl.SSLContext], address: str = "127.0.0.1") -> None:
-        """Serve until cancelled."""
         await self._connections.serve(port, build_tls(), address)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -131,7 +156,7 @@ class KubeletServer:
                 await http.respond(writer, 501, "logs are not supported by this pod's provider")
             else:
                 with self._logs.take(route.namespace) if self._logs else nullcontext():
-                    await logs.stream_logs(self._provider.logs, served.pod, options, reader, writer)
+                    await _stream_logs(self._provider.logs, served.pod, options, reader, writer)
         elif self._provider.streams is None:
             await http.respond(writer, 501, f"{route.subresource} is not supported by this pod's provider")
         elif not request.is_upgrade:
@@ -139,19 +164,44 @@ class KubeletServer:
         else:
             call = Call(route.subresource, request.method, options, list(_pick_passed(request.headers)), request.rest)
             with self._streams.take(route.namespace):
-                await self._pipe(self._provider.streams, served, call, reader, writer)
+                async with self._provider.streams.open_stream(served.pod, call) as stream:
+                    writer.write(stream.head)
+                    await writer.drain()
+                    await pipe_both(reader, writer, stream.reader, stream.writer)
 
-    async def _pipe(
-        self, streams: Streams, served: Served, call: Call, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
-        async with streams.open_stream(served.pod, call) as stream:
-            writer.write(stream.head)
+
+async def _stream_logs(
+    logs: Logs, pod: Object, options: Options, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+) -> None:
+    """Send the log until it ends or the caller hangs up; a followed log may be silent for days."""
+    sending = asyncio.create_task(_send(logs, pod, options, writer))
+    hangup = asyncio.create_task(_wait_for_hangup(reader))
+    try:
+        await asyncio.wait([sending, hangup], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        hangup.cancel()
+        sending.cancel()
+        results = await asyncio.gather(sending, hangup, return_exceptions=True)
+    if isinstance(results[0], Exception):
+        raise results[0]
+
+
+async def _send(logs: Logs, pod: Object, options: Options, writer: asyncio.StreamWriter) -> None:
+    async with logs.open_log(pod, options) as pieces:
+        writer.write(http.stream_head())
+        async for data in pieces:
+            writer.write(http.chunk(data))
             await writer.drain()
-            await pipe_both(reader, writer, stream.reader, stream.writer)
+        writer.write(http.chunk(b""))
+        await writer.drain()
+
+
+async def _wait_for_hangup(reader: asyncio.StreamReader) -> None:
+    while await reader.read(4096):
+        pass
 
 
 def _pick_passed(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The headers without credentials."""
     for name, value in headers:
         known = [item for item in map(str.strip, value.split(",")) if _KNOWN_PROTOCOL.fullmatch(item)]
         if name != _PROTOCOLS and name not in _OWN_HEADERS:

@@ -1,5 +1,5 @@
 """Places where pods can run. `base` defines the interface, `errors` what it raises; `host` implements it for the host cluster.
-`words` makes texts of backends fit for people. `interlink` and `remote` are kinds of backends that do not know each other.
+The kinds of backends are in `nestor.overflow`.
 
 Belongs here: asking a place to run, change and end pods, and mapping what it answers to our errors. Does not: translating nested
 pods (`nestor.pods.translate`), and deciding which pods run.

@@ -34,19 +34,10 @@ class HostProvider:
         self._api = api
         self._namespace = namespace
         self._selector = selector
-
-    @property
-    def logs(self) -> HostProvider:
-        """The host API server serves them."""
-        return self
-
-    @property
-    def streams(self) -> HostProvider:
-        """The host API server opens them."""
-        return self
+        self.logs = self.streams = self
 
     async def create(self, pod: Object) -> Object:
-        """See `Provider.create`. Only names are unique on the host: if one is taken, the UID of its pod decides."""
+        """Only names are unique on the host: if one is taken, the UID of its pod decides."""
         meta = pod["metadata"]
         try:
             with _in_our_words():
@@ -58,7 +49,6 @@ class HostProvider:
             return there
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None, is_unchanged: bool = False) -> None:
-        """See `Provider.delete`."""
         meta = pod["metadata"]
         version = meta["resourceVersion"] if is_unchanged else None
         with _in_our_words():
@@ -67,7 +57,6 @@ class HostProvider:
             )
 
     async def get(self, pod: Object) -> Object:
-        """See `Provider.get`."""
         meta = pod["metadata"]
         with _in_our_words():
             found = await self._api.get(kinds.POD, meta["name"], meta["namespace"])
@@ -76,11 +65,10 @@ class HostProvider:
         return found
 
     async def list(self) -> list[Object]:
-        """See `Provider.list`."""
         return await self._api.list(kinds.POD, self._namespace, labels=self._selector)
 
     async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
-        """See `Provider.patch`. The UID in the patch makes the API server reject it for a successor."""
+        """The UID in the patch makes the API server reject it for a successor."""
         meta = pod["metadata"]
         body = patch | {"metadata": {"uid": meta["uid"]} | (patch.get("metadata") or {})}
         try:

@@ -26,7 +26,6 @@ def find_claims(pod: Object) -> dict[str, str | None]:
 
 
 def find_names(pod: Object) -> list[str]:
-    """The names of its ResourceClaims; they are in its namespace."""
     return [name for name in find_claims(pod).values() if name]
 
 

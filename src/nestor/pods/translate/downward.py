@@ -37,7 +37,6 @@ def host_path(path: str) -> str:
 
 
 def host_field_ref(source: Object) -> Object:
-    """The host pod's `fieldRef` for one of the nested pod."""
     return {"apiVersion": "v1", "fieldPath": host_path(source["fieldPath"])}
 
 

@@ -149,13 +149,11 @@ def _read(part: Object) -> Amounts:
 
 
 def add(total: Amounts, more: Amounts) -> None:
-    """Add amounts to others in place."""
     for key, amount in more.items():
         total[key] = total.get(key, _ZERO) + amount
 
 
 def may_run(pod: Object, room: Room) -> bool:
-    """Whether taints and labels of the node let the pod run there."""
     spec = pod["spec"]
     if any(room.labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
         return False
@@ -167,7 +165,6 @@ def may_run(pod: Object, room: Room) -> bool:
 
 
 def tolerates(toleration: Object, taint: Object) -> bool:
-    """Whether a toleration tolerates a taint."""
     if toleration.get("effect") and toleration["effect"] != taint.get("effect"):
         return False
     if toleration.get("key") and toleration["key"] != taint.get("key"):

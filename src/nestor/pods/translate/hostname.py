@@ -72,7 +72,6 @@ def _lacks_domain(pod: Object) -> bool:
 
 
 def _find_set(pod: Object) -> Object | None:
-    """The StatefulSet that the pod belongs to."""
     return next((item for item in owners_of(pod) if item.get("controller") and item.get("kind") == "StatefulSet"), None)
 
 

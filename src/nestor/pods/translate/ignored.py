@@ -14,9 +14,9 @@ from nestor.pods.translate import fields, hostname
 from nestor.pods.translate.fields import Table
 from nestor.pods.translate.fields.containers import CONTAINER
 from nestor.pods.translate.fields.pods import POD_SPEC
-from nestor.pods.translate.gang_claims import find_name
+from nestor.pods.translate.gang import find_name
+from nestor.pods.translate.scheduling import is_allowed, list_given
 from nestor.pods.translate.target import Target
-from nestor.pods.translate.tolerations import is_allowed, list_given
 
 _DEFAULT_SCHEDULER = "default-scheduler"
 _OF_KUBERNETES = "node.kubernetes.io/"
@@ -55,7 +55,6 @@ def _check(pod: Object, policy: Policy) -> Iterator[str]:
 
 
 def _find_in_table(path: str, there: Object, table: Table) -> Iterator[str]:
-    """The fields that have no effect."""
     for field in fields.find(table, "Ignore"):
         if there.get(field):
             yield f"`{path}.{field}` is {_quote(there[field])}, but {table[field].note}"

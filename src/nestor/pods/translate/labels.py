@@ -34,7 +34,6 @@ def host_key(key: str, allowed: Collection[str]) -> str:
 
 
 def host_labels(tenant: Mapping[str, str] | None, allowed: Collection[str]) -> dict[str, str]:
-    """A tenant's labels as set on host objects."""
     return {host_key(key, allowed): value for key, value in (tenant or {}).items()}
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from nestor.api import names
 from nestor.api.objects import Object
-from nestor.pods.translate import device_claims, env, references, volumes
-from nestor.pods.translate.claims import find_claims
+from nestor.pods.translate import config, device_claims, env, volumes
 from nestor.pods.translate.target import Target
+from nestor.pods.translate.volumes import find_claims
 
 
 def build_words(pod: Object, target: Target, host: Object | None = None) -> dict[str, str]:
     """Maps host names and UIDs that may appear in messages about `pod` to what the tenant calls them."""
     meta = pod["metadata"]
     namespace = meta["namespace"]
-    words = {names.host_name(item.name, namespace): item.name for item in references.find_references(pod)}
+    words = {names.host_name(item.name, namespace): item.name for item in config.find_references(pod)}
     words |= {names.host_name(name, namespace): name for name in (*find_claims(pod), *device_claims.find_names(pod))}
     words |= {
         names.host_name(meta["name"], namespace): meta["name"],

@@ -13,7 +13,7 @@ from nestor.api import data, labels, names
 from nestor.api.objects import Object, annotations_of, is_of_daemon_set
 from nestor.api.placement import GPU_RESOURCES, Backend, Overflow, Placement, ResourceRule
 from nestor.api.quantities import parse_quantity
-from nestor.pods.translate.claims import find_claims
+from nestor.pods.translate.volumes import find_claims
 
 Where = Literal["Host", "HostFirst", "Backend", "Wait"]
 """`HostFirst`: on the host cluster's own nodes if one has room, otherwise at a backend."""
@@ -93,18 +93,15 @@ def _limit(wanted: Where, reason: str, overflow: Overflow, batch: Batch) -> tupl
 
 
 def find_gpus(pod: Object) -> list[str]:
-    """The GPUs that the pod requests, by resource name."""
     return [name for name in list_extended_resources(pod) if any(is_match(name, item) for item in GPU_RESOURCES)]
 
 
 def find_rules(pod: Object, placement: Placement) -> list[ResourceRule]:
-    """The rules for the extended resources that the pod requests."""
     requested = list_extended_resources(pod)
     return [item for item in placement.extended_resources if any(is_match(name, item.name) for name in requested)]
 
 
 def list_extended_resources(pod: Object) -> list[str]:
-    """The extended resources that the pod requests, sorted."""
     return sorted({name for name in _find_requested(pod["spec"]) if "/" in name and not labels.is_reserved(name)})
 
 
@@ -118,12 +115,10 @@ def _find_requested(spec: Object) -> Iterator[str]:
 
 
 def is_match(name: str, pattern: str) -> bool:
-    """Whether the name of a resource matches one with `*` for any characters."""
     return fnmatch.fnmatchcase(name, pattern)
 
 
 def is_counting(placement: Placement) -> bool:
-    """Whether the place of a pod depends on its Job."""
     found = placement.overflow
     return found is not None and bool(found.completions_trigger or found.local_parallelism or found.backend_parallelism)
 

@@ -7,10 +7,12 @@ from collections.abc import Collection
 
 from nestor.api import labels as marks
 from nestor.api import names
+from nestor.api.base import Resources
 from nestor.api.objects import Object, annotations_of
+from nestor.api.placement import Backend, Placement
 from nestor.api.policy import Policy
+from nestor.api.quantities import find_larger
 from nestor.pods.translate import (
-    backend_fields,
     containers,
     device_claims,
     downward,
@@ -24,7 +26,7 @@ from nestor.pods.translate import (
 )
 from nestor.pods.translate.fields.pods import POD_SPEC
 from nestor.pods.translate.fields.rule import POD_SECURITY
-from nestor.pods.translate.gang_claims import Membership
+from nestor.pods.translate.gang import Membership
 from nestor.pods.translate.placement import Place
 from nestor.pods.translate.target import Target
 
@@ -57,7 +59,7 @@ def build_pod(
     own = build_mark(pod) | placement.build_mark(policy.places, place)
     metadata["annotations"] = build_annotations(pod, target) | own
     where = scheduling.build_scheduling(pod, target, namespaces, policy.places, place)
-    spec = backend_fields.add_backend_fields(_spec(pod, target, policy) | where, policy.places, place)
+    spec = add_backend_fields(_spec(pod, target, policy) | where, policy.places, place)
     if policy.image_pull_secrets and not place.backends:
         shared = [{"name": names.operators_pull_secret(name)} for name in policy.image_pull_secrets]
         spec["imagePullSecrets"] = [*spec.get("imagePullSecrets", ()), *shared]
@@ -67,7 +69,6 @@ def build_pod(
 
 
 def build_labels(pod: Object, target: Target) -> dict[str, str]:
-    """The tenant's labels, overridden by ours."""
     own: dict[str, str] = target.metadata(pod)["labels"]
     return labels.host_labels(pod["metadata"].get("labels"), target.allowed_labels) | own
 
@@ -161,3 +162,41 @@ def build_dns(pod: Object, target: Target) -> Object:
 
 def _unique(items: list[str]) -> list[str]:
     return list(dict.fromkeys(items))
+
+
+def add_backend_fields(spec: Object, placement: Placement, place: Place) -> Object:
+    """The host pod's spec with what its place adds.
+
+    Resources only if it can only run at a backend: those of a pod cannot depend on the node that it gets.
+    """
+    result = dict(spec)
+    resources = placement.overflow.backend_resources if placement.overflow else None
+    if place.where == "Backend" and resources is not None:
+        for group in ("initContainers", "containers"):
+            if group in spec:
+                result[group] = [item | fill_resources(item, resources) for item in spec[group]]
+    if secrets := list_pull_secrets(place.backends):
+        result["imagePullSecrets"] = [*(spec.get("imagePullSecrets") or []), *({"name": name} for name in secrets)]
+    return result
+
+
+def list_pull_secrets(backends: tuple[Backend, ...]) -> list[str]:
+    """The host Secrets for images, each once."""
+    named = dict.fromkeys(name for backend in backends for name in backend.image_pull_secrets)
+    return [names.operators_pull_secret(name) for name in named]
+
+
+def fill_resources(container: Object, defaults: Resources) -> Object:
+    """`resources` of a container that gets these defaults. As by a LimitRange: what the container says stays, and where its own
+    limit is the request, as API servers have it, no other request is set. A default limit is never below a request.
+    """
+    own: Object = container.get("resources") or {}
+    limits, requests = dict(own.get("limits") or {}), dict(own.get("requests") or {})
+    for name, amount in (defaults.requests or {}).items():
+        if name not in requests and name not in limits:
+            requests[name] = str(amount)
+    for name, amount in (defaults.limits or {}).items():
+        if name not in limits:
+            limits[name] = find_larger(str(amount), str(requests.get(name, amount)))
+    found = {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
+    return {"resources": own | found} if found else {}

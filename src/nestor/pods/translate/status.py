@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from nestor.api import conditions as known
 from nestor.api import labels, times
-from nestor.api.objects import Object, annotations_of, conditions_of, status_of
+from nestor.api.objects import Object, annotations_of, conditions_of, spec_of, status_of
 from nestor.pods.translate import messages
 from nestor.pods.translate.container_status import STATUSES, end_container
-from nestor.pods.translate.host_defaults import Added, find_added, hide_added, without
 from nestor.pods.translate.target import Target
 
 # Left out: `qosClass` (immutable, set by the nested server).
@@ -21,19 +20,10 @@ _CONTAINERS = tuple(STATUSES.values())
 TERMINAL = ("Succeeded", "Failed")
 """The phases of pods that have ended."""
 
-_KUBELET = frozenset(
-    {
-        "PodScheduled",
-        "Initialized",
-        "Ready",
-        "ContainersReady",
-        "PodReadyToStartContainers",
-        "DisruptionTarget",
-        "PodResizePending",
-        "PodResizeInProgress",
-        "AllContainersRestarting",
-    }
-)
+_KUBELET = frozenset({
+    "PodScheduled", "Initialized", "Ready", "ContainersReady", "PodReadyToStartContainers", "DisruptionTarget",
+    "PodResizePending", "PodResizeInProgress", "AllContainersRestarting",
+})  # fmt: skip
 """Conditions that only the host sets. A tenant that names one as a readiness gate must not be able to write it."""
 
 _REMOVABLE = _KUBELET - {"PodScheduled", "DisruptionTarget"}
@@ -41,11 +31,15 @@ _REMOVABLE = _KUBELET - {"PodScheduled", "DisruptionTarget"}
 on an eviction.
 """
 
+Added = Mapping[str, Collection[str]]
+"""Names of resources that only the host's container has, by `requests` and `limits`."""
+
+_SIDES = ("requests", "limits")
+
 _LOST = "The pod was removed from the host cluster."
 
 
 def is_terminal(pod: Object) -> bool:
-    """True if the pod has succeeded or failed."""
     return status_of(pod).get("phase") in TERMINAL
 
 
@@ -64,7 +58,7 @@ def build_status(nested: Object, host: Object, target: Target) -> Object:
         result["message"] = messages.translate(result["message"], words)
     for group, field in STATUSES.items():
         if field in own:
-            added = find_added(nested, host, group)
+            added = _find_added(nested, host, group)
             result[field] = [_container(item, words, added.get(item["name"], {})) for item in own[field]]
     gates, observed = find_gates(nested), _find_observed(host)
     kept = [item for item in own.get("conditions") or [] if item["type"] not in gates]
@@ -223,15 +217,45 @@ def _explicit(condition: Object, before: Object) -> Object:
 
 
 def _container(status: Object, words: dict[str, str], added: Added) -> Object:
-    """`added`: see `find_added`."""
+    """`added`: see `_find_added`."""
     result = dict(status)
     if "resources" in result:
-        result["resources"] = hide_added(status["resources"], added)
+        result["resources"] = _hide_added(status["resources"], added)
     if "allocatedResources" in result:
-        result["allocatedResources"] = without(status["allocatedResources"], added.get("requests"))
+        result["allocatedResources"] = _without(status["allocatedResources"], added.get("requests"))
     for field in ("state", "lastState"):
         result[field] = {
             name: state | {"message": messages.translate(state["message"], words)} if state.get("message") else state
             for name, state in (status.get(field) or {}).items()
         }
     return result
+
+
+def _find_added(nested: Object, host: Object, group: str) -> dict[str, Added]:
+    """What the host's LimitRange has added to the containers of a group, such as `containers`, by their names.
+
+    Statuses leave it out: otherwise a resize would seem not to come to its end, as what is in force differs from what was asked.
+    """
+    own = {item["name"]: item.get("resources") or {} for item in spec_of(nested).get(group) or []}
+    there = {item["name"]: item.get("resources") or {} for item in spec_of(host).get(group) or []}
+    return {
+        name: {side: (there[name].get(side) or {}).keys() - (own[name].get(side) or {}).keys() for side in _SIDES}
+        for name in own.keys() & there.keys()
+    }
+
+
+def _hide_added(resources: Object, added: Added) -> Object:
+    """The `resources` of a container's status without what the host has added. A side of which nothing is left is left out."""
+    result = dict(resources)
+    for side in _SIDES:
+        if side not in resources:
+            continue
+        if kept := _without(resources[side], added.get(side)):
+            result[side] = kept
+        else:
+            result.pop(side)
+    return result
+
+
+def _without(amounts: Object, names: Collection[str] | None) -> Object:
+    return {key: amount for key, amount in amounts.items() if key not in (names or ())}

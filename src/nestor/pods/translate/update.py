@@ -8,7 +8,7 @@ from nestor.api import labels as marks
 from nestor.api.images import is_allowed, name_on_host
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of
 from nestor.api.policy import Policy
-from nestor.pods.translate import containers, downward, pod, refusals, tolerations
+from nestor.pods.translate import containers, downward, pod, refusals, scheduling
 from nestor.pods.translate import labels as spellings
 from nestor.pods.translate.target import Target
 
@@ -55,7 +55,7 @@ def build_debug(nested: Object, host: Object, target: Target, policy: Policy) ->
 
 def build_patience(host: Object, policy: Policy) -> Object | None:
     """A patch that lets a host pod on a virtual node stay there while its backend is away, or None if nothing changes."""
-    found = tolerations.extend_tolerations(host, policy.places)
+    found = scheduling.extend_tolerations(host, policy.places)
     return {"spec": {"tolerations": found}} if found is not None else None
 
 
@@ -116,6 +116,6 @@ def _spec(nested: Object, host: Object, policy: Policy) -> Object:
     if own.get("activeDeadlineSeconds") is not None:
         result["activeDeadlineSeconds"] = own["activeDeadlineSeconds"]
     there = host["spec"].get("tolerations") or []
-    if added := [item for item in tolerations.find_own(own, policy.places) if not tolerations.is_carried(item, there)]:
+    if added := [item for item in scheduling.find_own(own, policy.places) if not scheduling.is_carried(item, there)]:
         result["tolerations"] = [*there, *added]
     return result

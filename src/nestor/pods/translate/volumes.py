@@ -1,4 +1,6 @@
-"""Translates volumes. ConfigMaps and Secrets get their host names; service account tokens come from a Secret of the syncer."""
+"""Translates volumes. ConfigMaps and Secrets get their host names; service account tokens come from a Secret of the syncer,
+and claims are those that pods name, and those that are made for them (generic ephemeral volumes).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,6 @@ from nestor.api.images import name_on_host
 from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.pods.translate import downward, fields
-from nestor.pods.translate.claims import find_claim
 from nestor.pods.translate.env import Rename
 from nestor.pods.translate.fields.rule import POD_SECURITY
 from nestor.pods.translate.fields.volumes import TABLES, VOLUME
@@ -43,7 +44,6 @@ class Token:
 
 
 def find_tokens(pod: Object) -> list[Token]:
-    """The service account tokens that a pod mounts."""
     return [
         Token(
             _key(number, index),
@@ -118,3 +118,21 @@ def _downward(source: Object) -> Object:
 
 def _key(number: int, index: int) -> str:
     return f"token-{number}-{index}"
+
+
+NO_VOLUMES = "the class allows no persistent volumes (`storage.classes`)"
+NO_SNAPSHOTS = "the class allows no snapshots (`storage.snapshotClasses`)"
+NO_BLOCK_VOLUMES = "the class allows no block volumes (`storage.blockVolumes`)"
+
+
+def find_claims(pod: Object) -> list[str]:
+    """The names of the claims that the pod uses; they are in its namespace."""
+    found = (find_claim(pod, volume) for volume in pod["spec"].get("volumes") or [])
+    return [name for name in found if name]
+
+
+def find_claim(pod: Object, volume: Object) -> str | None:
+    """The name of the claim that a volume is. None for volumes of other types."""
+    if source := volume.get("persistentVolumeClaim"):
+        return str(source["claimName"])
+    return f"{pod['metadata']['name']}-{volume['name']}" if volume.get("ephemeral") else None

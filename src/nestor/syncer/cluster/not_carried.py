@@ -11,8 +11,8 @@ from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.kube import Api, ApiError, Change, Informer, Kind, WorkQueue, kinds
 from nestor.kube.informer import Key
-from nestor.pods.translate.claims import NO_SNAPSHOTS
 from nestor.pods.translate.device_claims import NO_DEVICES
+from nestor.pods.translate.volumes import NO_SNAPSHOTS
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.view.caches import OPTIONAL
 from nestor.syncer.view.context import RETRY_LIMIT, Context

@@ -15,7 +15,7 @@ from nestor.api.policy import Policy
 from nestor.kube import Change, Forbidden, kinds
 from nestor.kube.informer import Key
 from nestor.pods.translate import refusals, status
-from nestor.pods.translate.references import CONFIG_MAPS, SECRETS, Reference, find_references
+from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, Reference, find_references
 from nestor.pods.translate.target import NO_KEY, nested_key
 from nestor.syncer.view.caches import Caches
 

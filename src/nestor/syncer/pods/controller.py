@@ -9,9 +9,9 @@ from functools import partial
 from nestor.api.objects import Object
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.pods.translate import device_claims, placement
-from nestor.pods.translate.claims import find_claims
 from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import nested_key, nested_uid
+from nestor.pods.translate.volumes import find_claims
 from nestor.syncer.pods import decide
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.delete import PodDeleter

@@ -18,7 +18,7 @@ from nestor.pods.providers.base import Provider
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet
 from nestor.pods.translate import hostname, ignored, messages, refusals, status
 from nestor.pods.translate import pod as translate
-from nestor.pods.translate.gang_claims import Membership
+from nestor.pods.translate.gang import Membership
 from nestor.pods.translate.placement import Place
 from nestor.syncer import limits
 from nestor.syncer.copies.memory import Told

@@ -16,7 +16,7 @@ from nestor.api.policy import Policy
 from nestor.kube import Change, Conflict, Kind, NotFound, RetryLater, WorkQueue, kinds
 from nestor.kube.kinds import right
 from nestor.pods.translate import gang as gangs
-from nestor.pods.translate.gang_claims import Claim, Membership, find_claim, join
+from nestor.pods.translate.gang import Claim, Membership, find_claim, join
 from nestor.pods.translate.target import nested_uid
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 

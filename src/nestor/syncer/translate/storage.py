@@ -9,9 +9,9 @@ from nestor.api import labels, names
 from nestor.api.allowances import Storage
 from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
 from nestor.pods.translate import fields, messages
-from nestor.pods.translate.claims import NO_BLOCK_VOLUMES, NO_SNAPSHOTS, NO_VOLUMES
 from nestor.pods.translate.fields.volumes import CLAIM_SPEC
 from nestor.pods.translate.target import Target, nested_key, nested_uid
+from nestor.pods.translate.volumes import NO_BLOCK_VOLUMES, NO_SNAPSHOTS, NO_VOLUMES
 
 PROVISIONER = f"host.{labels.GROUP}"
 """Provisioner and driver in the nested cluster: the host cluster's, of which it knows nothing, does the work."""

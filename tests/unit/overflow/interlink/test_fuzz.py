@@ -14,8 +14,7 @@ from nestor.api.quantities import parse_quantity
 from nestor.overflow.interlink import questions
 from nestor.overflow.interlink.build import build_create, build_plugin_create, find_refusals
 from nestor.overflow.interlink.statuses import build_status
-from nestor.pods.providers.errors import InvalidInput, NotYet, ProviderError
-from nestor.pods.providers.words import cut
+from nestor.pods.providers.errors import InvalidInput, NotYet, ProviderError, cut
 from tests.conformance.interlink.description import find_faults, load
 from tests.unit.overflow.interlink.full_pod import build_full_pod
 

@@ -9,8 +9,16 @@ import pytest
 
 from nestor.kube import Api, ApiError, Kind, kinds
 from nestor.kube.serving.http import Request
-from nestor.pods.kubelet.auth import ApiServerOnly, Caller, Denied
-from nestor.pods.kubelet.reviews import ALLOWED_SECONDS, QUEUE_LIMIT, REFUSED_SECONDS, REVIEWS, ReviewedAccess
+from nestor.pods.kubelet.auth import (
+    ALLOWED_SECONDS,
+    QUEUE_LIMIT,
+    REFUSED_SECONDS,
+    REVIEWS,
+    ApiServerOnly,
+    Caller,
+    Denied,
+    ReviewedAccess,
+)
 from nestor.pods.kubelet.routes import Route, find_route
 
 Object = dict[str, Any]

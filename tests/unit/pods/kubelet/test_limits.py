@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from nestor.kube import ApiError
-from nestor.pods.kubelet.limits import Slots
+from nestor.pods.kubelet.server import Slots
 
 
 class Holders:

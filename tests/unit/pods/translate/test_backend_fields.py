@@ -12,8 +12,8 @@ from nestor.api.base import Resources
 from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
-from nestor.pods.translate.backend_fields import fill_resources
 from nestor.pods.translate.pod import build_pod as build_host
+from nestor.pods.translate.pod import fill_resources
 from tests.unit.pods.translate.builders import TARGET, build_pod
 
 Object = dict[str, Any]

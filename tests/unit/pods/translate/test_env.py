@@ -1,12 +1,12 @@
 """Environment variables: the nested API server's address, the kubelet's precedence, translated references."""
 
-from nestor.pods.translate import service_env
+from nestor.pods.translate import env
 from tests.unit.pods.translate.builders import build_service
 
 
 def test_service_variables_are_the_kubelet_s() -> None:
     ports = [{"name": "main-port", "port": 6379, "protocol": "TCP"}, {"name": "gossip", "port": 7000, "protocol": "UDP"}]
-    assert service_env.build_links([build_service("my-db", ports=ports)]) == {
+    assert env.build_links([build_service("my-db", ports=ports)]) == {
         "MY_DB_SERVICE_HOST": "10.43.7.7",
         "MY_DB_SERVICE_PORT": "6379",
         "MY_DB_SERVICE_PORT_MAIN_PORT": "6379",
@@ -25,4 +25,4 @@ def test_service_variables_are_the_kubelet_s() -> None:
 
 def test_services_without_an_address_have_no_variables() -> None:
     external = build_service("b", type="ExternalName", clusterIP="")
-    assert service_env.build_links([build_service("a", clusterIP="None"), external]) == {}
+    assert env.build_links([build_service("a", clusterIP="None"), external]) == {}

@@ -11,7 +11,7 @@ from nestor.api.observed import GangStatus
 from nestor.api.placement import Gang, NodeRequirement, Placement
 from nestor.api.policy import Policy
 from nestor.pods.translate import gang
-from nestor.pods.translate.gang_claims import Membership
+from nestor.pods.translate.gang import Membership
 from nestor.pods.translate.pod import build_pod as build_host
 from nestor.pods.translate.status import build_disrupted, explain_gate
 from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod

@@ -8,7 +8,7 @@ import pytest
 
 from nestor.api.placement import GANG_LIMIT, Gang, Placement
 from nestor.api.policy import Policy
-from nestor.pods.translate.gang_claims import Claim, find_claim, find_faults, join
+from nestor.pods.translate.gang import Claim, find_claim, find_faults, join
 from nestor.pods.translate.ignored import find_ignored
 from nestor.pods.translate.refusals import find_refusals
 from tests.unit.pods.translate.builders import TARGET, build_pod

@@ -10,7 +10,7 @@ from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.pods.translate.placement import decide_place
-from nestor.pods.translate.tolerations import build_tolerations, is_allowed, is_carried
+from nestor.pods.translate.scheduling import build_tolerations, is_allowed, is_carried
 from nestor.pods.translate.update import build_patience
 from tests.unit.pods.translate.builders import build_host_pod, build_pod
 

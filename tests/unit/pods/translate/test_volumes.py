@@ -6,7 +6,7 @@ import pytest
 
 from nestor.api import names
 from nestor.pods.translate import pod, volumes
-from nestor.pods.translate.references import CONFIG_MAPS, SECRETS, Reference, find_references
+from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, Reference, find_references
 from nestor.pods.translate.volumes import Token
 from tests.unit.pods.translate.builders import BASELINE, TARGET, build_pod
 

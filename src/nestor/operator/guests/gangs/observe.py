@@ -13,8 +13,7 @@ from nestor.api.observed import GangStatus
 from nestor.api.placement import Backend, NodeRequirement, Placement
 from nestor.api.policy import Policy
 from nestor.api.words import HOST
-from nestor.pods.translate.gang import GATE, is_held, read_entries
-from nestor.pods.translate.gang_claims import read_size
+from nestor.pods.translate.gang import GATE, is_held, read_entries, read_size
 from nestor.pods.translate.gang_room import REQUIRED, measure
 from nestor.pods.translate.node_rules import select_nodes
 

@@ -14,8 +14,7 @@ from nestor.overflow.vnode.pods.inputs import read_whole
 from nestor.overflow.vnode.pods.trim import NO_DEBUG, find_changeable, find_excess
 from nestor.overflow.vnode.pods.writer import PodWriter
 from nestor.pods.providers.base import Backend, Part, Patches
-from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet
-from nestor.pods.providers.words import cut
+from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, cut
 
 REFUSED = "PodUpdateRefused"
 """Reason of the event about a change that the backend does not take, as where a pod's own API server does not."""

@@ -18,8 +18,8 @@ from nestor.overflow.vnode.pods.entry import Entry, Home
 from nestor.overflow.vnode.pods.registry import Registry
 from nestor.overflow.vnode.pods.trim import clean, is_cut
 from nestor.pods.providers.base import Inputs, Refreshes
-from nestor.pods.translate.references import CONFIG_MAPS, SECRETS, find_references
-from nestor.pods.translate.service_env import build_links
+from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references
+from nestor.pods.translate.env import build_links
 from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.volumes import Token, find_tokens
 

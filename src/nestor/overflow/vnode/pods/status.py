@@ -15,25 +15,17 @@ from nestor.api.objects import Object, conditions_of, spec_of, status_of
 from nestor.overflow.statuses import MESSAGE_LIMIT, REASON_LIMIT, items_of, read_containers
 from nestor.overflow.vnode.pods.containers import is_initialized, read_container
 from nestor.overflow.vnode.pods.decide import Mark
-from nestor.pods.providers.words import cut
+from nestor.pods.providers.errors import cut
 from nestor.pods.translate.container_status import STATUSES, build_placeholder, end_container, find_phase, has_run, is_sidecar
 from nestor.pods.translate.status import TERMINAL, without_generation
 
 _RESIZE = ("PodResizePending", "PodResizeInProgress")
 """Conditions that are only there while a resize waits or is under way."""
 _OWN_FAULTS = (
-    "CrashLoopBackOff",
-    "CreateContainerConfigError",
-    "CreateContainerError",
-    "ErrImageNeverPull",
-    "ErrImagePull",
-    "ImageInspectError",
-    "ImagePullBackOff",
-    "InvalidImageName",
-    "RegistryUnavailable",
-    "RunContainerError",
+    "CrashLoopBackOff", "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull",
+    "ImageInspectError", "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable", "RunContainerError",
     "SignatureValidationFailed",
-)
+)  # fmt: skip
 """Reasons of waiting containers that have nothing to do with room."""
 
 

@@ -6,10 +6,10 @@ A test holds them against the OpenAPI of each version (`tests/openapi`), so that
 
 from __future__ import annotations
 
-from nestor.pods.translate.fields import containers, devices, pods, services, volumes
+from nestor.pods.translate.fields import containers, pods, services, volumes
 from nestor.pods.translate.fields.rule import Rule, Table, find, find_changing, find_unknown
 
 __all__ = ["TABLES", "Rule", "Table", "find", "find_changing", "find_unknown"]
 
-TABLES: dict[str, Table] = pods.TABLES | containers.TABLES | volumes.TABLES | services.TABLES | devices.TABLES
+TABLES: dict[str, Table] = pods.TABLES | containers.TABLES | volumes.TABLES | services.TABLES
 """By type, as OpenAPI calls it."""

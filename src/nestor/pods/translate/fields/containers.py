@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nestor.pods.translate.fields.devices import DEVICE_CLASSES
 from nestor.pods.translate.fields.rule import PASS, POD_SECURITY, Rule, Table, table
+from nestor.pods.translate.fields.volumes import DEVICE_CLASSES
 
 CONTAINER = table(
     "args command imagePullPolicy lifecycle livenessProbe name ports readinessProbe resizePolicy restartPolicy "

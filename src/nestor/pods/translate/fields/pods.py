@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from nestor.pods.translate.fields.devices import DEVICE_CLASSES
 from nestor.pods.translate.fields.rule import POD_SECURITY, Rule, Table, table
+from nestor.pods.translate.fields.volumes import DEVICE_CLASSES
 
 _ADMITTED = Rule("Own", "the nested API server sets it, from a class whose own field is translated")
 _ACCOUNT = Rule("Own", "tokens are those of the nested cluster")

@@ -15,8 +15,6 @@ has done its work in the nested cluster, or goes with another field.
 
 @dataclass(frozen=True)
 class Rule:
-    """What becomes of one field."""
-
     how: How
     note: str = ""
     """`Class`: the field of the class. `Refuse`, `Ignore`: why, as the message's end. `Own`: why there is nothing to tell."""

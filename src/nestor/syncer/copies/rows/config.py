@@ -9,8 +9,8 @@ from nestor.api import labels
 from nestor.api.objects import Object, labels_of
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key
-from nestor.pods.translate import config, env, service_env
-from nestor.pods.translate.references import CONFIG_MAPS, SECRETS, find_references
+from nestor.pods.translate import config, env
+from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references
 from nestor.pods.translate.target import nested_key
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
 from nestor.syncer.copies.memory import Patience
@@ -108,7 +108,7 @@ class ServiceLinksRow(PodsRow):
         """The current links, as an object. It has no nested UID, but the selector of synced objects needs some value."""
         services = self.caches.by_namespace(kinds.SERVICE).all(key[0])
         named = (item for item in services if (key[0], item["metadata"]["name"]) != ("default", "kubernetes"))
-        return {"metadata": {"name": "", "namespace": key[0], "uid": _LINKS}, "data": service_env.build_links(named)}
+        return {"metadata": {"name": "", "namespace": key[0], "uid": _LINKS}, "data": env.build_links(named)}
 
     def copy_key(self, key: Key) -> Key:
         return (self.context.target.namespace, env.links_name(key[0]))

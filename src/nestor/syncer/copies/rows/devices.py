@@ -12,7 +12,7 @@ from nestor.kube.informer import Key, key_of
 from nestor.pods.translate import device_claims, fields
 from nestor.pods.translate.device_claims import NO_DEVICES, list_allowed
 from nestor.pods.translate.fields import Table
-from nestor.pods.translate.fields.devices import ALTERNATIVE, CLAIM, DEVICES, EXACT, REQUEST
+from nestor.pods.translate.fields.volumes import ALTERNATIVE, CLAIM, DEVICES, EXACT, REQUEST
 from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import Target, nested_uid
 from nestor.syncer.copies.fields import LABELS

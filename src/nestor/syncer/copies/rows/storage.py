@@ -12,8 +12,8 @@ from nestor.api.objects import Object, is_terminating, spec_of
 from nestor.kube import Change, NotFound, RetryLater, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
-from nestor.pods.translate.claims import find_claims
 from nestor.pods.translate.target import nested_key, nested_uid
+from nestor.pods.translate.volumes import find_claims
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, Field, annotation, fixed, mapping, value
 from nestor.syncer.copies.memory import Patience
 from nestor.syncer.copies.references import References
