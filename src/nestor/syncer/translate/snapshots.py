@@ -10,9 +10,9 @@ from nestor.api.allowances import Storage
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
 from nestor.api.quantities import parse_quantity
 from nestor.pods.translate import fields
-from nestor.pods.translate.volumes import NO_SNAPSHOTS
 from nestor.pods.translate.fields.volumes import SNAPSHOT_SOURCE, SNAPSHOT_SPEC
 from nestor.pods.translate.target import Target, nested_key, nested_uid
+from nestor.pods.translate.volumes import NO_SNAPSHOTS
 from nestor.syncer.translate.storage import HOST_PROVISIONER, PROVISIONER, SNAPSHOT, SNAPSHOT_GROUP, UP, translate_message
 
 DEFAULT_CLASS = "snapshot.storage.kubernetes.io/is-default-class"
