@@ -18,9 +18,9 @@ PROCESSES = {
     "syncer": "nestor.syncer.main",
     "vnode": "nestor.overflow.vnode.main",
     "runner": "nestor.apps.runner.main",
-    "reader": "nestor.apps.reader.main",
+    "reader": "nestor.apps.reader",
     "probe": "nestor.operator.guests.enforcement.probe",
-    "portal": "nestor.clients.portal.main",
+    "portal": "nestor.clients.portal",
 }
 """What Nestor's own pods run, and where its `main` is; users have no use for these."""
 NEW_OBJECTS = 10_000

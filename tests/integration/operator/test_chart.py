@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from nestor.api import labels
-from nestor.clients.portal.settings import parse as parse_portal
+from nestor.clients.portal import parse as parse_portal
 from nestor.cluster.shape import HostDns
 from nestor.kube import Api, Forbidden, Kind, kinds
 from nestor.operator.settings import read_dns, read_versions

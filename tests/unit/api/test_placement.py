@@ -30,14 +30,14 @@ HPC = [{"name": "hpc"}]
     ],
 )
 def test_taints_are_written_as_by_kubectl(text: str, toleration: Object) -> None:
-    assert list(rules.check({"tolerations": [text]}, build_schema(ClassPlacement), "p")) == []
+    assert list(rules.check_rules({"tolerations": [text]}, build_schema(ClassPlacement), "p")) == []
     assert read_toleration(text) == toleration
     assert write_tolerated(toleration) == text
 
 
 @pytest.mark.parametrize("text", ["", "gpu:Never", "*=batch", "=batch", "a=b=c", "a b", "gpu:NoSchedule:NoExecute", "-a"])
 def test_other_words_are_no_taints(text: str) -> None:
-    assert list(rules.check({"tolerations": [text]}, build_schema(ClassPlacement), "p"))
+    assert list(rules.check_rules({"tolerations": [text]}, build_schema(ClassPlacement), "p"))
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_other_words_are_no_taints(text: str) -> None:
     ],
 )
 def test_requirements_of_nodes_are_such_as_a_pod_may_have(requirement: dict[str, Any], is_good: bool) -> None:
-    assert (list(rules.check(requirement, build_schema(NodeRequirement), "r")) == []) is is_good
+    assert (list(rules.check_rules(requirement, build_schema(NodeRequirement), "r")) == []) is is_good
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_requirements_of_nodes_are_such_as_a_pod_may_have(requirement: dict[str,
     ],
 )
 def test_a_class_names_what_it_refers_to(placement: dict[str, Any], is_good: bool) -> None:
-    assert (list(rules.check(placement, build_schema(ClassPlacement), "p")) == []) is is_good
+    assert (list(rules.check_rules(placement, build_schema(ClassPlacement), "p")) == []) is is_good
 
 
 @pytest.mark.parametrize(
@@ -95,5 +95,5 @@ def test_a_class_names_what_it_refers_to(placement: dict[str, Any], is_good: boo
 )
 def test_a_quota_counts_by_requests(key: str, counted: str | None) -> None:
     for model, value in ((NamespacePolicy, {"quota": {key: "1"}}), (Machine, {"name": "n4", "quota": {key: "1"}})):
-        assert (list(rules.check(value, build_schema(model), "q")) == []) is (counted is not None)
+        assert (list(rules.check_rules(value, build_schema(model), "q")) == []) is (counted is not None)
     assert counted is None or NamespacePolicy(quota={key: "1"}).quota == {counted: "1"}

@@ -1,10 +1,13 @@
-"""What is executed: one attempt of one step."""
+"""What the runner's parts speak of: an attempt of a step, its outcome, what goes wrong in it, and time."""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from nestor.api.times import timestamp
 from nestor.apps.runner.command import Outcome
 from nestor.apps.steps import Step
 
@@ -29,3 +32,26 @@ class Again:
 
 
 Execute = Callable[[Attempt], Awaitable[Outcome]]
+
+
+class StepError(Exception):
+    """A retry would fail in the same way, because the image, the script and the rules do not change. The step fails at once."""
+
+
+class AttemptError(Exception):
+    """A retry may succeed, for example when a server did not answer. Counts as a failed attempt."""
+
+
+class Clock:
+    """The machine's time; tests have one of their own."""
+
+    def now(self) -> str:
+        """For the record, as Kubernetes writes it."""
+        return timestamp()
+
+    def seconds(self) -> float:
+        """For waits, since some fixed moment."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nestor.apps.runner import exits, guard
+from nestor.apps.runner import guard
 from nestor.apps.runner.output import Output
 from nestor.apps.runner.processes import Family, Process, end_with_parent
 
@@ -40,7 +41,6 @@ class Outcome:
 
     @property
     def is_success(self) -> bool:
-        """Exit code 0."""
         return self.exit_code == 0
 
 
@@ -90,7 +90,7 @@ async def run_command(
         return Outcome(None, f"{reason}, stopped" + (f"; its last output:\n{said}" if said else ""))
     if lived:
         show(_describe_leftovers(lived))
-    return Outcome(exits.normalize(process.returncode or 0), said)
+    return Outcome(_normalize(process.returncode or 0), said)
 
 
 async def _await_end(
@@ -166,3 +166,29 @@ def _describe_leftovers(lived: list[Process]) -> str:
     shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
     count = "1 process" if len(lived) == 1 else f"{len(lived)} processes"
     return f"ended {count} that the step had left in the background: {shown}"
+
+
+KILLED = 128 + signal.SIGKILL
+
+_EXITS = {
+    126: "could not execute a program (exit code 126)",
+    127: "could not find a program (exit code 127)",
+    KILLED: "was killed (exit code 137): out of memory?",
+    128 + signal.SIGXFSZ: "wrote a file that is too large (exit code 153)",
+}
+
+
+def _normalize(returncode: int) -> int:
+    """As in a shell: 128 + the signal for a process that was ended by a signal."""
+    return 128 - returncode if returncode < 0 else returncode
+
+
+def describe_exit(code: int) -> str:
+    """How a program ended, as the end of a sentence that starts with its name."""
+    if code in _EXITS:
+        return _EXITS[code]
+    try:
+        name = signal.Signals(code - 128).name
+    except ValueError:
+        return f"exited with code {code}"
+    return f"was terminated by {name} (exit code {code})"

@@ -1,4 +1,4 @@
-"""`format: url`: a manifest fetched by the rules of `remote`, so that kubectl itself never gets a URL.
+"""`format: url`: a manifest fetched by the class's rules and those that hold for all, so that kubectl itself never gets a URL.
 
 What is checked is what is used: the connection goes to the addresses that were resolved and checked, and a redirect begins again.
 Proxies of the environment are not used: behind one, no address could be checked.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import ipaddress
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
@@ -21,9 +22,64 @@ from yarl import URL
 
 from nestor.api import faults
 from nestor.api.contracts import addresses
-from nestor.apps.runner import remote
-from nestor.apps.runner.errors import AttemptError, StepError
+from nestor.apps.runner.attempt import AttemptError, StepError
+from nestor.apps.steps import sources
 from nestor.apps.steps.plan import Remote
+
+MAX_REDIRECTS = 5
+
+
+def parse_url(text: str) -> URL:
+    """Raises `StepError` for what is no URL."""
+    try:
+        url = URL(text)
+        host, port = url.host, url.port
+    except ValueError as error:
+        raise StepError(f"'{redact(text)}' is not a URL: {error}") from error
+    if url.scheme not in ("http", "https") or not host or not port:
+        raise StepError(f"'{redact(url)}' must begin with https:// or http://, and name a host")
+    return url
+
+
+def check_host(host: str, rules: Remote, what: str) -> None:
+    """Raises `StepError` when the class does not allow to fetch `what` from this host."""
+    if not rules.enabled:
+        raise StepError(f"'{what}' is refused: the job's class does not allow steps to fetch anything from remote hosts")
+    if not sources.is_allowed(host, rules):
+        allowed = ", ".join(rules.allowed_hosts)
+        raise StepError(f"'{what}' is refused: the job's class does not allow the host '{host}', allowed: {allowed}")
+
+
+def _redirect(url: URL, location: str) -> URL:
+    """Where a redirect leads. Raises `StepError`."""
+    try:
+        target = url.join(URL(location))
+    except ValueError as error:
+        raise StepError(f"'{redact(url)}' redirects to something that is not a URL: {error}") from error
+    target = parse_url(str(target))
+    if url.scheme == "https" and target.scheme == "http":
+        raise StepError(f"'{redact(url)}' is refused: it redirects from https to http ('{redact(target)}')")
+    return target
+
+
+def _is_address(host: str) -> bool:
+    """Whether a URL's host is an address and not a name."""
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def redact(url: URL | str) -> str:
+    """The URL without what may be secret: user, password, query. For logs and messages."""
+    try:
+        url = URL(url) if isinstance(url, str) else url
+        return str(url.with_user(None).with_query(None).with_fragment(None)) if url.host else str(url.with_query(None))
+    except ValueError:
+        # Half a character can be neither shown nor recorded.
+        return str(url).partition("?")[0].encode(errors="backslashreplace").decode()
+
 
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 20.0
@@ -36,8 +92,6 @@ Resolve = Callable[[str, int, socket.AddressFamily], Awaitable[list[ResolveResul
 
 @dataclass(frozen=True)
 class Fetched:
-    """What was written: its size in bytes and its checksum."""
-
     size: int
     sha256: str
 
@@ -55,8 +109,8 @@ class Downloader:
 
         Raises `StepError` when a rule refuses it, `AttemptError` when the server fails.
         """
-        url = remote.parse(text)
-        shown = remote.redact(url)
+        url = parse_url(text)
+        shown = redact(url)
         resolver = _CheckedResolver(self._explain, self._resolve)
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE_SECONDS)
         tls = ssl.create_default_context()
@@ -85,14 +139,14 @@ class Downloader:
         return fetched
 
     async def _follow(self, session: aiohttp.ClientSession, url: URL, target: Path) -> Fetched:
-        for _ in range(remote.MAX_REDIRECTS + 1):
-            self._check(url.host or "", remote.redact(url))
+        for _ in range(MAX_REDIRECTS + 1):
+            self._check(url.host or "", redact(url))
             async with session.get(url, allow_redirects=False) as response:
                 location = response.headers.get("Location")
                 if response.status not in (301, 302, 303, 307, 308) or location is None:
                     return await self._save(response, target)
-            url = remote.redirect(url, location)
-        raise StepError(f"'{remote.redact(url)}' is refused: more than {remote.MAX_REDIRECTS} redirects")
+            url = _redirect(url, location)
+        raise StepError(f"'{redact(url)}' is refused: more than {MAX_REDIRECTS} redirects")
 
     async def check_host(self, host: str, what: str) -> None:
         """Apply the same rules to what kubectl or helm will fetch themselves, as far as possible beforehand.
@@ -109,12 +163,12 @@ class Downloader:
         """Check an address given instead of a name, which is not resolved. Raises `StepError`."""
         if not host:
             raise StepError(f"'{what}' names no host to fetch it from")
-        remote.check_host(host, self._rules, what)
-        if remote.is_address(host) and (reason := self._explain(host)):
+        check_host(host, self._rules, what)
+        if _is_address(host) and (reason := self._explain(host)):
             raise StepError(f"'{what}' is refused: {host} {reason}")
 
     async def _save(self, response: aiohttp.ClientResponse, target: Path) -> Fetched:
-        shown = remote.redact(response.url)
+        shown = redact(response.url)
         if response.status != 200:
             raise AttemptError(f"'{shown}' cannot be fetched: the server answers {response.status} {response.reason}")
         if response.headers.get("Content-Encoding", "identity").lower() != "identity":

@@ -42,7 +42,6 @@ class Limits:
 
 
 async def watch(family: Family, limits: Limits) -> str:
-    """Return the reason once a limit is exceeded."""
     tick, next_disk = 0, 0.0
     while True:
         if tick % PROCESSES_EVERY == 0 and (reason := _check_processes(family, limits)):
@@ -78,7 +77,6 @@ def check_memory(memory: Memory | None) -> str | None:
 
 
 def check_folders(limits: Limits) -> str | None:
-    """Whether a folder is about to be full."""
     for folder, most in limits.folders:
         size, files = measure_folder(folder, bytes_limit=most, files_limit=limits.files)
         if size > most:

@@ -8,35 +8,16 @@ from pathlib import Path
 
 import yaml
 
-from nestor.apps.runner.errors import StepError
+from nestor.apps.runner.attempt import StepError
 from nestor.apps.runner.templates import KUSTOMIZATIONS
 
 SIZE_LIMIT = 2**18
 FOLDERS_LIMIT = 500
-TEXTS = frozenset(
-    {
-        "commonAnnotations",
-        "commonLabels",
-        "labels",
-        "images",
-        "literals",
-        "options",
-        "metadata",
-        "namePrefix",
-        "nameSuffix",
-        "patch",
-        "namespace",
-        "vars",
-        "target",
-        "select",
-        "fieldPaths",
-        "behavior",
-        "type",
-        "name",
-        "kind",
-        "apiVersion",
-    }
+_TEXTS = (
+    "apiVersion behavior commonAnnotations commonLabels fieldPaths images kind labels literals metadata name namePrefix"
+    " nameSuffix namespace options patch select target type vars"
 )
+TEXTS = frozenset(_TEXTS.split())
 """Keys whose values name no files."""
 _HOST = re.compile(r"^(?:[a-z0-9+.-]+::)?(?:[a-z0-9+.-]+://)?(?:[^@/]*@)?(\[[^\]]*\]|[^/:?]*)", re.IGNORECASE)
 _WITH_HOST = re.compile(r"^([a-z0-9+.-]+::|[a-z0-9+.-]+://|[^@/ ]+@[^/ ]+[:/]|[^/ ]+\.[^/ ]+/)", re.IGNORECASE)
@@ -63,8 +44,8 @@ def find_remote(folder: Path) -> list[tuple[str, str]]:
             local = current / reference
             if _exists(local):
                 ahead += [local] if local.is_dir() else []
-            elif _WITH_HOST.match(reference):
-                found[reference] = _find_host(reference)
+            elif _WITH_HOST.match(reference) and (match := _HOST.match(reference)):
+                found[reference] = match.group(1).strip("[]")
     return sorted(found.items())
 
 
@@ -75,13 +56,7 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def _find_host(reference: str) -> str:
-    match = _HOST.match(reference)
-    return match.group(1).strip("[]") if match else reference
-
-
 def _read_references(folder: Path) -> Iterator[str]:
-    """All texts of the kustomization that may name files."""
     file = next((folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()), None)
     if file is None:
         return

@@ -15,13 +15,11 @@ from pathlib import Path
 from nestor.api.contracts import runner as contract
 from nestor.api.contracts.runner import Exit
 from nestor.apps.runner import guard, processes
-from nestor.apps.runner.clock import SystemClock
-from nestor.apps.runner.fence import Fence
-from nestor.apps.runner.record import Record, Superseded
+from nestor.apps.runner.attempt import Clock
+from nestor.apps.runner.record import Fence, Record, Superseded
 from nestor.apps.runner.run import Runner
 from nestor.apps.runner.settling import NoApi, Settling, wait_for_api
-from nestor.apps.runner.steps import Executor
-from nestor.apps.runner.types import TYPES
+from nestor.apps.runner.types import TYPES, Executor
 from nestor.apps.runner.workspace import Place, Workspace
 from nestor.apps.steps import Plan, Run
 from nestor.kube import Api, ApiError
@@ -55,7 +53,7 @@ def _main(arguments: list[str]) -> int:
 
 
 def _read_plan(file: Path) -> Plan:
-    """The plan. Raises `OSError`, or `ValueError` for what is none that this runner can execute."""
+    """Raises `OSError`, or `ValueError` for what is none that this runner can execute."""
     plan = Plan.model_validate_json(file.read_bytes())
     for step in plan.steps:
         if step.type not in TYPES:
@@ -64,7 +62,6 @@ def _read_plan(file: Path) -> Plan:
 
 
 def show(line: str) -> None:
-    """One line of the pod's log, at once."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -114,7 +111,7 @@ async def _run_until_stopped(plan: Plan, place: Place) -> int:
 
 
 async def _run(plan: Plan, place: Place) -> int:
-    clock = SystemClock()
+    clock = Clock()
     start = clock.seconds()
     async with await Api.connect(str(place.kubeconfig), manager="nestor-runner") as api:
         try:
@@ -123,8 +120,7 @@ async def _run(plan: Plan, place: Place) -> int:
             executor = Executor(Workspace(place, plan), plan, api)
             settling = Settling(api, clock, executor.execute)
             fence = Fence(record.check, clock, settling.execute)
-            runner = Runner(plan, record, fence.execute, clock, show)
-            run = await runner.run(await record.load())
+            run = await Runner(plan, record.save, fence.execute, clock, show).run(await record.load())
         except (NoApi, ApiError) as error:
             show(f"no result: {error}")
             is_refused = isinstance(error, ApiError) and not error.is_transient

@@ -40,11 +40,9 @@ class Output:
         return self._shown
 
     def note(self, line: str) -> None:
-        """Show a line of ours among the command's."""
         self._show(line)
 
     def feed(self, chunk: bytes) -> None:
-        """Take what was read."""
         if self._hidden is not None:
             self._hidden = (self._hidden + chunk)[-2 * TAIL_LIMIT :]
             return

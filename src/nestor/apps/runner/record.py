@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
+from collections.abc import Awaitable, Callable
 
 from pydantic import ValidationError
 
 from nestor.api.contracts.runner import RECORD_KEY, RECORD_NAME, RECORD_NAMESPACE, RECORD_OWNER_KEY
 from nestor.api.objects import Object
-from nestor.apps.runner.clock import Clock
+from nestor.apps.runner.attempt import Attempt, Clock, Execute
+from nestor.apps.runner.command import Outcome
 from nestor.apps.steps import Run
 from nestor.kube import Api, ApiError, Conflict, NotFound, kinds
 
 WRITE_LIMIT_SECONDS = 60.0
 RETRY_SECONDS = 0.5
+POLL_SECONDS = 2.0
+"""How long a runner that was replaced may go on."""
 
 
 class Superseded(Exception):
@@ -116,8 +121,36 @@ def _owner_of(found: Object) -> str | None:
 
 
 def _parse(found: Object) -> Run | None:
-    """The run in a ConfigMap; None when it cannot be read."""
     try:
         return Run.model_validate_json((found.get("data") or {}).get(RECORD_KEY, ""))
     except ValidationError:
         return None
+
+
+class Fence:
+    """Executes steps by `execute`; `check` raises when they must not go on.
+
+    One runner at a time: a pod that its node's kubelet no longer reports (a network that is cut, a Node object that is deleted)
+    may be replaced while its processes live on. They can reach the nested API, and so learn there that they have a successor.
+    """
+
+    def __init__(self, check: Callable[[], Awaitable[None]], clock: Clock, execute: Execute) -> None:
+        self._check = check
+        self._clock = clock
+        self._execute = execute
+
+    async def execute(self, attempt: Attempt) -> Outcome:
+        """One attempt. Raises what `execute` raises, or what `check` does once all processes of the attempt have ended."""
+        work, watch = asyncio.ensure_future(self._execute(attempt)), asyncio.ensure_future(self._watch())
+        try:
+            await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
+            return work.result() if work.done() else watch.result()
+        finally:
+            work.cancel()
+            watch.cancel()
+            await asyncio.gather(work, watch, return_exceptions=True)
+
+    async def _watch(self) -> Outcome:
+        while True:
+            await self._clock.sleep(POLL_SECONDS)
+            await self._check()

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import nestor
 from nestor.apps.runner import guard
+from nestor.apps.runner.attempt import AttemptError, StepError
 from nestor.apps.runner.command import run_command
-from nestor.apps.runner.errors import AttemptError, StepError
 from nestor.apps.steps import Plan
 
 MEMORY_LIMIT = 256 * 2**20

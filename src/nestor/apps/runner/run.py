@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from collections.abc import Awaitable, Callable
 
 from nestor.api.contracts.runner import MESSAGE_LIMIT
-from nestor.apps.runner import exits
-from nestor.apps.runner.attempt import Attempt, Execute, Show
-from nestor.apps.runner.clock import Clock
+from nestor.apps.runner import command
+from nestor.apps.runner.attempt import Attempt, Clock, Execute, Show, StepError
 from nestor.apps.runner.command import Outcome
-from nestor.apps.runner.errors import StepError
 from nestor.apps.runner.types import TYPES
 from nestor.apps.steps import Plan, Run, Step, state
 
 INTERRUPT_LIMIT_SECONDS = 5.0
 
 
-class Saves(Protocol):
-    """Where the run is recorded."""
-
-    async def save(self, run: Run) -> None:
-        """Write it; return when it is written."""
-
-
 class Runner:
-    """Runs a plan from wherever its record says it is."""
+    """Runs a plan from wherever its record says it is; `save` writes the record."""
 
-    def __init__(self, plan: Plan, record: Saves, execute: Execute, clock: Clock, show: Show) -> None:
+    def __init__(self, plan: Plan, save: Callable[[Run], Awaitable[None]], execute: Execute, clock: Clock, show: Show) -> None:
         self._plan = plan
-        self._record = record
+        self._save = save
         self._execute = execute
         self._clock = clock
         self._show = show
@@ -39,13 +30,15 @@ class Runner:
         run = state.resume(self._plan, earlier, self._clock.now())
         self._show(self._describe(run, earlier))
         if run.state != "Running" and run != earlier:
-            await self._record.save(run)
-            self._tell_deadly_step(run)
+            await self._save(run)
+            for step, status in zip(self._plan.steps, run.steps, strict=True):
+                if status.state == "Failed":  # An earlier runner died in it once too often.
+                    self._say(step, f"failed: {status.message}")
         while (index := run.current()) is not None:
             await self._pause_before_retry(run, index)
             run = state.start_attempt(run, index, self._clock.now())
             try:
-                await self._record.save(run)
+                await self._save(run)
                 run = await self._attempt(run, index)
             except asyncio.CancelledError:
                 await self._record_interrupt(run, index)
@@ -97,12 +90,6 @@ class Runner:
             is_final=outcome.exit_code in step.final_exit_codes,
         )
 
-    def _tell_deadly_step(self, run: Run) -> None:
-        """A step that an earlier runner died in once too often fails before anything is run."""
-        for step, status in zip(self._plan.steps, run.steps, strict=True):
-            if status.state == "Failed":
-                self._say(step, f"failed: {status.message}")
-
     async def _record_interrupt(self, run: Run, index: int) -> None:
         """Best effort: without it, the record still says Running, which means the same on resume."""
         self._say(self._plan.steps[index], "stopped; it will be repeated when the runner is back")
@@ -111,7 +98,7 @@ class Runner:
     async def _save_result(self, run: Run) -> None:
         """Stopped meanwhile, the runner tries once more: without it, the step would be repeated."""
         try:
-            await self._record.save(run)
+            await self._save(run)
         except asyncio.CancelledError:
             await self._save_at_last(run, "the step's result")
             raise
@@ -119,7 +106,7 @@ class Runner:
     async def _save_at_last(self, run: Run, what: str) -> None:
         try:
             async with asyncio.timeout(INTERRUPT_LIMIT_SECONDS):
-                await self._record.save(run)
+                await self._save(run)
         except Exception as error:
             self._show(f"{what} could not be recorded: {str(error) or type(error).__name__}")
 
@@ -133,7 +120,7 @@ def _describe_end(step: Step, outcome: Outcome) -> str:
     if outcome.exit_code is None:
         return outcome.message.partition("\n")[0]
     is_final = ", which is final" if outcome.exit_code in step.final_exit_codes else ""
-    return f"{TYPES[step.type].program} {exits.describe(outcome.exit_code)}{is_final}"
+    return f"{TYPES[step.type].program} {command.describe_exit(outcome.exit_code)}{is_final}"
 
 
 def _describe_failure(step: Step, outcome: Outcome) -> str:

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nestor.apps.runner.attempt import Attempt, Execute
-from nestor.apps.runner.clock import Clock
+from nestor.apps.runner.attempt import Attempt, Clock, Execute
 from nestor.apps.runner.command import Outcome
 from nestor.apps.steps.types import TYPES
 from nestor.kube import Api, ApiError, Unreachable, kinds

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
-from nestor.apps.runner.errors import StepError
-from nestor.apps.steps import paths
+from nestor.apps.runner.attempt import StepError
+from nestor.apps.steps import sources
 
 SUFFIXES = (".yml", ".yaml", ".json")
 """What `kubectl apply -f FOLDER` reads."""
 SHOWN_FILES = 20
 ENTRIES_LIMIT = 20_000
 
-CheckFolder = Callable[[Path, Path, str], None]
-
-
+Kind = Literal["manifests", "kustomization", "file", "chart"]
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
@@ -25,35 +23,16 @@ class TemplateError(StepError):
     """The image (or ConfigMap) does not hold what the step asks for. It never will, so there is no point in a retry."""
 
 
-def resolve(root: Path, path: str) -> str:
-    """A file, or a folder of manifests: `path`, checked and normalized, relative to `root`. Raises `TemplateError`.
+def resolve(root: Path, path: str, kind: Kind = "manifests") -> str:
+    """A file, or a folder of that kind: `path`, checked and normalized, relative to `root`. Raises `TemplateError`.
 
     The result starts with `./`, so that no command takes it for an option, a URL or standard input.
     """
-    return _resolve(root, path, _check_folder)
-
-
-def resolve_kustomization(root: Path, path: str) -> str:
-    """A folder with a kustomization, resolved like `resolve`."""
-    return _resolve(root, path, _check_kustomization, needs_folder=True)
-
-
-def resolve_file(root: Path, path: str) -> str:
-    """A file, resolved like `resolve`."""
-    return _resolve(root, path, _refuse_folder)
-
-
-def resolve_chart(root: Path, path: str) -> str:
-    """A chart's folder or archive, resolved like `resolve`."""
-    return _resolve(root, path, _check_chart)
-
-
-def _resolve(root: Path, path: str, check_folder: CheckFolder, *, needs_folder: bool = False) -> str:
-    fault = paths.find_fault(path)
+    fault = sources.find_path_fault(path)
     if fault is not None:
         raise TemplateError(f"template path {fault}")
     try:
-        _check(root, path, check_folder, needs_folder)
+        _check(root, path, kind)
     except PermissionError as error:
         raise TemplateError(
             f"template '{path}' cannot be read by the runner's user {os.geteuid()} ({error}): make it "
@@ -65,33 +44,30 @@ def _resolve(root: Path, path: str, check_folder: CheckFolder, *, needs_folder: 
     return normalized if normalized == "." else f"./{normalized}"
 
 
-def _check(root: Path, path: str, check_folder: CheckFolder, needs_folder: bool) -> None:
+def _check(root: Path, path: str, kind: Kind) -> None:
     """Raises `TemplateError` for what is not there or not inside, `OSError` for what cannot be read."""
     if not root.is_dir():
         raise TemplateError(f"template '{path}' does not exist: the image has no folder /templates")
     target = _follow(root, path, path)
     if target.is_dir():
-        check_folder(root, target, path)
+        _check_folder(root, target, path, kind)
     elif not target.is_file():
         raise TemplateError(f"template '{path}' does not exist in /templates ({_describe(root)})")
-    elif needs_folder:
+    elif kind == "kustomization":
         raise TemplateError(f"template '{path}' must be a folder with a {KUSTOMIZATIONS[0]}, not a file")
     else:
         _check_readable(target)
 
 
-def _check_kustomization(root: Path, folder: Path, path: str) -> None:
-    if not any((folder / name).is_file() for name in KUSTOMIZATIONS):
+def _check_folder(root: Path, folder: Path, path: str, kind: Kind) -> None:
+    if kind == "manifests":
+        _check_manifests(root, folder, path)
+        return
+    if kind == "file":
+        raise TemplateError(f"template '{path}' must be a file, not a folder")
+    if kind == "kustomization" and not any((folder / name).is_file() for name in KUSTOMIZATIONS):
         raise TemplateError(f"template folder '{path}' has no {KUSTOMIZATIONS[0]} ({_describe(root)})")
-    _check_links(root, folder, path)
-
-
-def _refuse_folder(root: Path, folder: Path, path: str) -> None:
-    raise TemplateError(f"template '{path}' must be a file, not a folder")
-
-
-def _check_chart(root: Path, folder: Path, path: str) -> None:
-    if not (folder / "Chart.yaml").is_file():
+    if kind == "chart" and not (folder / "Chart.yaml").is_file():
         raise TemplateError(f"chart folder '{path}' has no Chart.yaml ({_describe(root)})")
     _check_links(root, folder, path)
 
@@ -121,7 +97,7 @@ def _follow(root: Path, name: str, path: str) -> Path:
     return target
 
 
-def _check_folder(root: Path, folder: Path, path: str) -> None:
+def _check_manifests(root: Path, folder: Path, path: str) -> None:
     """kubectl reads the files of a folder, not of those below it, and follows links."""
     files = [entry for entry in sorted(folder.iterdir()) if entry.suffix in SUFFIXES and not entry.is_dir()]
     if not files:

@@ -1,25 +1,27 @@
-"""The types of steps, a row each: how a step of that type is executed. What it means in an AppDef: `nestor.apps.steps.types`."""
+"""The types of steps, a row each, and an attempt of a step: from its preparation to the end of its command.
+
+What a step means in an AppDef: `nestor.apps.steps.types`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nestor.apps.runner import helm, kubectl, kustomize, remote, rendering, script, templates
-from nestor.apps.runner.attempt import Again, Attempt
-from nestor.apps.runner.command import Outcome
+from nestor.apps.runner import download, kustomize, programs, rendering, templates
+from nestor.apps.runner.attempt import Again, Attempt, AttemptError, StepError
+from nestor.apps.runner.command import Outcome, run_command
 from nestor.apps.runner.download import Downloader
 from nestor.apps.runner.workspace import Desk, Workspace
-from nestor.apps.steps import Helm, Plan, Step, scripts
-from nestor.kube import Api
+from nestor.apps.steps import Helm, Plan, Step, sources
+from nestor.kube import Api, ApiError
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A command and where it runs."""
-
     command: list[str]
     folder: Path
     environment: dict[str, str]
@@ -28,15 +30,12 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Tools:
-    """What the steps of one plan are prepared with."""
-
     workspace: Workspace
     plan: Plan
     api: Api
     downloader: Downloader
 
     async def render(self, attempt: Attempt, desk: Desk, files: list[rendering.File]) -> None:
-        """Render the files if the step asks for it."""
         if attempt.step.render and files:
             limit = attempt.step.timeout_seconds
             await rendering.render(self.plan, files, desk.folder, limit, self.workspace.place.limits)
@@ -63,13 +62,13 @@ async def _prepare_kubectl(tools: Tools, attempt: Attempt, desk: Desk) -> Prepar
     if step.format == "url":
         path, folder, file = "./manifest.yaml", desk.folder, str(desk.folder / "manifest.yaml")
         sha256 = await _fetch(tools, attempt, Path(file))
-        await tools.render(attempt, desk, [rendering.File(file, file, remote.redact(step.path or ""))])
+        await tools.render(attempt, desk, [rendering.File(file, file, download.redact(step.path or ""))])
     else:
         path, folder, sha256 = templates.resolve(root, step.path or ""), root, ""
         if step.render:
             folder = desk.folder / "rendered"
             await tools.render(attempt, desk, _plan_rendering(root, path, folder))
-    return Prepared(kubectl.build_command(step, "-f", path), folder, desk.environment, sha256 or None)
+    return Prepared(programs.build_apply(step, "-f", path), folder, desk.environment, sha256 or None)
 
 
 async def _fetch(tools: Tools, attempt: Attempt, target: Path) -> str:
@@ -92,7 +91,7 @@ def _plan_rendering(root: Path, path: str, folder: Path) -> list[rendering.File]
 
 async def _prepare_kustomize(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
     step, folder = attempt.step, tools.workspace.root
-    path = templates.resolve_kustomization(folder, step.path or "")
+    path = templates.resolve(folder, step.path or "", "kustomization")
     if step.render:
         # All of it, since a kustomization includes folders beside it; only its own files are rendered.
         rendered = desk.folder / "rendered"
@@ -102,10 +101,10 @@ async def _prepare_kustomize(tools: Tools, attempt: Attempt, desk: Desk) -> Prep
         await tools.render(attempt, desk, files)
     environment = desk.environment
     for reference, host in await asyncio.to_thread(kustomize.find_remote, folder / path):
-        await tools.downloader.check_host(host, remote.redact(reference))
+        await tools.downloader.check_host(host, download.redact(reference))
     if not tools.plan.remote.enabled:
         environment = environment | kustomize.NO_FETCHING
-    return Prepared(kubectl.build_command(step, "-k", path), folder, environment)
+    return Prepared(programs.build_apply(step, "-k", path), folder, environment)
 
 
 def _list(root: Path, path: str) -> list[str]:
@@ -115,12 +114,12 @@ def _list(root: Path, path: str) -> list[str]:
 
 
 async def _prepare_custom(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
-    content, file = scripts.decode(attempt.step.cmd or ""), desk.folder / "script"
+    content, file = sources.decode_script(attempt.step.cmd or ""), desk.folder / "script"
     if attempt.step.render:
         file.write_bytes(content)
         await tools.render(attempt, desk, [rendering.File(str(file), str(file), "the script")])
         content = file.read_bytes()
-    command = script.write(content, file)
+    command = programs.write_script(content, file)
     folder = await tools.workspace.make_writable(attempt)
     return Prepared(command, folder, desk.environment | {"NESTOR_TEMPLATES": str(folder)})
 
@@ -129,21 +128,20 @@ async def _prepare_helm(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
     step, root = attempt.step, tools.workspace.root
     assert step.helm is not None
     if step.path is not None:
-        chart = templates.resolve_chart(root, step.path)
+        chart = templates.resolve(root, step.path, "chart")
     else:
         chart = step.helm.chart or ""
-        await tools.downloader.check_host(helm.find_host(step.helm) or "", f"chart {chart}")
+        await tools.downloader.check_host(programs.find_chart_host(step.helm) or "", f"chart {chart}")
     values = await _prepare_values(tools, attempt, desk, step.helm)
-    if count := await helm.forget_pending(tools.api, step, step.helm):
+    if count := await programs.forget_pending_releases(tools.api, step, step.helm):
         attempt.show(f"helm was interrupted in an earlier attempt; unfinished revisions removed: {count}")
-    return Prepared(helm.build_command(step, step.helm, chart, values), root, desk.environment)
+    return Prepared(programs.build_helm(step, step.helm, chart, values), root, desk.environment)
 
 
 async def _prepare_values(tools: Tools, attempt: Attempt, desk: Desk, release: Helm) -> list[Path]:
-    """The files of a release's values; the later one wins."""
     root = tools.workspace.root
-    own = helm.write_values(release, desk.folder / "values.json")
-    files = [root / templates.resolve_file(root, name) for name in release.values_files]
+    own = programs.write_helm_values(release, desk.folder / "values.json")
+    files = [root / templates.resolve(root, name, "file") for name in release.values_files]
     if not attempt.step.render:
         return [*files, *own]
     rendered = [desk.folder / f"values-{index}.yaml" for index, _ in enumerate(files)]
@@ -157,7 +155,7 @@ async def _prepare_values(tools: Tools, attempt: Attempt, desk: Desk, release: H
 
 
 def _describe_path(step: Step) -> str:
-    return f"{step.type} {remote.redact(step.path or '') if step.format == 'url' else step.path}"
+    return f"{step.type} {download.redact(step.path or '') if step.format == 'url' else step.path}"
 
 
 def _describe_helm(step: Step) -> str:
@@ -166,8 +164,68 @@ def _describe_helm(step: Step) -> str:
 
 
 TYPES = {
-    "kubectl": Execution("kubectl", _prepare_kubectl, _describe_path, kubectl.find_hint, kubectl.repeat),
-    "kustomize": Execution("kubectl", _prepare_kustomize, _describe_path, kubectl.find_hint, kubectl.repeat),
+    "kubectl": Execution("kubectl", _prepare_kubectl, _describe_path, programs.find_apply_hint, programs.repeat_apply),
+    "kustomize": Execution("kubectl", _prepare_kustomize, _describe_path, programs.find_apply_hint, programs.repeat_apply),
     "custom": Execution("the script", _prepare_custom, lambda _: "custom script"),
     "helm": Execution("helm", _prepare_helm, _describe_helm),
 }
+
+
+REPEAT_LIMIT = 4
+"""How often a command is followed by another one within an attempt."""
+REPEAT_PAUSE_SECONDS = 0.2
+
+
+class Executor:
+    """Executes the attempts of one plan."""
+
+    def __init__(self, workspace: Workspace, plan: Plan, api: Api, downloader: Downloader | None = None) -> None:
+        self._tools = Tools(workspace, plan, api, downloader or Downloader(plan.remote))
+
+    async def execute(self, attempt: Attempt) -> Outcome:
+        """One attempt, within the step's limit. Raises `StepError` for what no retry can heal."""
+        workspace = self._tools.workspace
+        try:
+            async with workspace.open(attempt) as desk:
+                outcome = await self._execute(attempt, desk)
+            if outcome.is_success:
+                await workspace.accept()
+            return outcome
+        except AttemptError as error:
+            return Outcome(None, str(error))
+        except OSError as error:
+            return Outcome(None, f"the step cannot be prepared: {error}")
+        except ApiError as error:
+            return Outcome(None, f"the step cannot be prepared: the nested API: {error}")
+        except templates.TemplateError as error:
+            raise StepError(f"{error}{workspace.explain_missing(attempt.step)}") from error
+
+    async def _execute(self, attempt: Attempt, desk: Desk) -> Outcome:
+        row, limit = TYPES[attempt.step.type], attempt.step.timeout_seconds
+        start = time.monotonic()
+        try:
+            async with asyncio.timeout(limit):
+                prepared = await row.prepare(self._tools, attempt, desk)
+        except TimeoutError:
+            return Outcome(None, f"timed out after {limit} s, before its command started")
+        outcome = await self._run(attempt, prepared, start)
+        for count in range(REPEAT_LIMIT):
+            again = None if outcome.is_success else row.repeat(prepared.command, outcome)
+            if again is None or time.monotonic() - start > limit:
+                break
+            attempt.show(again.note)
+            await asyncio.sleep(count * REPEAT_PAUSE_SECONDS)
+            prepared = replace(prepared, command=again.command)
+            outcome = await self._run(attempt, prepared, start)
+        return replace(outcome, message=outcome.message + row.find_hint(attempt.step, outcome), sha256=prepared.sha256)
+
+    async def _run(self, attempt: Attempt, prepared: Prepared, start: float) -> Outcome:
+        return await run_command(
+            prepared.command,
+            folder=prepared.folder,
+            environment=prepared.environment,
+            limit=attempt.step.timeout_seconds,
+            show=attempt.show,
+            limits=self._tools.workspace.place.limits,
+            spent=time.monotonic() - start,
+        )

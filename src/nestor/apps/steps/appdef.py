@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api import faults, names
 from nestor.api.appdef_keys import UnknownKey, warn_of_unknown
-from nestor.apps.steps import helm, one
+from nestor.apps.steps import types
 from nestor.apps.steps.fields import Fields
-from nestor.apps.steps.plan import DEFAULT_RETRY, DEFAULT_RETRY_SLEEP_SECONDS, Plan, PlanError, Remote, Step
-from nestor.apps.steps.types import TYPES, Entry
+from nestor.apps.steps.plan import Plan, PlanError, Remote, Step
+from nestor.apps.steps.types import TYPES, Reading
 
 STEP_LIMIT = 100
 NAME_LIMIT = 100
 PLAN_LIMIT = 900 * 1024
 """Bytes of `plan.json`: a Secret holds 1 MiB, with its names and labels."""
-
-
-@dataclass
-class _Reading:
-    """State that the steps of one plan share while they are read."""
-
-    remote: Remote
-    faults: list[str]
-    settings: Fields | None = None
-    entries: list[Fields] = field(default_factory=list)
-    """The steps, as they are written."""
-    retry: int = DEFAULT_RETRY
-    retry_sleep: int = DEFAULT_RETRY_SLEEP_SECONDS
-    render: bool = False
-    names: set[str] = field(default_factory=set)
-    releases: helm.Releases = field(default_factory=dict)
 
 
 def build_plan(
@@ -56,7 +39,7 @@ def build_plan(
     fault = faults.find_fault(nested, "nested_kubernetes")
     if fault is not None:
         raise PlanError([fault])
-    reading = _Reading(remote or Remote(), [])
+    reading = Reading(remote or Remote())
     _read_settings(nested.get("templates_settings"), reading)
     steps = _read_steps(nested.get("templates"), reading)
     if reading.faults:
@@ -90,13 +73,13 @@ def list_warnings(nested: Mapping[str, Any], where: str) -> list[str]:
     """
     if faults.find_fault(nested, where) is not None:
         return []
-    reading = _Reading(Remote(), [])
+    reading = Reading(Remote())
     _read_settings(nested.get("templates_settings"), reading)
     _read_steps(nested.get("templates"), reading)
     settings = reading.settings
     unknown = [UnknownKey(f"{where}.{settings.where}", key, settings.asked) for key in settings.unread] if settings else []
     for entry in reading.entries:
-        unknown += one.find_unknown(entry, f"{where}.{entry.where}")
+        unknown += types.find_unknown(entry, f"{where}.{entry.where}")
     return warn_of_unknown(unknown)
 
 
@@ -133,8 +116,7 @@ def _hash_plan(base: str, steps: tuple[Step, ...], remote: Remote) -> str:
     return names.digest(base, json.dumps(content), says, length=16)
 
 
-def _read_settings(settings: Any, reading: _Reading) -> None:
-    """The defaults of all steps."""
+def _read_settings(settings: Any, reading: Reading) -> None:
     if settings is None or settings == "":
         return
     if not isinstance(settings, dict):
@@ -144,13 +126,16 @@ def _read_settings(settings: Any, reading: _Reading) -> None:
         return
     fields = Fields(settings, "templates_settings", reading.faults)
     reading.settings = fields
-    retry, sleep = fields.read_count("global_retry", one.COUNT_LIMIT), fields.read_count("global_retry_sleep", one.SECONDS_LIMIT)
-    reading.retry = DEFAULT_RETRY if retry is None else retry
-    reading.retry_sleep = DEFAULT_RETRY_SLEEP_SECONDS if sleep is None else sleep
+    retry, sleep = (
+        fields.read_count("global_retry", types.COUNT_LIMIT),
+        fields.read_count("global_retry_sleep", types.SECONDS_LIMIT),
+    )
+    reading.retry = reading.retry if retry is None else retry
+    reading.retry_sleep = reading.retry_sleep if sleep is None else sleep
     reading.render = bool(fields.read_flag("render"))
 
 
-def _read_steps(templates: Any, reading: _Reading) -> list[Step]:
+def _read_steps(templates: Any, reading: Reading) -> list[Step]:
     if not isinstance(templates, list) or not templates:
         reading.faults.append("`templates` must be a list of at least one step, each with `name` and `type`")
         return []
@@ -164,8 +149,7 @@ def _read_steps(templates: Any, reading: _Reading) -> list[Step]:
             fields = Fields(template, where, reading.faults)
             reading.entries.append(fields)
             name = _read_name(fields, reading.names)
-            defaults = one.Defaults(reading.retry, reading.retry_sleep, reading.render)
-            step = one.read(Entry(fields, name, reading.remote, reading.releases), defaults)
+            step = types.read_step(fields, name, reading)
             steps += [step] if step is not None else []
         else:
             reading.faults.append(f"`{where}` must be a dictionary with `name`, `type` and the type's own fields")

@@ -36,7 +36,6 @@ class Fields:
         return [key for key in self._content if key not in self._asked]
 
     def get(self, key: str) -> Any:
-        """What the key holds; None when it is left out."""
         self._asked.add(key)
         value = self._content.get(key)
         return None if isinstance(value, str) and not value.strip() else value
@@ -46,7 +45,6 @@ class Fields:
         self.faults.append(f"`{self.where}.{key}` {sentence}")
 
     def read_count(self, key: str, most: int, *, least: int = 0) -> int | None:
-        """An optional integer."""
         value = self.get(key)
         if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
             value = int(value)
@@ -70,7 +68,6 @@ class Fields:
         return tuple(sorted(set(value)))
 
     def read_flag(self, key: str) -> bool | None:
-        """An optional boolean."""
         value = self.get(key)
         if isinstance(value, str):
             value = _FLAGS.get(value.strip().lower(), value)
@@ -101,7 +98,6 @@ class Fields:
         return None
 
     def read_choice(self, key: str, allowed: Sequence[str]) -> str | None:
-        """An optional string from a list."""
         value = self.get(key)
         if value is None or (isinstance(value, str) and value in allowed):
             return value
@@ -110,7 +106,6 @@ class Fields:
 
 
 def list_words(words: Sequence[str]) -> str:
-    """`a`, `b` or `c`."""
     quoted = [f"'{word}'" for word in words]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
 

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from nestor.api import faults, names
-from nestor.apps.steps import paths, remote
+from nestor.apps.steps import sources
 from nestor.apps.steps.fields import Fields
 from nestor.apps.steps.plan import Helm, Remote
 
@@ -25,7 +25,7 @@ Releases = dict[tuple[str, str], str]
 
 def read(fields: Fields, name: str, policy: Remote, taken: Releases) -> Helm | None:
     """What the step installs, besides its `path`; None if it has faults. `taken`: releases of earlier steps."""
-    has_path, chart = fields.get("path") is not None, fields.read_text("chart", remote.URL_LIMIT)
+    has_path, chart = fields.get("path") is not None, fields.read_text("chart", sources.URL_LIMIT)
     if has_path == (fields.get("chart") is not None):
         fields.fault("chart", "or `path` must be set, but not both: a remote chart, or one in /templates of the image")
     release = fields.read_form(
@@ -68,13 +68,13 @@ def _name_release(name: str, taken: set[str]) -> str:
 
 def _read_repo(fields: Fields, chart: str | None, policy: Remote) -> str | None:
     """Checks the chart's reference; returns the repository where it is a name in one."""
-    repo = fields.read_text("repo", remote.URL_LIMIT)
+    repo = fields.read_text("repo", sources.URL_LIMIT)
     if chart is None:
         if repo is not None:
             fields.fault("repo", "may be set only with `chart`")
         return None
     if "://" in chart:
-        fault = remote.find_fault(chart, policy, schemes=("oci", *remote.WEB_SCHEMES))
+        fault = sources.find_url_fault(chart, policy, schemes=("oci", *sources.WEB_SCHEMES))
         if fault is not None:
             fields.fault("chart", fault)
         if repo is not None:
@@ -83,7 +83,7 @@ def _read_repo(fields: Fields, chart: str | None, policy: Remote) -> str | None:
     if not _CHART_FORM.fullmatch(chart) or fields.get("repo") is None:
         fields.fault("chart", f"must be 'oci://…', an archive's URL, or a name together with `repo`, not {faults.show(chart)}")
     elif repo is not None:
-        fault = remote.find_fault(repo, policy)
+        fault = sources.find_url_fault(repo, policy)
         if fault is not None:
             fields.fault("repo", fault)
     return repo
@@ -127,4 +127,4 @@ def _find_file_fault(path: Any) -> str | None:
     if "," in path or '"' in path:
         # `--values` reads its argument as a CSV list and has no way to quote a single file.
         return f"{faults.show(path)} must not hold ',' or '\"': helm would treat it as several files"
-    return paths.find_fault(path)
+    return sources.find_path_fault(path)

@@ -42,8 +42,6 @@ class Parameters:
 
 @dataclass
 class _Reading:
-    """One job's parameters while they are read."""
-
     declared: dict[str, Fields]
     given: Mapping[str, Any]
     faults: list[str]
@@ -51,7 +49,6 @@ class _Reading:
     hidden: Collection[str] = ()
 
     def name_given(self, name: str) -> str:
-        """Where the job gives that parameter."""
         if name in self.hidden:
             return f"`spec.parametersFrom`: key '{faults.name_field('', [name])}'"
         return f"`{faults.name_field('spec.parameters', [name])}`"

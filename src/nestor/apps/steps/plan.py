@@ -32,8 +32,6 @@ class PlanError(Exception):
 
 
 class Model(BaseModel):
-    """camelCase on the wire, unknown keys ignored, so that an older runner reads a newer plan."""
-
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, defer_build=True)
 
 
@@ -85,7 +83,6 @@ class Step(Model):
 
     @property
     def max_attempts(self) -> int:
-        """The first attempt and all re-attempts."""
         return self.retry + 1
 
 
@@ -119,5 +116,4 @@ class Plan(Model):
     """How long the runner waits for the nested API server."""
 
     def to_json(self) -> str:
-        """`plan.json`."""
         return self.model_dump_json(by_alias=True, indent=1)

@@ -61,7 +61,6 @@ class Run(Model):
 
 
 def begin(plan: Plan) -> Run:
-    """A run of `plan` that has not done anything yet."""
     return _conclude(Run(hash=plan.hash, base=plan.base, steps=tuple(_await(step) for step in plan.steps)))
 
 
@@ -163,7 +162,6 @@ def _fail_deadly_attempt(run: Run, time: str) -> Run:
 
 
 def _conclude(run: Run) -> Run:
-    """Mark a run as Succeeded if all its steps have."""
     is_over = all(step.state == "Succeeded" for step in run.steps)
     return run.model_copy(update={"state": "Succeeded"}) if is_over else run
 

@@ -36,8 +36,6 @@ class ValueFault(ValueError):
 
 @dataclass(frozen=True)
 class Rule:
-    """One parameter's type and limits."""
-
     kind: str
     """In capitals, `SELECTION` included: AppDefs write it either way."""
     least: Decimal | None = None
@@ -85,7 +83,6 @@ def to_text(value: Any) -> str:
 
 
 def _write(value: Any) -> str:
-    """Anything as text, as JSON has it."""
     return json.dumps(value, ensure_ascii=False)
 
 

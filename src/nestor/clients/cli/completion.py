@@ -22,8 +22,6 @@ LIMIT_SECONDS = 3
 
 
 def complete_job(ctx: typer.Context, incomplete: str) -> Candidates:
-    """Jobs of the namespace, with their state."""
-
     async def find(session: Session) -> Candidates:
         jobs = await session.api.list(kinds.NESTED_APP_JOB, session.namespace)
         return [(job["metadata"]["name"], _reason(job, "Ready")) for job in jobs]
@@ -33,8 +31,6 @@ def complete_job(ctx: typer.Context, incomplete: str) -> Candidates:
 
 
 def complete_app(ctx: typer.Context, incomplete: str) -> Candidates:
-    """Applications of the catalog, with their titles."""
-
     async def find(session: Session) -> Candidates:
         apps = await session.api.list(kinds.NESTED_APP)
         return [(app["metadata"]["name"], str(status_of(app).get("title") or "")) for app in apps]
@@ -43,8 +39,6 @@ def complete_app(ctx: typer.Context, incomplete: str) -> Candidates:
 
 
 def complete_part(ctx: typer.Context, incomplete: str) -> Candidates:
-    """Steps of the job that was named before."""
-
     async def find(session: Session) -> Candidates:
         job = await session.get_job(str(ctx.params.get("name")))
         return [(step["name"], step.get("state", "")) for step in status_of(job).get("steps") or ()]
@@ -53,17 +47,14 @@ def complete_part(ctx: typer.Context, incomplete: str) -> Candidates:
 
 
 def complete_namespace(ctx: typer.Context, incomplete: str) -> Candidates:
-    """Namespaces of the host cluster."""
     return _ask(ctx, _names(kinds.NAMESPACE), incomplete)
 
 
 def complete_class(ctx: typer.Context, incomplete: str) -> Candidates:
-    """NestedClasses."""
     return _ask(ctx, _names(kinds.NESTED_CLASS), incomplete)
 
 
 def complete_context(ctx: typer.Context, incomplete: str) -> Candidates:
-    """Contexts of the kubeconfig."""
     from nestor.kube.credentials import list_contexts  # noqa: PLC0415
 
     with contextlib.suppress(ApiError):

@@ -33,8 +33,6 @@ PLAIN_WIDTH = 100_000
 
 @dataclass(frozen=True)
 class Symbols:
-    """Marks for states, as the output's encoding has them."""
-
     good: str = "✓"
     bad: str = "✗"
     warn: str = "!"
@@ -48,17 +46,14 @@ ASCII = Symbols("+", "x", "!", "*", "-", "~", "->")
 
 
 def symbols(console: Console) -> Symbols:
-    """The marks that `console` can show."""
     return Symbols() if console.encoding.startswith("utf") else ASCII
 
 
 def out() -> Console:
-    """Standard output."""
     return _build(is_error=False)
 
 
 def err() -> Console:
-    """Standard error."""
     return _build(is_error=True)
 
 
@@ -105,7 +100,6 @@ def clean(text: str) -> str:
 
 
 def tell_problem(message: str, hint: str = "") -> None:
-    """What is wrong, and what to do."""
     console = err()
     console.print(Text.assemble(("error: ", "bad"), clean(message)), soft_wrap=True)
     if hint:

@@ -8,8 +8,6 @@ from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreac
 
 
 class Code(IntEnum):
-    """What a command's exit code means."""
-
     OK = 0
     FAILED = 1
     """The job or a step failed, the API server refused the object, or something is wrong."""

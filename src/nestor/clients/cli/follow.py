@@ -7,7 +7,6 @@ import contextlib
 import datetime
 import time
 from collections.abc import AsyncGenerator, Iterator
-from typing import Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -19,7 +18,7 @@ from nestor.api.objects import Object, status_of
 from nestor.clients.cli import console
 from nestor.clients.cli.console import Symbols, clean
 from nestor.clients.cli.exits import Code, Failure
-from nestor.clients.cli.session import Session
+from nestor.clients.cli.session import Session, watching
 from nestor.clients.cli.view import times
 from nestor.clients.cli.view.facts import Ending, address, condition, find_ending
 from nestor.clients.cli.view.job import render_name, render_page, render_stages, render_steps
@@ -28,16 +27,6 @@ from nestor.kube import Change, Informer, kinds
 
 NOBODY_SECONDS = 10
 """A running operator reports on a new job in far less."""
-
-
-class Display(Protocol):
-    """Shows a job's states as they come."""
-
-    def update(self, job: Object) -> None:
-        """Show this state."""
-
-    def note(self, text: str) -> None:
-        """Say something else in between."""
 
 
 class PlainDisplay:
@@ -49,12 +38,10 @@ class PlainDisplay:
         self._story = Story()
 
     def update(self, job: Object) -> None:
-        """Tell the news in it."""
         for line in self._story.tell(job, datetime.datetime.now(datetime.UTC)):
             self.note(line)
 
     def note(self, text: str) -> None:
-        """One line, with the time."""
         self._console.print(f"{time.monotonic() - self._start:7.1f} s  {console.clean(text)}", soft_wrap=True)
 
 
@@ -69,16 +56,13 @@ class LiveDisplay:
         self._spinner = Spinner("dots", style="busy")
 
     def update(self, job: Object) -> None:
-        """The state to draw from now on."""
         self.job = job
         self._note = ""
 
     def note(self, text: str) -> None:
-        """A line below it, until the next state."""
         self._note = text
 
     def draw(self) -> Group:
-        """What to show right now."""
         if self.job is None:
             return Group()
         return render_live(
@@ -89,6 +73,9 @@ class LiveDisplay:
             spinner=self._spinner,
             note=self._note,
         )
+
+
+Display = PlainDisplay | LiveDisplay
 
 
 @contextlib.contextmanager
@@ -142,10 +129,8 @@ async def states(session: Session, job: Object) -> AsyncGenerator[Object]:
     informer = Informer(session.api, kinds.NESTED_APP_JOB, meta["namespace"], fields=f"metadata.name={meta['name']}")
     changes: asyncio.Queue[Change] = asyncio.Queue()
     informer.on_change(changes.put_nowait)
-    watching = asyncio.create_task(informer.run())
-    synced = asyncio.create_task(informer.synced.wait())
-    try:
-        await synced
+    async with watching(informer):
+        await informer.synced.wait()
         if informer.get(meta["name"], meta["namespace"]) is None:
             raise Failure(f"job '{meta['name']}' was deleted")
         while True:
@@ -153,10 +138,6 @@ async def states(session: Session, job: Object) -> AsyncGenerator[Object]:
             if change.new is None or change.new["metadata"]["uid"] != meta["uid"]:
                 raise Failure(f"job '{meta['name']}' was deleted")
             yield change.new
-    finally:
-        for task in (watching, synced):
-            task.cancel()
-        await asyncio.gather(watching, synced, return_exceptions=True)
 
 
 async def _wonder(shown: Display, job: Object) -> None:
@@ -168,7 +149,6 @@ async def _wonder(shown: Display, job: Object) -> None:
 
 
 def describe_delay(job: Object) -> str:
-    """What a job that took too long is waiting for."""
     ready = condition(job, "Ready")
     if ready is None:
         return "no status reported yet; is the operator running? Check with `nestor doctor`"

@@ -11,15 +11,12 @@ from nestor.kube import Api, kinds
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which lines."""
-
     follow: bool = False
     tail: int | None = None
     container: str | None = None
 
     @property
     def query(self) -> dict[str, str]:
-        """For `pods/log`."""
         pairs = {
             "follow": "true" if self.follow else None,
             "tailLines": None if self.tail is None else str(self.tail),

@@ -12,8 +12,8 @@ import typer
 
 from nestor import __version__
 from nestor.clients.cli import options
-from nestor.clients.cli.commands import access, apps, cluster, convert, doctor, life, listing, logs, run, status, validate
-from nestor.clients.cli.session import OUTER
+from nestor.clients.cli.commands import access, apps, convert, doctor, life, logs, run, status, validate
+from nestor.clients.cli.session import OUTER, Place
 
 EPILOG = """Exit codes: 0 success · 1 the job or a step failed, or a problem was found · 2 usage error · 3 not found ·
 4 no connection or no permission · 5 timed out · 130 interrupted. NO_COLOR=1 disables colors."""
@@ -47,7 +47,7 @@ def nestor(
     ] = False,
 ) -> None:
     """Run Kubernetes applications as jobs, each in a nested cluster of its own."""
-    OUTER.set(options.place(namespace, context, kubeconfig))
+    OUTER.set(Place(namespace, context, kubeconfig))
 
 
 JOBS = "Jobs"
@@ -56,8 +56,8 @@ APPLICATIONS = "Applications and files"
 HELP = "Troubleshooting"
 
 app.command("run", rich_help_panel=JOBS)(run.run)
-app.command("list", rich_help_panel=JOBS)(listing.list_jobs)
-app.command("ls", hidden=True)(listing.list_jobs)
+app.command("list", rich_help_panel=JOBS)(status.list_jobs)
+app.command("ls", hidden=True)(status.list_jobs)
 app.command("status", rich_help_panel=JOBS)(status.status)
 app.command("logs", rich_help_panel=JOBS)(logs.logs)
 app.command("open", rich_help_panel=JOBS)(status.open_page)
@@ -66,7 +66,7 @@ app.command("resume", rich_help_panel=JOBS)(life.resume)
 app.command("rerun", rich_help_panel=JOBS)(life.rerun)
 app.command("delete", rich_help_panel=JOBS)(life.delete)
 clusters = typer.Typer(no_args_is_help=True, help="Clusters without an application: create one, connect to it, delete it.")
-clusters.command("create")(cluster.create)
+clusters.command("create")(run.create_cluster)
 clusters.command("connect")(access.kubeconfig)
 clusters.command("delete")(life.delete)
 app.add_typer(clusters, name="cluster", rich_help_panel=JOBS)

@@ -48,7 +48,6 @@ def build_cluster(name: str, wishes: Wishes) -> Object:
 
 
 def build_catalog_entry(wishes: Wishes, appdef: Object, name: str) -> Object:
-    """A NestedApp."""
     spec = build_app(wishes, appdef)
     return {"apiVersion": API_VERSION, "kind": "NestedApp", "metadata": {"name": wishes.name or name}, "spec": spec}
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 
 from nestor.api import names
 from nestor.api.objects import Object, status_of
-from nestor.clients.cli import credentials, kubeconfigs
+from nestor.clients.cli import kubeconfigs
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.session import Session
 from nestor.clients.cli.view.facts import address, condition
@@ -34,13 +34,12 @@ async def read_kubeconfig(session: Session, job: Object) -> Object:
     if not secret:
         raise missing
     try:
-        return credentials.read_secret(await session.api.get(kinds.SECRET, secret, job["metadata"]["namespace"]))
+        return kubeconfigs.read_secret(await session.api.get(kinds.SECRET, secret, job["metadata"]["namespace"]))
     except NotFound:
         raise missing from None
 
 
 def describe_cluster(job: Object) -> str:
-    """Why the job has no cluster yet."""
     for kind in ("ClusterReady", "Admitted", "Ready"):
         found = condition(job, kind)
         if found and found.get("status") != "True":

@@ -1,19 +1,23 @@
-"""Options and arguments that several commands share."""
+"""Options and arguments of the commands."""
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import inspect
+from collections.abc import Callable, Coroutine
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from nestor.clients.cli import completion
+from nestor.clients.cli import completion, session
 from nestor.clients.cli.session import Place
+from nestor.clients.cli.view import times
 
 
 class Output(StrEnum):
-    """Formats of `-o`."""
-
     JSON = "json"
     YAML = "yaml"
     WIDE = "wide"
@@ -21,43 +25,40 @@ class Output(StrEnum):
 
 
 class Document(StrEnum):
-    """Formats of one object."""
-
     YAML = "yaml"
     JSON = "json"
 
 
-CLUSTER_PANEL = "Which cluster"
+def _read_seconds(text: str) -> float | None:
+    try:
+        return times.parse_duration(text) if text else None
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--timeout") from error
+
+
+def _option(*names: str, **more: Any) -> Any:
+    """One whose default needs no word of its own."""
+    return typer.Option(*names, show_default=False, **more)
+
+
+_where = functools.partial(_option, rich_help_panel="Which cluster")
+_what = functools.partial(_option, rich_help_panel="What to run")
 
 Namespace = Annotated[
     str | None,
-    typer.Option(
+    _where(
         "--namespace",
         "-n",
         help="Namespace of the job. Default: the namespace of the kubeconfig context.",
         autocompletion=completion.complete_namespace,
-        rich_help_panel=CLUSTER_PANEL,
-        show_default=False,
     ),
 ]
 Context = Annotated[
     str | None,
-    typer.Option(
-        "--context",
-        help="Kubeconfig context to use. Default: the current one.",
-        autocompletion=completion.complete_context,
-        rich_help_panel=CLUSTER_PANEL,
-        show_default=False,
-    ),
+    _where("--context", help="Kubeconfig context to use. Default: the current one.", autocompletion=completion.complete_context),
 ]
 Kubeconfig = Annotated[
-    str | None,
-    typer.Option(
-        "--kubeconfig",
-        help="Kubeconfig of the host cluster. Default: $KUBECONFIG, or ~/.kube/config.",
-        rich_help_panel=CLUSTER_PANEL,
-        show_default=False,
-    ),
+    str | None, _where("--kubeconfig", help="Kubeconfig of the host cluster. Default: $KUBECONFIG, or ~/.kube/config.")
 ]
 JobName = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of the job.", autocompletion=completion.complete_job, show_default=False)
@@ -66,19 +67,92 @@ JobNames = Annotated[
     list[str],
     typer.Argument(metavar="NAME…", help="Names of the jobs.", autocompletion=completion.complete_job, show_default=False),
 ]
-OutputOption = Annotated[Output | None, typer.Option("--output", "-o", help="Output format.", show_default=False)]
+OutputOption = Annotated[Output | None, _option("--output", "-o", help="Output format.")]
 DocumentOption = Annotated[Document, typer.Option("--output", "-o", help="Output format.")]
 Timeout = Annotated[
-    str | None,
-    typer.Option(
+    float | None,
+    _option(
         "--timeout",
         metavar="TIME",
-        show_default=False,
+        parser=_read_seconds,
         help="Stop waiting after this time, for example `90s`, `10m` or `1h30m` (exit code 5). The job keeps running.",
     ),
 ]
 
+App = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="APP|IMAGE",
+        help="An application from the catalog (see `nestor apps`), or an app image: anything with '/' or ':'.",
+        autocompletion=completion.complete_app,
+        show_default=False,
+    ),
+]
+File = Annotated[
+    Path | None,
+    _what(
+        "--file",
+        "-f",
+        help="An AppDef (JSON) to run with IMAGE or --templates, or a NestedAppJob (YAML or JSON); `-` reads standard input.",
+    ),
+]
+Templates = Annotated[
+    str | None,
+    _what("--templates", metavar="CONFIGMAP", help="ConfigMap that holds the AppDef's templates, instead of an image."),
+]
+Name = Annotated[str | None, _what("--name", help="Name of the job. Default: the application's name with a random suffix.")]
+Command = Annotated[str | None, _what("--command", help="The AppDef command to run.")]
+Parameters = Annotated[
+    list[str] | None, _what("--parameter", "-p", metavar="NAME=VALUE", help="A parameter of the command. Can be repeated.")
+]
+ParametersFrom = Annotated[
+    str | None,
+    _what(
+        "--parameters-from",
+        metavar="SECRET",
+        help="Secret in the job's namespace whose keys are further parameters, such as passwords.",
+    ),
+]
+ClassName = Annotated[
+    str | None,
+    _what(
+        "--class", help="NestedClass of the job. Default: the cluster's default class.", autocompletion=completion.complete_class
+    ),
+]
+Machine = Annotated[
+    str | None,
+    _what("--machine", help="Machine that the job's pods run on, one of its class's. Default: the class's default machine."),
+]
+Version = Annotated[str | None, _what("--version", help="Kubernetes version of the nested cluster, for example `v1.36`.")]
+Host = Annotated[str | None, _what("--host", help="Host name of the job's URL.")]
+AllTargets = Annotated[bool, _what("--all-targets", help="Expose all targets, not only the first one.")]
+Detach = Annotated[
+    bool,
+    typer.Option(
+        "--detach/--follow",
+        "-d",
+        help="Return immediately (also: --no-follow), or follow the job until it is ready, or until it ends if it has a "
+        "success policy.",
+    ),
+]
+NoFollow = Annotated[bool, typer.Option("--no-follow", hidden=True)]
+Remove = Annotated[bool, typer.Option("--rm", help="Follow the job until it ends or you press Ctrl-C, then delete it.")]
 
-def place(namespace: str | None, context: str | None, kubeconfig: str | None) -> Place:
-    """The options of `CLUSTER_PANEL` together."""
-    return Place(namespace, context, kubeconfig)
+
+def acting(function: Callable[..., Coroutine[Any, Any, int]]) -> Callable[..., None]:
+    """A command that acts in the user's cluster: it has the options that say which one as its last ones, and exits with what
+    `function` returns, which gets them as its first argument.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    own = [*signature.parameters.values()][1:]
+    added = {"namespace": Namespace, "context": Context, "kubeconfig": Kubeconfig}
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    parameters = [*own, *(inspect.Parameter(name, keyword, default=None, annotation=kind) for name, kind in added.items())]
+
+    @functools.wraps(function)
+    def command(*, namespace: str | None = None, context: str | None = None, kubeconfig: str | None = None, **given: Any) -> None:
+        place = Place(namespace, context, kubeconfig)
+        raise typer.Exit(session.run(lambda: asyncio.run(function(place, **given))))
+
+    command.__signature__ = signature.replace(parameters=parameters, return_annotation=None)  # type: ignore[attr-defined]
+    return command

@@ -3,39 +3,41 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
+import yaml
 from rich.table import Table
 from rich.text import Text
 
 from nestor.api.objects import Object
 from nestor.clients.cli import console
 from nestor.clients.cli.options import Output
-from nestor.clients.cli.yamltext import dump_yaml
 
-_MANAGED = ("managedFields",)
+_SAFE = re.compile(r"[A-Za-z/][-A-Za-z0-9 _./@+=<>()$%']*(?<![ ])\Z")
+"""Begins with a letter, holds nothing that YAML gives a meaning to: `:` and `#` among others."""
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"})
+"""Words of YAML 1.1 and of lenient readers that are no strings."""
 
 
 def print_objects(objects: Sequence[Object], form: Output, *, is_list: bool) -> None:
-    """As JSON, YAML, or `kind/name` lines. Several objects become a List, as kubectl has it."""
+    """As `kind/name` lines, YAML, or else JSON. Several objects become a List, as kubectl has it."""
     if form is Output.NAME:
         for item in objects:
             console.out().print(f"{item['kind'].lower()}.nestor.dev/{item['metadata']['name']}", soft_wrap=True)
         return
     tidy = [_without_noise(item) for item in objects]
     content: Object = {"apiVersion": "v1", "kind": "List", "items": tidy} if is_list else tidy[0]
-    write(to_json(content) if form is Output.JSON else dump_yaml(content))
+    write(dump_yaml(content) if form is Output.YAML else to_json(content))
 
 
 def to_json(content: Any) -> str:
-    """Two spaces, as kubectl prints it."""
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
 
 def write(text: str) -> None:
-    """To standard output, as it is."""
     sys.stdout.write(text)
     sys.stdout.flush()
 
@@ -51,5 +53,27 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> No
 
 
 def _without_noise(item: Object) -> Object:
-    meta = {key: value for key, value in item["metadata"].items() if key not in _MANAGED}
+    meta = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
     return {"apiVersion": item.get("apiVersion"), "kind": item.get("kind"), **item, "metadata": meta}
+
+
+class _Dumper(yaml.SafeDumper):
+    def ignore_aliases(self, data: Any) -> bool:
+        """Repeat what is repeated: an alias reads badly, and several tools refuse them."""
+        return True
+
+
+def _represent(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    if "\n" in text and not re.search(r"[^\n\t -~\u00a0-\ud7ff\ue000-\ufffd]| \n|\t\n", text):
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|")
+    if _SAFE.match(text) and text.lower() not in _WORDS:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text)
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"')
+
+
+_Dumper.add_representer(str, _represent)
+
+
+def dump_yaml(content: Any) -> str:
+    """One document, keys in their order."""
+    return yaml.dump(content, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120, default_flow_style=False)

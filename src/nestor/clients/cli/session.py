@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 
-from nestor.api.objects import Object
+from nestor.api.objects import Object, status_of
 from nestor.clients.cli import console
 from nestor.clients.cli.exits import Code, Failure, explain
-from nestor.kube import Api, ApiError, Kind, NotFound, UserContext, connect_user, kinds, read_context
+from nestor.kube import Api, ApiError, Informer, Kind, NotFound, UserContext, connect_user, kinds, read_context
 
 REQUEST_SECONDS = 20
 
@@ -63,7 +63,6 @@ class Session:
 
 
 def find_context(place: Place) -> UserContext:
-    """The kubeconfig context that `place` means, its namespace included."""
     place = place.merged(OUTER.get())
     context = read_context(place.kubeconfig, place.context)
     return replace(context, namespace=place.namespace or context.namespace)
@@ -77,11 +76,22 @@ async def opened(place: Place, *, timeout: float = REQUEST_SECONDS) -> AsyncIter
         yield Session(api, context.namespace, context)
 
 
-def run(command: Callable[[], Awaitable[int | None]]) -> int:
+@asynccontextmanager
+async def watching(informer: Informer) -> AsyncIterator[None]:
+    """The informer runs for the length of a `with` block."""
+    task = asyncio.create_task(informer.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def run(command: Callable[[], int]) -> int:
     """Run a command and return its exit code; errors are reported as sentences."""
     logging.basicConfig(level=logging.CRITICAL)
     try:
-        return int(asyncio.run(_await(command)) or 0)
+        return command()
     except KeyboardInterrupt:
         return Code.INTERRUPTED
     except Failure as failure:
@@ -94,10 +104,16 @@ def run(command: Callable[[], Awaitable[int | None]]) -> int:
         return Code.OK
 
 
-async def _await(command: Callable[[], Awaitable[int | None]]) -> int | None:
-    return await command()
-
-
 def _tell(failure: Failure) -> int:
     console.tell_problem(failure.message, failure.hint)
     return failure.code
+
+
+async def ask_name(api: Api) -> str:
+    """Whom the API server takes this connection for; empty if it does not say."""
+    body = {"apiVersion": kinds.SELF_REVIEW.api_version, "kind": kinds.SELF_REVIEW.name}
+    try:
+        found = await api.create(kinds.SELF_REVIEW, body)
+    except ApiError:
+        return ""
+    return str((status_of(found).get("userInfo") or {}).get("username") or "")

@@ -11,29 +11,22 @@ import typer
 
 from nestor.clients.cli import console, options, session
 from nestor.clients.cli.exits import Code, Failure
-from nestor.clients.cli.identity import ask_name
-from nestor.clients.cli.session import Place, Session
+from nestor.clients.cli.session import Place, Session, ask_name
 
 
-def ui(
+@options.acting
+async def ui(
+    place: Place,
     port: Annotated[
         int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1. Default: one that is free.", show_default=False)
     ] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in your browser.")] = True,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+) -> int:
     """Open Nestor in your browser: the catalog, a form for each application, and your jobs as they run.
 
     The page is served from this machine alone and uses your kubeconfig, so it may do what you may do. The link that is printed
     works once.
     """
-    place = options.place(namespace, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: _serve(place, port, browser=browser)))
-
-
-async def _serve(place: Place, port: int, *, browser: bool) -> int:
     async with session.opened(place) as opened:
         try:
             await _run(opened, port, browser=browser)
@@ -47,15 +40,14 @@ async def _serve(place: Place, port: int, *, browser: bool) -> int:
 async def _run(opened: Session, port: int, *, browser: bool) -> None:
     # Of all commands, only this one needs a web server.
     from nestor.clients.ui.guard import START, Gate  # noqa: PLC0415
-    from nestor.clients.ui.hub import Hub  # noqa: PLC0415
     from nestor.clients.ui.server import ADDRESS, serving  # noqa: PLC0415
-    from nestor.clients.ui.visitor import OneUser, Visitor  # noqa: PLC0415
+    from nestor.clients.ui.visitor import Hub, Visitor, find_always  # noqa: PLC0415
 
     gate, hub = Gate(), Hub(opened.api)
-    user = OneUser(Visitor(opened.api, hub, opened.context, await ask_name(opened.api)))
+    find = find_always(Visitor(opened.api, hub, opened.context, await ask_name(opened.api)))
 
     try:
-        async with serving(user, gate, port) as found:
+        async with serving(find, gate, port) as found:
             link = f"http://{ADDRESS}:{found}{START}?token={gate.token}"
             console.tell("Nestor is open at this link, which works once; Ctrl-C ends it", mark="good")
             print(link, flush=True)

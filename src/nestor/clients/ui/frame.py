@@ -86,7 +86,6 @@ class View(Protocol):
 
 
 def render(template: str, visitor: Visitor | None, *, status: int = 200, **content: Any) -> web.Response:
-    """A whole page."""
     text = _TEMPLATES.get_template(template).render(visitor=visitor, version=__version__, **content)
     return web.Response(text=text, content_type="text/html", status=status)
 
@@ -148,25 +147,9 @@ async def streaming(request: web.Request, response: web.StreamResponse, visitor:
     """
     if visitor.use.streams >= MOST_STREAMS:
         raise Refused(429, "You have too many of these pages open: close some of them.")
-    visitor.use.streams += 1
-    try:
-        async with _held(request, response):
-            yield
-    finally:
-        visitor.use.streams -= 1
-
-
-async def begin(request: web.Request, response: web.StreamResponse) -> None:
-    """Send the answer's head. From then on, there is no other answer."""
-    response.headers.update(HEADERS | {"Cache-Control": "no-store"})
-    await response.prepare(request)
-
-
-@contextlib.asynccontextmanager
-async def _held(request: web.Request, response: web.StreamResponse) -> Any:
-    """The server ends the block when it ends itself."""
     task = asyncio.current_task()
     assert task is not None
+    visitor.use.streams += 1
     request.app[STREAMS].add(task)
     try:
         yield
@@ -176,6 +159,13 @@ async def _held(request: web.Request, response: web.StreamResponse) -> Any:
         # The page was closed, or the server is.
     finally:
         request.app[STREAMS].discard(task)
+        visitor.use.streams -= 1
+
+
+async def begin(request: web.Request, response: web.StreamResponse) -> None:
+    """Send the answer's head. From then on, there is no other answer."""
+    response.headers.update(HEADERS | {"Cache-Control": "no-store"})
+    await response.prepare(request)
 
 
 def find_pause(began: float, ended: float, now: float) -> float:
@@ -252,7 +242,7 @@ async def complete(request: web.Request, handler: Handler) -> web.StreamResponse
     """What changes something goes on to its end, even if its page is closed: only pages end with their connection."""
     if request.method in SAFE_METHODS:
         return await handler(request)
-    task = asyncio.create_task(_run(handler, request))
+    task = asyncio.ensure_future(handler(request))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
@@ -262,10 +252,6 @@ async def complete(request: web.Request, handler: Handler) -> web.StreamResponse
             task.cancel()  # the server ends; else it has ended, and this does nothing
             await asyncio.gather(task, return_exceptions=True)
         raise
-
-
-async def _run(handler: Handler, request: web.Request) -> web.StreamResponse:
-    return await handler(request)
 
 
 def _refuse(request: web.Request, told: Told) -> web.Response:

@@ -110,7 +110,7 @@ def build_middleware(
         if (transport := request.transport) is None:
             raise Refused(400, "The connection is closed.")
         if transport not in known:
-            known[transport] = _is_own(transport)
+            known[transport] = is_own(transport.get_extra_info("sockname"), transport.get_extra_info("peername"))
         if not known[transport]:
             raise Refused(403, "This page is another user's.")
         # A link that was clicked in a mail or a chat comes from another site; its token is what counts.
@@ -121,10 +121,6 @@ def build_middleware(
         return await handler(request)
 
     return check
-
-
-def _is_own(transport: asyncio.BaseTransport) -> bool:
-    return is_own(transport.get_extra_info("sockname"), transport.get_extra_info("peername"))
 
 
 def sign_in(request: web.Request, gate: Gate) -> web.Response:

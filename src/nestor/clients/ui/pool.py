@@ -34,7 +34,6 @@ class Pool:
 
     @property
     def size(self) -> int:
-        """How many objects are kept."""
         return len(self._known)
 
     def share(self, trim: Trim) -> Trim:

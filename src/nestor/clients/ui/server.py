@@ -9,8 +9,8 @@ from aiohttp import web
 
 from nestor.clients.ui import frame, guard
 from nestor.clients.ui.guard import Gate
-from nestor.clients.ui.pages import actions, catalog, job, jobs, launch, logs
-from nestor.clients.ui.visitor import FINDER, Finder
+from nestor.clients.ui.pages import actions, job, launch, lists, logs
+from nestor.clients.ui.visitor import FIND, Find
 
 ADDRESS = "127.0.0.1"
 FORM_BYTES = 2**20
@@ -19,21 +19,21 @@ _JOB = "/jobs/{namespace}/{job}"
 _LOGS = _JOB + "/logs/{part}"
 
 
-def build_app(finder: Finder, *middlewares: object) -> web.Application:
-    """The pages, for whoever `finder` says a request is from. `middlewares` see a request before the pages do."""
+def build_app(find: Find, *middlewares: object) -> web.Application:
+    """The pages, for whoever `find` says a request is from. `middlewares` see a request before the pages do."""
     app = web.Application(middlewares=[frame.finish, *middlewares, frame.complete], client_max_size=FORM_BYTES)  # type: ignore[list-item]
-    app[FINDER] = finder
+    app[FIND] = find
     app[frame.STREAMS] = frame.Streams()
     app.on_shutdown.append(_end_streams)
     app.add_routes(
         [
-            web.get("/", catalog.show),
-            web.get("/live", catalog.live),
+            web.get("/", lists.show_catalog),
+            web.get("/live", lists.follow_catalog),
             web.get("/apps/{app}", launch.show),
             web.post("/apps/{app}", launch.create),
-            web.get("/apps/{app}/icon", catalog.icon),
-            web.get("/jobs", jobs.show),
-            web.get("/jobs/live", jobs.live),
+            web.get("/apps/{app}/icon", lists.show_icon),
+            web.get("/jobs", lists.show_jobs),
+            web.get("/jobs/live", lists.follow_jobs),
             web.get(_JOB, job.show),
             web.get(f"{_JOB}/live", job.live),
             web.get(_LOGS, logs.show),
@@ -63,10 +63,10 @@ def build_runner(app: web.Application) -> web.AppRunner:
     return web.AppRunner(app, access_log=None, shutdown_timeout=1, handler_cancellation=True)
 
 
-def build_local(finder: Finder, gate: Gate, port: Callable[[], int]) -> web.Application:
+def build_local(find: Find, gate: Gate, port: Callable[[], int]) -> web.Application:
     """The pages for one user on this machine."""
     check = guard.build_middleware(gate, lambda: guard.list_hosts(port()))
-    app = build_app(finder, check)
+    app = build_app(find, check)
 
     async def start(request: web.Request) -> web.Response:
         return guard.sign_in(request, gate)
@@ -76,10 +76,10 @@ def build_local(finder: Finder, gate: Gate, port: Callable[[], int]) -> web.Appl
 
 
 @asynccontextmanager
-async def serving(finder: Finder, gate: Gate, port: int = 0) -> AsyncIterator[int]:
+async def serving(find: Find, gate: Gate, port: int = 0) -> AsyncIterator[int]:
     """Serve on loopback for the length of a `with` block; yields the port. Raises `OSError` if it is taken."""
     opened: list[int] = []
-    runner = build_runner(build_local(finder, gate, lambda: opened[0]))
+    runner = build_runner(build_local(find, gate, lambda: opened[0]))
     await runner.setup()
     try:
         site = web.TCPSite(runner, ADDRESS, port)

@@ -1,14 +1,151 @@
-"""Whoever looks at the page: their connection to the cluster, and where they act unless they say otherwise."""
+"""Whoever looks at the page: their connection to the cluster, where they act unless they say otherwise, and their watches.
+
+One watch for each list of objects, however many tabs look at it, and none when nobody does.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from aiohttp import web
 
-from nestor.clients.ui.hub import Hub
-from nestor.kube import Api, UserContext
+from nestor.api.objects import Object
+from nestor.clients.ui.pool import Pool
+from nestor.kube import Api, ApiError, Change, Informer, Kind, UserContext
+from nestor.kube.pages import Trim
+
+KEEP_SECONDS = 30.0
+"""How long a watch outlives the last page that used it: people click from one page to the next."""
+FIRST_SECONDS = 20.0
+WATCHES = 64
+"""So many different ones at a time: their number is chosen by whoever opens pages."""
+
+
+def trim_little(found: Object) -> Object:
+    """Without what no page shows."""
+    found["metadata"].pop("managedFields", None)
+    return found
+
+
+@dataclass(frozen=True)
+class List:
+    """What is watched."""
+
+    kind: Kind
+    namespace: str | None = None
+    labels: str = ""
+    fields: str = ""
+    trim: Trim = trim_little
+    """What is kept of each object."""
+
+
+@dataclass
+class _Watch:
+    informer: Informer
+    task: asyncio.Task[None]
+    users: int = 0
+    listeners: list[Callable[[], None]] = field(default_factory=list)
+    ending: asyncio.TimerHandle | None = None
+
+
+class Hub:
+    """The watches of one identity. `pool`: of the server, if it has others."""
+
+    def __init__(self, api: Api, *, pool: Pool | None = None, keep_seconds: float = KEEP_SECONDS) -> None:
+        self._api = api
+        self.pool = pool or Pool()
+        self._keep_seconds = keep_seconds
+        self._watches: dict[List, _Watch] = {}
+        self._ending: set[asyncio.Task[None]] = set()
+
+    @property
+    def size(self) -> int:
+        return len(self._watches)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a page is open that uses one."""
+        return any(watch.users for watch in self._watches.values())
+
+    @asynccontextmanager
+    async def use(self, *lists: List, on_change: Callable[[], None] | None = None) -> AsyncIterator[list[Informer]]:
+        """The caches of these lists, filled, for the length of a `with` block. Raises `ApiError`, such as `Forbidden`."""
+        async with AsyncExitStack() as stack:
+            yield [await stack.enter_async_context(self._use(item, on_change)) for item in lists]
+
+    @asynccontextmanager
+    async def _use(self, item: List, on_change: Callable[[], None] | None) -> AsyncIterator[Informer]:
+        watch = self._watches.get(item) or self._start(item)
+        watch.users += 1
+        if watch.ending is not None:
+            watch.ending.cancel()
+            watch.ending = None
+        if on_change is not None:
+            watch.listeners.append(on_change)
+        try:
+            await self._check(item, watch)
+            yield watch.informer
+        finally:
+            watch.users -= 1
+            if on_change is not None:
+                watch.listeners.remove(on_change)
+            if not watch.users and self._watches.get(item) is watch:
+                watch.ending = asyncio.get_running_loop().call_later(self._keep_seconds, self._end, item)
+
+    def _start(self, item: List) -> _Watch:
+        if len(self._watches) >= WATCHES:
+            idle = next((key for key, watch in self._watches.items() if not watch.users), None)
+            if idle is None:
+                raise ApiError(429, "TooManyRequests", "too many different pages are open at the same time: close some of them")
+            self._end(idle)
+        trim = self.pool.share(item.trim)
+        informer = Informer(
+            self._api, item.kind, item.namespace, labels=item.labels, fields=item.fields, trim=trim, are_small=True
+        )
+        watch = self._watches[item] = _Watch(informer, asyncio.create_task(informer.run()))
+
+        def tell(_: Change) -> None:
+            for listener in watch.listeners:
+                listener()
+
+        informer.on_change(tell)
+        return watch
+
+    async def _check(self, item: List, watch: _Watch) -> None:
+        """An informer tries again for ever; here, somebody waits for an answer."""
+        informer = watch.informer
+        if informer.synced.is_set() and (informer.trouble is None or informer.trouble.is_transient):
+            return
+        synced = asyncio.create_task(informer.synced.wait())
+        try:
+            await self._api.request("GET", item.kind.path(item.namespace), {"limit": "1"})
+            async with asyncio.timeout(FIRST_SECONDS):
+                await synced
+        except ApiError:
+            if self._watches.get(item) is watch and watch.users == 1:
+                self._end(item)
+            raise
+        finally:
+            synced.cancel()
+
+    def _end(self, item: List) -> None:
+        watch = self._watches.pop(item, None)
+        if watch is None:
+            return
+        if watch.ending is not None:
+            watch.ending.cancel()
+        watch.task.cancel()
+        self._ending.add(watch.task)
+        watch.task.add_done_callback(self._ending.discard)
+
+    async def close(self) -> None:
+        for item in list(self._watches):
+            self._end(item)
+        await asyncio.gather(*self._ending, return_exceptions=True)
+
 
 STREAMS = 20
 """So many pages and outputs of one identity are kept up to date at a time: each costs the server work at every change."""
@@ -16,8 +153,6 @@ STREAMS = 20
 
 @dataclass
 class Use:
-    """What one identity has under way."""
-
     requests: int = 0
     """Those not yet answered. Pages that are kept up to date are among them."""
     streams: int = 0
@@ -25,8 +160,6 @@ class Use:
 
 @dataclass(frozen=True)
 class Visitor:
-    """One identity."""
-
     api: Api
     hub: Hub
     context: UserContext
@@ -47,25 +180,18 @@ class Visitor:
         return self.context.namespace
 
 
-class Finder(Protocol):
-    """Tells who sent a request."""
-
-    async def find(self, request: web.Request) -> Visitor:
-        """Raises `Refused` if nobody may have."""
+Find = Callable[[web.Request], Awaitable[Visitor]]
+"""Tells who sent a request. Raises `Refused` if nobody may have."""
+FIND: web.AppKey[Find] = web.AppKey("find")
 
 
-FINDER = web.AppKey("finder", Finder)
-
-
-@dataclass(frozen=True)
-class OneUser:
+def find_always(visitor: Visitor) -> Find:
     """Everybody who has the cookie is the one who started the server."""
 
-    visitor: Visitor
+    async def find(_request: web.Request) -> Visitor:
+        return visitor
 
-    async def find(self, _request: web.Request) -> Visitor:
-        """That one."""
-        return self.visitor
+    return find
 
 
 VISITOR = web.RequestKey("visitor", Visitor)
@@ -75,7 +201,7 @@ async def find_visitor(request: web.Request) -> Visitor:
     """Who sent this request. They count as busy until `release`."""
     known = recall_visitor(request)
     if known is None:
-        known = request[VISITOR] = await request.app[FINDER].find(request)
+        known = request[VISITOR] = await request.app[FIND](request)
         known.use.requests += 1
     return known
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.apps.reader.files import follow
+from nestor.apps.reader import follow
 
 
 @pytest.mark.parametrize(

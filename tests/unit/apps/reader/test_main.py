@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nestor.api.contracts.reader import OUTPUT_LIMIT, Exit
-from nestor.apps.reader import files, main
+from nestor.apps import reader
 from nestor.operator.admission import reader_pod as appreader
 
 APPDEF = {"name": "Hällo", "commands": {"Run": {"nested_kubernetes": {"templates": []}}}, "x": [1, 2.5, None, True]}
@@ -30,7 +30,7 @@ def build_image(root: Path, content: bytes | str | None) -> Path:
 
 def read(image: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> tuple[int, str]:
     """Exit code and what is printed."""
-    code = main.main([f"--image={image}"])
+    code = reader.main([f"--image={image}"])
     return code, capfdbinary.readouterr().out.decode()
 
 
@@ -69,7 +69,7 @@ def test_the_icon_stays_behind_and_does_not_count(tmp_path: Path, capfdbinary: p
         ('{"a":' + "[" * 70 + "]" * 70 + "}", Exit.INVALID, "must not be nested deeper than 64 levels"),
         ('{"a":' + "[" * 90_000 + "]" * 90_000 + "}", Exit.INVALID, "is nested deeper than 64 levels"),
         (json.dumps({"a": "x" * OUTPUT_LIMIT}), Exit.TOO_BIG, f"at most {OUTPUT_LIMIT} are allowed"),
-        (" " * main.FILE_LIMIT + "{}", Exit.TOO_BIG, f"is larger than {main.FILE_LIMIT} bytes"),
+        (" " * reader.FILE_LIMIT + "{}", Exit.TOO_BIG, f"is larger than {reader.FILE_LIMIT} bytes"),
     ],
     ids=lambda value: str(value)[:30],
 )
@@ -91,11 +91,11 @@ def test_a_fault_is_a_sentence_and_a_code(
 )
 def test_what_the_reader_prints_the_operator_reads(tmp_path: Path, value: Any) -> None:
     """Else the operator would have it read again and again."""
-    file = tmp_path / main.PATH
+    file = tmp_path / reader.PATH
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps({"a": value}))
-    with contextlib.suppress(main.Fault):
-        assert appreader.parse_output(main.read_appdef(tmp_path) + b"\n") == {"a": value}
+    with contextlib.suppress(reader.Fault):
+        assert appreader.parse_output(reader.read_appdef(tmp_path) + b"\n") == {"a": value}
 
 
 def test_an_image_that_is_not_mounted_is_no_missing_file(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
@@ -111,7 +111,7 @@ def test_a_file_where_a_folder_should_be_is_a_missing_file(tmp_path: Path, capfd
 
 def test_a_pipe_does_not_hang(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     image = build_image(tmp_path, None)
-    os.mkfifo(image / main.PATH)
+    os.mkfifo(image / reader.PATH)
     assert read(image, capfdbinary) == (Exit.UNREADABLE, "/etc/NAE/AppDef.json of the image is not a regular file\n")
 
 
@@ -121,7 +121,7 @@ def test_what_our_user_may_not_read_is_told_with_the_remedy(
     def refuse(*_: object) -> NoReturn:  # tests may run as root, who may read all
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(files, "follow", refuse)
+    monkeypatch.setattr(reader, "follow", refuse)
     code, said = read(build_image(tmp_path, "{}"), capfdbinary)
     assert code == Exit.UNREADABLE
     assert "`RUN chmod a+rX /etc/NAE /etc/NAE/AppDef.json`" in said
@@ -130,7 +130,7 @@ def test_what_our_user_may_not_read_is_told_with_the_remedy(
 def test_an_unforeseen_error_is_no_fault_of_the_image(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(main, "_drop_icon", lambda content: 1 / 0)
+    monkeypatch.setattr(reader, "_drop_icon", lambda content: 1 / 0)
     code, said = read(build_image(tmp_path, "{}"), capfdbinary)
     assert code == Exit.CRASHED
     assert "ZeroDivisionError" in said

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from nestor.apps.runner import copying
-from nestor.apps.runner.copying import Copier
-from nestor.apps.runner.errors import StepError
+from nestor.apps.runner import workspace
+from nestor.apps.runner.attempt import StepError
+from nestor.apps.runner.workspace import Copier
 
 
 @pytest.fixture
@@ -67,8 +67,8 @@ def test_size_and_count_are_limited_before_the_disk_is_full(source: Path, monkey
     with pytest.raises(StepError, match="is too large for a step that needs a copy of it: at most 400 MiB and 50000 files"):
         copy(source)
     (source / "sparse").unlink()
-    copying.remove(source.parent / "copy")
-    monkeypatch.setattr(copying, "FILES_LIMIT", 4)
+    workspace.remove(source.parent / "copy")
+    monkeypatch.setattr(workspace, "FILES_LIMIT", 4)
     with pytest.raises(StepError, match="and 4 files"):
         copy(source)
 
@@ -85,7 +85,7 @@ def test_folders_that_their_owner_may_not_write_to_are_removed() -> None:
             (cache / "link").symlink_to("/etc")
             for folder in (cache / "module" / "inner", cache / "module", cache):
                 folder.chmod(0o500 if folder != cache else 0)
-            copying.remove(cache)
+            workspace.remove(cache)
             assert not cache.exists()
         finally:
             os.seteuid(0)
@@ -114,5 +114,5 @@ def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("kept")
     (tmp_path / "broken").symlink_to("nowhere")
     for name in ("link", "broken", "missing"):
-        copying.remove(tmp_path / name)
+        workspace.remove(tmp_path / name)
     assert [entry.name for entry in tmp_path.iterdir()] == ["kept"]

@@ -15,9 +15,9 @@ from aiohttp.abc import ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
 from nestor.api.contracts import addresses
-from nestor.apps.runner import download, remote
+from nestor.apps.runner import download
+from nestor.apps.runner.attempt import AttemptError, StepError
 from nestor.apps.runner.download import Downloader
-from nestor.apps.runner.errors import AttemptError, StepError
 from nestor.apps.steps.plan import Remote
 
 MANIFEST = b"apiVersion: v1\nkind: ConfigMap\n"
@@ -125,7 +125,7 @@ async def test_redirects_are_followed_relative_ones_too(site: Site, tmp_path: Pa
 async def test_redirects_have_an_end(site: Site, tmp_path: Path) -> None:
     with pytest.raises(StepError, match="is refused: more than 5 redirects"):
         await fetch(site, site.url("/loop"), tmp_path)
-    assert len(site.asked) == remote.MAX_REDIRECTS + 1
+    assert len(site.asked) == download.MAX_REDIRECTS + 1
 
 
 @pytest.mark.parametrize(

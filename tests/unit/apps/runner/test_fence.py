@@ -8,8 +8,7 @@ import pytest
 
 from nestor.apps.runner.attempt import Attempt
 from nestor.apps.runner.command import Outcome
-from nestor.apps.runner.fence import POLL_SECONDS, Fence
-from nestor.apps.runner.record import Superseded
+from nestor.apps.runner.record import POLL_SECONDS, Fence, Superseded
 from nestor.apps.steps import Step
 from tests.unit.apps.runner.test_run import FakeClock
 

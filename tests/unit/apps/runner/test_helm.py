@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.apps.runner import helm
+from nestor.apps.runner import programs
 from nestor.apps.steps import Step
 from nestor.apps.steps.plan import Helm
 from nestor.kube import Api, Kind
@@ -18,7 +18,7 @@ def step(timeout: int = 300, namespace: str | None = None, **fields: Any) -> Ste
 
 def command(step: Step, chart: str = "./charts/web", values: list[Path] | None = None) -> str:
     assert step.helm is not None
-    return " ".join(helm.build_command(step, step.helm, chart, values or []))
+    return " ".join(programs.build_helm(step, step.helm, chart, values or []))
 
 
 def test_a_release_is_installed_or_upgraded_and_waited_for() -> None:
@@ -37,14 +37,14 @@ def test_every_field_has_its_flag() -> None:
 
 @pytest.mark.parametrize(("limit", "own"), [(3600, 3590), (50, 40), (10, 8), (1, 1)])
 def test_helm_gives_up_before_the_step_does(limit: int, own: int) -> None:
-    assert helm.find_timeout(limit) == own
+    assert command(step(limit)).endswith(f" --timeout {own}s")
 
 
 def test_values_are_a_file_and_no_argument(tmp_path: Path) -> None:
     values = {"a": {"b": ["ä", 1, None, "{{ x }}"]}}
-    [file] = helm.write_values(Helm(release="web", values=values), tmp_path / "values.yaml")
+    [file] = programs.write_helm_values(Helm(release="web", values=values), tmp_path / "values.yaml")
     assert json.loads(file.read_text()) == values
-    assert helm.write_values(Helm(release="web"), tmp_path / "none") == []
+    assert programs.write_helm_values(Helm(release="web"), tmp_path / "none") == []
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_values_are_a_file_and_no_argument(tmp_path: Path) -> None:
     ],
 )
 def test_the_host_of_a_remote_chart_is_known(fields: dict[str, str], host: str) -> None:
-    assert helm.find_host(Helm(release="web", **fields)) == host
+    assert programs.find_chart_host(Helm(release="web", **fields)) == host
 
 
 class Secrets:
@@ -78,6 +78,6 @@ class Secrets:
 async def test_operations_that_were_killed_in_the_middle_are_forgotten() -> None:
     secrets, made = Secrets(), step(namespace="apps")
     assert made.helm is not None
-    assert await helm.forget_pending(cast(Api, secrets), made, made.helm) == 1
+    assert await programs.forget_pending_releases(cast(Api, secrets), made, made.helm) == 1
     assert secrets.asked == "apps owner=helm,name=web,status in (pending-install,pending-upgrade,pending-rollback)"
     assert secrets.deleted == [("apps", "sh.helm.release.v1.web.v2")]

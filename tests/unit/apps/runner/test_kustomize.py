@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from nestor.apps.runner import kustomize
-from nestor.apps.runner.errors import StepError
+from nestor.apps.runner.attempt import StepError
 
 
 def write(folder: Path, text: str) -> Path:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from nestor.apps.runner import guard, rendering
+from nestor.apps.runner.attempt import AttemptError, StepError
 from nestor.apps.runner.command import Outcome
-from nestor.apps.runner.errors import AttemptError, StepError
 from nestor.apps.steps import Plan
 from nestor.apps.steps.plan import Helm
 from tests.unit.apps.runner.test_steps import Stage, folder  # noqa: F401 - a fixture

@@ -4,15 +4,14 @@ import asyncio
 
 import pytest
 
-from nestor.apps.runner.attempt import Attempt
+from nestor.apps.runner.attempt import Attempt, Clock, StepError
 from nestor.apps.runner.command import Outcome
-from nestor.apps.runner.errors import StepError
 from nestor.apps.runner.run import Runner
 from nestor.apps.runner.templates import TemplateError
 from nestor.apps.steps import Plan, Run, Step, state
 
 
-class FakeClock:
+class FakeClock(Clock):
     """Time passes only by sleeping."""
 
     def __init__(self) -> None:
@@ -61,7 +60,7 @@ class Stage:
         return outcome
 
     async def run(self, earlier: Run | None = None) -> Run:
-        return await Runner(self.plan, self, self.execute, self.clock, self.log.append).run(earlier)
+        return await Runner(self.plan, self.save, self.execute, self.clock, self.log.append).run(earlier)
 
     def transitions(self) -> list[str]:
         return [" ".join([*(f"{step.name}={step.state}/{step.attempt}" for step in run.steps), run.state]) for run in self.saved]
@@ -155,9 +154,12 @@ class SlowStage(Stage):
     """Whose API server does not answer to the write of that number."""
 
     slow = 2
+    is_full = False
 
     async def save(self, run: Run) -> None:
         self.slow -= 1
+        if self.is_full:
+            raise ValueError("full")
         if self.slow == 0:
             self.hangs.set()
             await asyncio.Event().wait()
@@ -176,14 +178,11 @@ async def test_a_result_is_recorded_though_the_runner_is_stopped_meanwhile() -> 
     assert stage.executed == ["a"]
 
 
-async def test_a_result_that_cannot_be_recorded_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def fail(_: Run) -> None:
-        raise ValueError("full")
-
+async def test_a_result_that_cannot_be_recorded_is_told() -> None:
     stage = SlowStage(step("a"), outcomes=[OK])
     task = asyncio.create_task(stage.run())
     await stage.hangs.wait()
-    monkeypatch.setattr(stage, "save", fail)
+    stage.is_full = True
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from nestor.apps.runner import script
-from nestor.apps.runner.errors import StepError
+from nestor.apps.runner import programs
+from nestor.apps.runner.attempt import StepError
 
 
 def run(content: bytes, folder: Path) -> str:
-    command = script.write(content, folder / "script")
+    command = programs.write_script(content, folder / "script")
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -43,5 +43,5 @@ def test_what_would_not_be_started_is_told_before(tmp_path: Path, content: bytes
 
 
 def test_others_cannot_read_it(tmp_path: Path) -> None:
-    script.write(b"#!/bin/sh\n", tmp_path / "script")
+    programs.write_script(b"#!/bin/sh\n", tmp_path / "script")
     assert (tmp_path / "script").stat().st_mode & 0o777 == 0o700

@@ -14,13 +14,12 @@ from typing import Any, cast
 import pytest
 from aiohttp.abc import ResolveResult
 
-from nestor.apps.runner import command, copying, kubectl, processes, steps
-from nestor.apps.runner.attempt import Attempt
+from nestor.apps.runner import command, processes, programs, workspace
+from nestor.apps.runner import types as execution
+from nestor.apps.runner.attempt import Attempt, AttemptError, StepError
 from nestor.apps.runner.command import Outcome
 from nestor.apps.runner.download import Downloader, Fetched
-from nestor.apps.runner.errors import AttemptError, StepError
-from nestor.apps.runner.steps import Executor
-from nestor.apps.runner.types import TYPES, Execution, Prepared, Tools
+from nestor.apps.runner.types import TYPES, Execution, Executor, Prepared, Tools
 from nestor.apps.runner.workspace import Desk, Place, Workspace
 from nestor.apps.steps import Plan, PlanError, Step, build_plan, types
 from nestor.apps.steps.plan import Helm, Remote
@@ -109,7 +108,7 @@ async def test_another_type_is_a_row_in_either_table(stage: Stage, monkeypatch: 
     async def prepare(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
         return Prepared(["echo", str(attempt.step.path)], desk.folder, desk.environment)
 
-    row = types.StepType(lambda entry: {"path": entry.fields.read_text("path", 99)}, timeout_seconds=5)
+    row = types.StepType(lambda fields, *_: {"path": fields.read_text("path", 99)}, timeout_seconds=5)
     monkeypatch.setitem(types.TYPES, "echo", row)
     monkeypatch.setitem(TYPES, "echo", Execution("echo", prepare, lambda step: f"echo {step.path}"))
     plan = build_plan({"templates": [{"name": "a", "type": "echo", "path": "hello"}]}, "base")
@@ -204,18 +203,18 @@ async def test_a_script_that_removes_its_folder_leaves_the_images_templates(stag
 
 async def test_what_is_too_much_to_be_copied_fails_the_step(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (await stage.script("#!/bin/sh\ntruncate -s 3M big")).is_success
-    monkeypatch.setattr(copying, "BYTES_LIMIT", 2**20)
+    monkeypatch.setattr(workspace, "BYTES_LIMIT", 2**20)
     with pytest.raises(StepError, match="/templates is too large for a step that needs a copy of it: at most 1 MiB and 50000"):
         await stage.script("#!/bin/sh\nls")
 
 
 async def test_a_copy_that_takes_too_long_spoils_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    def dawdle(copier: copying.Copier) -> None:
+    def dawdle(copier: workspace.Copier) -> None:
         copier.stop.wait(20)
 
     assert (await stage.script("#!/bin/sh\ntouch a")).is_success
     with monkeypatch.context() as patched:
-        patched.setattr(copying.Copier, "run", dawdle)
+        patched.setattr(workspace.Copier, "run", dawdle)
         outcome = await stage.script("#!/bin/sh\nls", retry=5, timeout_seconds=1)
     assert outcome == Outcome(None, "timed out after 1 s, before its command started")
     assert await stage.script("#!/bin/sh\nls; exit 1", 2, retry=5) == Outcome(1, "a")
@@ -411,7 +410,7 @@ async def test_an_apply_that_another_one_heals_is_followed_by_it_at_once(
 async def test_an_apply_is_repeated_a_few_times_and_then_fails(
     stage: Stage, folder: Path, monkeypatch: pytest.MonkeyPatch, said: str, count: int
 ) -> None:
-    monkeypatch.setattr(steps, "REPEAT_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(execution, "REPEAT_PAUSE_SECONDS", 0)
     stage.write(web_yml="a")
     (folder / "bin" / "kubectl").write_text(SAYS_ONCE.replace("{}", said).replace("touch", ":"))
     outcome = await stage.run(type="kubectl", path="web.yml")
@@ -423,8 +422,8 @@ async def test_an_apply_is_repeated_a_few_times_and_then_fails(
 @pytest.mark.parametrize("said", [LOST_RACE, TOO_LONG])
 def test_an_apply_that_was_stopped_is_not_repeated_whatever_it_said(said: str) -> None:
     command = ["kubectl", "apply", "-f", "./web.yml"]
-    assert kubectl.repeat(command, Outcome(1, said)) is not None
-    assert kubectl.repeat(command, Outcome(None, f"timed out after 5 s; {said}")) is None
+    assert programs.repeat_apply(command, Outcome(1, said)) is not None
+    assert programs.repeat_apply(command, Outcome(None, f"timed out after 5 s; {said}")) is None
 
 
 async def test_a_script_is_never_repeated_within_an_attempt(stage: Stage) -> None:
@@ -461,7 +460,7 @@ async def test_what_preparing_took_counts_and_the_limit_is_told_as_it_was_writte
         return Fetched(1, "0" * 64)
 
     monkeypatch.setattr(stage.downloader, "fetch", dawdle)
-    monkeypatch.setattr(steps, "time", SimpleNamespace(monotonic=lambda: passed[0]))
+    monkeypatch.setattr(execution, "time", SimpleNamespace(monotonic=lambda: passed[0]))
     monkeypatch.setattr(command, "SECONDS_LEFT", 0.1)
     (folder / "bin" / "kubectl").write_text("#!/bin/sh\nexec sleep 60\n")
     outcome = await stage.run(type="kubectl", format="url", path="https://example.com/a", timeout_seconds=600)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nestor.api.appdef import AppDefError, choose_command, read_appdef
 from nestor.apps import steps
-from nestor.apps.steps import Plan, PlanError, Remote, Run, Step, render, scripts, state
+from nestor.apps.steps import Plan, PlanError, Remote, Run, Step, render, sources, state
 from tests.unit.apps.steps.builders import chart, script, template
 
 pytestmark = pytest.mark.slow
@@ -215,8 +215,8 @@ def test_any_bytes_are_a_script_however_the_lines_are_broken(content: bytes, wid
     is_blank = not content.strip(b" \t\r\n\f\v\0")
     is_windows = content.partition(b"\n")[0].endswith(b"\r")
     try:
-        found = scripts.decode(scripts.normalize(broken))
-    except scripts.ScriptError:
+        found = sources.decode_script(sources.normalize_script(broken))
+    except sources.ScriptError:
         assert is_blank or is_windows or content.startswith(b"\xef\xbb\xbf")
     else:
         assert found == content
@@ -226,12 +226,12 @@ def test_any_bytes_are_a_script_however_the_lines_are_broken(content: bytes, wid
 @given(st.text(max_size=200))
 def test_any_text_is_a_script_in_base64_or_refused(text: str) -> None:
     try:
-        found = scripts.normalize(text)
-    except scripts.ScriptError as error:
+        found = sources.normalize_script(text)
+    except sources.ScriptError as error:
         said = str(error)
         assert said.startswith("must ")
     else:
-        assert scripts.decode(found)
+        assert sources.decode_script(found)
 
 
 letters = st.lists(st.sampled_from("abc"), min_size=1, max_size=5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nestor.apps.steps import Remote, remote
+from nestor.apps.steps import Remote, sources
 from tests.unit.apps.steps.builders import chart, faults_of, read, template
 
 URL = "https://raw.example.com/app/install.yaml"
@@ -63,7 +63,7 @@ def test_faults_of_a_url_are_named(url: object, fault: str) -> None:
 
 
 def test_a_long_label_costs_no_time() -> None:
-    assert remote.find_fault(f"https://{'a' * 2000}!/a", Remote()) is not None
+    assert sources.find_url_fault(f"https://{'a' * 2000}!/a", Remote()) is not None
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_long_label_costs_no_time() -> None:
     ],
 )
 def test_hosts_are_allowed_by_name_or_as_those_below_one(host: str, patterns: list[str], allowed: bool) -> None:
-    assert remote.is_allowed(host, Remote(allowed_hosts=tuple(patterns))) is allowed
+    assert sources.is_allowed(host, Remote(allowed_hosts=tuple(patterns))) is allowed
 
 
 def test_what_the_class_forbids_names_its_rule() -> None:

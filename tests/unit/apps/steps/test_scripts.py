@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nestor.apps.steps import scripts
+from nestor.apps.steps import sources
 from tests.unit.apps.steps.builders import encode, faults_of, read, script
 
 LONG = "#!/bin/bash\n" + "echo hello\n" * 20
@@ -21,7 +21,7 @@ TEXT = encode(LONG)
 def test_line_breaks_that_base64_makes_are_taken_out(written: str) -> None:
     step = read(script(cmd=written))
     assert step.cmd == TEXT
-    assert scripts.decode(step.cmd) == LONG.encode()
+    assert sources.decode_script(step.cmd) == LONG.encode()
 
 
 @pytest.mark.parametrize("text", ["#!/bin/sh\ntrue", "echo no interpreter named", "#!/usr/bin/env python3\nx()\n", "\x7fELF"])
@@ -72,4 +72,4 @@ def test_a_byte_order_mark_is_refused_because_it_hides_the_interpreter() -> None
 
 
 def test_bytes_that_are_no_text_are_a_script_all_the_same() -> None:
-    assert scripts.decode(scripts.normalize(base64.b64encode(bytes(range(256))).decode())) == bytes(range(256))
+    assert sources.decode_script(sources.normalize_script(base64.b64encode(bytes(range(256))).decode())) == bytes(range(256))

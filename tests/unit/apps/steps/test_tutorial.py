@@ -11,7 +11,7 @@ from nestor.apps import steps
 from nestor.apps.runner.attempt import Attempt
 from nestor.apps.runner.command import Outcome
 from nestor.apps.runner.run import Runner
-from nestor.apps.steps import Plan, Run, scripts
+from nestor.apps.steps import Plan, Run, sources
 from tests.unit.apps.runner.test_run import FakeClock
 from tests.unit.apps.steps.builders import encode
 
@@ -100,7 +100,7 @@ def test_kubeai_is_a_script_that_may_wait_ten_minutes_for_helm() -> None:
     [step] = plan_of(appdef(MODELS)).steps
     assert (step.name, step.type, step.path) == ("helmdeploy", "custom", None)
     assert step.cmd is not None
-    assert scripts.decode(step.cmd).decode() == SCRIPT
+    assert sources.decode_script(step.cmd).decode() == SCRIPT
     assert step.timeout_seconds == 3600 > 10 * 60
     [own] = plan_of(appdef([MODELS[0] | {"timeout_seconds": 900}])).steps
     assert own.timeout_seconds == 900
@@ -131,7 +131,7 @@ class Stage:
         return Outcome(1, "error: not yet") if self.failures >= 0 else Outcome(0, "")
 
     async def run(self, plan: Plan) -> Run:
-        return await Runner(plan, self, self.execute, self.clock, lambda _: None).run(None)
+        return await Runner(plan, self.save, self.execute, self.clock, lambda _: None).run(None)
 
 
 GLOBAL = {"global_retry": 20, "global_retry_sleep": 15}

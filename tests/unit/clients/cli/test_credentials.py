@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from nestor.clients.cli import credentials
+from nestor.clients.cli import kubeconfigs
 from nestor.clients.cli.exits import Failure
 from nestor.cluster import certificates
 from nestor.cluster.pki import build_kubeconfig
@@ -50,13 +50,13 @@ def changed(path: str, value: object) -> Object:
 
 
 def test_the_kubeconfig_of_a_secret() -> None:
-    assert credentials.read_secret(secret(NESTED)) == NESTED
+    assert kubeconfigs.read_secret(secret(NESTED)) == NESTED
 
 
 def test_names_are_ours_whatever_the_secret_calls_them() -> None:
     found = changed("users/0/name", "work")
     found["clusters"][0]["name"] = found["contexts"][0]["name"] = found["current-context"] = "../work"
-    assert credentials.read_secret(secret(found)) == NESTED
+    assert kubeconfigs.read_secret(secret(found)) == NESTED
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_names_are_ours_whatever_the_secret_calls_them() -> None:
 )
 def test_secrets_without_a_kubeconfig(found: Object) -> None:
     with pytest.raises(Failure, match="has no kubeconfig"):
-        credentials.read_secret(found)
+        kubeconfigs.read_secret(found)
 
 
 ALIASES = "a: &a [x, x, x, x, x]\n" + "".join(
@@ -94,7 +94,7 @@ ALIASES = "a: &a [x, x, x, x, x]\n" + "".join(
 )
 def test_only_the_json_that_the_operator_writes_is_parsed(text: str) -> None:
     with pytest.raises(Failure, match="has no kubeconfig"):
-        credentials.read_secret(secret(text))
+        kubeconfigs.read_secret(secret(text))
 
 
 CLUSTER, USER, CONTEXT = "clusters/0/cluster", "users/0/user", "contexts/0/context"
@@ -140,7 +140,7 @@ CLUSTER, USER, CONTEXT = "clusters/0/cluster", "users/0/user", "contexts/0/conte
 )
 def test_any_other_field_is_named_and_nothing_is_used(path: str, value: object) -> None:
     with pytest.raises(Failure) as raised:
-        credentials.read_secret(secret(changed(path, value)))
+        kubeconfigs.read_secret(secret(changed(path, value)))
     field = path.replace("/0", "[0]").replace("/", ".")
     message = f"Secret 'x' in namespace 'team-a' was tampered with: Nestor never writes `{field}`. Nothing in it was used"
     assert raised.value.message == message
@@ -166,7 +166,7 @@ def test_any_other_field_is_named_and_nothing_is_used(path: str, value: object) 
 )
 def test_what_is_not_of_the_right_form_is_named(path: str, value: object, what: str) -> None:
     with pytest.raises(Failure) as raised:
-        credentials.read_secret(secret(changed(path, value)))
+        kubeconfigs.read_secret(secret(changed(path, value)))
     assert f"was tampered with: {what}" in raised.value.message
 
 
@@ -206,7 +206,7 @@ def test_what_is_not_of_the_right_form_is_named(path: str, value: object, what: 
 )
 def test_servers_that_are_refused(server: object) -> None:
     with pytest.raises(Failure, match=r"`clusters\[0\].cluster.server` must be https://HOST"):
-        credentials.read_secret(secret(changed(f"{CLUSTER}/server", server)))
+        kubeconfigs.read_secret(secret(changed(f"{CLUSTER}/server", server)))
 
 
 @pytest.mark.parametrize(
@@ -215,7 +215,7 @@ def test_servers_that_are_refused(server: object) -> None:
 )
 def test_servers_that_are_taken(server: str) -> None:
     found = changed(f"{CLUSTER}/server", server)
-    assert credentials.read_secret(secret(found)) == found
+    assert kubeconfigs.read_secret(secret(found)) == found
 
 
 PEM_FIELDS = (f"{CLUSTER}/certificate-authority-data", f"{USER}/client-certificate-data", f"{USER}/client-key-data")
@@ -245,7 +245,7 @@ ENCRYPTED = ADMIN.key.replace(b"KEY-----\n", b"KEY-----\nProc-Type: 4,ENCRYPTED\
 )
 def test_certificates_and_keys_are_pem_in_strict_base64(path: str, value: object) -> None:
     with pytest.raises(Failure) as raised:
-        credentials.read_secret(secret(changed(path, value)))
+        kubeconfigs.read_secret(secret(changed(path, value)))
     what = "a private key" if path.endswith("client-key-data") else "certificates"
     field = path.replace("/0", "[0]").replace("/", ".")
     assert f"`{field}` must be {what} in PEM form, in base64" in raised.value.message
@@ -253,10 +253,10 @@ def test_certificates_and_keys_are_pem_in_strict_base64(path: str, value: object
 
 def test_an_authority_may_be_several_certificates_as_while_one_follows_another() -> None:
     found = changed(PEM_FIELDS[0], encode(AUTHORITY.certificate + certificates.new_authority("next", NOW).certificate))
-    assert credentials.read_secret(secret(found)) == found
+    assert kubeconfigs.read_secret(secret(found)) == found
 
 
 def test_the_servers_name_may_be_left_out() -> None:
     found = copy.deepcopy(NESTED)
     del found["clusters"][0]["cluster"]["tls-server-name"]
-    assert credentials.read_secret(secret(found)) == found
+    assert kubeconfigs.read_secret(secret(found)) == found

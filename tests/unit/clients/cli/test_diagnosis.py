@@ -14,7 +14,7 @@ from nestor.api.crd import RESOURCES, build_crd
 from nestor.clients.cli.commands import doctor
 from nestor.clients.cli.diagnosis import installation, job
 from nestor.clients.cli.diagnosis.facts import JOB_RIGHTS, RIGHTS, Installation, JobFacts, is_operator
-from nestor.clients.cli.diagnosis.pods import describe_trouble
+from nestor.clients.cli.view.facts import describe_trouble
 from tests.unit.clients.cli import builders
 
 Object = dict[str, Any]

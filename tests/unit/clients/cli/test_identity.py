@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.clients.cli.identity import ask_name
+from nestor.clients.cli.session import ask_name
 from nestor.kube import Api, ApiError, Forbidden, Kind, NotFound, kinds
 
 

@@ -10,12 +10,10 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from nestor.clients.portal import people
-from nestor.clients.portal.people import People, Person, read_person
-from nestor.clients.portal.settings import parse
+from nestor.clients import portal
+from nestor.clients.portal import People, Person, parse, read_person
 from nestor.clients.ui.guard import Refused
-from nestor.clients.ui.hub import Hub
-from nestor.clients.ui.visitor import FINDER, find_visitor, release
+from nestor.clients.ui.visitor import FIND, Hub, find_visitor, release
 from nestor.kube import Api
 
 SETTINGS = parse(["--host=x", "--user-prefix=oidc:", "--group=oidc:team-a", "--groups-prefix=oidc:", "--group=oidc:team-b"])
@@ -100,7 +98,7 @@ async def test_all_people_have_one_pool() -> None:
 
 
 async def test_those_who_look_at_nothing_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(people, "PEOPLE", 2)
+    monkeypatch.setattr(portal, "PEOPLE", 2)
     server = Server()
     known = People(cast(Api, server), PLAIN)
 
@@ -128,11 +126,11 @@ async def test_those_who_look_at_nothing_are_forgotten_first(monkeypatch: pytest
 
 async def test_whose_request_is_under_way_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that makes a job uses no watch, and must not lose its connection between two calls."""
-    monkeypatch.setattr(people, "PEOPLE", 2)
+    monkeypatch.setattr(portal, "PEOPLE", 2)
     server = Server()
     known = People(cast(Api, server), PLAIN)
     app = web.Application()
-    app[FINDER] = known
+    app[FIND] = known.find
 
     def ask(user: str) -> web.Request:
         return make_mocked_request("POST", "/", said(user), app=app)

@@ -14,10 +14,9 @@ from aiohttp.test_utils import TestServer
 
 from nestor.clients.ui import frame
 from nestor.clients.ui.guard import HEADERS
-from nestor.clients.ui.hub import Hub
-from nestor.clients.ui.models.rows import build_rows
+from nestor.clients.ui.models.jobs import build_rows
 from nestor.clients.ui.server import build_app
-from nestor.clients.ui.visitor import OneUser, Visitor
+from nestor.clients.ui.visitor import Hub, Visitor, find_always
 from nestor.kube import Api, Forbidden, Unreachable, UserContext
 from tests.unit.clients.cli import builders
 
@@ -66,7 +65,7 @@ async def rows(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Rows, Asy
 
 def serve(view: Rows, visitor: Visitor) -> TestServer:
     """The page, for that visitor."""
-    app = build_app(OneUser(visitor))
+    app = build_app(find_always(visitor))
 
     async def stream(request: web.Request) -> web.StreamResponse:
         return await frame.stream(request, view)

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.clients.ui import hub
-from nestor.clients.ui.hub import Hub, List
+from nestor.clients.ui import visitor
+from nestor.clients.ui.visitor import Hub, List
 from nestor.kube import Api, ApiError, Forbidden, informer, kinds
 from tests.waiting import eventually
 
@@ -106,7 +106,7 @@ async def test_who_may_no_longer_see_a_list_is_not_shown_what_was_kept(monkeypat
 
 
 async def test_there_is_an_end_to_watches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "WATCHES", 2)
+    monkeypatch.setattr(visitor, "WATCHES", 2)
     shared = Hub(cast(Api, OneJob()))
     a, b, c = (List(kinds.NESTED_APP_JOB, name) for name in "abc")
     async with shared.use(a):

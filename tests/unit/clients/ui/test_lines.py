@@ -10,9 +10,8 @@ import pytest
 
 from nestor.clients.cli import loglines
 from nestor.clients.cli.loglines import Wanted
-from nestor.clients.ui.hub import Hub
 from nestor.clients.ui.pages import logs
-from nestor.clients.ui.visitor import Visitor
+from nestor.clients.ui.visitor import Hub, Visitor
 from nestor.kube import Api
 from tests.fakes.api import MemoryApi
 

@@ -10,9 +10,9 @@ from typing import Any, cast
 import pytest
 
 from nestor.clients.ui import frame
-from nestor.clients.ui.hub import Hub, List, trim_little
-from nestor.clients.ui.models.rows import Row, build_rows, trim_for_rows
+from nestor.clients.ui.models.jobs import Row, build_rows, trim_for_rows
 from nestor.clients.ui.pool import Pool, Shared, once
+from nestor.clients.ui.visitor import Hub, List, trim_little
 from nestor.kube import Api, kinds
 from tests.unit.clients.cli import builders
 from tests.waiting import eventually

@@ -11,11 +11,11 @@ from typing import cast
 
 import pytest
 
-from nestor.clients.portal import main as portal
-from nestor.clients.portal.settings import parse
+from nestor.clients import portal
+from nestor.clients.portal import parse
 from nestor.clients.ui.guard import Gate
 from nestor.clients.ui.server import serving
-from nestor.clients.ui.visitor import Finder
+from nestor.clients.ui.visitor import Find
 from tests.waiting import eventually
 
 ELSEWHERE = "127.0.0.2"
@@ -36,7 +36,7 @@ async def answers(address: str, port: int) -> bool:
 
 
 async def test_the_page_is_on_this_machine_alone() -> None:
-    async with serving(cast(Finder, None), Gate()) as port:
+    async with serving(cast(Find, None), Gate()) as port:
         assert await answers("127.0.0.1", port)
         assert not await answers(ELSEWHERE, port)
     assert not await answers("127.0.0.1", port)

@@ -16,12 +16,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from nestor.api import labels
-from nestor.clients.portal import main as portal
-from nestor.clients.portal.settings import parse
+from nestor.clients import portal
+from nestor.clients.portal import parse
 from nestor.clients.ui.guard import Gate
-from nestor.clients.ui.hub import Hub
 from nestor.clients.ui.server import serving
-from nestor.clients.ui.visitor import STREAMS, OneUser, Use, Visitor
+from nestor.clients.ui.visitor import STREAMS, Hub, Use, Visitor, find_always
 from nestor.kube import Api, UserContext
 from tests.unit.clients.ui.test_server import answers, find_ports
 from tests.waiting import eventually
@@ -108,7 +107,7 @@ async def local(cluster: Cluster, kubeconfig: Path) -> AsyncIterator[Site]:
         aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
     ):
         visitor = Visitor(api, Hub(api), UserContext("here", "team-a", None), "jane")
-        async with serving(OneUser(visitor), gate) as port:
+        async with serving(find_always(visitor), gate) as port:
             base = f"http://127.0.0.1:{port}"
             async with session.get(f"{base}/start?token={gate.token}") as answer:
                 assert answer.status == 200

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.clients.ui.models import actions, ends, links, origin, pods, progress, states
-from nestor.clients.ui.models.parameters import HIDDEN, list_parameters
-from nestor.clients.ui.models.rows import build_rows, trim_for_rows
+from nestor.clients.ui.models import actions, jobs, pods, progress
+from nestor.clients.ui.models.inputs import HIDDEN, list_parameters
+from nestor.clients.ui.models.jobs import build_rows, trim_for_rows
 from tests.unit.clients.cli import builders
 
 
@@ -27,7 +27,7 @@ from tests.unit.clients.cli import builders
     ],
 )
 def test_a_state_is_a_word_for_people(name: str, mood: str, word: str) -> None:
-    found = states.state_of(builders.STATES[name]())
+    found = progress.state_of(builders.STATES[name]())
     assert (found.mood, found.word) == (mood, word)
     assert found.mark
 
@@ -51,7 +51,7 @@ def test_nothing_can_be_done_with_a_job_that_is_being_deleted() -> None:
     job = builders.ready()
     job["metadata"]["deletionTimestamp"] = builders.ago(1)
     assert not any(vars(actions.list_actions(job)).values())
-    assert links.open_url(job) == ""
+    assert jobs.open_url(job) == ""
 
 
 def test_the_time_line_says_what_is_done_and_what_is_waited_for() -> None:
@@ -110,7 +110,7 @@ def test_a_row_says_who_why_and_where() -> None:
 def test_a_link_leads_to_the_web_and_nowhere_else(url: Any) -> None:
     job = builders.ready()
     job["status"]["url"] = url
-    assert links.open_url(job) == ""
+    assert jobs.open_url(job) == ""
 
 
 def test_passwords_are_not_shown() -> None:
@@ -142,11 +142,11 @@ def test_the_numbers_of_pods_are_told_by_place() -> None:
 
 def test_what_keeps_a_job_as_its_files_say_is_told() -> None:
     job = builders.ready()
-    assert origin.find_keeper(job) == ""
+    assert jobs.find_keeper(job) == ""
     job["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "shop:nestor.dev/NestedAppJob:team-a/shop"}
-    assert origin.find_keeper(job) == "Argo CD"
+    assert jobs.find_keeper(job) == "Argo CD"
     job["metadata"] |= {"annotations": {}, "labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}
-    assert origin.find_keeper(job) == "Flux"
+    assert jobs.find_keeper(job) == "Flux"
 
 
 @pytest.mark.parametrize(
@@ -161,66 +161,66 @@ def test_what_keeps_a_job_as_its_files_say_is_told() -> None:
 def test_each_that_keeps_jobs_by_files_is_known(part: str, key: str, keeper: str) -> None:
     job = builders.ready()
     job["metadata"][part] = {key: "shop"}
-    assert origin.find_keeper(job) == keeper
+    assert jobs.find_keeper(job) == keeper
 
 
 def test_advice_is_for_those_who_can_act() -> None:
-    assert states.advise(builders.failed())
-    assert states.advise(builders.ready()) == ""
-    assert states.advise(builders.running()) == ""
+    assert progress.advise(builders.failed())
+    assert progress.advise(builders.ready()) == ""
+    assert progress.advise(builders.running()) == ""
 
 
 def test_the_end_follows_from_the_limits() -> None:
     job = builders.running()
-    nothing = ends.Ends("", "", is_limited=False, is_endless=True, can_run_longer=False, can_be_kept=False)
-    assert ends.find_ends(job) == nothing
+    nothing = actions.Ends("", "", is_limited=False, is_endless=True, can_run_longer=False, can_be_kept=False)
+    assert actions.find_ends(job) == nothing
     job["spec"] |= {"activeDeadlineSeconds": 3600, "ttlSecondsAfterFinished": 60}
-    limited = ends.Ends(builders.ago(94 - 3600), "", is_limited=True, is_endless=False, can_run_longer=True, can_be_kept=True)
-    assert ends.find_ends(job) == limited
+    limited = actions.Ends(builders.ago(94 - 3600), "", is_limited=True, is_endless=False, can_run_longer=True, can_be_kept=True)
+    assert actions.find_ends(job) == limited
     job["status"]["completionTime"] = builders.ago(4)
-    over = ends.Ends("", builders.ago(4 - 60), is_limited=False, is_endless=False, can_run_longer=False, can_be_kept=True)
-    assert ends.find_ends(job) == over
+    over = actions.Ends("", builders.ago(4 - 60), is_limited=False, is_endless=False, can_run_longer=False, can_be_kept=True)
+    assert actions.find_ends(job) == over
 
 
 def test_a_job_ends_by_its_class_too() -> None:
     job = builders.running()
     job["status"]["activeDeadlineSeconds"] = 1800
-    found = ends.find_ends(job)
+    found = actions.find_ends(job)
     assert (found.stops, found.is_endless, found.can_run_longer) == (builders.ago(94 - 1800), False, False)
     job["spec"]["activeDeadlineSeconds"] = 3600
-    assert ends.find_ends(job).stops == builders.ago(94 - 1800)
+    assert actions.find_ends(job).stops == builders.ago(94 - 1800)
 
 
 def test_nothing_else_is_said_to_stop_a_job_only_where_that_is_known() -> None:
     job = builders.running()
     job["spec"]["successPolicy"] = {"targets": [{"kind": "Job", "name": "x"}]}
-    assert not ends.find_ends(job).is_endless
+    assert not actions.find_ends(job).is_endless
     del job["spec"]["successPolicy"], job["status"]["startTime"]
-    found = ends.find_ends(job)
+    found = actions.find_ends(job)
     assert (found.is_endless, found.is_limited) == (False, False), "its class may have a limit"
 
 
 def test_no_extension_goes_beyond_what_the_class_allows() -> None:
     job = builders.running()
     job["spec"] |= {"activeDeadlineSeconds": 3600, "ttlSecondsAfterFinished": 60}
-    assert (ends.build_extension(job, "stop", 3600, 5400) or {})["spec"] == {"activeDeadlineSeconds": 5400}
-    assert ends.build_extension(job, "stop", 3600, 3600) is None
-    assert (ends.build_extension(job, "keep", 3600, 3600) or {})["spec"] == {"ttlSecondsAfterFinished": 3660}
+    assert (actions.build_extension(job, "stop", 3600, 5400) or {})["spec"] == {"activeDeadlineSeconds": 5400}
+    assert actions.build_extension(job, "stop", 3600, 3600) is None
+    assert (actions.build_extension(job, "keep", 3600, 3600) or {})["spec"] == {"ttlSecondsAfterFinished": 3660}
 
 
 def test_an_extension_adds_to_what_is_there_and_notices_others() -> None:
     job = builders.running()
     job["spec"] |= {"activeDeadlineSeconds": 3600}
-    assert ends.build_extension(job, "stop", 60) == {
+    assert actions.build_extension(job, "stop", 60) == {
         "metadata": {"resourceVersion": "7"},
         "spec": {"activeDeadlineSeconds": 3660},
     }
-    assert ends.build_extension(job, "stop", 10**12) == {
+    assert actions.build_extension(job, "stop", 10**12) == {
         "metadata": {"resourceVersion": "7"},
         "spec": {"activeDeadlineSeconds": 315_360_000},
     }
-    assert ends.build_extension(job, "keep", 60) is None
-    assert ends.build_extension(job, "suspend", 60) is None
+    assert actions.build_extension(job, "keep", 60) is None
+    assert actions.build_extension(job, "suspend", 60) is None
 
 
 def test_the_end_is_told_once() -> None:

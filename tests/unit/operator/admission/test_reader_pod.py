@@ -10,7 +10,7 @@ import pytest
 from nestor.api import conditions, names
 from nestor.api.class_parts import ImagesPolicy
 from nestor.api.labels import APP_IMAGE, COMPONENT, RUNNER_ATTEMPT
-from nestor.apps.reader import main
+from nestor.apps import reader
 from nestor.operator.admission import reader_pod as appreader
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.reader_pod import Unreadable, build_pod, decide_reader, parse_output
@@ -96,7 +96,7 @@ def test_a_later_attempt_is_told() -> None:
 
 def test_the_pod_has_the_memory_that_the_biggest_file_takes() -> None:
     limit = appreader.RESOURCES["limits"]["memory"]
-    assert int(limit.removesuffix("Mi")) * 2**20 >= 60 * main.FILE_LIMIT
+    assert int(limit.removesuffix("Mi")) * 2**20 >= 60 * reader.FILE_LIMIT
 
 
 def test_a_fault_of_the_image_is_told_in_the_readers_words_made_harmless() -> None:

@@ -14,7 +14,7 @@ import pytest
 from nestor.api import conditions
 from nestor.api.job_status import NestedAppJobStatus
 from nestor.clients.cli.offline import rules
-from nestor.clients.cli.offline.model import root_schema
+from nestor.clients.cli.offline.rules import root_schema
 from nestor.kube import ApiError, RetryLater, kinds
 from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import Object, build_job
@@ -151,7 +151,7 @@ def is_admitted(value: Any, schema: Object) -> bool:
     if "0" * 400 in json.dumps(value):
         return False
     whole = rules.with_defaults(value, schema)
-    return jsonschema_rs.is_valid(schema, whole) and not list(rules.check(whole, schema, ""))
+    return jsonschema_rs.is_valid(schema, whole) and not list(rules.check_rules(whole, schema, ""))
 
 
 FIELDS = sorted(SCHEMA["properties"])

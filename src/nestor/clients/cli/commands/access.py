@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import os
 import signal
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 import yaml
@@ -19,15 +17,16 @@ from nestor.api.objects import Object
 from nestor.clients.cli import console, kubeconfigs, nested, options, output, session
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.offline.documents import Loader
+from nestor.clients.cli.output import dump_yaml
 from nestor.clients.cli.session import Place
-from nestor.clients.cli.yamltext import dump_yaml
 
 EXIT_NOT_FOUND = 127
 """What shells use for a command that does not exist."""
-FILE_MODE = 0o600
 
 
-def kubeconfig(
+@options.acting
+async def kubeconfig(
+    place: Place,
     name: options.JobName,
     output_file: Annotated[
         Path | None,
@@ -47,10 +46,7 @@ def kubeconfig(
         typer.Option("--context-name", help="Name of that context. Default: nestor-<namespace>-<job>.", show_default=False),
     ] = None,
     use: Annotated[bool, typer.Option("--use", help="With --merge: make it the current context.")] = False,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig_: options.Kubeconfig = None,
-) -> None:
+) -> int:
     """Print the admin kubeconfig of a job's nested cluster, write it to a file, or merge it into yours.
 
     Its address is that of a Service in the host cluster. By default, only pods of the host that belong to no job may
@@ -59,11 +55,6 @@ def kubeconfig(
     """
     if merge and output_file:
         raise typer.BadParameter("--merge and --output-file cannot be combined", param_hint="--merge")
-    place = options.place(namespace, context, kubeconfig_)
-    raise typer.Exit(session.run(lambda: _kubeconfig(place, name, output_file, context_name, merge=merge, use=use)))
-
-
-async def _kubeconfig(place: Place, name: str, file: Path | None, context_name: str | None, *, merge: bool, use: bool) -> int:
     async with session.opened(place) as opened:
         job = await opened.get_job(name)
         content = await nested.read_kubeconfig(opened, job)
@@ -75,9 +66,9 @@ async def _kubeconfig(place: Place, name: str, file: Path | None, context_name: 
         console.tell(f"context '{chosen['current-context']}' added to {path}", mark="good")
         if not use:
             console.tell(f"  kubectl --context {chosen['current-context']} get pods -A")
-    elif file:
-        write_private(file, dump_yaml(chosen))
-        console.tell(f"{file} written", mark="good")
+    elif output_file:
+        write_private(output_file, dump_yaml(chosen))
+        console.tell(f"{output_file} written", mark="good")
     else:
         output.write(dump_yaml(chosen))
     if not is_reachable:
@@ -117,15 +108,14 @@ def write_private(path: Path, text: str) -> None:
         raise Failure(f"{path} cannot be written: {error.strerror or error}") from error
 
 
-def execute(
+@options.acting
+async def execute(
+    place: Place,
     name: options.JobName,
     command: Annotated[
         list[str], typer.Argument(metavar="-- COMMAND…", help="Command to run, with its arguments.", show_default=False)
     ],
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+) -> int:
     """Run a command on this machine with KUBECONFIG set to a job's nested cluster: `nestor exec hello -- kubectl get pods -A`.
 
     The kubeconfig is a temporary file that only you can read. If the cluster's address is not reachable from here, a `kubectl
@@ -134,43 +124,30 @@ def execute(
     words = command[1:] if command[:1] == ["--"] else command
     if not words:
         raise typer.BadParameter("specify a command after --", param_hint="COMMAND")
-    place = options.place(namespace, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: _execute(place, name, words)))
+    return await _execute(place, name, words)
 
 
-def shell(
-    name: options.JobName,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+@options.acting
+async def shell(place: Place, name: options.JobName) -> int:
     """Open your shell with KUBECONFIG set to a job's nested cluster. Leave it with `exit`.
 
     Like `nestor exec`, it opens a `kubectl port-forward` tunnel if the cluster's address is not reachable from here.
     """
-    place = options.place(namespace, context, kubeconfig)
-    command = [os.environ.get("SHELL") or "/bin/sh"]
-    raise typer.Exit(session.run(lambda: _execute(place, name, command, is_shell=True)))
+    return await _execute(place, name, [os.environ.get("SHELL") or "/bin/sh"], is_shell=True)
 
 
 async def _execute(place: Place, name: str, command: list[str], *, is_shell: bool = False) -> int:
     async with session.opened(place) as opened:
         job = await opened.get_job(name)
         async with nested.reachable(opened, job) as content:
-            with _temporary_kubeconfig(content) as path:
+            with tempfile.TemporaryDirectory(prefix="nestor-") as folder:  # of mode 0700
+                path = Path(folder) / "kubeconfig"
+                path.touch(mode=0o600)
+                path.write_text(json.dumps(content))
                 if is_shell:
                     console.tell(f"kubectl now uses the cluster of job '{name}'; type `exit` to leave", mark="good")
                 where = f"{job['metadata']['namespace']}/{name}"
-                return await _run_child(command, {**os.environ, "KUBECONFIG": path, "NESTOR_JOB": where})
-
-
-@contextlib.contextmanager
-def _temporary_kubeconfig(content: dict[str, Any]) -> Iterator[str]:
-    with tempfile.TemporaryDirectory(prefix="nestor-") as folder:  # of mode 0700
-        path = Path(folder) / "kubeconfig"
-        path.touch(mode=FILE_MODE)
-        path.write_text(json.dumps(content))
-        yield str(path)
+                return await _run_child(command, {**os.environ, "KUBECONFIG": str(path), "NESTOR_JOB": where})
 
 
 async def _run_child(command: list[str], environment: dict[str, str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 from typing import Annotated, Any
 
@@ -37,8 +38,8 @@ def apps(
     kubeconfig: options.Kubeconfig = None,
 ) -> None:
     """List the applications in the catalog, or show one with its commands and parameters."""
-    place = options.place(None, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: _apps(place, name, output_form)))
+    place = Place(None, context, kubeconfig)
+    raise typer.Exit(session.run(lambda: asyncio.run(_apps(place, name, output_form))))
 
 
 async def _apps(place: Place, name: str | None, form: Output | None) -> int:
@@ -59,7 +60,6 @@ async def _apps(place: Place, name: str | None, form: Output | None) -> int:
 
 
 def build_rows(found: list[Object], now: datetime.datetime, *, wide: bool) -> tuple[list[str], list[list[str | Text]]]:
-    """Head and rows of the table. Pure."""
     head = ["NAME", "TITLE", "COMMANDS", "ACCEPTED", "AGE"] + ["IMAGE", "MESSAGE"] * wide
     rows: list[list[str | Text]] = []
     for app in found:
@@ -79,7 +79,6 @@ def build_rows(found: list[Object], now: datetime.datetime, *, wide: bool) -> tu
 
 
 def render_app(app: Object) -> Group:
-    """One application as a page. Pure."""
     spec, status = app["spec"], status_of(app)
     definition = spec.get("appDef") or {}
     title = status.get("title") or spec.get("title") or definition.get("name") or ""

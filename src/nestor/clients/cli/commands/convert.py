@@ -12,15 +12,13 @@ from nestor.clients.cli import console, manifests, options, output, session
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.manifests import Wishes
 from nestor.clients.cli.options import Document
-from nestor.clients.cli.yamltext import dump_yaml
+from nestor.clients.cli.output import dump_yaml
 
 SIZE_LIMIT = 1_000_000
 """An API server stores objects of at most 1.5 MiB, and clients that apply them keep a copy inside."""
 
 
 class KindOption(StrEnum):
-    """What to make."""
-
     JOB = "job"
     APP = "app"
 
@@ -54,11 +52,7 @@ def convert(
     The AppDef is copied verbatim: all keys, known or unknown, keep their spelling and order.
     """
     wishes = Wishes(name=name, image=image, config_map=templates, command=command)
-
-    async def start() -> int:
-        return _convert(file, kind, wishes, form)
-
-    raise typer.Exit(session.run(start))
+    raise typer.Exit(session.run(lambda: _convert(file, kind, wishes, form)))
 
 
 def _convert(file: Path, kind: KindOption, wishes: Wishes, form: Document) -> int:
@@ -92,7 +86,6 @@ def read_appdef(file: Path) -> dict[str, Any]:
 
 
 def build(appdef: dict[str, Any], kind: KindOption, wishes: Wishes) -> dict[str, Any]:
-    """The object."""
     name = manifests.base_name(str(appdef.get("name") or "app"))
     if kind is KindOption.APP:
         return manifests.build_catalog_entry(wishes, appdef, name)
@@ -111,7 +104,6 @@ def advise(made: dict[str, Any], text: str) -> list[str]:
 
 
 def needs_files(appdef: dict[str, Any]) -> bool:
-    """Whether a step of any command names a file."""
     for command in appdef["commands"].values():
         nested = command.get("nested_kubernetes") or command.get("nestedkubernetes") if isinstance(command, dict) else None
         steps = nested.get("templates") if isinstance(nested, dict) else None

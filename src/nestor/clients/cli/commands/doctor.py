@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
 from nestor.clients.cli import completion, console, options, output, session
-from nestor.clients.cli.diagnosis.findings import Finding
 from nestor.clients.cli.exits import Code
 from nestor.clients.cli.options import Document
+from nestor.clients.cli.output import dump_yaml
 from nestor.clients.cli.session import Place
-from nestor.clients.cli.yamltext import dump_yaml
+
+if TYPE_CHECKING:
+    from nestor.clients.cli.diagnosis.installation import Finding
 
 NameArgument = Annotated[
     str | None,
@@ -27,22 +29,16 @@ NameArgument = Annotated[
 ]
 
 
-def doctor(
+@options.acting
+async def doctor(
+    place: Place,
     name: NameArgument = None,
     form: Annotated[Document | None, typer.Option("--output", "-o", help="Output format.", show_default=False)] = None,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+) -> int:
     """Find out what is wrong with the installation, or with a job, and what to do about it.
 
     Exits with code 1 if there is a problem. It changes nothing. What you have no permission to see is reported as unknown.
     """
-    place = options.place(namespace, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: _doctor(place, name, form)))
-
-
-async def _doctor(place: Place, name: str | None, form: Document | None) -> int:
     # Only here: it imports the models of all resources.
     from nestor.clients.cli.diagnosis import facts, installation, job  # noqa: PLC0415
 
@@ -55,7 +51,6 @@ async def _doctor(place: Place, name: str | None, form: Document | None) -> int:
 
 
 def show(groups: dict[str, list[Finding]], form: Document | None) -> None:
-    """As text, or as data for scripts."""
     if form is not None:
         content: list[dict[str, Any]] = [{"about": title, **asdict(item)} for title, group in groups.items() for item in group]
         output.write(output.to_json(content) if form is Document.JSON else dump_yaml(content))

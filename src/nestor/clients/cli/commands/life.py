@@ -11,33 +11,23 @@ import typer
 from nestor.api import conditions, labels
 from nestor.api.objects import Object
 from nestor.clients.cli import console, follow, options, session
-from nestor.clients.cli.commands.status import conclude, read_timeout, waits_for_end
+from nestor.clients.cli.commands.status import conclude, waits_for_end
 from nestor.clients.cli.exits import Code, Failure, explain
 from nestor.clients.cli.session import Place, Session
 from nestor.clients.cli.view.facts import condition, is_over
 from nestor.kube import ApiError, Informer, Unreachable, kinds
 
 
-def suspend(
-    names: options.JobNames,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+@options.acting
+async def suspend(place: Place, names: options.JobNames) -> int:
     """Suspend jobs: their pods are stopped, their clusters' data is kept."""
-    place = options.place(namespace, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: _set_suspend(place, names, wanted=True)))
+    return await _set_suspend(place, names, wanted=True)
 
 
-def resume(
-    names: options.JobNames,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+@options.acting
+async def resume(place: Place, names: options.JobNames) -> int:
     """Resume suspended jobs."""
-    place = options.place(namespace, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: _set_suspend(place, names, wanted=False)))
+    return await _set_suspend(place, names, wanted=False)
 
 
 async def _set_suspend(place: Place, names: list[str], *, wanted: bool) -> int:
@@ -69,25 +59,18 @@ async def _set_suspend_of(opened: Session, name: str, *, wanted: bool) -> None:
     console.tell(f"job '{name}' is being {word}", mark="good")
 
 
-def rerun(
+@options.acting
+async def rerun(
+    place: Place,
     name: options.JobName,
     follow_it: Annotated[bool, typer.Option("--follow", "-f", help="Follow the job until it is ready again.")] = False,
     timeout: options.Timeout = None,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+) -> int:
     """Run all steps of a job again.
 
     A job that is running or has failed in a step keeps its nested cluster and everything in it. A job that has ended in any
     other way starts over in an empty cluster: its data is deleted, including data on a volume.
     """
-    seconds = read_timeout(timeout)
-    place = options.place(namespace, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: _rerun(place, name, seconds, follow_it=follow_it)))
-
-
-async def _rerun(place: Place, name: str, timeout: float | None, *, follow_it: bool) -> int:
     value = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     async with session.opened(place) as opened:
         is_emptied = is_over(await opened.get_job(name))
@@ -103,23 +86,16 @@ async def _rerun(place: Place, name: str, timeout: float | None, *, follow_it: b
         return conclude(job, ending, None)
 
 
-def delete(
+@options.acting
+async def delete(
+    place: Place,
     names: options.JobNames,
     wait: Annotated[
         bool, typer.Option("--wait/--no-wait", help="Return only when the jobs and everything they created are gone.")
     ] = False,
     timeout: options.Timeout = None,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+) -> int:
     """Delete jobs together with their nested clusters and everything in them."""
-    seconds = read_timeout(timeout)
-    place = options.place(namespace, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: _delete(place, names, seconds, wait=wait)))
-
-
-async def _delete(place: Place, names: list[str], timeout: float | None, *, wait: bool) -> int:
     async with session.opened(place) as opened:
         jobs = [await opened.get_job(name) for name in names]
         for job in jobs:
@@ -139,9 +115,8 @@ async def wait_until_gone(opened: Session, jobs: list[Object], timeout: float | 
     informer = Informer(opened.api, kinds.NESTED_APP_JOB, opened.namespace)
     changed = asyncio.Event()
     informer.on_change(lambda _: changed.set())
-    watching = asyncio.create_task(informer.run())
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(timeout), session.watching(informer):
             await informer.synced.wait()
             while left:
                 changed.clear()
@@ -154,6 +129,3 @@ async def wait_until_gone(opened: Session, jobs: list[Object], timeout: float | 
     except TimeoutError:
         waiting = "; ".join(f"'{job['metadata']['name']}': {follow.describe_delay(job)}" for job in left.values())
         raise Failure(f"timed out waiting for the deletion: {waiting}", Code.TIMED_OUT, hint="the deletion continues") from None
-    finally:
-        watching.cancel()
-        await asyncio.gather(watching, return_exceptions=True)

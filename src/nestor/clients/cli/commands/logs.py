@@ -29,7 +29,9 @@ Part = Annotated[
 ]
 
 
-def logs(
+@options.acting
+async def logs(
+    place: Place,
     name: options.JobName,
     part: Part = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines until the pod ends.")] = False,
@@ -37,20 +39,13 @@ def logs(
         int | None, typer.Option("--tail", min=0, help="Print only this many of the last lines.", show_default=False)
     ] = None,
     container: Annotated[str | None, typer.Option("--container", "-c", help="Container of the pod.", show_default=False)] = None,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+) -> int:
     """Print the output of all steps of a job, of one step, or of one of the application's pods.
 
     If you have no permission to read the job's own namespace, pods are read through the nested cluster, and through a `kubectl
     port-forward` tunnel if its address is not reachable from here.
     """
-    place = options.place(namespace, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: _logs(place, name, part, Wanted(follow, tail, container))))
-
-
-async def _logs(place: Place, name: str, part: str | None, wanted: Wanted) -> int:
+    wanted = Wanted(follow, tail, container)
     async with session.opened(place) as opened:
         job = await opened.get_job(name)
         steps = [step["name"] for step in status_of(job).get("steps") or ()]
@@ -148,16 +143,11 @@ async def _await_start(api: Api, pod: str, namespace: str) -> None:
             started.set()
 
     informer.on_change(check)
-    task = asyncio.create_task(informer.run())
-    try:
+    async with session.watching(informer):
         await started.wait()
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def last_lines(lines: AsyncIterator[str], count: int | None) -> AsyncIterator[str]:
-    """The last `count` of them."""
     kept = [line async for line in lines]
     for line in kept if count is None else kept[len(kept) - min(count, len(kept)) :]:
         yield line

@@ -1,87 +1,78 @@
-"""`nestor run`: make a job and follow it to its URL."""
+"""`nestor run` and `nestor cluster create`: make a job, with or without an application, and follow it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from nestor.api import labels
 from nestor.api.objects import Object
-from nestor.clients.cli import console, follow, jobs, manifests, options, output, session
-from nestor.clients.cli.commands import run_options
+from nestor.clients.cli import console, follow, manifests, options, output, session
 from nestor.clients.cli.commands.life import wait_until_gone
-from nestor.clients.cli.commands.status import conclude, read_timeout, waits_for_end
-from nestor.clients.cli.exits import Code
-from nestor.clients.cli.identity import ask_name
+from nestor.clients.cli.commands.status import conclude, waits_for_end
+from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.manifests import Wishes
 from nestor.clients.cli.options import Output
-from nestor.clients.cli.session import Place, Session
+from nestor.clients.cli.session import Place, Session, ask_name
 from nestor.clients.cli.view.facts import address
 from nestor.kube import Forbidden, kinds
 
 
-def run(  # noqa: PLR0913, PLR0917 - the command line's options
-    what: run_options.App = None,
-    file: run_options.File = None,
-    templates: run_options.Templates = None,
-    name: run_options.Name = None,
-    command: run_options.Command = None,
-    parameter: run_options.Parameters = None,
-    parameters_from: run_options.ParametersFrom = None,
-    class_name: run_options.ClassName = None,
-    machine: run_options.Machine = None,
-    version: run_options.Version = None,
-    host: run_options.Host = None,
-    all_targets: run_options.AllTargets = False,
-    detach: run_options.Detach = False,
-    no_follow: run_options.NoFollow = False,
-    remove: run_options.Remove = False,
+@options.acting
+async def run(  # noqa: PLR0913, PLR0917 - the command line's options
+    place: Place,
+    what: options.App = None,
+    file: options.File = None,
+    templates: options.Templates = None,
+    name: options.Name = None,
+    command: options.Command = None,
+    parameter: options.Parameters = None,
+    parameters_from: options.ParametersFrom = None,
+    class_name: options.ClassName = None,
+    machine: options.Machine = None,
+    version: options.Version = None,
+    host: options.Host = None,
+    all_targets: options.AllTargets = False,
+    detach: options.Detach = False,
+    no_follow: options.NoFollow = False,
+    remove: options.Remove = False,
     timeout: options.Timeout = None,
-    output_form: options.OutputOption = None,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+    form: options.OutputOption = None,
+) -> int:
     """Run an application as a job and follow it: its stages, its steps with attempts and times, and finally its URL.
 
     Only the URL is written to standard output, so that `URL=$(nestor run hello)` works. Ctrl-C stops following; the job keeps
     running.
     """
     detach = detach or no_follow
-    seconds = read_timeout(timeout)
     if what is None and file is None:
         raise typer.BadParameter("specify an application, an image, or a file with -f", param_hint="APP|IMAGE")
     if remove and detach:
         raise typer.BadParameter("only a job that is followed can be deleted at its end", param_hint="--rm")
-    place = options.place(namespace, context, kubeconfig)
-
-    async def start() -> int:
-        wishes = Wishes(
-            name=name,
-            config_map=templates,
-            command=command,
-            class_name=class_name,
-            machine=machine,
-            version=version,
-            host=host,
-            all_targets=all_targets,
-            parameters=manifests.parse_parameters(parameter or []),
-            parameters_from=parameters_from,
-        )
-        job = jobs.build(what, file, wishes, secrets.token_hex(8))
-        return await run_job(place, job, Manner(detach, remove, seconds, output_form))
-
-    raise typer.Exit(session.run(start))
+    wishes = Wishes(
+        name=name,
+        config_map=templates,
+        command=command,
+        class_name=class_name,
+        machine=machine,
+        version=version,
+        host=host,
+        all_targets=all_targets,
+        parameters=manifests.parse_parameters(parameter or []),
+        parameters_from=parameters_from,
+    )
+    job = build_job(what, file, wishes, secrets.token_hex(8))
+    return await run_job(place, job, Manner(detach, remove, timeout, form))
 
 
 @dataclass(frozen=True)
 class Manner:
-    """What to do after the job is created."""
-
     detach: bool
     remove: bool
     timeout: float | None
@@ -96,17 +87,24 @@ async def run_job(place: Place, job: Object, manner: Manner) -> int:
         opened = Session(connected.api, target, connected.context)
         made = await _create(opened, job)
         if manner.detach:
-            _print_detached(made, manner)
+            if manner.form is None:
+                output.write(made["metadata"]["name"] + "\n")
+            else:
+                output.print_objects([made], manner.form, is_list=False)
             return Code.OK
         try:
-            return await _follow(opened, made, manner)
+            until_finished = manner.remove or waits_for_end(made)
+            last, ending = await follow.follow(opened, made, until_finished=until_finished, timeout=manner.timeout)
+            return conclude(last, ending, manner.form)
         except asyncio.CancelledError:
             if not manner.remove:
                 _say_how_to_go_on(made)
             raise
         finally:
-            if manner.remove:
-                await _remove(opened, made)
+            if manner.remove:  # Even after an interrupt: the clean-up was requested.
+                meta = made["metadata"]
+                await opened.api.delete(kinds.NESTED_APP_JOB, meta["name"], opened.namespace, uid=meta["uid"])
+                await wait_until_gone(opened, [made], None)
 
 
 async def _create(opened: Session, job: Object) -> Object:
@@ -123,26 +121,76 @@ async def _create(opened: Session, job: Object) -> Object:
     return made
 
 
-async def _follow(opened: Session, made: Object, manner: Manner) -> int:
-    until_finished = manner.remove or waits_for_end(made)
-    last, ending = await follow.follow(opened, made, until_finished=until_finished, timeout=manner.timeout)
-    return conclude(last, ending, manner.form)
-
-
-def _print_detached(made: Object, manner: Manner) -> None:
-    if manner.form is None:
-        output.write(made["metadata"]["name"] + "\n")
-    else:
-        output.print_objects([made], Output.JSON if manner.form is Output.WIDE else manner.form, is_list=False)
-
-
 def _say_how_to_go_on(made: Object) -> None:
     console.tell(f"\njob '{made['metadata']['name']}' keeps running")
     console.tell(f"  nestor status {address(made)} --follow   follow it again")
     console.tell(f"  nestor delete {address(made)}            delete it")
 
 
-async def _remove(opened: Session, made: Object) -> None:
-    """Even after an interrupt: the clean-up was requested."""
-    await opened.api.delete(kinds.NESTED_APP_JOB, made["metadata"]["name"], opened.namespace, uid=made["metadata"]["uid"])
-    await wait_until_gone(opened, [made], None)
+def build_job(what: str | None, file: Path | None, wishes: Wishes, random: str) -> Object:
+    """The job; `random` ends the names of those that are given none. Raises `Failure`."""
+    ending = f"-{random[: manifests.SUFFIX_LENGTH]}"
+    is_image = what is not None and manifests.is_image(what)
+    if is_image:
+        wishes = replace(wishes, image=what)
+    if file is not None:
+        return _build_from_file(file, wishes, ending, is_app=what is not None and not is_image)
+    if wishes.config_map:
+        raise Failure("--templates needs an AppDef: specify one with -f", Code.USAGE)
+    assert what is not None
+    return manifests.build_job(wishes, app=None if is_image else what, name=manifests.base_name(what) + ending)
+
+
+def _build_from_file(file: Path, wishes: Wishes, ending: str, *, is_app: bool) -> Object:
+    found = read_one(file)
+    if found.get("kind") == "NestedAppJob":
+        if is_app or wishes.image or wishes.config_map:
+            raise Failure(f"{file} is a complete job: omit the application, image and --templates", Code.USAGE)
+        if not _has_form(found):
+            raise Failure(
+                f"{file}: its `metadata` or `spec` is malformed", Code.USAGE, hint=f"`nestor validate {file}` tells more"
+            )
+        return manifests.with_wishes(found, wishes)
+    if found.get("kind") or not isinstance(found.get("commands"), dict):
+        raise Failure(f"{file}: neither an AppDef (no `commands`) nor a NestedAppJob", Code.USAGE)
+    if is_app or (wishes.image and wishes.config_map):
+        raise Failure("an AppDef is run with either an image or --templates", Code.USAGE)
+    name = manifests.base_name(str(found.get("name") or "app")) + ending
+    return manifests.build_job(wishes, appdef=found, name=name)
+
+
+def _has_form(job: Object) -> bool:
+    """Whether options can be added to it."""
+    spec = job.get("spec")
+    parts = [job.get("metadata"), spec, *(spec.get(key) or {} for key in ("parameters", "expose") if isinstance(spec, dict))]
+    return all(isinstance(part, dict) for part in parts)
+
+
+def read_one(file: Path) -> Object:
+    """The one document of a file. Raises `Failure`."""
+    from nestor.clients.cli.offline import documents  # noqa: PLC0415 - as in `nestor validate`
+
+    found = [document.content for document in documents.read(documents.load(file), str(file))]
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise Failure(f"{file}: must contain one AppDef or NestedAppJob, not {len(found)} documents", Code.USAGE)
+    return found[0]
+
+
+@options.acting
+async def create_cluster(  # noqa: PLR0913, PLR0917 - the command line's options
+    place: Place,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the cluster, and of its job.", show_default=False)],
+    class_name: options.ClassName = None,
+    machine: options.Machine = None,
+    version: options.Version = None,
+    detach: options.Detach = False,
+    no_follow: options.NoFollow = False,
+    timeout: options.Timeout = None,
+    form: options.OutputOption = None,
+) -> int:
+    """Create a cluster in which nothing is installed, and follow it until it is ready.
+
+    It is a job without an application, so all commands for jobs take its name: `nestor status`, `nestor suspend`, `nestor shell`.
+    """
+    job = manifests.build_cluster(name, Wishes(class_name=class_name, machine=machine, version=version))
+    return await run_job(place, job, Manner(detach or no_follow, remove=False, timeout=timeout, form=form))

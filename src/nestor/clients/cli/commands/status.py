@@ -1,4 +1,4 @@
-"""`nestor status` and `nestor open`: one job, and its page."""
+"""`nestor list | status | open`: jobs, one of them, and its page."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import webbrowser
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from nestor.api import conditions
 from nestor.api.objects import Object, status_of
@@ -15,40 +16,87 @@ from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.options import Output
 from nestor.clients.cli.session import Place
 from nestor.clients.cli.view import times
-from nestor.clients.cli.view.facts import Ending, address, condition, mood, url_of
-from nestor.clients.cli.view.job import render_page
+from nestor.clients.cli.view.facts import Ending, address, condition, describe_app, mood, pick_line, url_of
+from nestor.clients.cli.view.job import STYLES, render_page
+from nestor.kube import kinds
 
 
-def read_timeout(text: str | None) -> float | None:
-    """Seconds of `--timeout`. Raises a usage error."""
-    try:
-        return times.parse_duration(text) if text else None
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--timeout") from error
+@options.acting
+async def list_jobs(
+    place: Place,
+    all_namespaces: Annotated[bool, typer.Option("--all-namespaces", "-A", help="List the jobs of all namespaces.")] = False,
+    selector: Annotated[
+        str, typer.Option("--selector", "-l", help="List only jobs with these labels, for example `team=a`.")
+    ] = "",
+    form: options.OutputOption = None,
+) -> int:
+    """List jobs with their state, URL, version and age.
+
+    `-o wide` adds the steps done, the command, the application and the reason as a sentence.
+    """
+    async with session.opened(place) as opened:
+        jobs = await opened.api.list(kinds.NESTED_APP_JOB, None if all_namespaces else opened.namespace, labels=selector)
+        where = opened.namespace
+    if form in (Output.JSON, Output.YAML, Output.NAME):
+        output.print_objects(jobs, form, is_list=True)
+    elif jobs:
+        now = datetime.datetime.now(datetime.UTC)
+        output.print_table(*build_rows(jobs, now, all_namespaces=all_namespaces, wide=form is Output.WIDE))
+    else:
+        console.tell("no jobs" if all_namespaces else f"no jobs in namespace '{where}'")
+    return 0
 
 
-def status(
+def build_rows(
+    jobs: list[Object], now: datetime.datetime, *, all_namespaces: bool, wide: bool
+) -> tuple[list[str], list[list[str | Text]]]:
+    head = ["NAMESPACE"] * all_namespaces + ["NAME", "STATUS", "URL", "VERSION", "AGE"]
+    head += ["STEPS", "COMMAND", "APP", "MESSAGE"] * wide
+    rows: list[list[str | Text]] = []
+    for job in jobs:
+        status, meta = status_of(job), job["metadata"]
+        feeling, word = mood(job)
+        row: list[str | Text] = [meta["namespace"]] if all_namespaces else []
+        row += [
+            meta["name"],
+            Text(word, STYLES[feeling]),
+            str(status.get("url") or ""),
+            str(status.get("kubernetesVersion") or ""),
+            times.age(meta.get("creationTimestamp"), now),
+        ]
+        if wide:
+            ready = condition(job, "Ready") or {}
+            row += [
+                count_steps(status),
+                str(status.get("command") or job["spec"].get("command") or ""),
+                describe_app(job["spec"]),
+                pick_line(str(ready.get("message") or "")),
+            ]
+        rows.append(row)
+    return head, rows
+
+
+def count_steps(status: Object) -> str:
+    """How many steps are done, as `2/4`."""
+    steps = status.get("steps") or []
+    return f"{sum(step.get('state') == 'Succeeded' for step in steps)}/{len(steps)}" if steps else ""
+
+
+@options.acting
+async def status(
+    place: Place,
     name: options.JobName,
     follow_it: Annotated[
         bool,
         typer.Option("--follow", "-f", help="Follow the job until it is ready, or until it ends if it has a success policy."),
     ] = False,
     timeout: options.Timeout = None,
-    output_form: options.OutputOption = None,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+    form: options.OutputOption = None,
+) -> int:
     """Show one job: its application, its stages, its steps with attempts and times, and its URL.
 
     Exits with code 1 if the job has failed, for use in scripts.
     """
-    seconds = read_timeout(timeout)
-    place = options.place(namespace, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: _status(place, name, seconds, output_form, follow_it=follow_it)))
-
-
-async def _status(place: Place, name: str, timeout: float | None, form: Output | None, *, follow_it: bool) -> int:
     async with session.opened(place) as opened:
         job = await opened.get_job(name)
         if follow_it:
@@ -62,7 +110,6 @@ async def _status(place: Place, name: str, timeout: float | None, form: Output |
 
 
 def waits_for_end(job: Object) -> bool:
-    """Whether the job is expected to end by itself."""
     return bool(job["spec"].get("successPolicy"))
 
 
@@ -70,7 +117,7 @@ def conclude(job: Object, ending: Ending, form: Output | None) -> int:
     """Report how a followed job ended: only its URL goes to standard output."""
     name = job["metadata"]["name"]
     if form is not None:
-        output.print_objects([job], Output.JSON if form is Output.WIDE else form, is_list=False)
+        output.print_objects([job], form, is_list=False)
     if not ending.is_good:
         console.tell(f"job '{name}' failed, {ending.reason}: {ending.message}", mark="bad")
         console.tell(f"`nestor logs {address(job)}` shows the output of its steps, `nestor doctor {address(job)}` what to do")
@@ -82,23 +129,17 @@ def conclude(job: Object, ending: Ending, form: Output | None) -> int:
     return Code.OK
 
 
-def open_page(
+@options.acting
+async def open_page(
+    place: Place,
     name: options.JobName,
     target: Annotated[
         str | None,
         typer.Option("--target", help="Service of the target to open. Default: the job's first target.", show_default=False),
     ] = None,
     only_print: Annotated[bool, typer.Option("--print", help="Print the URL without opening it.")] = False,
-    namespace: options.Namespace = None,
-    context: options.Context = None,
-    kubeconfig: options.Kubeconfig = None,
-) -> None:
+) -> int:
     """Open a job's page in the browser and print its URL."""
-    place = options.place(namespace, context, kubeconfig)
-    raise typer.Exit(session.run(lambda: _open(place, name, target, only_print=only_print)))
-
-
-async def _open(place: Place, name: str, target: str | None, *, only_print: bool) -> int:
     async with session.opened(place) as opened:
         url = find_url(await opened.get_job(name), target)
     output.write(url + "\n")

@@ -13,9 +13,9 @@ from nestor.clients.cli.exits import Code, Failure
 
 if TYPE_CHECKING:
     from nestor.clients.cli.offline import check
+    from nestor.clients.cli.offline.admission import Known
     from nestor.clients.cli.offline.documents import Document
     from nestor.clients.cli.offline.files import Content
-    from nestor.clients.cli.offline.known import Known
 
 Files = Annotated[
     list[Path],
@@ -49,11 +49,7 @@ def validate(
     Jobs whose NestedClass is known are held to it. Reports the file, line and field of every fault, and what is allowed. Exits
     with code 1 if anything is wrong.
     """
-
-    async def start() -> int:
-        return _validate(files, class_, quiet=quiet)
-
-    raise typer.Exit(session.run(start))
+    raise typer.Exit(session.run(lambda: _validate(files, class_, quiet=quiet)))
 
 
 def _validate(paths: list[Path], class_: str | None, *, quiet: bool) -> int:
@@ -77,7 +73,7 @@ def _validate(paths: list[Path], class_: str | None, *, quiet: bool) -> int:
 def _read_classes(class_: str | None, contents: list[Any]) -> Known:
     """The classes in the files and in that of the option, and which is the default. Raises `Failure`."""
     from nestor.clients.cli.offline import files  # noqa: PLC0415 - as above
-    from nestor.clients.cli.offline.known import read_known  # noqa: PLC0415
+    from nestor.clients.cli.offline.admission import read_known  # noqa: PLC0415
 
     if class_ is None:
         return read_known(contents)

@@ -17,12 +17,7 @@ T = TypeVar("T")
 
 OPERATOR_LABELS = "app.kubernetes.io/name=nestor"
 RIGHTS = (
-    ("create", "nestedappjobs", ""),
-    ("get", "nestedappjobs", ""),
-    ("list", "nestedappjobs", ""),
-    ("watch", "nestedappjobs", ""),
-    ("patch", "nestedappjobs", ""),
-    ("delete", "nestedappjobs", ""),
+    *((verb, "nestedappjobs", "") for verb in ("create", "get", "list", "watch", "patch", "delete")),
     ("get", "secrets", ""),
 )
 """What the commands need in the user's namespace: verb, resource, subresource."""

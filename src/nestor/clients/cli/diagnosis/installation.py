@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
 from nestor import __version__
 from nestor.api import conditions, labels
@@ -10,8 +12,31 @@ from nestor.api.class_choice import find_default, read_effective
 from nestor.api.crd import RESOURCES, UPDATE_COMMAND, Resource, compare, describe
 from nestor.api.objects import Object, annotations_of, conditions_of, spec_of, status_of
 from nestor.clients.cli.diagnosis.facts import Installation
-from nestor.clients.cli.diagnosis.findings import Finding, bad, good, warn
-from nestor.clients.cli.diagnosis.pods import describe_trouble
+from nestor.clients.cli.view.facts import describe_trouble
+
+Level = Literal["good", "warn", "bad"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`bad` is what keeps jobs from working, `warn` what may surprise; `advice` says what to do about it."""
+
+    level: Level
+    text: str
+    advice: str = ""
+
+
+def good(text: str) -> Finding:
+    return Finding("good", text)
+
+
+def warn(text: str, advice: str = "") -> Finding:
+    return Finding("warn", text, advice)
+
+
+def bad(text: str, advice: str) -> Finding:
+    return Finding("bad", text, advice)
+
 
 INSTALL = "install Nestor with its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
 UPDATE_CRDS = f"apply the new definitions, which helm does not do: {UPDATE_COMMAND}"
@@ -22,7 +47,6 @@ MANY_JOBS = 500
 
 
 def judge(facts: Installation) -> list[Finding]:
-    """All findings."""
     parts = (_judge_server, _judge_resources, _judge_operator, _judge_classes, _judge_rights)
     return [finding for part in parts for finding in part(facts)]
 

@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from nestor.api import conditions as words
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.clients.cli.diagnosis.facts import JobFacts
-from nestor.clients.cli.diagnosis.findings import Finding, Level, bad, warn
-from nestor.clients.cli.diagnosis.installation import describe_right
-from nestor.clients.cli.diagnosis.pods import describe_trouble
-from nestor.clients.cli.view.facts import Mood, condition, mood
+from nestor.clients.cli.diagnosis.installation import Finding, Level, bad, describe_right, warn
+from nestor.clients.cli.view.facts import Mood, condition, describe_trouble, mood
 
 EVENTS_SHOWN = 3
 
@@ -18,7 +16,6 @@ _LEVELS: dict[Mood, Level] = {"bad": "bad", "warn": "bad", "retry": "warn"}
 
 
 def judge(facts: JobFacts) -> list[Finding]:
-    """All findings about the job."""
     job = facts.job
     if not conditions_of(job):
         return [

@@ -1,22 +1,158 @@
-"""Whether its class would take a job, by the operator's own decisions, as far as files can tell. Pure."""
+"""What the operator would say of AppDefs and jobs, by its own rules and decisions, as far as files can tell. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import ValidationError
 
-from nestor.api import conditions
+from nestor.api import conditions, faults
+from nestor.api.appdef import AppDefError, Chosen, choose_command, list_commands, read_appdef
+from nestor.api.appdef_models import AppDef
+from nestor.api.class_choice import FALLBACK, find_class_name, find_default
 from nestor.api.nestedappjob import NestedAppJobSpec
-from nestor.api.nestedclass import NestedClassSpec
-from nestor.clients.cli.offline.appdefs import relocate
-from nestor.clients.cli.offline.known import Known
+from nestor.api.nestedclass import NestedClassSpec, resolve_class
+from nestor.apps.steps import PlanError, build_plan, check_parameters, list_warnings
+from nestor.clients.cli.offline.documents import list_items
 from nestor.operator.admission.admit import Resolved, admit, check_wishes, choose_version
 from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.checks import check_image
 from nestor.operator.admission.identity import JobIdentity, Refused
 from nestor.operator.guests.queue.entry import find_fault
 from nestor.operator.world.ownership import find_home
+
+ROOT = "appDef"
+GIVEN = "spec.parameters"
+
+
+@dataclass
+class Findings:
+    faults: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def add(self, messages: Iterable[str], path: str) -> None:
+        """Sentences that name their fields below `appDef`; `path` is where that is in the document."""
+        self.faults += [relocate(message, path) for message in messages]
+
+    def warn(self, messages: Iterable[str], path: str) -> None:
+        """The same for warnings, each once."""
+        told = [relocate(message, path) for message in messages]
+        self.warnings += [message for message in told if message not in self.warnings]
+
+
+def check_job_appdef(spec: dict[str, Any], path: str) -> Findings:
+    """The AppDef of a job, its command and its parameters; nothing when the AppDef is elsewhere."""
+    findings = Findings()
+    content = (spec.get("app") or {}).get("appDef")
+    if content is None:
+        return findings
+    if (app := _read_appdef(content, path, findings)) is not None:
+        _check_command(app, spec.get("command"), path, findings, spec)
+    return findings
+
+
+def check_appdef(content: Any, path: str) -> Findings:
+    """An AppDef by itself: each command that has a Kubernetes part. Required parameters are the job's business."""
+    findings = Findings()
+    if (app := _read_appdef(content, path, findings)) is None:
+        return findings
+    commands: list[str | None] = [*list_commands(app)]
+    for command in commands or [None]:
+        _check_command(app, command, path, findings, None)
+    return findings
+
+
+def _read_appdef(content: Any, path: str, findings: Findings) -> AppDef | None:
+    try:
+        return read_appdef(content)
+    except AppDefError as error:
+        findings.add(error.messages, path)
+        return None
+
+
+def _check_command(app: AppDef, command: str | None, path: str, findings: Findings, spec: dict[str, Any] | None) -> None:
+    """One command; `spec` is the job's, None where there is no job."""
+    try:
+        chosen = choose_command(app, command)
+    except AppDefError as error:
+        findings.add(error.messages, path)
+        return
+    findings.warn([*chosen.warnings, *list_warnings(chosen.nested.model_dump(), chosen.where)], path)
+    _check_parameters(chosen, path, findings, spec)
+    try:
+        build_plan(chosen.nested.model_dump(), "")
+    except PlanError as error:
+        named = [
+            message.replace("`", f"`{chosen.where}.", 1) if message.startswith("`") else message for message in error.messages
+        ]
+        findings.add(named, path)
+
+
+def _check_parameters(chosen: Chosen, path: str, findings: Findings, spec: dict[str, Any] | None) -> None:
+    where = faults.name_field(f"{ROOT}.commands", [chosen.id, "parameters"])
+    try:
+        found = check_parameters(chosen.command.parameters, (spec or {}).get("parameters"), where=where)
+    except PlanError as error:
+        findings.add([message for message in error.messages if _is_known(message, spec)], path)
+        findings.warn(error.warnings, path)
+    else:
+        findings.warn(found.warnings, path)
+
+
+def _is_known(message: str, spec: dict[str, Any] | None) -> bool:
+    """Whether a fault is certain: what a job has to give is no fault of an AppDef, and it may be in a Secret."""
+    if f"`{GIVEN}" not in message:
+        return True
+    return spec is not None and not (spec.get("parametersFrom") and "` must be set" in message)
+
+
+def relocate(message: str, path: str) -> str:
+    """`appDef.commands…` of the operator's sentences → where it is in this document."""
+    for old in (f"`{ROOT}.", f"`{ROOT}["):
+        new = f"`{path}{old[-1]}" if path else "`" + old[-1].strip(".")
+        message = message.replace(old, new)
+    return message.replace(f"`{ROOT}`", f"`{path}`" if path else "the AppDef")
+
+
+@dataclass(frozen=True)
+class Known:
+    classes: Mapping[str, NestedClassSpec] = field(default_factory=dict)
+    """By name; without those that have a fault, because their own check names it."""
+    default: str = FALLBACK
+    """The class of jobs that name none."""
+
+    def find_class(self, content: dict[str, Any]) -> tuple[str, NestedClassSpec | None]:
+        """Name and content of the class of a NestedAppJob; None for one that is not known."""
+        name = find_class_name({"spec": content["spec"]}, self.default)
+        return name, self.classes.get(name)
+
+
+NOTHING = Known()
+
+
+def read_known(contents: Iterable[Any], default: str | None = None) -> Known:
+    """What the documents tell. `default`: the default class, where it is not for their annotations to say."""
+    items = _list_classes(contents)
+    found: dict[str, NestedClassSpec] = {}
+    for item in items:
+        try:
+            found[item["metadata"]["name"]] = resolve_class(item.get("spec") or {})
+        except ValidationError:
+            continue
+    return Known(found, default or find_default(items))
+
+
+def _list_classes(contents: Iterable[Any]) -> list[dict[str, Any]]:
+    items = [item for content in contents for item in list_items(content) if isinstance(item, dict)]
+    classes = [item for item in items if item.get("kind") == "NestedClass" and not faults.find_fault(item, "NestedClass")]
+    return [item for item in classes if _is_named(item.get("metadata"))]
+
+
+def _is_named(meta: Any) -> bool:
+    return isinstance(meta, dict) and isinstance(meta.get("name"), str) and isinstance(meta.get("annotations") or {}, dict)
+
 
 PATH = "spec.app.appDef"
 NOBODY = "00000000-0000-0000-0000-000000000000"

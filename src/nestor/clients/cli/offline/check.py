@@ -8,19 +8,16 @@ from typing import Any
 from nestor.api import labels
 from nestor.api.faults import find_fault
 from nestor.api.words import VERSION
-from nestor.clients.cli.offline import appdefs, model, rules
-from nestor.clients.cli.offline.admission import check_admission
+from nestor.clients.cli.offline import admission, rules
+from nestor.clients.cli.offline.admission import NOTHING, Known, check_admission
 from nestor.clients.cli.offline.documents import Document, list_items
-from nestor.clients.cli.offline.known import NOTHING, Known
-from nestor.clients.cli.offline.model import BY_KIND, root_schema
+from nestor.clients.cli.offline.rules import BY_KIND, root_schema
 
 API_VERSION = f"{labels.GROUP}/{VERSION}"
 
 
 @dataclass(frozen=True)
 class Result:
-    """What was found in one document."""
-
     title: str
     """As `NestedAppJob 'hello'`."""
     faults: list[str] = field(default_factory=list)
@@ -39,12 +36,11 @@ def check(document: Document, known: Known = NOTHING, *, is_found: bool = False)
 
 
 def check_one(content: Any, known: Known = NOTHING) -> Result:
-    """One resource, or a bare AppDef."""
     if not isinstance(content, dict):
         return Result("document", ["must be a dictionary: a resource with `apiVersion` and `kind`, or an AppDef"])
     kind = content.get("kind")
     if kind is None and ("commands" in content or "appdefversion" in content):
-        found = appdefs.check_all(content, "")
+        found = admission.check_appdef(content, "")
         return Result(f"AppDef '{content.get('name') or ''}'", found.faults, found.warnings)
     title = f"{kind} '{_name(content)}'"
     if not isinstance(kind, str) or not isinstance(content.get("apiVersion"), str):
@@ -65,9 +61,9 @@ def _check_resource(content: dict[str, Any], title: str, known: Known) -> Result
     schema = root_schema(content["kind"])
     # An API server ignores the status of a new object, so it does no harm.
     whole = rules.with_defaults({key: value for key, value in _name_by_prefix(content).items() if key != "status"}, schema)
-    if found := model.check(whole):
+    if found := rules.check_model(whole):
         return Result(title, found)
-    found = list(rules.check(whole, schema, ""))
+    found = list(rules.check_rules(whole, schema, ""))
     told = _check_appdef(content["spec"], content["kind"])
     faults, warnings = found + told.faults, told.warnings
     if content["kind"] == "NestedAppJob" and not faults:
@@ -84,12 +80,12 @@ def _name_by_prefix(content: dict[str, Any]) -> dict[str, Any]:
     return content | {"metadata": meta | {"name": f"{prefix[:58]}xxxxx"}}
 
 
-def _check_appdef(spec: dict[str, Any], kind: str) -> appdefs.Findings:
+def _check_appdef(spec: dict[str, Any], kind: str) -> admission.Findings:
     if kind == "NestedAppJob":
-        return appdefs.check_job(spec, "spec.app.appDef")
+        return admission.check_job_appdef(spec, "spec.app.appDef")
     if kind == "NestedApp" and spec.get("appDef") is not None:
-        return appdefs.check_all(spec["appDef"], "spec.appDef")
-    return appdefs.Findings()
+        return admission.check_appdef(spec["appDef"], "spec.appDef")
+    return admission.Findings()
 
 
 def _is_meant(content: Any) -> bool:

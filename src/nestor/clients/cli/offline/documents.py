@@ -15,10 +15,8 @@ import yaml
 from nestor.clients.cli.exits import Code, Failure
 
 BYTES_LIMIT = 8 * 2**20
-VALUE_BYTES = 40
-"""What a value counts besides its text."""
 DEPTH_LIMIT = 100
-_TEXT, _INT, _FLOAT, _DATE, _EQUAL = (f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "timestamp", "value"))
+_INT, _FLOAT, _DATE, _EQUAL = (f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp", "value"))
 
 
 class Loader(yaml.CSafeLoader):
@@ -41,6 +39,7 @@ class Loader(yaml.CSafeLoader):
         return {key if isinstance(key, str) else json.dumps(key): item for key, item in found.items()}
 
 
+Loader.add_constructor(_DATE, lambda _, node: node.value)
 Loader.add_implicit_resolver(_INT, re.compile(r"[-+]?(0|0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]+|[1-9][0-9_]*)\Z"), list("-+0123456789"))
 Loader.add_implicit_resolver(
     _FLOAT,
@@ -79,7 +78,7 @@ def read(text: str, name: str) -> Iterator[Document]:
     """The documents of a file, empty ones left out. Raises `Failure` that names file and line."""
     try:
         found = _parse(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
         raise Failure(f"{name}: {_describe(error)}") from error
     yield from (document for document in found if document.content is not None)
 
@@ -91,14 +90,27 @@ def list_items(content: Any) -> list[Any]:
 
 
 def _parse(text: str) -> list[Document]:
-    """Raises ValueError, RecursionError, and YAML's own errors."""
+    """Raises ValueError, LookupError, RecursionError, and YAML's own errors."""
     if text.lstrip()[:1] == "{":
         try:
             return [Document(1, json.loads(text, object_pairs_hook=_build_object))]
         except json.JSONDecodeError:
             pass  # YAML in braces
-    lines = _count(text)
+    lines = _list_starts(text)
     return [Document(*item) for item in zip(lines, yaml.load_all(text, Loader=Loader), strict=True)]
+
+
+def _list_starts(text: str) -> list[int]:
+    """The line of each document. Raises ValueError for what is nested so deeply that the loader would crash."""
+    lines, depth = [], 0
+    for event in yaml.parse(text, Loader=Loader):
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > DEPTH_LIMIT:
+            raise ValueError(f"line {line}: nested more than {DEPTH_LIMIT} levels deep")
+        if isinstance(event, yaml.DocumentStartEvent):
+            lines.append(line)
+    return lines
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -108,37 +120,6 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"duplicate key '{key}'")
         found[key] = value
     return found
-
-
-def _count(text: str) -> list[int]:
-    """The line of each document. Raises ValueError for what takes too much to build: depth, aliases of aliases, odd tags."""
-    lines: list[int] = []
-    sizes: dict[str | None, int] = {}
-    opened: list[tuple[str | None, int]] = []
-    total = 0
-    for event in yaml.parse(text, Loader=Loader):
-        line = event.start_mark.line + 1 if event.start_mark else 1
-        if isinstance(event, yaml.DocumentStartEvent):
-            lines.append(line)
-            sizes, total = {}, 0
-        elif isinstance(event, yaml.AliasEvent):
-            total += sizes.get(event.anchor, 0)
-        elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = opened.pop()
-            sizes[anchor] = total - before
-        elif isinstance(event, yaml.NodeEvent):
-            if (tag := getattr(event, "tag", None)) not in (None, "!", _TEXT):
-                raise ValueError(f"line {line}: the tag {tag} is not supported; supported: !!str")
-            is_open = isinstance(event, yaml.CollectionStartEvent)
-            opened += [(event.anchor, total)] if is_open else []
-            size = VALUE_BYTES + len(getattr(event, "value", ""))
-            sizes[event.anchor] = BYTES_LIMIT if is_open else size  # what contains itself has no end
-            total += size
-        if total > BYTES_LIMIT:
-            raise ValueError(f"line {line}: too large once its aliases are expanded; no API server accepts that")
-        if len(opened) > DEPTH_LIMIT:
-            raise ValueError(f"line {line}: nested more than {DEPTH_LIMIT} levels deep")
-    return lines
 
 
 def _describe(error: Exception) -> str:

@@ -25,8 +25,6 @@ PLACEHOLDER = "{{"
 
 @dataclass(frozen=True)
 class Content:
-    """What is in a file."""
-
     name: str
     documents: tuple[Document, ...] = ()
     fault: Failure | None = None
@@ -97,7 +95,6 @@ def find_reason(file: Path, text: str) -> str:
 
 
 def list_patches(folder: Path) -> set[Path]:
-    """The files that the folder's kustomization takes for patches."""
     file = next((folder / name for name in KUSTOMIZATIONS if (folder / name).is_file()), None)
     if file is None:
         return set()

@@ -1,18 +1,62 @@
-"""The CEL rules of a CRD's schema, evaluated by a CEL library: the very rules that the API server has, none written twice."""
+"""A resource by its CRD: the Pydantic models that it is made of, and its CEL rules, none of them written twice. Pure."""
 
 from __future__ import annotations
 
 import copy
 import ipaddress
+import json
 from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel, ValidationError, create_model
+from pydantic_core import ErrorDetails
+
+from nestor.api import faults
+from nestor.api.crd import RESOURCES, build_crd
 from nestor.api.faults import name_field
 from nestor.api.schema import Schema
 
 if TYPE_CHECKING:
     import cel
+
+BY_KIND = {resource.kind: resource for resource in RESOURCES}
+_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+
+
+def check_model(content: dict[str, Any]) -> list[str]:
+    """Sentences that name their fields."""
+    kind = content["kind"]
+    try:
+        # As JSON: in Python's strict mode, a dictionary is no dataclass.
+        _build_model(kind).model_validate_json(json.dumps(content), strict=True, extra="forbid", by_alias=True, by_name=False)
+    except ValidationError as error:
+        return list(dict.fromkeys(_tell_fault(fault, kind) for fault in error.errors(include_url=False)))
+    return []
+
+
+@cache
+def _build_model(kind: str) -> type[BaseModel]:
+    fields: dict[str, Any] = {"apiVersion": str, "kind": str, "metadata": dict[str, Any], "spec": BY_KIND[kind].spec}
+    return create_model(kind, **fields)
+
+
+@cache
+def root_schema(kind: str) -> Schema:
+    """The schema of the kind's CRD, the very one that `make crds` writes."""
+    schema: Schema = build_crd(BY_KIND[kind])["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    return schema
+
+
+def _tell_fault(fault: ErrorDetails, kind: str) -> str:
+    if fault["type"] not in _UNKNOWN:
+        return faults.tell(fault, "")
+    *above, _ = path = fault["loc"]
+    schema = root_schema(kind)
+    for part in above:
+        schema = schema["items"] if isinstance(part, int) else schema["properties"][part]
+    return f"`{faults.name_field('', path)}` is unknown here; known: {', '.join(schema['properties'])}"
+
 
 VALIDATIONS = "x-kubernetes-validations"
 
@@ -54,22 +98,22 @@ def with_defaults(value: Any, schema: Schema) -> Any:
     return value
 
 
-def check(value: Any, schema: Schema, path: str) -> Iterator[str]:
+def check_rules(value: Any, schema: Schema, path: str) -> Iterator[str]:
     """The rules that an object (with its defaults, and of its model's form) breaks when it is created, as sentences."""
     for rule in schema.get(VALIDATIONS) or ():
         if "oldSelf" not in rule["rule"] and not _holds(rule["rule"], value):
-            yield _tell(path, rule["message"])
+            yield _tell_rule(path, rule["message"])
     if isinstance(value, dict):
         properties, extra = schema.get("properties") or {}, schema.get("additionalProperties")
         for key, item in value.items():
             if inner := properties.get(key) or extra:
-                yield from check(item, inner, name_field(path, [key]))
+                yield from check_rules(item, inner, name_field(path, [key]))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from check(item, schema.get("items") or {}, name_field(path, [index]))
+            yield from check_rules(item, schema.get("items") or {}, name_field(path, [index]))
 
 
-def _tell(path: str, message: str) -> str:
+def _tell_rule(path: str, message: str) -> str:
     if not path:
         return message
     return f"`{path}` {message}" if message.startswith("must ") else f"`{path}`: {message}"

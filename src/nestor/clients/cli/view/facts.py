@@ -1,4 +1,4 @@
-"""A job's status, read for people: what state it is in, how it ended, which line of an error says most. Pure."""
+"""A job's status and its pods', read for people: their state, how they ended, which line of an error says most. Pure."""
 
 from __future__ import annotations
 
@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api import conditions, labels
-from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating, status_of
+from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating, spec_of, status_of
 
 Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
 
+STEP_MOODS: dict[str, Mood] = {"Pending": "waiting", "Running": "busy", "Retrying": "retry", "Succeeded": "good", "Failed": "bad"}
 LINE_LIMIT = 200
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How waiting for a job ended."""
-
     is_good: bool
     reason: str
     message: str
@@ -28,7 +27,6 @@ def address(job: Object) -> str:
 
 
 def condition(job: Object, kind: str) -> Object | None:
-    """One of its conditions."""
     return conditions.find(conditions_of(job), kind)
 
 
@@ -106,6 +104,37 @@ def mood(job: Object) -> tuple[Mood, str]:
     return ("waiting" if reason == conditions.SUSPENDED else "busy"), reason
 
 
+def list_stages(job: Object) -> list[Object]:
+    """The conditions worth a line: `Succeeded` only where it says something that no stage says."""
+    shown = [found for kind in conditions.STAGES if (found := condition(job, kind))]
+    end = condition(job, conditions.SUCCEEDED)
+    is_news = end is not None and end.get("message") not in [found.get("message") for found in shown]
+    if end is not None and is_news and (end.get("status") != "Unknown" or spec_of(job).get("successPolicy")):
+        shown.append(end)
+    return shown
+
+
+def find_stage_mood(found: Object) -> Mood:
+    if found.get("status") == "True":
+        return "good"
+    reason = conditions.reason_of(found)
+    if reason.needs == "user" or (found["type"] == conditions.SUCCEEDED and found.get("status") == "False"):
+        return "bad"
+    return "warn" if reason.needs == "admin" else reason.activity
+
+
+def describe_attempts(step: Object) -> str:
+    """Which attempt it is, where that is worth a word."""
+    attempt, most = step.get("attempt", 0), step.get("maxAttempts", 1)
+    is_told = most > 1 and (attempt > 1 or step.get("state") in ("Running", "Retrying", "Failed"))
+    return f"attempt {attempt} of {most}" if is_told else ""
+
+
+def list_places(job: Object) -> list[Object]:
+    """Where its pods are, as its status counts them."""
+    return [item for item in (status_of(job).get("pods") or {}).get("places") or () if isinstance(item, dict)]
+
+
 def pick_line(message: str) -> str:
     """The line of an error that says most: its last one with an error, else simply the last."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
@@ -115,13 +144,11 @@ def pick_line(message: str) -> str:
 
 
 def url_of(job: Object) -> str | None:
-    """Where its first target is reached."""
     url = status_of(job).get("url")
     return str(url) if url else None
 
 
 def describe_app(spec: Object) -> str:
-    """The job's application in a few words."""
     if spec.get("appRef"):
         return str(spec["appRef"].get("name", ""))
     if not (app := spec.get("app") or {}):
@@ -129,3 +156,50 @@ def describe_app(spec: Object) -> str:
     title = (app.get("appDef") or {}).get("name") or ""
     image = app.get("image") or ""
     return f"{title} ({image})" if title and image else str(title or image or "its own AppDef")
+
+
+ORDINARY = ("ContainerCreating", "PodInitializing")
+RESTARTS = 3
+"""Restarts that are suspicious even if the container is running now."""
+
+
+def describe_trouble(pod: Object) -> str | None:
+    """One sentence, or None if the pod is fine or starting normally."""
+    name, status = pod["metadata"]["name"], status_of(pod)
+    for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
+        if said := _describe_container(item):
+            return f"pod '{name}', container '{item['name']}': {said}"
+    if spec_of(pod).get("schedulingGates") and (gang := annotations_of(pod).get(labels.GANG_NAME)):
+        size = annotations_of(pod).get(labels.GANG_SIZE)
+        more = "its condition in the nested cluster says what is missing"
+        return f"pod '{name}' waits until one place has room for all {size} pods of gang '{gang}': {more}"
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return f"pod '{name}' is not scheduled: {condition.get('message') or condition.get('reason')}"
+    if status.get("phase") == "Pending" and status.get("reason") and (node := spec_of(pod).get("nodeName")):
+        return f"pod '{name}' waits at node '{node}': {status['reason']}{_join(status.get('message'))}"
+    if status.get("phase") == "Failed":
+        return f"pod '{name}' failed: {status.get('message') or status.get('reason') or 'a container exited'}"
+    return None
+
+
+def _describe_container(item: Object) -> str | None:
+    state = item.get("state") or {}
+    waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+    if waiting.get("reason") and waiting["reason"] not in ORDINARY:
+        last = ((item.get("lastState") or {}).get("terminated")) or {}
+        ending = f" (it ended earlier: {_describe_end(last)})" if last else ""
+        return f"{waiting['reason']}{_join(waiting.get('message'))}{ending}"
+    if ended.get("exitCode"):
+        return f"ended: {_describe_end(ended)}"
+    if item.get("restartCount", 0) >= RESTARTS:
+        return f"restarted {item['restartCount']} times"
+    return None
+
+
+def _join(message: str | None) -> str:
+    return f": {message}" if message else ""
+
+
+def _describe_end(ended: Object) -> str:
+    return f"{ended.get('reason') or 'Error'}, exit code {ended.get('exitCode')}"

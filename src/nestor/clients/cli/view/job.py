@@ -10,21 +10,28 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from nestor.api import conditions
 from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.objects import Object, spec_of, status_of
 from nestor.api.words import HOST
 from nestor.clients.cli.console import Symbols, clean
 from nestor.clients.cli.view import times
-from nestor.clients.cli.view.facts import Mood, condition, describe_app, mood, pick_line
+from nestor.clients.cli.view.facts import (
+    STEP_MOODS,
+    Mood,
+    describe_app,
+    describe_attempts,
+    find_stage_mood,
+    list_places,
+    list_stages,
+    mood,
+    pick_line,
+)
 
-STEP_MOODS: dict[str, Mood] = {"Pending": "waiting", "Running": "busy", "Retrying": "retry", "Succeeded": "good", "Failed": "bad"}
 STYLES: dict[Mood, str] = {"good": "good", "bad": "bad", "warn": "warn", "busy": "busy", "waiting": "dim", "retry": "warn"}
 MESSAGE_LINES = 6
 
 
 def render_page(job: Object, now: datetime.datetime, marks: Symbols) -> Group:
-    """The whole page."""
     parts: list[RenderableType] = [render_title(job, marks), _indent(_facts(job, now))]
     parts += [Text(), Text("Stages", "head"), _indent(render_stages(job, marks))]
     if status_of(job).get("steps"):
@@ -35,37 +42,24 @@ def render_page(job: Object, now: datetime.datetime, marks: Symbols) -> Group:
 
 
 def render_title(job: Object, marks: Symbols) -> Text:
-    """Mark, name and state in one line."""
     feeling, _ = mood(job)
     return Text.assemble((f"{getattr(marks, feeling)} ", STYLES[feeling]), render_name(job))
 
 
 def render_name(job: Object) -> Text:
-    """Name and state."""
     feeling, word = mood(job)
     name, namespace = job["metadata"]["name"], job["metadata"].get("namespace", "")
     return Text.assemble((name, "name"), (f" in {namespace}", "dim"), "  ", (word, STYLES[feeling]))
 
 
 def render_stages(job: Object, marks: Symbols) -> Table | Text:
-    """A line per condition."""
     table = _grid()
     for found in (shown := list_stages(job)):
-        feeling = _stage_mood(found)
+        feeling = find_stage_mood(found)
         message = clean(pick_line(found.get("message") or found.get("reason") or ""))
         mark = Text(getattr(marks, feeling), STYLES[feeling])
         table.add_row(mark, found["type"], Text(message, "" if feeling != "waiting" else "dim"))
     return table if shown else Text(f"{marks.waiting}  no status reported yet", "dim")
-
-
-def list_stages(job: Object) -> list[Object]:
-    """The conditions worth a line: `Succeeded` only where it says something that no stage says."""
-    shown = [found for kind in conditions.STAGES if (found := condition(job, kind))]
-    end = condition(job, conditions.SUCCEEDED)
-    is_news = end is not None and end.get("message") not in [found.get("message") for found in shown]
-    if end is not None and is_news and (end.get("status") != "Unknown" or spec_of(job).get("successPolicy")):
-        shown.append(end)
-    return shown
 
 
 def render_steps(job: Object, now: datetime.datetime, marks: Symbols) -> Group:
@@ -82,7 +76,7 @@ def render_steps(job: Object, now: datetime.datetime, marks: Symbols) -> Group:
             (f"{getattr(marks, feeling)}  ", STYLES[feeling]),
             (name.ljust(widths[0]), "dim" if feeling == "waiting" else ""),
             (f"  {step.get('type', '').ljust(widths[1])}  {took:<6}", "dim"),
-            (_describe_attempts(step), STYLES[feeling]),
+            (describe_attempts(step), STYLES[feeling]),
         )
         line.rstrip()
         parts.append(line)
@@ -97,22 +91,6 @@ def _last_lines(message: str) -> Iterable[str]:
     return lines[-MESSAGE_LINES:]
 
 
-def _describe_attempts(step: Object) -> str:
-    """Which attempt it is, where that is worth a word."""
-    attempt, most = step.get("attempt", 0), step.get("maxAttempts", 1)
-    is_told = most > 1 and (attempt > 1 or step.get("state") in ("Running", "Retrying", "Failed"))
-    return f"attempt {attempt} of {most}" if is_told else ""
-
-
-def _stage_mood(found: Object) -> Mood:
-    if found.get("status") == "True":
-        return "good"
-    reason = conditions.reason_of(found)
-    if reason.needs == "user" or (found["type"] == conditions.SUCCEEDED and found.get("status") == "False"):
-        return "bad"
-    return "warn" if reason.needs == "admin" else reason.activity
-
-
 def _facts(job: Object, now: datetime.datetime) -> Table:
     status, spec = status_of(job), spec_of(job)
     table = _grid()
@@ -123,8 +101,8 @@ def _facts(job: Object, now: datetime.datetime) -> Table:
     _fact(table, "Cluster", _describe_cluster(status, spec))
     pods = status.get("pods") or {}
     if pods:
-        _fact(table, "Pods", _describe_pods(pods))
-        for place in _list_places(pods):
+        _fact(table, "Pods", _describe_pods(pods, list_places(job)))
+        for place in list_places(job):
             if place.get("name") != HOST and place.get("reason"):
                 _fact(table, "Why there", clean(f"backend '{place.get('name', '')}': {place['reason']}"))
     _fact(table, "Time", _describe_time(job, now))
@@ -133,16 +111,11 @@ def _facts(job: Object, now: datetime.datetime) -> Table:
     return table
 
 
-def _describe_pods(pods: Object) -> str:
+def _describe_pods(pods: Object, places: list[Object]) -> str:
     text = f"{pods.get('running', 0)} running, {pods.get('waiting', 0)} waiting"
-    places = _list_places(pods)
     if not any(item.get("name") != HOST for item in places):
         return text
     return f"{text} ({', '.join(_describe_place(item) for item in places)})"
-
-
-def _list_places(pods: Object) -> list[Object]:
-    return [item for item in pods.get("places") or () if isinstance(item, dict)]
 
 
 def _describe_place(place: Object) -> str:

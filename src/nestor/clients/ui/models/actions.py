@@ -1,17 +1,18 @@
-"""What can be done with a job now. Pure."""
+"""What can be done with a job now, when it ends and is deleted, and what puts that off. Pure."""
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 
-from nestor.api.objects import Object, is_terminating, spec_of
+from nestor.api.objects import Object, is_terminating, spec_of, status_of
+from nestor.clients.cli.view import times
 from nestor.clients.cli.view.facts import is_over
+from nestor.clients.ui.models.launch import LONGEST
 
 
 @dataclass(frozen=True)
 class Actions:
-    """What can be done with a job now."""
-
     suspend: bool
     resume: bool
     rerun: bool
@@ -32,3 +33,59 @@ def list_actions(job: Object) -> Actions:
         extend=going,
         delete=going,
     )
+
+
+STOP, KEEP = "stop", "keep"
+FIELDS = {STOP: "activeDeadlineSeconds", KEEP: "ttlSecondsAfterFinished"}
+
+
+@dataclass(frozen=True)
+class Ends:
+    """When the job is stopped, and when it is deleted; empty if never, or not yet known."""
+
+    stops: str
+    deleted: str
+    is_limited: bool
+    """Whether it may only run for so long."""
+    is_endless: bool
+    """Whether nothing but its user stops it."""
+    can_run_longer: bool
+    can_be_kept: bool
+
+
+def find_ends(job: Object) -> Ends:
+    """By its limits, which count from its start and from its end. What its class says is in the status, once it has started."""
+    spec, status = spec_of(job), status_of(job)
+    is_over, start = bool(status.get("completionTime")), status.get("startTime")
+    own, ttl = spec.get("activeDeadlineSeconds"), spec.get("ttlSecondsAfterFinished")
+    limit = min(filter(None, (own, status.get("activeDeadlineSeconds"))), default=None)
+    return Ends(
+        "" if is_over else _add(start, limit),
+        _add(status.get("completionTime"), ttl),
+        is_limited=limit is not None and not is_over,
+        is_endless=bool(start) and limit is None and not is_over and not spec.get("successPolicy"),
+        can_run_longer=own is not None and not is_over,
+        can_be_kept=ttl is not None,
+    )
+
+
+def _add(start: str | None, seconds: int | None) -> str:
+    begin = times.parse_time(start)
+    if begin is None or seconds is None:
+        return ""
+    return (begin + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def build_extension(job: Object, field: str, seconds: int, most: int | None = None) -> Object | None:
+    """The patch that gives it so much longer; None if there is nothing to extend. It fails if somebody was faster.
+
+    `most`: for how long its class lets it run.
+    """
+    now = spec_of(job).get(FIELDS[field]) if field in FIELDS else None
+    if now is None:
+        return None
+    limit = most if most is not None and field == STOP else LONGEST
+    if limit <= int(now):
+        return None
+    version = {"resourceVersion": job["metadata"]["resourceVersion"]}
+    return {"metadata": version, "spec": {FIELDS[field]: min(limit, int(now) + seconds)}}

@@ -21,8 +21,6 @@ HUES = 6
 
 @dataclass(frozen=True)
 class Command:
-    """One entry point of an application."""
-
     id: str
     title: str
     description: str
@@ -32,8 +30,6 @@ class Command:
 
 @dataclass(frozen=True)
 class App:
-    """An application of the catalog."""
-
     name: str
     title: str
     description: str
@@ -56,12 +52,10 @@ class App:
 
 
 def build_apps(found: list[Object]) -> list[App]:
-    """All cards, by title."""
     return sorted((build_app(item) for item in found), key=lambda app: (app.title.lower(), app.name))
 
 
 def build_app(found: Object) -> App:
-    """One card."""
     name, spec, status = found["metadata"]["name"], spec_of(found), status_of(found)
     definition = _read_dict(spec, "appDef")
     title = _text(status.get("title") or spec.get("title") or definition.get("name")) or name

@@ -1,4 +1,7 @@
-"""The fields of a form, from a command's `parameters`; and back, from what was posted to a job's parameters. Pure."""
+"""The fields of a form, from a command's `parameters`; from what was posted to a job's parameters; and these without passwords.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from nestor.api import faults
+from nestor.api.objects import Object, spec_of, status_of
 from nestor.apps.steps import parameters, values
 from nestor.apps.steps.fields import Fields
 from nestor.apps.steps.plan import PlanError
@@ -59,7 +63,6 @@ class Input:
 
     @property
     def is_secret(self) -> bool:
-        """Whether nobody may see the value."""
         return self.shape == "password"
 
 
@@ -227,3 +230,32 @@ def _read(item: Input, content: Mapping[str, Any], given: Sequence[str]) -> Any:
     if item.shape in ("number", "select", "password") and not text.strip():
         return None
     return None if [text] == default or (not text and not default) else text
+
+
+HIDDEN = "••••••"
+
+
+def list_parameters(job: Object) -> list[tuple[str, str]]:
+    given: Mapping[str, Any] = spec_of(job).get("parameters") or {}
+    declared = _find_declared(job)
+    found = [(name, HIDDEN if is_secret(name, _type_of(declared, name)) else _show_value(value)) for name, value in given.items()]
+    secret = ((spec_of(job).get("parametersFrom") or {}).get("secretRef") or {}).get("name")
+    return found + ([("further values", f"from Secret '{secret}', not shown")] if secret else [])
+
+
+def _type_of(declared: Any, name: str) -> Any:
+    found = declared.get(name) if isinstance(declared, dict) else None
+    return found.get("type") if isinstance(found, dict) else None
+
+
+def _find_declared(job: Object) -> Any:
+    spec = spec_of(job)
+    commands = ((spec.get("app") or {}).get("appDef") or {}).get("commands")
+    chosen = status_of(job).get("command") or spec.get("command")
+    command = commands.get(chosen) if isinstance(commands, dict) else None
+    return command.get("parameters") if isinstance(command, dict) else None
+
+
+def _show_value(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 300 else text[:299] + "…"

@@ -26,16 +26,12 @@ _MARK = ":"
 
 @dataclass(frozen=True)
 class Offer:
-    """A machine of a class."""
-
     value: str
     label: str
 
 
 @dataclass(frozen=True)
 class ClassOffer:
-    """A class that jobs may run under."""
-
     name: str
     machines: tuple[Offer, ...]
 
@@ -102,7 +98,6 @@ def read_seconds(number: str, unit: str) -> int | None:
 
 
 def suggest_name(app: str, random: str) -> str:
-    """A name for a new job."""
     return f"{manifests.base_name(app)}-{random[: manifests.SUFFIX_LENGTH]}"
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from nestor.api import labels
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
 from nestor.api.words import HOST
-from nestor.clients.cli.diagnosis.pods import describe_trouble
-from nestor.clients.cli.view.facts import Mood
-from nestor.clients.ui.models.states import State
+from nestor.clients.cli.view.facts import Mood, describe_trouble, list_places
+from nestor.clients.ui.models.progress import State
 
 WAITING = "Waiting for a node"
 _MOODS: dict[str, Mood] = {"Running": "good", "Succeeded": "good", "Failed": "bad", "Pending": "busy"}
@@ -23,8 +22,6 @@ _SERVERS = {
 
 @dataclass(frozen=True)
 class Pod:
-    """One pod."""
-
     name: str
     """In the host cluster."""
     title: str
@@ -39,8 +36,6 @@ class Pod:
 
 @dataclass(frozen=True)
 class Place:
-    """Pods that are in one place."""
-
     title: str
     pods: tuple[Pod, ...]
     why: str = ""
@@ -54,15 +49,11 @@ def group_pods(pods: list[Object], backends: Mapping[str, str], job: Object) -> 
         if pod not in own:
             node = spec_of(pod).get("nodeName")
             places.setdefault(name_place(backends.get(node, HOST)) if node else WAITING, []).append(pod)
-    reasons = {name_place(str(item.get("name"))): str(item.get("reason") or "") for item in _list_places(job)}
+    reasons = {name_place(str(item.get("name"))): str(item.get("reason") or "") for item in list_places(job)}
     here = name_place(HOST)
     ordered = sorted(places, key=lambda title: (title == WAITING, title != here, title))
     found = [Place(title, _build_all(places[title]), reasons.get(title, "")) for title in ordered]
     return found + ([Place("System pods", _build_all(own))] if own else [])
-
-
-def _list_places(job: Object) -> list[Object]:
-    return [item for item in (status_of(job).get("pods") or {}).get("places") or () if isinstance(item, dict)]
 
 
 def _build_all(pods: list[Object]) -> tuple[Pod, ...]:
@@ -104,7 +95,7 @@ def _state(pod: Object, *, is_troubled: bool) -> State:
 def list_counts(job: Object) -> list[tuple[str, str]]:
     """Its pods by place, as its status counts them: a place and a sentence."""
     pods = status_of(job).get("pods") or {}
-    places = [item for item in pods.get("places") or () if isinstance(item, dict)]
+    places = list_places(job)
     found = [(name_place(str(item.get("name") or "")), _count(item)) for item in places]
     waiting = int(pods.get("waiting") or 0) - sum(int(item.get("starting") or 0) for item in places)
     if not places and pods:
@@ -119,5 +110,4 @@ def _count(item: Object) -> str:
 
 
 def name_place(name: str) -> str:
-    """A place's title."""
     return "In this cluster" if name == HOST else f"At backend '{name}'"

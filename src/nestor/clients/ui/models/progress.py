@@ -1,4 +1,4 @@
-"""How far a job is: its stages as a time line, and its steps. Pure."""
+"""A job's state in a word, its stages as a time line, its steps, and what its user can do about them. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,50 @@ import re
 from dataclasses import dataclass
 
 from nestor.api import conditions
-from nestor.api.objects import Object, spec_of, status_of
-from nestor.clients.cli.view.facts import Mood, condition, pick_line
-from nestor.clients.ui.models.states import State, split_words
+from nestor.api.objects import Object, status_of
+from nestor.clients.cli.view import facts
+from nestor.clients.cli.view.facts import Mood, condition, mood, pick_line
 
-STEP_MOODS: dict[str, Mood] = {"Pending": "waiting", "Running": "busy", "Retrying": "retry", "Succeeded": "good", "Failed": "bad"}
+MARKS: dict[Mood, str] = {"good": "✓", "bad": "✗", "warn": "!", "busy": "●", "waiting": "○", "retry": "↻"}
+"""States have a sign beside their color: not everybody sees colors."""
+
+
+@dataclass(frozen=True)
+class State:
+    mood: Mood
+    word: str
+
+    @property
+    def mark(self) -> str:
+        return MARKS[self.mood]
+
+
+def state_of(job: Object) -> State:
+    feeling, word = mood(job)
+    return State(feeling, split_words(word))
+
+
+def advise(job: Object) -> str:
+    """What its user can do about what it waits for; empty if there is nothing to do."""
+    ready = condition(job, conditions.READY) or {}
+    if ready.get("status") == "True" or state_of(job).mood not in ("bad", "warn"):
+        return ""
+    return conditions.reason_of(ready).advice
+
+
+def split_words(word: str) -> str:
+    """`StepRunning` as `Step running`."""
+    parts: list[str] = []
+    for character in word:
+        if character.isupper() and parts and parts[-1][-1:].islower():
+            parts.append(character)
+        elif parts:
+            parts[-1] += character
+        else:
+            parts.append(character)
+    return " ".join([*parts[:1], *(part if part.isupper() and len(part) > 1 else part.lower() for part in parts[1:])])
+
+
 _STAGE_WORDS: dict[str, str] = {
     conditions.ADMITTED: "Accepted",
     conditions.CLUSTER_READY: "Cluster",
@@ -24,8 +63,6 @@ _COLORS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 @dataclass(frozen=True)
 class Stage:
-    """A line of the time line."""
-
     title: str
     state: State
     message: str
@@ -34,8 +71,6 @@ class Stage:
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the application."""
-
     name: str
     kind: str
     state: State
@@ -46,43 +81,29 @@ class Step:
 
 
 def list_stages(job: Object) -> list[Stage]:
-    """What the job has reached, and what it waits for."""
-    shown = [found for kind in conditions.STAGES if (found := condition(job, kind))]
-    end = condition(job, conditions.SUCCEEDED)
-    is_news = end is not None and end.get("message") not in [found.get("message") for found in shown]
-    if end is not None and is_news and (end.get("status") != "Unknown" or spec_of(job).get("successPolicy")):
-        shown.append(end)
-    return [_build_stage(found) for found in shown]
+    return [_build_stage(found) for found in facts.list_stages(job)]
 
 
 def _build_stage(found: Object) -> Stage:
     kind = str(found["type"])
-    if found.get("status") == "True":
-        state = State("good", "done")
-    else:
-        reason = conditions.reason_of(found)
-        is_end = kind == conditions.SUCCEEDED and found.get("status") == "False"
-        feeling: Mood = "bad" if reason.needs == "user" or is_end else "warn" if reason.needs == "admin" else reason.activity
-        state = State(feeling, split_words(str(found.get("reason") or "")))
+    word = "done" if found.get("status") == "True" else split_words(str(found.get("reason") or ""))
+    state = State(facts.find_stage_mood(found), word)
     message = str(found.get("message") or found.get("reason") or "")
     return Stage(_STAGE_WORDS.get(kind, kind), state, pick_line(message), str(found.get("lastTransitionTime") or ""))
 
 
 def list_steps(job: Object) -> list[Step]:
-    """Its steps in their order."""
     return [_build_step(step) for step in status_of(job).get("steps") or ()]
 
 
 def _build_step(step: Object) -> Step:
     word = str(step.get("state") or "Pending")
-    attempt, most = step.get("attempt", 0), step.get("maxAttempts", 1)
-    is_told = most > 1 and (attempt > 1 or word in ("Running", "Retrying", "Failed"))
-    feeling = STEP_MOODS.get(word, "waiting")
+    feeling = facts.STEP_MOODS.get(word, "waiting")
     return Step(
         str(step.get("name") or ""),
         str(step.get("type") or ""),
         State(feeling, word.lower()),
-        f"attempt {attempt} of {most}" if is_told else "",
+        facts.describe_attempts(step),
         str(step.get("startTime") or ""),
         str(step.get("completionTime") or ""),
         _COLORS.sub("", str(step.get("message") or "")) if feeling in ("bad", "retry") else "",

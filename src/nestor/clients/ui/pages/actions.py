@@ -12,8 +12,8 @@ from nestor.api.objects import Object, status_of
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.view.facts import is_over
 from nestor.clients.ui import frame
-from nestor.clients.ui.models import actions, ends, launch
-from nestor.clients.ui.models.links import job_path
+from nestor.clients.ui.models import actions, launch
+from nestor.clients.ui.models.jobs import job_path
 from nestor.clients.ui.visitor import Visitor, find_visitor
 from nestor.kube import Conflict, Forbidden, kinds
 
@@ -39,12 +39,10 @@ def _back(job: Object, said: str) -> web.HTTPSeeOther:
 
 
 async def suspend(request: web.Request) -> web.Response:
-    """`POST …/suspend`"""
     return await _set_suspend(request, wanted=True)
 
 
 async def resume(request: web.Request) -> web.Response:
-    """`POST …/resume`"""
     return await _set_suspend(request, wanted=False)
 
 
@@ -67,12 +65,10 @@ async def rerun(request: web.Request) -> web.Response:
 
 
 async def ask_rerun(request: web.Request) -> web.Response:
-    """`GET …/rerun`: whether that is meant."""
     return await _ask(request, "rerun")
 
 
 async def ask_delete(request: web.Request) -> web.Response:
-    """`GET …/delete`: whether that is meant."""
     return await _ask(request, "delete")
 
 
@@ -101,10 +97,10 @@ async def add_time(visitor: Visitor, job: Object, field: str, seconds: int) -> b
     changes all the time: if it was changed meanwhile, look again. Raises `Failure` if it has no such end or is at the most
     already, and `Conflict` if it never holds still.
     """
-    meta, most = job["metadata"], await _find_most(visitor, job) if field == ends.STOP else None
+    meta, most = job["metadata"], await _find_most(visitor, job) if field == actions.STOP else None
     attempts = 0
     while True:
-        patch = ends.build_extension(job, field, seconds, most)
+        patch = actions.build_extension(job, field, seconds, most)
         if patch is None:
             raise Failure(
                 f"the job's class lets it run for {most} seconds at most" if most else "there is nothing to extend", Code.USAGE

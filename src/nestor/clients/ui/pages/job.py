@@ -12,10 +12,9 @@ from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.clients.cli.view.facts import describe_app
 from nestor.clients.ui import frame, words
-from nestor.clients.ui.hub import List
-from nestor.clients.ui.models import actions, ends, links, origin, parameters, pods, progress, states
-from nestor.clients.ui.models.links import job_path
-from nestor.clients.ui.visitor import Visitor
+from nestor.clients.ui.models import actions, inputs, jobs, pods, progress
+from nestor.clients.ui.models.jobs import job_path
+from nestor.clients.ui.visitor import List, Visitor
 from nestor.clients.ui.words import Told
 from nestor.kube import ApiError, Forbidden, Informer, NotFound, kinds
 
@@ -31,8 +30,6 @@ SAID = {
 
 
 class Job:
-    """One job's page."""
-
     template = "job.html"
 
     def __init__(self, namespace: str, name: str, said: str = "") -> None:
@@ -40,7 +37,6 @@ class Job:
 
     @asynccontextmanager
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
-        """All that the page shows."""
         wanted = List(kinds.NESTED_APP_JOB, self._namespace, fields=f"metadata.name={self._name}")
         async with visitor.hub.use(wanted, on_change=on_change) as (jobs,), AsyncExitStack() as stack:
             home = status_of(self._find(jobs)).get("namespace")
@@ -69,19 +65,19 @@ class Job:
             "namespace": self._namespace,
             "path": job_path(self._namespace, self._name),
             "said": self._said,
-            "state": states.state_of(job),
-            "advice": states.advise(job),
+            "state": progress.state_of(job),
+            "advice": progress.advise(job),
             "stages": progress.list_stages(job),
             "steps": progress.list_steps(job),
             "actions": actions.list_actions(job),
-            "ends": ends.find_ends(job),
-            "url": links.open_url(job),
-            "targets": [item for item in status.get("targets") or () if links.safe_url(item.get("url"))],
-            "owner": origin.owner_of(job),
-            "keeper": origin.find_keeper(job),
+            "ends": actions.find_ends(job),
+            "url": jobs.open_url(job),
+            "targets": [item for item in status.get("targets") or () if jobs.safe_url(item.get("url"))],
+            "owner": jobs.owner_of(job),
+            "keeper": jobs.find_keeper(job),
             "created": str(meta.get("creationTimestamp") or ""),
             "app": describe_app(spec),
-            "parameters": parameters.list_parameters(job),
+            "parameters": inputs.list_parameters(job),
             "facts": _list_facts(spec, status),
             "places": pods.group_pods(found, backends, job),
             "counts": pods.list_counts(job),
@@ -123,15 +119,12 @@ def _list_facts(spec: Object, status: Object) -> list[tuple[str, str]]:
 
 
 def read_view(request: web.Request) -> Job:
-    """The job that a request is about."""
     return Job(request.match_info["namespace"], request.match_info["job"], request.query.get("said", ""))
 
 
 async def show(request: web.Request) -> web.Response:
-    """`GET /jobs/NAMESPACE/NAME`"""
     return await frame.show(request, read_view(request))
 
 
 async def live(request: web.Request) -> web.StreamResponse:
-    """`GET /jobs/NAMESPACE/NAME/live`"""
     return await frame.stream(request, read_view(request))

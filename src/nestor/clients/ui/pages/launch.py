@@ -17,8 +17,8 @@ from nestor.clients.ui import frame, words
 from nestor.clients.ui.models import apps, inputs, launch
 from nestor.clients.ui.models.apps import App, Command
 from nestor.clients.ui.models.inputs import PREFIX
-from nestor.clients.ui.models.launch import ClassOffer, Form
-from nestor.clients.ui.models.links import job_path
+from nestor.clients.ui.models.jobs import job_path
+from nestor.clients.ui.models.launch import Form
 from nestor.clients.ui.visitor import Visitor, find_visitor
 from nestor.clients.ui.words import Told
 from nestor.kube import ApiError, kinds
@@ -30,14 +30,6 @@ FREE = "parameters"
 
 
 FIELDS = tuple(item.name for item in fields(Form))
-
-
-@dataclass(frozen=True)
-class Offers:
-    """What the form has to choose from."""
-
-    classes: list[ClassOffer]
-    namespaces: list[str]
 
 
 @dataclass(frozen=True)
@@ -58,7 +50,6 @@ class Sheet:
 
 
 async def show(request: web.Request) -> web.Response:
-    """`GET /apps/NAME?command=…`"""
     visitor = await find_visitor(request)
     app = await _find_app(visitor, request)
     command = _choose(app, request.query.get("command", ""))
@@ -68,7 +59,6 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def create(request: web.Request) -> web.Response:
-    """`POST /apps/NAME`"""
     visitor = await find_visitor(request)
     app = await _find_app(visitor, request)
     posted = await request.post()
@@ -128,8 +118,8 @@ def _choose(app: App, wanted: str) -> Command | None:
 
 async def _render(visitor: Visitor, sheet: Sheet) -> web.Response:
     classes, namespaces = await asyncio.gather(_list(visitor, kinds.NESTED_CLASS), _list(visitor, kinds.NAMESPACE, NAMESPACES))
-    offers = Offers(launch.offer_classes(classes, sheet.app.machines), sorted(item["metadata"]["name"] for item in namespaces))
-    first = offers.classes[0].machines[0].value if offers.classes else ""
+    offered = launch.offer_classes(classes, sheet.app.machines)
+    first = offered[0].machines[0].value if offered else ""
     shown = inputs.build_inputs(sheet.command.parameters if sheet.command else None, sheet.entered, sheet.said)
     others = [sentence for sentence in sheet.said if not any(item.error and sentence.endswith(item.error) for item in shown)]
     return frame.render(
@@ -142,7 +132,7 @@ async def _render(visitor: Visitor, sheet: Sheet) -> web.Response:
         form=sheet.form if sheet.form.where else replace(sheet.form, where=first),
         faults=sheet.faults,
         told=sheet.told,
-        offers=offers,
+        offers={"classes": offered, "namespaces": sorted(item["metadata"]["name"] for item in namespaces)},
         inputs=shown,
         others=others,
         units=list(launch.UNITS),

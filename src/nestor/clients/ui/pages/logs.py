@@ -14,7 +14,7 @@ from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.loglines import Wanted
 from nestor.clients.ui import frame, words
 from nestor.clients.ui.models import progress
-from nestor.clients.ui.models.links import job_path
+from nestor.clients.ui.models.jobs import job_path
 from nestor.clients.ui.visitor import Visitor, find_visitor
 from nestor.kube import ApiError, Forbidden, NotFound, kinds
 

@@ -1,4 +1,4 @@
-"""`nestor reader`: prints the AppDef of the mounted app image as one line of JSON. The operator reads it from the pod's log.
+"""`nestor reader`: prints the AppDef of the mounted app image, which is never run, as one line of JSON, for the operator to read.
 
 A fault is one sentence on standard output, which Kubernetes copies into the pod's status, and an exit code that tells its kind.
 """
@@ -6,6 +6,7 @@ A fault is one sentence on standard output, which Kubernetes copies into the pod
 from __future__ import annotations
 
 import argparse
+import errno
 import json
 import os
 import stat
@@ -16,7 +17,6 @@ from typing import Any, NoReturn
 
 from nestor.api import faults
 from nestor.api.contracts.reader import IMAGE_FOLDER, OUTPUT_LIMIT, Exit
-from nestor.apps.reader import files
 
 PATH = "etc/NAE/AppDef.json"
 FILE_LIMIT = 4 * 2**20
@@ -68,7 +68,7 @@ def read_appdef(image: Path) -> bytes:
 def _read(image: Path) -> bytes:
     try:
         # Non-blocking: opening a pipe would wait for a writer.
-        descriptor = os.open(files.follow(image, PATH), os.O_RDONLY | os.O_NONBLOCK)
+        descriptor = os.open(follow(image, PATH), os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise Fault(Exit.UNREADABLE, f"/{PATH} of the image is not a regular file")
@@ -112,3 +112,31 @@ def _drop_icon(content: dict[str, Any]) -> None:
     icon = content.get("image")
     if isinstance(icon, dict) and icon.get("data"):
         content["image"] = icon | {"data": ""}
+
+
+LINK_LIMIT = 40
+"""The kernel's own limit."""
+
+
+def follow(root: Path, path: str) -> Path:
+    """Where `path` of the image is. Raises `OSError` for a loop of links, or where a folder on the way cannot be searched."""
+    steps, found, links = _split(path), root, 0
+    while steps:
+        step = steps.pop(0)
+        if step == "..":
+            found = found if found == root else found.parent
+            continue
+        found = found / step
+        if not found.is_symlink():
+            continue
+        links += 1
+        if links > LINK_LIMIT:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+        target = os.readlink(found)
+        found = root if target.startswith("/") else found.parent
+        steps = _split(target) + steps
+    return found
+
+
+def _split(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]

@@ -1,4 +1,4 @@
-"""The jobs of a namespace, or of all."""
+"""The catalog, applications as cards with their icons; and the jobs of a namespace, or of all."""
 
 from __future__ import annotations
 
@@ -8,11 +8,41 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from nestor.clients.ui import frame, words
-from nestor.clients.ui.hub import List
-from nestor.clients.ui.models import launch
-from nestor.clients.ui.models.rows import build_rows, trim_for_rows
-from nestor.clients.ui.visitor import Visitor, find_visitor
+from nestor.clients.ui.models import apps, launch
+from nestor.clients.ui.models.jobs import build_rows, trim_for_rows
+from nestor.clients.ui.visitor import List, Visitor, find_visitor
 from nestor.kube import Forbidden, kinds
+
+APPS = List(kinds.NESTED_APP)
+
+
+class Catalog:
+    template = "catalog.html"
+
+    @asynccontextmanager
+    async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
+        async with visitor.hub.use(APPS, on_change=on_change) as (found,):
+            yield lambda: {"apps": apps.build_apps(list(found)), "trouble": found.trouble}
+
+
+async def show_catalog(request: web.Request) -> web.Response:
+    return await frame.show(request, Catalog())
+
+
+async def follow_catalog(request: web.Request) -> web.StreamResponse:
+    return await frame.stream(request, Catalog())
+
+
+async def show_icon(request: web.Request) -> web.Response:
+    """`GET /apps/NAME/icon`: a picture of somebody else's, which may do nothing but be seen."""
+    visitor = await find_visitor(request)
+    found = apps.read_icon(await visitor.api.get(kinds.NESTED_APP, request.match_info["app"]))
+    if found is None:
+        raise web.HTTPNotFound
+    kind, content = found
+    headers = {"Cache-Control": "private, max-age=600", "Content-Disposition": "inline"}
+    return web.Response(body=content, content_type=kind, headers=headers)
+
 
 ALL = "*"
 ROWS = 500
@@ -29,7 +59,6 @@ class Jobs:
 
     @asynccontextmanager
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
-        """The table's rows."""
         jobs = List(kinds.NESTED_APP_JOB, self._namespace, trim=trim_for_rows)
         async with visitor.hub.use(jobs, on_change=on_change) as (found,):
             yield lambda: {
@@ -40,7 +69,7 @@ class Jobs:
             }
 
 
-def _read(request: web.Request, visitor: Visitor) -> str | None:
+def _read_namespace(request: web.Request, visitor: Visitor) -> str | None:
     wanted = request.query.get("namespace", "").strip() or visitor.namespace
     if wanted == ALL:
         return None
@@ -49,10 +78,9 @@ def _read(request: web.Request, visitor: Visitor) -> str | None:
     return wanted
 
 
-async def show(request: web.Request) -> web.Response:
-    """`GET /jobs?namespace=…`"""
+async def show_jobs(request: web.Request) -> web.Response:
     visitor = await find_visitor(request)
-    namespace = _read(request, visitor)
+    namespace = _read_namespace(request, visitor)
     try:
         return await frame.show(request, Jobs(namespace))
     except Forbidden as error:
@@ -61,6 +89,5 @@ async def show(request: web.Request) -> web.Response:
         return frame.render("jobs.html", visitor, status=403, refusal=words.tell(error, is_shared=visitor.is_shared), **nothing)
 
 
-async def live(request: web.Request) -> web.StreamResponse:
-    """`GET /jobs/live?namespace=…`"""
-    return await frame.stream(request, Jobs(_read(request, await find_visitor(request))))
+async def follow_jobs(request: web.Request) -> web.StreamResponse:
+    return await frame.stream(request, Jobs(_read_namespace(request, await find_visitor(request))))
