@@ -21,6 +21,8 @@ from nestor.api.contracts.reader import IMAGE_FOLDER, OUTPUT_LIMIT, Exit
 PATH = "etc/NAE/AppDef.json"
 FILE_LIMIT = 4 * 2**20
 """Bytes of the file, including its icon. Parsed, it takes about 40 times as much memory, which the pod's limit allows."""
+LINK_LIMIT = 40
+"""The kernel's own limit."""
 
 
 class Fault(Exception):
@@ -112,10 +114,6 @@ def _drop_icon(content: dict[str, Any]) -> None:
     icon = content.get("image")
     if isinstance(icon, dict) and icon.get("data"):
         content["image"] = icon | {"data": ""}
-
-
-LINK_LIMIT = 40
-"""The kernel's own limit."""
 
 
 def follow(root: Path, path: str) -> Path:

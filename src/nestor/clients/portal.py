@@ -26,6 +26,14 @@ from nestor.kube.serving.pages import METRICS, Pages
 
 PORT = 8080
 HEALTH_PORT = 8081
+RESERVED = "system:"
+"""What names of the cluster's own users and groups begin with."""
+NAME_LIMIT = 256
+GROUPS_LIMIT = 200
+PEOPLE = 200
+"""So many are remembered at a time, with the watches of the pages that they look at."""
+log = logging.getLogger(__name__)
+MANAGER = "nestor-portal"
 
 
 @dataclass(frozen=True)
@@ -63,14 +71,6 @@ def parse(arguments: list[str]) -> Settings:
     parser.add_argument("--kubeconfig", help="kubeconfig instead of the pod's service account")
     found = vars(parser.parse_args(arguments))
     return Settings(**found | {"groups": tuple(found["groups"])})
-
-
-RESERVED = "system:"
-"""What names of the cluster's own users and groups begin with."""
-NAME_LIMIT = 256
-GROUPS_LIMIT = 200
-PEOPLE = 200
-"""So many are remembered at a time, with the watches of the pages that they look at."""
 
 
 @dataclass(frozen=True)
@@ -145,11 +145,6 @@ async def _close(visitor: Visitor) -> None:
         await visitor.hub.close()
     finally:
         await visitor.api.close()
-
-
-log = logging.getLogger(__name__)
-
-MANAGER = "nestor-portal"
 
 
 def main(arguments: list[str]) -> int:

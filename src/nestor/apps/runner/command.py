@@ -27,6 +27,13 @@ SECONDS_LEFT = 1.0
 """The least time that a command gets, however long its preparation took."""
 POLL_SECONDS = 0.1
 SHOWN_NAMES = 5
+KILLED = 128 + signal.SIGKILL
+_EXITS = {
+    126: "could not execute a program (exit code 126)",
+    127: "could not find a program (exit code 127)",
+    KILLED: "was killed (exit code 137): out of memory?",
+    128 + signal.SIGXFSZ: "wrote a file that is too large (exit code 153)",
+}
 
 
 @dataclass(frozen=True)
@@ -166,16 +173,6 @@ def _describe_leftovers(lived: list[Process]) -> str:
     shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
     count = "1 process" if len(lived) == 1 else f"{len(lived)} processes"
     return f"ended {count} that the step had left in the background: {shown}"
-
-
-KILLED = 128 + signal.SIGKILL
-
-_EXITS = {
-    126: "could not execute a program (exit code 126)",
-    127: "could not find a program (exit code 127)",
-    KILLED: "was killed (exit code 137): out of memory?",
-    128 + signal.SIGXFSZ: "wrote a file that is too large (exit code 153)",
-}
 
 
 def _normalize(returncode: int) -> int:

@@ -27,6 +27,12 @@ from nestor.apps.steps import sources
 from nestor.apps.steps.plan import Remote
 
 MAX_REDIRECTS = 5
+CONNECT_SECONDS = 10.0
+SILENCE_SECONDS = 20.0
+CHUNK = 65536
+HEADERS = {"User-Agent": "nestor-runner", "Accept": "*/*", "Accept-Encoding": "identity"}
+Explain = Callable[[str], str | None]
+Resolve = Callable[[str, int, socket.AddressFamily], Awaitable[list[ResolveResult]]]
 
 
 def parse_url(text: str) -> URL:
@@ -79,15 +85,6 @@ def redact(url: URL | str) -> str:
     except ValueError:
         # Half a character can be neither shown nor recorded.
         return str(url).partition("?")[0].encode(errors="backslashreplace").decode()
-
-
-CONNECT_SECONDS = 10.0
-SILENCE_SECONDS = 20.0
-CHUNK = 65536
-HEADERS = {"User-Agent": "nestor-runner", "Accept": "*/*", "Accept-Encoding": "identity"}
-
-Explain = Callable[[str], str | None]
-Resolve = Callable[[str, int, socket.AddressFamily], Awaitable[list[ResolveResult]]]
 
 
 @dataclass(frozen=True)

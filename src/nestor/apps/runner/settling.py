@@ -17,6 +17,10 @@ from nestor.kube import Api, ApiError, Unreachable, kinds
 
 LIMIT_SECONDS = 60.0
 PAUSE_SECONDS = 0.2
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 1.0
+PROBE_LIMIT = 3.0
+SAY_EVERY = 10.0
 
 
 class Settling:
@@ -55,12 +59,6 @@ class Settling:
             except ApiError:
                 return False
         return self._is_settled
-
-
-FIRST_PAUSE = 0.1
-LONGEST_PAUSE = 1.0
-PROBE_LIMIT = 3.0
-SAY_EVERY = 10.0
 
 
 class NoApi(Exception):

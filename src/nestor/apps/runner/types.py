@@ -19,6 +19,10 @@ from nestor.apps.runner.workspace import Desk, Workspace
 from nestor.apps.steps import Helm, Plan, Step, sources
 from nestor.kube import Api, ApiError
 
+REPEAT_LIMIT = 4
+"""How often a command is followed by another one within an attempt."""
+REPEAT_PAUSE_SECONDS = 0.2
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -169,11 +173,6 @@ TYPES = {
     "custom": Execution("the script", _prepare_custom, lambda _: "custom script"),
     "helm": Execution("helm", _prepare_helm, _describe_helm),
 }
-
-
-REPEAT_LIMIT = 4
-"""How often a command is followed by another one within an attempt."""
-REPEAT_PAUSE_SECONDS = 0.2
 
 
 class Executor:

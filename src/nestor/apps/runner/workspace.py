@@ -22,6 +22,12 @@ from nestor.apps.steps import Plan, Step
 from nestor.apps.steps.types import TYPES
 
 T = TypeVar("T")
+SHOWN_NOTES = 10
+HOME = "home"
+HELM_FOLDERS = {"HELM_CACHE_HOME": "cache", "HELM_CONFIG_HOME": "config", "HELM_DATA_HOME": "data"}
+BYTES_LIMIT = 400 * 2**20
+"""So that what steps left and a copy of it fit into the pod's volume (`guard.WORK_LIMIT`)."""
+FILES_LIMIT = 50_000
 
 
 async def run_to_its_end(work: Callable[[], T], stop: Callable[[], object] = lambda: None) -> T:
@@ -35,11 +41,6 @@ async def run_to_its_end(work: Callable[[], T], stop: Callable[[], object] = lam
         stop()
         await asyncio.wait([task])
         raise
-
-
-SHOWN_NOTES = 10
-HOME = "home"
-HELM_FOLDERS = {"HELM_CACHE_HOME": "cache", "HELM_CONFIG_HOME": "config", "HELM_DATA_HOME": "data"}
 
 
 @dataclass(frozen=True)
@@ -164,11 +165,6 @@ class Workspace:
             "NESTOR_STEP": attempt.step.name,
             "NESTOR_ATTEMPT": str(attempt.number),
         }
-
-
-BYTES_LIMIT = 400 * 2**20
-"""So that what steps left and a copy of it fit into the pod's volume (`guard.WORK_LIMIT`)."""
-FILES_LIMIT = 50_000
 
 
 @dataclass

@@ -15,6 +15,13 @@ from nestor.api import faults
 from nestor.apps.steps.plan import Remote
 
 PATH_LIMIT = 1024
+URL_LIMIT = 2048
+WEB_SCHEMES = ("https", "http")
+_LABEL_FORM = re.compile(r"[0-9a-z_]([-0-9a-z_]{0,61}[0-9a-z_])?", re.ASCII)
+SCRIPT_LIMIT = 256 * 1024
+"""Bytes of one decoded script. Larger ones belong into the templates folder."""
+_BLANKS = re.compile(r"[ \t\r\n\f\v]+")
+_BASE64_FORM = re.compile(r"[A-Za-z0-9+/]*={0,2}", re.ASCII)
 
 
 def find_path_fault(path: str) -> str | None:
@@ -35,11 +42,6 @@ def find_path_fault(path: str) -> str | None:
     if ".." in path.split("/"):
         return f"{faults.show(path)} must not contain '..': it must stay inside /templates of the image"
     return None
-
-
-URL_LIMIT = 2048
-WEB_SCHEMES = ("https", "http")
-_LABEL_FORM = re.compile(r"[0-9a-z_]([-0-9a-z_]{0,61}[0-9a-z_])?", re.ASCII)
 
 
 def find_url_fault(url: str, remote: Remote, *, schemes: Sequence[str] = WEB_SCHEMES) -> str | None:
@@ -91,12 +93,6 @@ def is_allowed(host: str, remote: Remote) -> bool:
         name.endswith(pattern[1:]) and len(name) >= len(pattern) if pattern.startswith("*.") else name == pattern
         for pattern in (item.lower().rstrip(".") for item in remote.allowed_hosts)
     )
-
-
-SCRIPT_LIMIT = 256 * 1024
-"""Bytes of one decoded script. Larger ones belong into the templates folder."""
-_BLANKS = re.compile(r"[ \t\r\n\f\v]+")
-_BASE64_FORM = re.compile(r"[A-Za-z0-9+/]*={0,2}", re.ASCII)
 
 
 class ScriptError(ValueError):

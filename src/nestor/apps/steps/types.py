@@ -25,6 +25,8 @@ COUNT_LIMIT = 10_000
 SECONDS_LIMIT = 86_400
 _NAMESPACE_FORM = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.ASCII)
 _CHECKSUM_FORM = re.compile(r"[0-9a-fA-F]{64}", re.ASCII)
+SHARED_KEYS = frozenset({"format", "namespace", "server_side", "sha256"})
+"""Keys that several types have, so that an author may expect them of all."""
 
 
 @dataclass
@@ -58,10 +60,6 @@ class StepType:
     must not be run twice without being told."""
     may_fetch: Callable[[Step], bool] = lambda _: False
     """Whether it may fetch something from elsewhere."""
-
-
-SHARED_KEYS = frozenset({"format", "namespace", "server_side", "sha256"})
-"""Keys that several types have, so that an author may expect them of all."""
 
 
 def _read_kubectl(fields: Fields, _name: str, reading: Reading) -> dict[str, Any]:

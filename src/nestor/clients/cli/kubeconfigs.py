@@ -20,6 +20,8 @@ from nestor.kube.kubeconfig import SIZE_LIMIT, Refused
 
 _NAME = "nested"
 _USER = "nestor:admin"
+TLS_SERVER_NAME = "kubernetes"
+"""A name that every nested API server's certificate has."""
 
 
 def read_secret(secret: Object) -> Object:
@@ -89,10 +91,6 @@ def _take_one(content: Object, part: str, inner: str) -> Object:
     if not isinstance(found, dict):
         raise Refused(f"`{part}[0].{inner}` is missing")
     return found
-
-
-TLS_SERVER_NAME = "kubernetes"
-"""A name that every nested API server's certificate has."""
 
 
 def server_address(content: Object) -> tuple[str, int]:

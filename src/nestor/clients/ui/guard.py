@@ -39,6 +39,12 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+_ESTABLISHED = "01"
+"""The state of a connection that both ends have open. Others are listed without their owner."""
+_ROOT = 0
+"""May do everything anyway; it also relays what comes from outside a virtual machine."""
+Address = tuple[str, int]
 
 
 class Refused(Exception):
@@ -132,15 +138,6 @@ def sign_in(request: web.Request, gate: Gate) -> web.Response:
     response = web.Response(text=page, content_type="text/html")
     response.set_cookie(COOKIE, cookie, path="/", httponly=True, samesite="Strict")
     return response
-
-
-_TABLES = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
-_ESTABLISHED = "01"
-"""The state of a connection that both ends have open. Others are listed without their owner."""
-_ROOT = 0
-"""May do everything anyway; it also relays what comes from outside a virtual machine."""
-
-Address = tuple[str, int]
 
 
 def is_own(ours: Any, theirs: Any) -> bool:

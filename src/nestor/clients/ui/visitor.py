@@ -22,6 +22,8 @@ KEEP_SECONDS = 30.0
 FIRST_SECONDS = 20.0
 WATCHES = 64
 """So many different ones at a time: their number is chosen by whoever opens pages."""
+STREAMS = 20
+"""So many pages and outputs of one identity are kept up to date at a time: each costs the server work at every change."""
 
 
 def trim_little(found: Object) -> Object:
@@ -145,10 +147,6 @@ class Hub:
         for item in list(self._watches):
             self._end(item)
         await asyncio.gather(*self._ending, return_exceptions=True)
-
-
-STREAMS = 20
-"""So many pages and outputs of one identity are kept up to date at a time: each costs the server work at every change."""
 
 
 @dataclass

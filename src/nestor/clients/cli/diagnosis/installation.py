@@ -15,6 +15,12 @@ from nestor.clients.cli.diagnosis.facts import Installation
 from nestor.clients.cli.view.facts import describe_trouble
 
 Level = Literal["good", "warn", "bad"]
+INSTALL = "install Nestor with its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
+UPDATE_CRDS = f"apply the new definitions, which helm does not do: {UPDATE_COMMAND}"
+DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
+OLDEST_VERSION = (1, 33)
+MANY_JOBS = 500
+"""Of one namespace and class. So many, each with its default quota of Services, fill a range of 16,000 addresses."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +42,6 @@ def warn(text: str, advice: str = "") -> Finding:
 
 def bad(text: str, advice: str) -> Finding:
     return Finding("bad", text, advice)
-
-
-INSTALL = "install Nestor with its chart: helm upgrade --install nestor charts/nestor -n nestor-system --create-namespace …"
-UPDATE_CRDS = f"apply the new definitions, which helm does not do: {UPDATE_COMMAND}"
-DEFAULT_INGRESS_CLASS = "ingressclass.kubernetes.io/is-default-class"
-OLDEST_VERSION = (1, 33)
-MANY_JOBS = 500
-"""Of one namespace and class. So many, each with its default quota of Services, fill a range of 16,000 addresses."""
 
 
 def judge(facts: Installation) -> list[Finding]:

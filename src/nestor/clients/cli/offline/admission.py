@@ -25,6 +25,9 @@ from nestor.operator.world.ownership import find_home
 
 ROOT = "appDef"
 GIVEN = "spec.parameters"
+PATH = "spec.app.appDef"
+NOBODY = "00000000-0000-0000-0000-000000000000"
+"""A UID, which an object gets only in a cluster."""
 
 
 @dataclass
@@ -152,11 +155,6 @@ def _list_classes(contents: Iterable[Any]) -> list[dict[str, Any]]:
 
 def _is_named(meta: Any) -> bool:
     return isinstance(meta, dict) and isinstance(meta.get("name"), str) and isinstance(meta.get("annotations") or {}, dict)
-
-
-PATH = "spec.app.appDef"
-NOBODY = "00000000-0000-0000-0000-000000000000"
-"""A UID, which an object gets only in a cluster."""
 
 
 def check_admission(content: dict[str, Any], known: Known) -> tuple[list[str], list[str]]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 BY_KIND = {resource.kind: resource for resource in RESOURCES}
 _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+VALIDATIONS = "x-kubernetes-validations"
 
 
 def check_model(content: dict[str, Any]) -> list[str]:
@@ -56,9 +57,6 @@ def _tell_fault(fault: ErrorDetails, kind: str) -> str:
     for part in above:
         schema = schema["items"] if isinstance(part, int) else schema["properties"][part]
     return f"`{faults.name_field('', path)}` is unknown here; known: {', '.join(schema['properties'])}"
-
-
-VALIDATIONS = "x-kubernetes-validations"
 
 
 def _is_cidr(text: str) -> bool:

@@ -12,6 +12,9 @@ Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
 
 STEP_MOODS: dict[str, Mood] = {"Pending": "waiting", "Running": "busy", "Retrying": "retry", "Succeeded": "good", "Failed": "bad"}
 LINE_LIMIT = 200
+ORDINARY = ("ContainerCreating", "PodInitializing")
+RESTARTS = 3
+"""Restarts that are suspicious even if the container is running now."""
 
 
 @dataclass(frozen=True)
@@ -156,11 +159,6 @@ def describe_app(spec: Object) -> str:
     title = (app.get("appDef") or {}).get("name") or ""
     image = app.get("image") or ""
     return f"{title} ({image})" if title and image else str(title or image or "its own AppDef")
-
-
-ORDINARY = ("ContainerCreating", "PodInitializing")
-RESTARTS = 3
-"""Restarts that are suspicious even if the container is running now."""
 
 
 def describe_trouble(pod: Object) -> str | None:

@@ -10,6 +10,9 @@ from nestor.clients.cli.view import times
 from nestor.clients.cli.view.facts import is_over
 from nestor.clients.ui.models.launch import LONGEST
 
+STOP, KEEP = "stop", "keep"
+FIELDS = {STOP: "activeDeadlineSeconds", KEEP: "ttlSecondsAfterFinished"}
+
 
 @dataclass(frozen=True)
 class Actions:
@@ -33,10 +36,6 @@ def list_actions(job: Object) -> Actions:
         extend=going,
         delete=going,
     )
-
-
-STOP, KEEP = "stop", "keep"
-FIELDS = {STOP: "activeDeadlineSeconds", KEEP: "ttlSecondsAfterFinished"}
 
 
 @dataclass(frozen=True)

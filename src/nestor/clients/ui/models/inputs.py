@@ -30,6 +30,7 @@ _SECRET_NAME = re.compile(
 )
 _TEXTS = ("STR", "CONST")
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+HIDDEN = "••••••"
 
 
 @dataclass(frozen=True)
@@ -230,9 +231,6 @@ def _read(item: Input, content: Mapping[str, Any], given: Sequence[str]) -> Any:
     if item.shape in ("number", "select", "password") and not text.strip():
         return None
     return None if [text] == default or (not text and not default) else text
-
-
-HIDDEN = "••••••"
 
 
 def list_parameters(job: Object) -> list[tuple[str, str]]:

@@ -12,6 +12,14 @@ from nestor.clients.cli.view.facts import condition, describe_app, pick_line, ur
 from nestor.clients.ui.models.progress import State, state_of
 from nestor.clients.ui.pool import once
 
+_KEEPERS = {
+    "argocd.argoproj.io/tracking-id": "Argo CD",
+    "kustomize.toolkit.fluxcd.io/name": "Flux",
+    "helm.toolkit.fluxcd.io/name": "Flux",
+    "meta.helm.sh/release-name": "Helm",
+}
+"""Labels and annotations of what makes objects by files that it has."""
+
 
 def job_path(namespace: str, name: str, *more: str) -> str:
     """The path of a job's page, or of one below it."""
@@ -37,15 +45,6 @@ def safe_url(url: Any) -> str:
 def owner_of(job: Object) -> str:
     """Who made the job; empty if nobody has recorded it."""
     return str(annotations_of(job).get(labels.CREATED_BY) or "")[:200]
-
-
-_KEEPERS = {
-    "argocd.argoproj.io/tracking-id": "Argo CD",
-    "kustomize.toolkit.fluxcd.io/name": "Flux",
-    "helm.toolkit.fluxcd.io/name": "Flux",
-    "meta.helm.sh/release-name": "Helm",
-}
-"""Labels and annotations of what makes objects by files that it has."""
 
 
 def find_keeper(job: Object) -> str:

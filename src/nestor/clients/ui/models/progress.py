@@ -12,6 +12,15 @@ from nestor.clients.cli.view.facts import Mood, condition, mood, pick_line
 
 MARKS: dict[Mood, str] = {"good": "✓", "bad": "✗", "warn": "!", "busy": "●", "waiting": "○", "retry": "↻"}
 """States have a sign beside their color: not everybody sees colors."""
+_STAGE_WORDS: dict[str, str] = {
+    conditions.ADMITTED: "Accepted",
+    conditions.CLUSTER_READY: "Cluster",
+    conditions.STEPS_APPLIED: "Steps",
+    conditions.EXPOSED: "Address",
+    conditions.SUCCEEDED: "End",
+}
+_COLORS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+"""What programs write for terminals."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +57,6 @@ def split_words(word: str) -> str:
         else:
             parts.append(character)
     return " ".join([*parts[:1], *(part if part.isupper() and len(part) > 1 else part.lower() for part in parts[1:])])
-
-
-_STAGE_WORDS: dict[str, str] = {
-    conditions.ADMITTED: "Accepted",
-    conditions.CLUSTER_READY: "Cluster",
-    conditions.STEPS_APPLIED: "Steps",
-    conditions.EXPOSED: "Address",
-    conditions.SUCCEEDED: "End",
-}
-_COLORS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-"""What programs write for terminals."""
 
 
 @dataclass(frozen=True)

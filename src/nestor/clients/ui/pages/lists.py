@@ -14,6 +14,9 @@ from nestor.clients.ui.visitor import List, Visitor, find_visitor
 from nestor.kube import Forbidden, kinds
 
 APPS = List(kinds.NESTED_APP)
+ALL = "*"
+ROWS = 500
+"""So many jobs are shown, the newest ones: more make a page slow."""
 
 
 class Catalog:
@@ -42,11 +45,6 @@ async def show_icon(request: web.Request) -> web.Response:
     kind, content = found
     headers = {"Cache-Control": "private, max-age=600", "Content-Disposition": "inline"}
     return web.Response(body=content, content_type=kind, headers=headers)
-
-
-ALL = "*"
-ROWS = 500
-"""So many jobs are shown, the newest ones: more make a page slow."""
 
 
 class Jobs:
