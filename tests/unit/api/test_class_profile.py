@@ -79,6 +79,6 @@ def test_what_is_shown_is_a_class_that_comes_to_the_same(profile: str) -> None:
     found = resolve_class(given, ["v1.35", "v1.36"])
     shown = write_effective(found)
     assert json.loads(json.dumps(shown)) == shown
-    assert list(rules.check(shown, SPEC, "spec")) == []
+    assert list(rules.check_rules(shown, SPEC, "spec")) == []
     assert resolve_class(shown, ["v1.35", "v1.36"]) == found
     assert {} not in shown.values()
