@@ -169,7 +169,8 @@ async def run(settings: Settings) -> None:
             await web.TCPSite(runner, ADDRESS, settings.port).start()
             log.info("serving %s://%s on port %d of %s", settings.scheme, settings.host, settings.port, ADDRESS)
             probes = {"/readyz": lambda: None, "/healthz": lambda: None}
-            await Pages(probes, {METRICS: _write_metrics(people)}).serve(settings.health_port)
+            metrics = {METRICS: lambda: f"# TYPE nestor_portal_people gauge\nnestor_portal_people {people.size}\n"}
+            await Pages(probes, metrics).serve(settings.health_port)
         finally:
             try:
                 await runner.cleanup()
@@ -188,7 +189,3 @@ def _build_check(settings: Settings) -> Callable[[web.Request, Handler], Awaitab
         return await handler(request)
 
     return check
-
-
-def _write_metrics(people: People) -> Callable[[], str]:
-    return lambda: f"# TYPE nestor_portal_people gauge\nnestor_portal_people {people.size}\n"

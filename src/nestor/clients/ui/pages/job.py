@@ -16,7 +16,7 @@ from nestor.clients.ui.models import actions, inputs, jobs, pods, progress
 from nestor.clients.ui.models.jobs import job_path
 from nestor.clients.ui.visitor import List, Visitor
 from nestor.clients.ui.words import Told
-from nestor.kube import ApiError, Forbidden, Informer, NotFound, kinds
+from nestor.kube import ApiError, Informer, NotFound, kinds
 
 NODES = List(kinds.NODE, labels=labels.BACKEND)
 """The virtual ones: who may not see them is told the names of nodes instead of backends."""
@@ -48,7 +48,8 @@ class Job:
                 job = self._find(jobs)
                 if status_of(job).get("namespace") != home:
                     raise frame.Moved
-                return self._build(job, list(found or ()), _list_backends(nodes), refusal) | {"trouble": jobs.trouble}
+                backends = {node["metadata"]["name"]: labels_of(node)[labels.BACKEND] for node in nodes or ()}
+                return self._build(job, list(found or ()), backends, refusal) | {"trouble": jobs.trouble}
 
             yield read
 
@@ -91,17 +92,11 @@ async def _try(
     """The list, or why there is none."""
     try:
         (found,) = await stack.enter_async_context(visitor.hub.use(wanted, on_change=on_change))
-    except Forbidden as error:
-        return None, words.tell(error, is_shared=visitor.is_shared)
     except ApiError as error:
         if error.is_transient:
             raise
         return None, words.tell(error, is_shared=visitor.is_shared)
     return found, None
-
-
-def _list_backends(nodes: Informer | None) -> dict[str, str]:
-    return {node["metadata"]["name"]: labels_of(node)[labels.BACKEND] for node in nodes or ()}
 
 
 def _list_facts(spec: Object, status: Object) -> list[tuple[str, str]]:
