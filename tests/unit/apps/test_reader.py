@@ -1,8 +1,9 @@
-"""What the reader prints of an app image, and how it says that there is nothing to print."""
+"""The AppDef of an app image, read as a process in the image would see it: links are followed within it, never out of it."""
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 from pathlib import Path
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from nestor.api.contracts.reader import OUTPUT_LIMIT, Exit
 from nestor.apps import reader
+from nestor.apps.reader import follow
 from nestor.operator.admission import reader_pod as appreader
 
 APPDEF = {"name": "Hällo", "commands": {"Run": {"nested_kubernetes": {"templates": []}}}, "x": [1, 2.5, None, True]}
@@ -134,3 +136,28 @@ def test_an_unforeseen_error_is_no_fault_of_the_image(
     code, said = read(build_image(tmp_path, "{}"), capfdbinary)
     assert code == Exit.CRASHED
     assert "ZeroDivisionError" in said
+
+
+@pytest.mark.parametrize(
+    ("links", "path", "expected"),
+    [
+        ({}, "etc/NAE/a", "etc/NAE/a"),
+        ({"etc/NAE": "/opt/nae"}, "etc/NAE/a", "opt/nae/a"),
+        ({"etc/NAE": "../opt/./nae//"}, "etc/NAE/a", "opt/nae/a"),
+        ({"etc/NAE/a": "b", "etc/NAE/b": "/c"}, "etc/NAE/a", "c"),
+        ({"etc/NAE/a": "/../../../etc/passwd"}, "etc/NAE/a", "etc/passwd"),
+    ],
+)
+def test_links_stay_inside(tmp_path: Path, links: dict[str, str], path: str, expected: str) -> None:
+    for name, target in links.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).symlink_to(target)
+    assert follow(tmp_path, path) == tmp_path / expected
+
+
+def test_a_loop_of_links_ends(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("/b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links") as raised:
+        follow(tmp_path, "a/c")
+    assert raised.value.errno == errno.ELOOP

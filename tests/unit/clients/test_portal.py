@@ -1,4 +1,4 @@
-"""Who a request is from, and how many are remembered."""
+"""Whom the portal takes a request for, and what it keeps of them."""
 
 from __future__ import annotations
 
