@@ -265,15 +265,6 @@ def test_the_servers_name_may_be_left_out() -> None:
     assert kubeconfigs.read_secret(secret(found)) == found
 
 
-Object = dict[str, Any]
-NESTED: Object = {
-    "apiVersion": "v1",
-    "kind": "Config",
-    "current-context": "nested",
-    "clusters": [{"name": "nested", "cluster": {"server": "https://10.43.0.9", "certificate-authority-data": "QQ=="}}],
-    "users": [{"name": "nestor:admin", "user": {"client-key-data": "QQ=="}}],
-    "contexts": [{"name": "nested", "context": {"cluster": "nested", "user": "nestor:admin"}}],
-}
 MINE = """
 apiVersion: v1
 kind: Config
@@ -299,9 +290,11 @@ def test_addresses(server: str, expected: tuple[str, int]) -> None:
 
 
 def test_another_address_keeps_the_servers_name() -> None:
-    cluster = kubeconfigs.with_server(NESTED, "https://127.0.0.1:1")["clusters"][0]["cluster"]
+    unnamed = copy.deepcopy(NESTED)
+    del unnamed["clusters"][0]["cluster"]["tls-server-name"]
+    cluster = kubeconfigs.with_server(unnamed, "https://127.0.0.1:1")["clusters"][0]["cluster"]
     assert cluster["tls-server-name"] == "kubernetes"
-    assert NESTED["clusters"][0]["cluster"]["server"] == "https://10.43.0.9"
+    assert unnamed["clusters"][0]["cluster"]["server"] == "https://10.43.0.9"
 
 
 def test_merging_adds_one_context_and_changes_nothing_else(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from nestor.clients.ui import guard
 from nestor.clients.ui.guard import HEADERS, Gate, Refused, check_origin, find_owner, is_own, list_hosts
 
 HOST = "127.0.0.1:4711"
-OURS = f"http://{HOST}"
+ORIGIN = f"http://{HOST}"
 
 
 def test_a_token_works_once() -> None:
@@ -36,9 +36,9 @@ def test_a_token_works_once() -> None:
         ("GET", None, None),
         ("GET", None, "none"),
         ("GET", None, "same-origin"),
-        ("GET", OURS, "same-origin"),
-        ("POST", OURS, None),
-        ("POST", OURS, "same-origin"),
+        ("GET", ORIGIN, "same-origin"),
+        ("POST", ORIGIN, None),
+        ("POST", ORIGIN, "same-origin"),
         ("POST", None, "same-origin"),
     ],
 )
