@@ -4,7 +4,7 @@ Objects are plain dictionaries as they travel on the wire: the syncer must carry
 Belongs here: requests, watches, caches, work queues, events, errors. Does not: any decision about what to write.
 """
 
-from nestor.kube.client import Api, connect_user
+from nestor.kube.client import Api
 from nestor.kube.credentials import UserContext, read_context
 from nestor.kube.errors import ApiError, Conflict, Forbidden, Gone, Invalid, NotFound, Unreachable
 from nestor.kube.informer import Change, Informer
@@ -26,6 +26,5 @@ __all__ = [
     "Unreachable",
     "UserContext",
     "WorkQueue",
-    "connect_user",
     "read_context",
 ]

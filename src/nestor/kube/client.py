@@ -42,14 +42,16 @@ class Api(Transport):
         self._trims: dict[Kind, Trim] = {}
 
     @classmethod
-    async def connect(cls, kubeconfig: str | None = None, *, manager: str = "nestor", timeout: float = 30) -> Self:
-        """Connect by `kubeconfig` when given, else by the pod's service account, else by the user's own kubeconfig.
+    async def connect(
+        cls, kubeconfig: str | None = None, context: str | None = None, *, manager: str = "nestor", timeout: float = 30
+    ) -> Self:
+        """Connect by a context of `kubeconfig` when given, else by the pod's service account, else by the user's own kubeconfig.
 
         Raises `Unreachable` if none of them can be used.
         """
-        if kubeconfig is None and credentials.is_in_cluster() and "KUBECONFIG" not in os.environ:
+        if kubeconfig is None and credentials.is_in_cluster() and not os.environ.get("KUBECONFIG"):
             return cls(credentials.connect_pod(), manager=manager, timeout=timeout)
-        return cls(await credentials.connect_files(kubeconfig), manager=manager, timeout=timeout)
+        return cls(await credentials.connect_files(kubeconfig, context), manager=manager, timeout=timeout)
 
     @classmethod
     async def from_kubeconfig(
@@ -218,11 +220,3 @@ class Api(Transport):
 
 def _select(labels: str, fields: str) -> dict[str, str]:
     return {key: value for key, value in (("labelSelector", labels), ("fieldSelector", fields)) if value}
-
-
-async def connect_user(context: credentials.UserContext, *, manager: str = "nestor", timeout: float = 30) -> Api:
-    """A client for that context. Raises `Unreachable` when its credentials cannot be had."""
-    if context.kubeconfig is None:
-        return Api(credentials.connect_pod(), manager=manager, timeout=timeout)
-    connection = await credentials.connect_files(context.kubeconfig, context.name)
-    return Api(connection, manager=manager, timeout=timeout)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from nestor.api.objects import Object, status_of
 from nestor.clients.cli import console
 from nestor.clients.cli.exits import Code, Failure, explain
-from nestor.kube import Api, ApiError, Informer, Kind, NotFound, UserContext, connect_user, kinds, read_context
+from nestor.kube import Api, ApiError, Informer, Kind, NotFound, UserContext, kinds, read_context
 
 REQUEST_SECONDS = 20
 
@@ -72,7 +72,7 @@ def find_context(place: Place) -> UserContext:
 async def opened(place: Place, *, timeout: float = REQUEST_SECONDS) -> AsyncIterator[Session]:
     """A session for the length of a `with` block."""
     context = find_context(place)
-    async with await connect_user(context, manager="nestor-cli", timeout=timeout) as api:
+    async with await Api.connect(context.kubeconfig, context.name, manager="nestor-cli", timeout=timeout) as api:
         yield Session(api, context.namespace, context)
 
 
