@@ -102,8 +102,9 @@ async def test_redirects_are_not_followed(server: Server) -> None:
 @pytest.mark.parametrize("space", ["long", "error"])
 async def test_answers_are_not_read_without_end(server: Server, space: str) -> None:
     async with await connect(server) as api:
-        with pytest.raises(Unreachable, match=f"more than {LIMIT} bytes"):
-            await api.list(kinds.POD, space)
+        for client in (api, api.with_metadata_only()):
+            with pytest.raises(Unreachable, match=f"more than {LIMIT} bytes"):
+                await client.list(kinds.POD, space)
 
 
 async def test_events_are_not_read_without_end(server: Server) -> None:

@@ -1,4 +1,4 @@
-"""Whether a request may be sent, and in whose name."""
+"""Whether a request may be sent, in whose name, and how it is counted."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from nestor.kube import Api, kinds
 from nestor.kube.connection import Connection
 from nestor.kube.election import LeaseLost
 from nestor.kube.errors import Unreachable
+from nestor.kube.transport import UNANSWERED
 
 MAP: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
 
@@ -122,3 +123,21 @@ async def test_a_client_that_is_closed_opens_nothing(server: Server) -> None:
             async with one.stream("/logs"):
                 raise AssertionError("it was opened")
     assert len(server.asked) == 1
+
+
+async def test_requests_are_counted_by_verb_and_answer() -> None:
+    async def say(request: web.Request) -> web.StreamResponse:
+        return web.json_response({}, status=404 if request.path.endswith("/gone") else 200)
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", say)
+    async with TestServer(app) as server, Api(Connection(str(server.make_url("")).rstrip("/"))) as api:
+        await api.get(kinds.POD, "web", "default")
+        assert await api.find(kinds.POD, "gone", "default") is None
+        assert not await api.delete(kinds.POD, "gone", "default")
+        assert [event async for event in api.with_limit(1000).watch(kinds.POD, "default", {})] == []
+        assert api.requests == {("GET", "200"): 1, ("GET", "404"): 1, ("DELETE", "404"): 1, ("WATCH", "200"): 1}
+    async with Api(Connection("http://127.0.0.1:1")) as api:
+        with pytest.raises(Unreachable):
+            await api.get(kinds.POD, "web", "default")
+        assert api.requests == {("GET", UNANSWERED): 1}
