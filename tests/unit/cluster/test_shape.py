@@ -15,7 +15,6 @@ from nestor.api.data import read
 from nestor.api.policies import Persistence
 from nestor.cluster import coredns, namespace, policies, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
-from nestor.kube.applier import contains
 from nestor.operator.job import runner_pod as runner
 from nestor.operator.world.host_facts import build_remote, read_resolver
 from tests.unit.operator.builders import Object, build_resolved, build_shape
@@ -330,27 +329,6 @@ def test_pods_that_have_ended_are_counted_too_and_never_keep_as_many_from_runnin
 ) -> None:
     policy = NamespacePolicy.model_validate({"quota": quota} if quota else {})
     assert namespace.build_quota(build_shape(), policy, [])["spec"]["hard"]["count/pods"] == expected
-
-
-@pytest.mark.parametrize(
-    ("live", "desired", "expected"),
-    [
-        ({"a": 1, "b": 2}, {"a": 1}, True),
-        ({"a": 1}, {"a": 2}, False),
-        ({"a": {"b": [{"c": 1, "d": 2}]}}, {"a": {"b": [{"c": 1}]}}, True),
-        ({"a": []}, {"a": [1]}, False),
-        ({"a": None}, {"a": []}, True),
-        ({}, {"a": 1}, False),
-        ({"a": 1}, {"a": {}}, False),
-        ({"memory": "1Gi"}, {"memory": "1024Mi"}, True),
-        ({"memory": "1Gi"}, {"memory": "1025Mi"}, False),
-        ({"cpu": "1"}, {"cpu": "1000m"}, True),
-        ({"ip": "10.43.0.5"}, {"ip": "10.43.0.6"}, False),
-        ({"name": "a"}, {"name": "b"}, False),
-    ],
-)
-def test_what_others_add_or_write_in_another_way_is_no_difference(live: Object, desired: Object, expected: bool) -> None:
-    assert contains(live, desired) is expected
 
 
 def test_the_server_reaches_the_hosts_api_and_dns_and_nothing_private_of_it() -> None:

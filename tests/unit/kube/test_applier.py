@@ -128,7 +128,11 @@ async def test_a_namespace_settles_a_moment_after_the_last_apply(monkeypatch: py
         ({"a": 1}, {"a": 1, "b": None}, False),
         ({"a": "1Gi"}, {"a": "1024Mi"}, True),
         ({"a": "1Gi"}, {"a": "1025Mi"}, False),
+        ({"a": "1"}, {"a": "1000m"}, True),
+        ({"a": "10.43.0.5"}, {"a": "10.43.0.6"}, False),
         ({"a": "word"}, {"a": "other"}, False),
+        ({"a": {"b": [{"c": 1, "d": 2}]}}, {"a": {"b": [{"c": 1}]}}, True),
+        ({"a": 1}, {"a": {}}, False),
         ([1, 2], [1], True),
         ([1], [1, 2], False),
         (None, [], True),
@@ -136,7 +140,7 @@ async def test_a_namespace_settles_a_moment_after_the_last_apply(monkeypatch: py
         ("x", {"a": 1}, False),
     ],
 )
-def test_what_is_there_may_say_more(live: Any, desired: Any, is_contained: bool) -> None:
+def test_what_others_add_or_write_in_another_way_is_no_difference(live: Any, desired: Any, is_contained: bool) -> None:
     assert contains(live, desired) is is_contained
 
 

@@ -54,11 +54,3 @@ async def test_of_one_reason_about_one_object_there_are_only_so_many(clock: Cloc
     clock.now += BURST * PERIOD_SECONDS
     assert await post("1", "JobReady", 10 * BURST) == BURST
     assert {item["kind"] for item in api.objects.values()} == {kinds.EVENT.name}
-
-
-async def test_what_is_remembered_of_objects_does_not_grow_with_time(clock: Clock) -> None:
-    recorder = EventRecorder(cast(Api, MemoryApi()), "test")
-    for number in range(5000):
-        clock.now += PERIOD_SECONDS / 10
-        await recorder.post(about(str(number)), "Normal", "JobReady", "")
-    assert len(recorder._pace) < 1500

@@ -7,13 +7,22 @@ import gc
 import logging
 import os
 import signal
+from collections.abc import AsyncIterator
 
 import pytest
 
 from nestor.kube.process import PlainFormatter, escape, find_first, run_until_signal, spawn
 
 
+@pytest.fixture
+async def no_handlers_left() -> AsyncIterator[None]:
+    yield
+    for used in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().remove_signal_handler(used)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.usefixtures("no_handlers_left")
 async def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
     ended = []
 
@@ -24,29 +33,21 @@ async def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
         finally:
             ended.append(True)
 
-    loop = asyncio.get_running_loop()
-    try:
-        async with asyncio.timeout(10):
-            await run_until_signal(work())
-    finally:
-        for used in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(used)
+    async with asyncio.timeout(10):
+        await run_until_signal(work())
     assert ended
 
 
+@pytest.mark.usefixtures("no_handlers_left")
 async def test_what_it_raises_is_raised() -> None:
     async def work() -> None:
         raise ValueError("broken")
 
-    loop = asyncio.get_running_loop()
-    try:
-        with pytest.raises(ValueError, match="broken"):
-            await run_until_signal(work())
-    finally:
-        for used in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(used)
+    with pytest.raises(ValueError, match="broken"):
+        await run_until_signal(work())
 
 
+@pytest.mark.usefixtures("no_handlers_left")
 async def test_whoever_cancels_it_cancels_the_work() -> None:
     ended = []
 
@@ -57,16 +58,11 @@ async def test_whoever_cancels_it_cancels_the_work() -> None:
             await asyncio.sleep(0)
             ended.append(True)
 
-    loop = asyncio.get_running_loop()
     task = asyncio.create_task(run_until_signal(work()))
-    try:
-        for _ in range(3):
-            await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-    finally:
-        for used in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(used)
+    for _ in range(3):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
     assert task.cancelled()
     assert ended
     assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -20,11 +20,11 @@ from tests.waiting import eventually
 
 
 class Server:
-    """A running server; `problem` is what is wrong."""
+    """A running server; the first of `problems` is what is wrong."""
 
     def __init__(self, port: int) -> None:
         self.port = port
-        self.problem: str | None = None
+        self.problems: list[str | None] = []
         self.task: asyncio.Task[None] | None = None
 
     async def say(self, request: bytes) -> bytes:
@@ -38,22 +38,33 @@ class Server:
                 writer.close()
 
 
-@pytest.fixture
-async def server() -> AsyncIterator[Server]:
-    """One probe, and metrics."""
+ASK = b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+@contextlib.asynccontextmanager
+async def serving(pages: Pages) -> AsyncIterator[Server]:
     (port,) = free_ports(1)
     made = Server(port)
-    task = made.task = asyncio.create_task(Pages({"/readyz": lambda: made.problem}, {"/metrics": lambda: "up 1\n"}).serve(port))
+    made.task = asyncio.create_task(pages.serve(port))
 
     async def is_up() -> bool:
         with contextlib.suppress(OSError):
-            return bool(await made.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"))
+            return bool(await made.say(ASK))
         return False
 
     await eventually(is_up)
     yield made
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    made.task.cancel()
+    await asyncio.gather(made.task, return_exceptions=True)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    """One probe, and metrics."""
+    problems: list[str | None] = [None]
+    async with serving(Pages({"/readyz": lambda: problems[0]}, {"/metrics": lambda: "up 1\n"})) as made:
+        made.problems = problems
+        yield made
 
 
 @pytest.mark.parametrize(
@@ -68,7 +79,7 @@ async def server() -> AsyncIterator[Server]:
     ],
 )
 async def test_pages(server: Server, method: str, path: str, problem: str | None, status: int, text: str) -> None:
-    server.problem = problem
+    server.problems[0] = problem
     url = f"http://127.0.0.1:{server.port}{path}"
     async with aiohttp.ClientSession() as session, session.request(method, url) as answer:
         assert (answer.status, await answer.text()) == (status, text)
@@ -87,7 +98,7 @@ async def test_pages(server: Server, method: str, path: str, problem: str | None
 async def test_who_does_not_speak_http(server: Server, request_: bytes, begin: bytes) -> None:
     with contextlib.suppress(ConnectionResetError):
         assert (await server.say(request_)).startswith(begin)
-    assert await server.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert await server.say(ASK)
 
 
 async def test_who_says_nothing_is_cut_off(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +109,7 @@ async def test_who_says_nothing_is_cut_off(server: Server, monkeypatch: pytest.M
 async def test_none_is_left_open_at_the_end(server: Server) -> None:
     """Also one whose caller has said nothing yet."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    assert await server.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")  # so the one before it is accepted by now
+    assert await server.say(ASK)  # so the one before it is accepted by now
     assert server.task is not None
     server.task.cancel()
     await asyncio.gather(server.task, return_exceptions=True)
@@ -108,25 +119,13 @@ async def test_none_is_left_open_at_the_end(server: Server) -> None:
 
 
 async def test_a_page_that_fails_is_told_and_ends_only_its_connection(caplog: pytest.LogCaptureFixture) -> None:
-    (port,) = free_ports(1)
-
     def fail() -> NoReturn:
         raise ValueError("broken")
 
-    made = Server(port)
-    task = asyncio.create_task(Pages({"/readyz": lambda: None}, {"/metrics": fail}).serve(port))
-
-    async def is_up() -> bool:
-        with contextlib.suppress(OSError):
-            return bool(await made.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n"))
-        return False
-
-    await eventually(is_up)
-    assert await made.say(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n") == b""
-    assert "broken" in caplog.text
-    assert "200" in (await made.say(b"GET /readyz HTTP/1.1\r\nHost: a\r\n\r\n")).decode()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
+    async with serving(Pages({"/readyz": lambda: None}, {"/metrics": fail})) as made:
+        assert await made.say(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n") == b""
+        assert "broken" in caplog.text
+        assert "200" in (await made.say(ASK)).decode()
 
 
 API = cast(Api, None)
