@@ -70,17 +70,6 @@ def test_a_failed_stage_is_marked_and_the_error_goes_on(clock: Clock) -> None:
     assert stream.getvalue() == "✗ Build it (0.0 s)\n"
 
 
-def test_a_long_stage_in_a_log_says_that_it_still_runs(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
-    monkeypatch.setattr(progress, "STILL_RUNNING_SECONDS", 0.001)
-    stream = Stream()
-    with progress.Console(stream, clock).stage("Build it"):
-        stream.wait_for("… Build it (0.0 s)\n")
-        clock.now += 30
-        stream.wait_for("… Build it (30.0 s)\n")
-    assert stream.getvalue().startswith("… Build it (0.0 s)\n")
-    assert stream.getvalue().endswith("✓ Build it (30.0 s)\n")
-
-
 def test_a_terminal_shows_running_stages_live_and_then_their_last_line(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> None:
     monkeypatch.setattr(progress, "LIVE_SECONDS", 0.001)
     stream = Terminal()
@@ -110,22 +99,3 @@ def test_a_running_stage_says_how_long_it_took_the_last_time(
     with console.stage("Build it"), console.stage("Look"):
         stream.wait_for("… Build it (0.0 s, last time 12 s), Look (0.0 s)\n")
     assert stream.getvalue().endswith("✓ Build it (0.0 s)\n")
-
-
-@pytest.mark.parametrize("kept", ["", "[", None])
-def test_times_that_cannot_be_read_are_none(clock: Clock, tmp_path: Path, kept: str | None) -> None:
-    times = tmp_path / "times.json"
-    if kept is not None:
-        times.write_text(kept)
-    with progress.Console(io.StringIO(), clock, times).stage("Build it") as stage:
-        assert stage.last is None
-
-
-def test_silence_is_silent(capfd: pytest.CaptureFixture[str]) -> None:
-    done = []
-    with progress.Silent().stage("x") as stage:
-        stage.detail = "y"
-        done.append(stage.title)
-    progress.Silent().note("z")
-    assert done == ["x"]
-    assert capfd.readouterr() == ("", "")

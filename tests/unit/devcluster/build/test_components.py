@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from devcluster.build import components, gobuild, machine
-from devcluster.build.commands import BuildError
-from devcluster.build.components import ARGOCD, COMPONENTS, HELM3, METRICS, TAGS, TESTED, VOLUMES, Component
+from devcluster.build import components, gobuild
+from devcluster.build.components import ARGOCD, HELM3, METRICS, TESTED, VOLUMES, Component
 
 GO_MOD = """module x
 
@@ -48,34 +47,8 @@ def test_each_component_has_a_module_with_hashes_sources_and_its_version(compone
             assert list(module.glob(pattern)), pattern
 
 
-def test_the_stand_in_reports_the_version_of_k3s_and_kubernetes_its_own() -> None:
-    built = {
-        component.name: components.linker_flags(component, GO_MOD)
-        for component in COMPONENTS
-        if component.name in ("kube", "k3s")
-    }
-    assert "-X k8s.io/component-base/version.gitVersion=v1.36.3+k3s1 " in built["k3s"]
-    assert "-X k8s.io/component-base/version.gitVersion=v1.36.3 " in built["kube"]
-
-
-def test_programs_share_the_packages_that_go_compiles() -> None:
-    """One module, and the same tags: with another tag or version, a package and all that use it would be compiled again."""
-    assert {(component.module, component.tags) for component in (*TESTED, HELM3, METRICS)} == {("kube", TAGS)}
-
-
 def test_every_folder_with_go_tests_has_them_run() -> None:
     having = {path.parent for path in gobuild.MODULES.glob("**/*_test.go")}
     run = [gobuild.MODULES / component.module / folder for component in TESTED for folder in component.tests]
     for folder in having:
         assert any(folder.is_relative_to(place.parent if place.name == "..." else place) for place in run), folder
-
-
-def test_go_version_is_read_and_nonsense_is_refused() -> None:
-    assert machine.go_version("go version go1.26.8 linux/amd64") == (1, 26)
-    with pytest.raises(BuildError, match="holds no version"):
-        machine.go_version("gopher")
-
-
-def test_a_full_disk_is_told_before_the_build(tmp_path: object) -> None:
-    with pytest.raises(BuildError, match="must be free at"):
-        machine.check_disk(10**9, "to build programs from source")

@@ -76,28 +76,6 @@ def test_layers_hold_parents_links_and_modes(program: Path, tmp_path: Path) -> N
     assert {(member.uid, member.mtime) for member in members.values()} == {(0, 0)}
 
 
-def test_the_archive_carries_the_image_name_for_containerd(program: Path, tmp_path: Path) -> None:
-    oci.write(image(program), tmp_path / "image.tar")
-    index = json.loads(unpack(tmp_path / "image.tar")["index.json"])
-    assert index["manifests"][0]["annotations"]["io.containerd.image.name"] == REFERENCE
-
-
-def test_a_folder_of_blobs_is_packed_as_it_is(tmp_path: Path) -> None:
-    folder = tmp_path / "exported"
-    folder.mkdir()
-    descriptors = []
-    for content in (b"{}", b"layer"):
-        digest = hashlib.sha256(content).hexdigest()
-        (folder / digest).write_bytes(content)
-        descriptors.append({"digest": f"sha256:{digest}", "size": len(content)})
-    raw = json.dumps({"config": descriptors[0], "layers": descriptors[1:]}).encode()
-    (folder / "manifest.json").write_bytes(raw)
-    oci.pack(folder, REFERENCE, tmp_path / "image.tar")
-    files = unpack(tmp_path / "image.tar")
-    assert raw in files.values()
-    assert b"layer" in files.values()
-
-
 def test_the_fingerprint_follows_everything_that_the_image_is_made_of(program: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_bytes(b"binary")

@@ -97,14 +97,6 @@ def test_what_a_run_starts_belongs_to_it(layout: Paths) -> None:
     assert said.titles == []
 
 
-def test_the_name_of_a_run_that_is_over_opens_nothing(layout: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
-    with lock.run(layout, "make test", Silent()):
-        number = os.environ[lock.VARIABLE]
-    monkeypatch.setenv(lock.VARIABLE, number)
-    assert not lock.is_held_for_us()
-    monkeypatch.delenv(lock.VARIABLE)
-
-
 def test_a_killed_run_keeps_nobody_waiting(tmp_path: Path, layout: Paths) -> None:
     with Other(tmp_path / "cache", "run") as other:
         other.wait_until_it_has_the_lock()
@@ -139,14 +131,6 @@ def test_another_caches_cluster_is_not_ours_to_clean_up(tmp_path: Path, layout: 
         assert (holder.pid, holder.cache) == (other.pid, str(tmp_path / "another-cache"))
     with lock.claim(layout) as claimed:
         assert claimed is not None
-
-
-def test_ones_own_cluster_is_not_waited_for(tmp_path: Path, layout: Paths) -> None:
-    with Other(layout.cache, "cluster") as other:
-        other.wait_until_it_has_the_lock()
-        said = Lines()
-        with lock.run(layout, "devcluster up", said):
-            assert said.titles == []
 
 
 # `python -m devcluster …` with the locks of this test, and without the half minute before a log hears that something takes long.
@@ -192,11 +176,3 @@ def test_whatever_starts_or_ends_the_cluster_holds_it(target: str) -> None:
     text = (Path(__file__).parents[4] / "Makefile").read_text()
     (recipe,) = re.findall(rf"^{target}:.*\n((?:\t.*\n)+)", text, re.MULTILINE)
     assert re.search(r"\$\(HOLD\) (env \$\(RUN\)|\$\(MAKE\)) ", recipe.splitlines()[-1])
-
-
-@pytest.mark.parametrize(("program", "code"), [(["sh", "-c", "exit 7"], 7), (["true"], 0), ([], 1)])
-def test_what_a_held_program_returns_is_returned(program: list[str], code: int) -> None:
-    command = [sys.executable, "-m", "devcluster", "hold", "--", *program]
-    environment = {**os.environ, "CLUSTER": "current", "PYTHONPATH": os.pathsep.join(sys.path)}
-    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
-    assert result.returncode == code, result.stderr

@@ -8,10 +8,8 @@ import pytest
 
 from devcluster import __main__, cluster
 from devcluster.cluster import state
-from devcluster.cluster.leftovers import PROGRAMS, _own
-from devcluster.cluster.node import facts
 from devcluster.cluster.paths import Paths
-from devcluster.cluster.plugin import components, power
+from devcluster.cluster.plugin import power
 
 
 @pytest.fixture
@@ -20,41 +18,6 @@ def layout(tmp_path: Path) -> Paths:
     paths = Paths(tmp_path)
     paths.plugin.home.mkdir(parents=True)
     return paths
-
-
-def test_it_shares_no_file_or_cgroup_with_a_node(layout: Paths) -> None:
-    for name in ("name", "store", "socket", "home", "log"):
-        assert getattr(layout.plugin, name) not in {getattr(node, name) for node in layout.all_nodes()}
-    assert not any(components.CGROUP.startswith(node.cgroup) for node in facts.ALL)
-    assert layout.nodes() == []
-
-
-def test_the_cluster_goes_on_without_it() -> None:
-    init = components.init(Paths(Path("/cache")).plugin)
-    assert (init.may_end, init.holds_namespace, init.side) == (True, True, "cluster")
-
-
-def test_its_server_is_told_where_everything_is(layout: Paths) -> None:
-    words = components.server(layout.plugin).argv
-    flags = dict(zip(words[3::2], words[4::2], strict=True))
-    assert flags["--socket"] == str(layout.plugin_socket)
-    assert flags["--containerd"] == str(layout.plugin.socket)
-    assert (flags["--cgroup"], flags["--address"]) == ("nestor-dev/plugin", "10.40.0.2")
-
-
-def test_its_images_come_from_the_clusters_registry_alone(layout: Paths) -> None:
-    files = components.files(layout.plugin)
-    assert 'server = "http://10.40.0.2:5000"' in files["certs.d/_default/hosts.toml"]
-    assert f'root = "{layout.plugin.containerd}"' in files["containerd.toml"]
-    assert "io.containerd.grpc.v1.cri" in files["containerd.toml"]
-
-
-def test_its_files_are_looked_for_when_the_cluster_has_ended(layout: Paths) -> None:
-    for file in (layout.plugin_socket, *components.sockets(layout.plugin)):
-        file.touch()
-    found = _own(layout)
-    assert [f"file {file}" in found for file in (layout.plugin_socket, *components.sockets(layout.plugin))] == [True] * 3
-    assert {"devcluster.plugin", "devcluster.cluster.plugin"} < PROGRAMS
 
 
 def test_one_that_does_not_run_says_so(layout: Paths) -> None:

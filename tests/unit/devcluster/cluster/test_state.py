@@ -10,9 +10,8 @@ import pytest
 import yaml
 
 from devcluster import __main__
-from devcluster.cluster import images, kind, launcher, logs, state
+from devcluster.cluster import kind, launcher, state
 from devcluster.cluster.current import default_ingress_class
-from devcluster.cluster.health import dns_question
 from devcluster.cluster.paths import Paths
 from devcluster.cluster.settings import Ports
 
@@ -35,17 +34,6 @@ def test_a_process_is_known_by_number_and_start() -> None:
     assert me.is_alive()
     assert not state.Process(me.pid, me.start_time - 1).is_alive()
     assert state.read_stat(2**22 + 1) is None
-
-
-def test_records_come_back_as_they_were_written(layout: Paths) -> None:
-    assert state.load(layout.state) is None
-    assert state.load_supervisor(layout) is None
-    me = this_process()
-    supervisor = state.Supervisor(me, me)
-    state.save_supervisor(layout, supervisor)
-    state.save(layout.state, state.State("Failed", "why", "etcd"))
-    assert state.load_supervisor(layout) == supervisor
-    assert state.load(layout.state) == state.State("Failed", "why", "etcd")
 
 
 def test_a_record_of_another_version_is_read(layout: Paths) -> None:
@@ -73,33 +61,6 @@ def test_a_supervisor_of_an_earlier_boot_does_not_run(layout: Paths) -> None:
     launcher.stop(layout)  # and must end nobody
 
 
-def test_descendants_are_found_at_any_depth_and_nobody_else() -> None:
-    everyone = [state.Stat(pid, "S", parent, 1) for pid, parent in ((1, 0), (9, 7), (7, 5), (5, 1), (6, 1), (8, 5), (10, 6))]
-    assert sorted(state.descendants(5, everyone)) == [5, 7, 8, 9]
-
-
-def test_the_end_of_a_log_is_shown(tmp_path: Path) -> None:
-    log = tmp_path / "x.log"
-    log.write_text("\n".join(f"line {number}" for number in range(100)) + "\n\n")
-    assert logs.tail(log, 2) == f"{log}:\n  line 98\n  line 99"
-    assert "is empty" in logs.tail(tmp_path / "none.log")
-
-
-def test_tagged_images_are_found_in_ctrs_listing() -> None:
-    listing = (
-        "REF TYPE DIGEST SIZE PLATFORMS LABELS\n"
-        "docker.io/library/busybox:1.35 application/vnd.oci.image.manifest.v1+json sha256:aa 2.0 MiB linux/amd64 x=y\n"
-        "docker.io/library/busybox@sha256:aa application/vnd.oci.image.manifest.v1+json sha256:aa 2.0 MiB linux/amd64 -\n"
-        "sha256:bb application/vnd.oci.image.manifest.v1+json sha256:aa 2.0 MiB linux/amd64 -\n"
-    )
-    assert images.known_tags(listing) == [("docker.io/library/busybox:1.35", "sha256:aa")]
-
-
-def test_a_dns_question_is_well_formed() -> None:
-    header, name, kind_and_class = bytes.fromhex("0007 0100 0001 0000 0000 0000"), b"\x01a\x02bc\x00", b"\x00\x01\x00\x01"
-    assert dns_question("a.bc", 7) == header + name + kind_and_class
-
-
 @pytest.mark.parametrize(
     ("classes", "chosen"),
     [([], ""), ([("only", False)], "only"), ([("one", False), ("two", True)], "two"), ([("one", False), ("two", False)], "")],
@@ -108,26 +69,6 @@ def test_the_ingress_class_of_a_found_cluster(classes: list[tuple[str, bool]], c
     mark = '"annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}'
     items = [f'{{"metadata": {{"name": "{name}"{", " + mark if default else ""}}}}}' for name, default in classes]
     assert default_ingress_class(f'{{"items": [{", ".join(items)}]}}') == chosen
-
-
-def test_kinds_commands() -> None:
-    file = Path("/c/kubeconfig")
-    assert kind.create_command(file) == [
-        "kind",
-        "create",
-        "cluster",
-        "--name",
-        "nestor-dev",
-        "--kubeconfig",
-        "/c/kubeconfig",
-        "--wait",
-        "300s",
-        "--config",
-        "-",
-    ]
-    assert kind.delete_command(file) == ["kind", "delete", "cluster", "--name", "nestor-dev", "--kubeconfig", "/c/kubeconfig"]
-    assert kind.build_command("r/i:1", Path("/i")) == ["docker", "build", "--quiet", "--tag", "r/i:1", "/i"]
-    assert kind.load_command("r/i:1") == ["kind", "load", "docker-image", "r/i:1", "--name", "nestor-dev"]
 
 
 def test_kinds_configuration_opens_the_ports_on_loopback_only() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.cluster import cgroups, machine, network, paths, settings
-from devcluster.cluster.node import facts, mounts
+from devcluster.cluster import machine, network, paths
+from devcluster.cluster.node import mounts
 from devcluster.cluster.paths import Paths
 
 
@@ -21,11 +21,6 @@ def test_the_machine_gets_one_link_with_two_routes_and_no_firewall_rule() -> Non
     assert not {"iptables", "nft", "default"} & set(words)
 
 
-def test_link_names_fit_the_kernels_limit() -> None:
-    names = (settings.MACHINE_LINK, settings.NODE_LINK, settings.POD_BRIDGE, settings.NODES_BRIDGE, settings.NODE_PORT_LINK)
-    assert max(len(name) for name in names) <= 15
-
-
 @pytest.mark.parametrize(
     ("folders", "hidden"),
     [
@@ -37,33 +32,6 @@ def test_link_names_fit_the_kernels_limit() -> None:
 )
 def test_folders_that_covering_var_would_hide(folders: list[str], hidden: list[str]) -> None:
     assert mounts.visible_below(Path("/var"), [Path(folder) for folder in folders]) == [Path(folder) for folder in hidden]
-
-
-def test_cgroup_v1_has_a_folder_per_controller(tmp_path: Path) -> None:
-    for name in ("cpu", "memory"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "cpu,cpuacct").symlink_to("cpu")
-    cgroups.create(tmp_path)
-    assert (tmp_path / "cpu" / "nestor-dev" / "node-2").is_dir()
-    (tmp_path / "memory" / "nestor-dev" / "node-1" / "kubepods" / "pod1").mkdir(parents=True)
-    assert cgroups.existing(tmp_path) == [tmp_path / "cpu" / "nestor-dev", tmp_path / "memory" / "nestor-dev"]
-    cgroups.remove(tmp_path)
-    assert cgroups.existing(tmp_path) == []
-    cgroups.remove(tmp_path)
-
-
-def test_the_cgroups_of_one_node_can_be_removed_alone(tmp_path: Path) -> None:
-    (tmp_path / "cpu").mkdir()
-    cgroups.create(tmp_path)
-    (tmp_path / "cpu" / "nestor-dev" / "node-2" / "kubepods").mkdir()
-    cgroups.remove(tmp_path, facts.SECOND.cgroup)
-    assert [path.name for path in (tmp_path / "cpu" / "nestor-dev").iterdir()] == ["node-1"]
-
-
-def test_cgroup_v2_has_one(tmp_path: Path) -> None:
-    (tmp_path / "cgroup.controllers").write_text("cpu memory")
-    (tmp_path / "system.slice").mkdir()
-    assert cgroups.hierarchies(tmp_path) == [tmp_path]
 
 
 @pytest.fixture
@@ -97,12 +65,6 @@ def test_a_crashed_cluster_does_not_change_what_is_remembered(tmp_path: Path, sy
     machine.prepare(memory, sysctls)  # after a crash: the raised values are there
     machine.restore(memory, sysctls)
     assert (sysctls / "fs/inotify/max_user_instances").read_text() == "128"
-
-
-def test_settings_that_are_high_enough_stay(tmp_path: Path, sysctls: Path) -> None:
-    (sysctls / "fs/inotify/max_user_instances").write_text("99999")
-    machine.prepare(tmp_path / "memory.json", sysctls)
-    assert (sysctls / "fs/inotify/max_user_instances").read_text() == "99999"
 
 
 @pytest.mark.parametrize(

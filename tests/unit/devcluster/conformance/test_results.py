@@ -65,12 +65,6 @@ def test_what_did_not_end_by_itself_has_no_result(found: Object) -> None:
     assert results.read_report(report(found), [FIRST]) == []
 
 
-def test_a_long_message_is_shortened() -> None:
-    [found] = results.read_report(report(spec("failed", "word " * 1000)), [FIRST])
-    assert len(found.message) == results.MESSAGE_LENGTH
-    assert found.message.endswith("…")
-
-
 def test_why_the_suite_could_not_begin_is_found() -> None:
     setup = spec("failed", "there are currently no ready, schedulable nodes", LeafNodeType="SynchronizedBeforeSuite")
     assert results.find_setup_failure(report(spec("skipped"), setup)) == "there are currently no ready, schedulable nodes"
@@ -137,12 +131,3 @@ def test_the_list_of_known_failures_must_be_exact() -> None:
     assert results.judge([failed, passed], {FIRST: "why", SECOND: "why"}) == Verdict((), (passed,))
     assert not results.judge([failed, passed], {FIRST: "why", SECOND: "why"}).is_good
     assert results.judge([], {FIRST: "why"}).is_good
-
-
-def test_columns_are_named_by_mode_and_class() -> None:
-    assert results.column("host", "baseline") == "host"
-    assert results.column("shared", "privileged") == "shared-privileged"
-    with pytest.raises(ValueError, match="MODE must be"):
-        results.column("dedicated", "baseline")
-    with pytest.raises(ValueError, match="CLASS"):
-        results.column("shared", "restricted")

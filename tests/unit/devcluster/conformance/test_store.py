@@ -59,16 +59,6 @@ def test_on_a_new_machine_a_run_goes_on_from_what_the_docs_have(tmp_path: Path, 
     assert written["rates"] == {"conformance": {"host": {"tests": 3, "seconds": 66, "processes": 8, "load": 5}}}
 
 
-def test_what_is_repeated_from_the_beginning_does_not_go_on_from_the_docs(tmp_path: Path, record: Record) -> None:
-    kept = Store(tmp_path / "host.jsonl")
-    kept.begin(*tables.part(record, *HOST))
-    kept.clear()
-    kept.begin(*tables.part(record, *HOST))
-    assert kept.read() == {}
-    store.publish(record, {HOST: kept})
-    assert tables.count(record, "host", record.names) == (1, 2)
-
-
 def test_the_results_of_a_set_of_tests_leave_those_of_the_other_alone(tmp_path: Path, record: Record) -> None:
     cache = Cache(tmp_path)
     stores = {key: store.open_store(cache, "v1.36.3", *key) for key in (HOST, POLICIES)}

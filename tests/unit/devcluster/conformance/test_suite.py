@@ -10,8 +10,7 @@ import pytest
 
 from devcluster.conformance import suite
 from devcluster.conformance.results import Result
-from devcluster.conformance.suite import Counting, Suite, SuiteError
-from devcluster.progress import Stage
+from devcluster.conformance.suite import Suite, SuiteError
 
 NAMES = ["[sig-node] Pods should (really) start, e.g. 'x' [Conformance]", "[sig-apps] Jobs"]
 
@@ -24,16 +23,6 @@ def test_exactly_the_wanted_tests_are_selected() -> None:
     assert not pattern.search(f"Kubernetes e2e suite {NAMES[0].replace('(really)', 'really')}")
     # Go's regular expressions know no escaped letters and spaces.
     assert not re.search(r"\\[a-zA-Z0-9 ]", suite.focus(NAMES))
-
-
-@pytest.mark.parametrize(("minutes", "expected"), [(0, "--timeout=24h"), (1.51, "--timeout=91s")])
-def test_the_command_names_cluster_processes_and_limit(minutes: float, expected: str) -> None:
-    command = Suite(Path("/bin"), Path("/out"), 3, minutes).command(NAMES, Path("/kubeconfig"))
-    own, given = command[: command.index("--")], command[command.index("--") :]
-    assert own[:3] == ["/bin/ginkgo", "run", "--procs=3"]
-    assert expected in own
-    assert own[-1] == "/bin/e2e.test"
-    assert "--kubeconfig=/kubeconfig" in given
 
 
 GINKGO = f"""#!/bin/sh
@@ -75,18 +64,3 @@ def test_a_suite_that_cannot_begin_says_why(fake: Callable[[str], Suite], tmp_pa
     setup = SPEC % ("failed", "SynchronizedBeforeSuite", FAILURE)
     with pytest.raises(SuiteError, match="could not begin: no nodes"):
         fake(f'[{{"SpecReports": [{setup}]}}]').run(NAMES, tmp_path / "kubeconfig", lambda _: None)
-
-
-def test_a_suite_without_a_report_says_its_last_lines(tmp_path: Path) -> None:
-    (tmp_path / "ginkgo").write_text("#!/bin/sh\necho no such flag\n")
-    (tmp_path / "ginkgo").chmod(0o755)
-    with pytest.raises(SuiteError, match="no such flag"):
-        Suite(tmp_path, tmp_path / "out", 2).run(NAMES, tmp_path / "kubeconfig", lambda _: None)
-
-
-def test_a_run_is_counted() -> None:
-    stage = Stage("Run")
-    counting = Counting(stage, 5)
-    counting.add(Result("a", "passed"))
-    counting.add(Result("b", "failed"))
-    assert stage.detail.startswith("2 of 5, 1 failed, ")

@@ -33,17 +33,6 @@ def record() -> Record:
     )
 
 
-def test_what_is_written_is_read_again(record: Record) -> None:
-    text = tables.to_json(record)
-    assert json.loads(text)["tests"][POD]["host"] == {"state": "passed", "seconds": 1.0}
-    assert tables.load(text, record.names, "v1.36.3") == record
-
-
-def test_results_of_another_version_are_dropped(record: Record) -> None:
-    assert tables.load(tables.to_json(record), ["x"], "v1.37.0") == Record("v1.37.0", ["x"])
-    assert tables.load("", ["x"], "v1.37.0") == Record("v1.37.0", ["x"])
-
-
 def test_what_counts_is_what_the_host_passes(record: Record) -> None:
     names = [JOB, NET, POD]
     assert tables.share(record, "shared-baseline", names) == (1, 2)
@@ -66,25 +55,6 @@ def test_the_page_says_per_group_and_per_test_what_became_of_it(record: Record) 
     assert " (50.0 %). The goal is 98 %: **missed** so far. Those 1 took" in page
     assert "Those 1 took 1 s in all on the host and 4 s here.\n" in page
     assert "- Shared/Privileged: not run yet.\n" in page
-
-
-def test_the_tests_of_policies_are_shown_apart_and_count_for_no_goal(record: Record) -> None:
-    page = tables.to_markdown(record, {"shared-baseline": {DENY: "stays open"}}, "# Title\n")
-    before, _, rest = page.partition("## NetworkPolicies\n")
-    policies, _, every = rest.partition("## Every conformance test\n")
-    assert "| Netpol NetworkPolicy between server and client should deny | Shared/Baseline | stays open |\n" in before
-    assert "| NetworkPolicies | 1 | 1 of 1 | 0 of 1 |  |\n" in policies
-    assert "- Host: 1 tests ended in 2.0 min with up to 2 processes.\n" in policies
-    assert "| Netpol NetworkPolicy between server and client should deny | ✓ | **✗** |  |\n" in policies
-    assert "Netpol" not in every
-    del record.rates["netpol"]
-    record.names = [JOB, NET, POD]
-    assert "## NetworkPolicies" not in tables.to_markdown(record, {}, "# Title\n")
-
-
-def test_the_page_says_when_a_goal_is_met(record: Record) -> None:
-    record.columns["shared-privileged"] = {POD: Result(POD, "passed", 4.0)}
-    assert "(100.0 %). The goal is 99 %: met so far. " in tables.to_markdown(record, {}, "# Title\n")
 
 
 def test_the_page_in_the_docs_is_made_of_the_results_beside_it() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -17,7 +16,6 @@ import pytest
 
 from devcluster.plugin import server, surroundings
 from devcluster.plugin.orders import Client
-from devcluster.plugin.pki import Pki
 from devcluster.plugin.server import Settings
 from nestor.api.objects import Object
 from tests import waiting
@@ -167,18 +165,6 @@ async def test_a_refused_pod_is_not_kept(backend: Backend, content: Any, words: 
     assert list(backend.settings.place.home.iterdir()) == []
 
 
-async def test_a_volume_that_nobody_mounts_needs_no_data(backend: Backend) -> None:
-    given = pod(volumes=[{"name": "v", "configMap": {"name": "gone"}}])
-    assert (await backend.ask("POST", "create", {"pod": given}))[0] == 200
-
-
-@pytest.mark.parametrize("content", [None, {}, [1], [{}], [{"metadata": {"uid": 1}}]])
-async def test_only_pods_are_asked_about(backend: Backend, content: Any) -> None:
-    for hop in ("server", "plugin"):
-        assert (await backend.ask("GET", "status", content, hop))[0] == 400
-        assert (await backend.ask("GET", "getLogs", content, hop))[0] == 400
-
-
 async def test_what_is_no_json_is_refused(backend: Backend) -> None:
     url = f"http://{ADDRESS}:{backend.settings.ports.server}/create"
     async with backend.session.post(url, data=b"{") as answer:
@@ -237,34 +223,6 @@ async def test_a_plugin_that_goes_away_is_a_bad_gateway(backend: Backend) -> Non
     assert (await backend.ask("GET", "status", [POD]))[0] == 502
 
 
-async def test_calls_are_counted_and_forgotten_with_the_switches(backend: Backend) -> None:
-    await backend.ask("POST", "create", {"pod": POD})
-    assert (await backend.state())["calls"] == {"server create": 1, "plugin create": 1}
-    await asyncio.to_thread(Client(backend.settings.socket).reset)
-    assert (await backend.state())["calls"] == {}
-
-
-async def test_an_impossible_switch_is_refused_in_words(backend: Backend) -> None:
-    with pytest.raises(RuntimeError, match="hold"):
-        await backend.switch(hold="perhaps")
-
-
-async def test_pods_start_when_they_are_held_no_more(backend: Backend) -> None:
-    await backend.ask("POST", "create", {"pod": POD})
-    await backend.switch(hold=False)
-    assert await waiting.eventually(lambda: backend.waits_for(POD, "ErrImagePull"))
-
-
-async def test_a_pod_waits_for_accelerators_that_others_have(backend: Backend) -> None:
-    await backend.switch(hold=False)
-    both = container(resources={"limits": {"nvidia.com/gpu": "2"}})
-    other = json.loads(json.dumps(both).replace("uid-1", "uid-2"))
-    for item in (both, other):
-        assert (await backend.ask("POST", "create", {"pod": item}))[0] == 200
-    assert await waiting.eventually(lambda: backend.waits_for(both, "ErrImagePull"))
-    assert await backend.waits_for(other, "Queued")
-
-
 async def test_hidden_pods_are_unknown(backend: Backend) -> None:
     await backend.ask("POST", "create", {"pod": POD})
     await backend.switch(hidden=["uid-1"])
@@ -277,19 +235,6 @@ async def test_a_log_that_is_not_there(backend: Backend, hop: str) -> None:
     assert await backend.ask("GET", "getLogs", LOG, hop) == (404, "container 'main' of pod uid-1 has no log yet")
     assert (await backend.ask("GET", "getLogs", LOG | {"ContainerName": "x"}, hop))[0] == 404
     assert (await backend.ask("GET", "getLogs", LOG | {"Opts": {"Tail": -1}}, hop))[0] == 400
-
-
-@pytest.mark.parametrize("is_forgotten", [False, True])
-async def test_pods_survive_a_restart_unless_they_are_to_be_forgotten(settings: Settings, is_forgotten: bool) -> None:
-    async with AsyncExitStack() as stack:
-        backend = await start(settings, stack)
-        await backend.switch(hold=True, forget=is_forgotten)
-        _, created = await backend.ask("POST", "create", {"pod": POD})
-    async with AsyncExitStack() as stack:
-        backend = await start(settings, stack)
-        assert [item["JID"] for item in await backend.statuses(POD)] == ([] if is_forgotten else [json.loads(created)["PodJID"]])
-        await backend.ask("DELETE", "delete", POD)
-        await waiting.eventually(backend.is_gone)
 
 
 async def test_who_has_no_token_is_not_let_in(backend: Backend) -> None:
@@ -337,18 +282,3 @@ BAD: list[tuple[Any, int, str]] = [
 @pytest.mark.parametrize(("options", "code", "error"), BAD)
 async def test_others_get_none(backend: Backend, options: Any, code: int, error: str) -> None:
     assert await get_token(backend, **options) == (code, {"error": error})
-
-
-@pytest.mark.parametrize("port", ["server_tls", "plugin_tls"])
-async def test_with_a_certificate_and_not_without(backend: Backend, port: str) -> None:
-    pki = Pki(backend.settings.home / "pki")
-    url = f"https://{ADDRESS}:{getattr(backend.settings.ports, port)}/status"
-    async with backend.session.get(url, json=[], ssl=pki.client_context()) as answer:
-        assert (answer.status, await answer.json()) == (200, [])
-    without = ssl.create_default_context(cafile=str(pki.ca))
-    with pytest.raises((aiohttp.ClientConnectorError, aiohttp.ClientOSError, aiohttp.ServerDisconnectedError)):
-        await backend.session.get(url, json=[], ssl=without)
-
-
-async def test_only_its_owner_gives_orders(backend: Backend) -> None:
-    assert backend.settings.socket.stat().st_mode & 0o077 == 0

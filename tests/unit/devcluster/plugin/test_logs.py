@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from devcluster.plugin import logger, logs
+from devcluster.plugin import logs
 from devcluster.plugin.logs import Options
 from devcluster.plugin.refusals import Refused
 from nestor.api.objects import Object
 
 NOW = datetime(2026, 1, 1, 10, 0, 30, tzinfo=UTC)
 LINES = b"".join(b"2026-01-01T10:00:%02d.000000001Z stdout F line %d\n" % (number * 10, number) for number in range(3))
-LOG = LINES + b"2026-01-01T10:00:21.000000001Z stderr P end"
-WHOLE = LOG + b"\n"
+WHOLE = LINES + b"2026-01-01T10:00:21.000000001Z stderr P end\n"
 
 
 def read(given: Object, content: bytes = WHOLE) -> str:
@@ -45,10 +41,6 @@ def test_which_part_is_read(given: Object, text: str) -> None:
     assert read(given) == text
 
 
-def test_a_line_that_is_being_written_is_left_for_later() -> None:
-    assert read({}, LOG) == "line 0\nline 1\nline 2\n"
-
-
 @pytest.mark.parametrize("given", [{"Tail": "many"}, {"Tail": -1}, {"SinceTime": "noon"}, {"SinceTime": "2026-01-01T10:00:15"}])
 def test_impossible_options_are_refused(given: Object) -> None:
     with pytest.raises(Refused):
@@ -63,10 +55,6 @@ async def collect(file: Path, options: Options) -> str:
 async def test_a_log_is_read_up_to_a_number_of_bytes(tmp_path: Path, limit: int, text: str) -> None:
     (tmp_path / "log").write_bytes(WHOLE)
     assert await collect(tmp_path / "log", Options(bytes=limit)) == text
-
-
-async def test_a_container_without_output_has_an_empty_log(tmp_path: Path) -> None:
-    assert await collect(tmp_path / "log", Options()) == ""
 
 
 @pytest.mark.parametrize("is_removed", [False, True], ids=["kept", "removed"])
@@ -90,30 +78,3 @@ async def test_a_followed_log_comes_as_it_is_written_until_the_container_has_end
         assert await parts.get() == b"line 1\nline 2\n"
         has_ended = True
         await following
-
-
-def test_a_containers_output_is_written_with_times_and_streams(tmp_path: Path) -> None:
-    """The logger as containerd's shim starts it: output, error output and the ready signal as file descriptors 3, 4, 5."""
-    outputs = [os.pipe() for _ in range(3)]
-    script = 'exec "$0" "$@" 3<&"$OUT" 4<&"$ERR" 5>&"$READY"'
-    environment = {"CONTAINER_ID": "abc", "OUT": str(outputs[0][0]), "ERR": str(outputs[1][0]), "READY": str(outputs[2][1])}
-    process = subprocess.Popen(
-        ["bash", "-c", script, sys.executable, str(logger.__file__), str(tmp_path)],
-        env={"PATH": os.environ["PATH"], **environment},
-        pass_fds=(outputs[0][0], outputs[1][0], outputs[2][1]),
-    )
-    for number in (outputs[0][0], outputs[1][0], outputs[2][1]):
-        os.close(number)
-    for number, text in ((outputs[0][1], b"one\ntwo"), (outputs[1][1], b"bad\n")):
-        os.write(number, text)
-        os.close(number)
-    assert process.wait(20) == 0
-    os.close(outputs[2][0])
-    written = (tmp_path / "abc.log").read_bytes()
-    entries = {entry.text: entry.is_whole for entry in logs.parse(written)}
-    assert entries == {b"one": True, b"two": False, b"bad": True}
-    assert {line.split(b" ")[3]: line.split(b" ")[1] for line in written.splitlines()} == {
-        b"one": b"stdout",
-        b"two": b"stdout",
-        b"bad": b"stderr",
-    }

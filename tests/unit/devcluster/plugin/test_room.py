@@ -33,11 +33,6 @@ def test_accelerators_are_given_by_number_and_come_back() -> None:
     assert given.take("c", gpus(1), OFFERED) == {"main": {"nvidia.com/gpu": [0]}}
 
 
-def test_a_pod_that_asks_again_keeps_what_it_has() -> None:
-    given = Room()
-    assert given.take("a", gpus(2), OFFERED) == given.take("a", gpus(2), OFFERED)
-
-
 def test_what_a_pod_had_before_a_restart_is_not_given_to_others() -> None:
     given = Room()
     given.restore("a", gpus(1), {"main": {"nvidia.com/gpu": [0]}})

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from devcluster.plugin import refusals, spec
-from devcluster.plugin.ctr import Ctr, Image, mount_flag
+from devcluster.plugin.ctr import Ctr, Image
 from devcluster.plugin.refusals import Refused
-from devcluster.plugin.spec import ContainerSpec, Folders, Mount
+from devcluster.plugin.spec import ContainerSpec, Folders
 from nestor.api.objects import Object
 from tests.unit.devcluster.plugin.pods import IMAGE, container, pod
 
@@ -48,16 +48,6 @@ def test_what_cannot_be_had_is_refused_by_name(given: Object, words: str) -> Non
         refusals.check(given)
 
 
-def test_an_ordinary_pod_is_not_refused() -> None:
-    volumes = [
-        {"name": "a", "emptyDir": {}},
-        {"name": "b", "configMap": {"name": "x"}},
-        {"name": "c", "projected": {}},
-        {"name": "d"},
-    ]
-    refusals.check(pod(volumes=[*volumes, {"name": "e", "secret": {"secretName": "x"}}]))
-
-
 WORDS = [
     ({}, []),
     ({"command": ["a"]}, ["a"]),
@@ -88,43 +78,9 @@ def test_resources_become_limits() -> None:
     assert arguments[arguments.index("--cpus") + 1] == "1.5"
 
 
-def test_no_weight_is_more_than_a_kernel_takes() -> None:
-    """runc calls it an error where cgroups are of version 1."""
-    assert build(container(resources={"requests": {"cpu": "300"}})).shares == 2**18
-
-
-def test_without_limits_there_are_none() -> None:
-    built = build(pod())
-    assert (built.memory, built.cpus, built.shares) == (0, 0, 2)
-    assert not {"--memory-limit", "--cpus", "--user", "--cwd"} & set(CTR.start_arguments("id-1", built, Image("image"), []))
-
-
 def test_a_quantity_that_is_none_is_refused() -> None:
     with pytest.raises(Refused, match="'much' is not a quantity"):
         build(container(resources={"limits": {"memory": "much"}}))
-
-
-def test_user_and_root_file_system() -> None:
-    given = container(workingDir="/work", securityContext={"runAsGroup": 5, "readOnlyRootFilesystem": True})
-    given["spec"]["securityContext"] = {"runAsUser": 1000, "runAsGroup": 1}
-    built = build(given)
-    assert (built.user, built.is_read_only, built.cwd) == ("1000:5", True, "/work")
-
-
-def test_what_is_mounted_where() -> None:
-    mounts = [
-        {"name": "scratch", "mountPath": "/scratch", "subPath": "one"},
-        {"name": "config", "mountPath": "/config"},
-        {"name": "scratch", "mountPath": "/read", "readOnly": True},
-    ]
-    given = container(volumeMounts=mounts)
-    given["spec"]["volumes"] = [{"name": "scratch", "emptyDir": {}}, {"name": "config", "configMap": {"name": "x"}}]
-    assert build(given).mounts[-3:] == [
-        Mount(Path("/pods/uid-1/volumes/scratch/one"), "/scratch", False),
-        Mount(Path("/pods/uid-1/volumes/config"), "/config", True),
-        Mount(Path("/pods/uid-1/volumes/scratch"), "/read", True),
-    ]
-    assert {mount.target for mount in build(given).mounts[:-3]} == {"/etc/hosts", "/etc/resolv.conf", "/dev/termination-log"}
 
 
 @pytest.mark.parametrize("path", ["../other", "/etc", "a/../../b"])
@@ -138,11 +94,6 @@ def test_no_path_leads_out_of_a_volume(path: str) -> None:
 def test_a_mount_of_no_volume_is_refused() -> None:
     with pytest.raises(Refused, match="mounts 'gone', which is no volume of the pod"):
         build(container(volumeMounts=[{"name": "gone", "mountPath": "/x"}]))
-
-
-def test_a_path_with_a_comma_is_one_path() -> None:
-    flag = mount_flag(Mount(Path("/source"), "/a,b", True))
-    assert flag == 'type=bind,src=/source,"dst=/a,b",options=rbind:ro'
 
 
 REFERENCES = {

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from devcluster.plugin import record
 from devcluster.plugin.switches import Fault, Switchboard
 from devcluster.plugin.tokens import Tokens
-from tests.unit.devcluster.plugin.pods import ended, known, running
 
 
 @pytest.fixture
@@ -31,14 +29,6 @@ def test_impossible_switches_change_nothing(board: Switchboard, values: dict[str
     with pytest.raises(ValidationError):
         board.change({"backoff": 9, **values})
     assert board.now.backoff == 1
-
-
-def test_who_listens_is_told(board: Switchboard) -> None:
-    heard: list[bool] = []
-    board.on_change(lambda: heard.append(board.now.hold))
-    board.change({"hold": True})
-    board.change({"hold": False})
-    assert heard == [True, False]
 
 
 def test_a_fault_befalls_as_many_requests_as_it_says(board: Switchboard) -> None:
@@ -70,11 +60,3 @@ def test_tokens_can_be_taken_back_and_others_let_in(board: Switchboard, tmp_path
     assert not tokens.is_valid(token, 102)
     assert tokens.is_valid(tokens.new(102), 103)
     assert tokens.is_valid("static", 103)
-
-
-def test_a_record_is_read_as_it_was_written_and_only_by_its_owner(tmp_path: Path) -> None:
-    pod = known(ended("a", 1, is_init=True), running("b", image_id="x"), restartPolicy="Never")
-    pod.devices = {"b": {"nvidia.com/gpu": [1]}}
-    record.save(pod, tmp_path / "pod.json")
-    assert record.load(tmp_path / "pod.json") == pod
-    assert (tmp_path / "pod.json").stat().st_mode & 0o077 == 0

@@ -32,10 +32,6 @@ def test_only_our_class_and_no_class_are_ours(spec: Object, annotations: Object 
     assert routes.is_ours({"metadata": {"annotations": annotations}, "spec": spec}) is ours
 
 
-def test_ingresses_of_another_class_have_no_routes() -> None:
-    assert routes.build(world(ingress(rules=[rule("a.test", path())], ingressClassName="nginx"))) == {}
-
-
 def test_full_names_come_before_wildcards_and_wildcards_before_any_host() -> None:
     rules = [rule(host, path()) for host in (None, "*.test", "*.long.test", "b.test", "a.long.test")]
     assert list(routes.build(world(ingress(rules=rules)))) == ["a.long.test", "b.test", "*.long.test", "*.test", ""]
@@ -59,39 +55,10 @@ def test_who_asked_first_keeps_a_host_and_path() -> None:
     assert [item.service for item in routes.build(world(late, early))["a.test"]] == ["team/early"]
 
 
-def test_paths_of_one_host_are_gathered_from_several_ingresses() -> None:
-    two = [ingress("one", rules=[rule("a.test", path("/one"))]), ingress("two", rules=[rule("a.test", path("/two"))])]
-    assert [item.path for item in routes.build(world(*two))["a.test"]] == ["/one", "/two"]
-
-
-def test_default_backend_answers_for_any_host() -> None:
-    found = routes.build(world(ingress(defaultBackend=path()["backend"])))[routes.ANY_HOST]
-    assert found == [routes.Path("/", "Prefix", "team/web", ("10.42.0.9:8080",))]
-
-
-def test_default_backend_takes_the_rest_of_its_own_hosts() -> None:
-    default = path(service="default")["backend"]
-    found = routes.build(world(ingress(rules=[rule("a.test", path("/x"))], defaultBackend=default)))
-    assert [(item.path, item.service) for item in found["a.test"]] == [("/x", "team/web"), ("/", "team/default")]
-    assert list(found) == ["a.test", routes.ANY_HOST]
-
-
 def test_a_rule_has_precedence_over_an_older_default_backend() -> None:
     old = ingress("old", rules=[rule("a.test", path("/x"))], defaultBackend=path(service="default")["backend"])
     new = ingress("new", rules=[rule("a.test", path("/", "new"))], created="2026-02-02T00:00:00Z")
     assert [item.service for item in routes.build(world(old, new))["a.test"]] == ["team/web", "team/new"]
-
-
-def test_several_hosts_of_one_ingress_have_their_own_paths() -> None:
-    found = routes.build(world(ingress(rules=[rule("a.test", path("/one")), rule("b.test", path("/two"), path("/three"))])))
-    assert {host: [item.path for item in paths] for host, paths in found.items()} == {
-        "a.test": ["/one"],
-        "b.test": ["/three", "/two"],
-    }
-
-
-def test_a_rule_without_paths_is_passed_over() -> None:
-    assert routes.build(world(ingress(rules=[{"host": "a.test"}]))) == {}
 
 
 @pytest.mark.parametrize(

@@ -38,23 +38,10 @@ def messages(found: tls.Tls) -> list[str]:
     return [problem.message for problem in found.problems]
 
 
-def test_a_host_gets_the_certificate_of_its_secret() -> None:
-    found = tls.build([wants("a.test")], [secret(A), secret(ANY, "other")])
-    assert {host: item.chain for host, item in found.certificates.items()} == {"a.test": A.certificate.decode()}
-    assert found.certificates["a.test"].key == A.key.decode()
-    assert found.problems == ()
-
-
 def test_an_entry_without_hosts_is_for_the_hosts_of_all_rules() -> None:
     rules = [rule("a.test", path()), rule("b.test", path()), rule(None, path())]
     found = tls.build([ingress(rules=rules, tls=[{"secretName": "web-tls"}])], [secret(ANY)])
     assert list(found.certificates) == ["a.test", "b.test"]
-
-
-def test_two_secrets_serve_two_hosts_of_one_ingress() -> None:
-    entries = [{"hosts": ["a.test"], "secretName": "one"}, {"hosts": ["b.test"], "secretName": "two"}]
-    found = tls.build([ingress(tls=entries)], [secret(A, "one"), secret(ANY, "two")])
-    assert {host: item.names for host, item in found.certificates.items()} == {"a.test": ("a.test",), "b.test": ("*.test",)}
 
 
 def test_the_first_usable_certificate_keeps_the_host() -> None:
@@ -70,13 +57,6 @@ def test_a_secret_of_another_namespace_is_not_used() -> None:
     assert messages(found) == [
         "Secret 'web-tls' does not exist, or is not of type kubernetes.io/tls; a.test is served without TLS"
     ]
-
-
-def test_one_unusable_secret_does_not_keep_others_from_being_served() -> None:
-    broken = wants("a.test", name="broken", ingress_name="broken")
-    found = tls.build([broken, wants("a.test")], [secret(A, "broken", crt=b"no"), secret(A)])
-    assert list(found.certificates) == ["a.test"]
-    assert [(problem.namespace, problem.ingress) for problem in found.problems] == [("team", "broken")]
 
 
 def rsa_key(bits: int) -> bytes:
@@ -118,26 +98,6 @@ def test_a_certificate_for_other_names_is_not_served() -> None:
     assert messages(tls.build([wants("b.test")], [secret(A)])) == [
         "Secret 'web-tls': its certificate is for a.test; b.test is served without TLS"
     ]
-
-
-def test_a_certificate_without_names_is_not_served() -> None:
-    assert "for no DNS name" in messages(tls.build([wants("a.test")], [secret(AUTHORITY.server("a.test", []))]))[0]
-
-
-def test_an_entry_without_a_secret_is_told() -> None:
-    (message,) = messages(tls.build([wants("a.test", name=None)], [secret(A)]))
-    assert message == "the Ingress names no Secret for it; a.test is served without TLS"
-
-
-def test_a_secret_without_data_is_told() -> None:
-    empty = {"metadata": {"name": "web-tls", "namespace": "team"}}
-    assert "'tls.crt' is not a PEM certificate" in messages(tls.build([wants("a.test")], [empty]))[0]
-
-
-def test_a_chain_is_served_whole() -> None:
-    chain = A.certificate + AUTHORITY.pair.certificate
-    found = tls.build([wants("a.test")], [secret(A, crt=chain)])
-    assert found.certificates["a.test"].chain == chain.decode()
 
 
 def test_keys_are_not_shown() -> None:
