@@ -15,10 +15,8 @@ from nestor.pods.translate.downward import quote
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
 _ENTRY = re.compile(r"^metadata\.(labels|annotations)\['(.*)'\]$")
-_META = {"metadata.name": "name", "metadata.namespace": "namespace", "metadata.uid": "uid"}
-_SPEC = {"spec.nodeName": "nodeName", "spec.serviceAccountName": "serviceAccountName"}
-_ADDRESS = {"status.hostIP": "hostIP", "status.podIP": "podIP"}
-_ADDRESSES = {"status.hostIPs": "hostIPs", "status.podIPs": "podIPs"}
+_PLAIN = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName")
+_ADDRESSES = ("status.hostIP", "status.podIP", "status.hostIPs", "status.podIPs")
 
 
 def build_env(pod: Object, container: Object, inputs: Inputs, where: str) -> dict[str, str]:
@@ -94,19 +92,16 @@ def _from_source(pod: Object, container: Object, source: Object, inputs: Inputs,
 
 def read_field(pod: Object, path: str, where: str) -> str:
     """The text of one field. Raises `InvalidInput`, naming `where`, for one that is not known before the pod runs."""
-    if path in _META:
-        return str(pod["metadata"].get(_META[path], ""))
-    if path in _SPEC:
-        return str(pod["spec"].get(_SPEC[path], ""))
+    part, _, name = path.partition(".")
+    if path in _PLAIN:
+        return str(pod[part].get(name, ""))
     if entry := _ENTRY.match(path):
         return str((labels_of if entry[1] == "labels" else annotations_of)(pod).get(entry[2], ""))
     if path in ("metadata.labels", "metadata.annotations"):
         items = (labels_of if path.endswith("labels") else annotations_of)(pod)
         return "\n".join(f"{key}={quote(items[key])}" for key in sorted(items))
-    if found := status_of(pod).get(_ADDRESS.get(path, "")):
-        return str(found)
-    if found := status_of(pod).get(_ADDRESSES.get(path, "")):
-        return ",".join(str(item.get("ip", "")) for item in found)
+    if path in _ADDRESSES and (found := status_of(pod).get(name)):
+        return found if isinstance(found, str) else ",".join(str(item.get("ip", "")) for item in found)
     raise InvalidInput(f"`{where}.fieldRef` may not be '{path}': an interLink backend does not tell it before the pod runs")
 
 

@@ -60,7 +60,6 @@ class Limits:
     attempts: int = 3
     """How often to ask what may be asked again without harm, with growing pauses in between."""
     pause_seconds: float = 0.2
-    """The first such pause."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,6 @@ class Settings:
     hop: Hop = "Server"
     discovery: Discovery = "Ping"
     peers_path: str = "/resources"
-    """Path of the list of peers."""
     oidc: Oidc | None = None
     bearer: Callable[[], str] | None = None
     """Reads the bearer token: from a file, or a Secret. It is called for each request, and must not wait."""

@@ -58,7 +58,6 @@ def build_pod(pod: Object, settings: Settings, machines: Machines, *, has_links:
 
 
 def build_marks(pod: Object, settings: Settings) -> dict[str, str]:
-    """The labels of everything that a host pod has there."""
     return {
         marks.MANAGED_BY: "nestor",
         marks.BACKEND: settings.backend,

@@ -205,7 +205,6 @@ class PodCache:
 
 
 def trim(pod: Object) -> Object:
-    """What is kept of a pod."""
     meta, spec, status = pod["metadata"], pod.get("spec") or {}, pod.get("status") or {}
     own = {key: meta[key] for key in _META if key in meta}
     notes = meta.get("annotations") or {}

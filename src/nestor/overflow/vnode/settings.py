@@ -19,7 +19,6 @@ class Settings:
     address: str
     """IP address of the kubelet API."""
     folder: Path = Path(vnode.IDENTITY_FOLDER)
-    """Where certificates are kept."""
     kubeconfig: str | None = None
     health_port: int = vnode.HEALTH_PORT
     kubelet_port: int = vnode.KUBELET_PORT

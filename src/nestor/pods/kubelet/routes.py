@@ -10,12 +10,6 @@ Subresource = Literal["log", "exec", "attach", "portforward"]
 Query = Mapping[str, list[str]]
 
 _SUBRESOURCES: dict[str, Subresource] = {"containerLogs": "log", "exec": "exec", "attach": "attach", "portForward": "portforward"}
-_METHODS: dict[Subresource, tuple[str, ...]] = {
-    "log": ("GET",),
-    "exec": ("GET", "POST"),
-    "attach": ("GET", "POST"),
-    "portforward": ("GET", "POST"),
-}
 _STREAMS = {"input": "stdin", "output": "stdout", "error": "stderr", "tty": "tty"}
 _LOG_OPTIONS = ("follow", "previous", "sinceSeconds", "sinceTime", "timestamps", "tailLines", "limitBytes", "stream")
 
@@ -34,7 +28,7 @@ def find_route(method: str, path: list[str]) -> Route | None:
     if not path or path[0] not in _SUBRESOURCES:
         return None
     subresource = _SUBRESOURCES[path[0]]
-    if method not in _METHODS[subresource]:
+    if method not in (("GET",) if subresource == "log" else ("GET", "POST")):
         return None
     namespace, pod, *rest = path[1:] if len(path) >= 3 else ("", "")
     has_container = subresource != "portforward"

@@ -250,5 +250,4 @@ WHOLE = "default"
 
 
 def uid_of(pod: Object) -> str:
-    """UID of the nested pod that `pod` runs for."""
     return labels_of(pod).get(labels.NESTED_UID, "")

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.api.quantities import parse_quantity
+from nestor.pods.translate import labels
 
 Amounts = dict[str, Decimal]
 
@@ -191,8 +192,4 @@ def _holds(item: Object, found: dict[str, str]) -> bool:
         except (KeyError, ValueError, IndexError):
             return False
         return there > bound if operator == "Gt" else there < bound
-    if operator == "In":
-        return found.get(key) in values
-    if operator == "NotIn":
-        return found.get(key) not in values
-    return bool((key in found) == (operator == "Exists"))
+    return labels.holds(item, found)

@@ -64,10 +64,11 @@ def is_match(selector: Object, tenant: dict[str, str]) -> bool:
     """True if the LabelSelector matches these labels. An empty selector matches everything."""
     if any(tenant.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
         return False
-    return all(_holds(item, tenant) for item in selector.get("matchExpressions") or [])
+    return all(holds(item, tenant) for item in selector.get("matchExpressions") or [])
 
 
-def _holds(expression: Object, tenant: dict[str, str]) -> bool:
+def holds(expression: Object, tenant: Mapping[str, str]) -> bool:
+    """Whether the labels meet one requirement, as selectors of labels have them."""
     key, operator, values = expression["key"], expression["operator"], expression.get("values") or []
     if operator == "In":
         return tenant.get(key) in values

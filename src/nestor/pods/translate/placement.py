@@ -93,12 +93,12 @@ def _limit(wanted: Where, reason: str, overflow: Overflow, batch: Batch) -> tupl
 
 
 def find_gpus(pod: Object) -> list[str]:
-    return [name for name in list_extended_resources(pod) if any(is_match(name, item) for item in GPU_RESOURCES)]
+    return [name for name in list_extended_resources(pod) if any(fnmatch.fnmatchcase(name, item) for item in GPU_RESOURCES)]
 
 
 def find_rules(pod: Object, placement: Placement) -> list[ResourceRule]:
     requested = list_extended_resources(pod)
-    return [item for item in placement.extended_resources if any(is_match(name, item.name) for name in requested)]
+    return [item for item in placement.extended_resources if any(fnmatch.fnmatchcase(name, item.name) for name in requested)]
 
 
 def list_extended_resources(pod: Object) -> list[str]:
@@ -112,10 +112,6 @@ def _find_requested(spec: Object) -> Iterator[str]:
             for name, amount in ((part.get("resources") or {}).get(side) or {}).items():
                 if parse_quantity(str(amount)) > 0:
                     yield name
-
-
-def is_match(name: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(name, pattern)
 
 
 def is_counting(placement: Placement) -> bool:

@@ -65,7 +65,6 @@ NO_KEY = ("", "")
 
 
 def nested_uid(host: Object) -> str:
-    """UID of the nested object that a host object belongs to; empty if none."""
     uid: str = labels_of(host).get(labels.NESTED_UID, "")
     return uid
 

@@ -222,7 +222,6 @@ def _as_decided(condition: Object) -> conditions.Condition:
 
 
 def _find_own(body: Object) -> list[Object]:
-    """The conditions that this process writes."""
     return [item for item in conditions_of(body) if item["type"] in (conditions.REACHABLE, conditions.CERTIFIED)]
 
 

@@ -61,7 +61,6 @@ class NodeKeeper:
         self._wake.set()
 
     def look(self) -> None:
-        """What the node is made of has changed."""
         self._wake.set()
 
     async def run(self) -> None:

@@ -59,13 +59,10 @@ class Facts:
     has_ended_there: bool = False
     """Its last status at the backend is final."""
     is_answering: bool = True
-    """The backend answers at the moment."""
     is_creating: bool = False
-    """A request to create it is under way."""
     is_over: bool = False
     """Its final status was written, which the cache may not show yet."""
     is_named: bool = False
-    """It was told that it may be left at the backend."""
     was_asked: bool = False
     """The backend was asked to end it, within the grace period that the host pod has now, and may still be doing so."""
     is_declined: bool = False

@@ -19,8 +19,6 @@ TELL_SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Home:
-    """The virtual node of a pod, and the client that acts as this node."""
-
     node: str
     shape: str
     api: Api
@@ -41,32 +39,25 @@ class Entry:
     """What was written last, which the cache may not show yet."""
     there: There = "Unknown"
     remote: Object | None = None
-    """The last status at the backend."""
     missing_since: float | None = None
     asked: int | None = None
     """Grace period of the last request to end it, in seconds."""
     asked_at: float = 0
-    """When that was."""
     is_creating: bool = False
     refusal: str = ""
     """Why the backend cannot run it, if trying again would not help."""
     is_over: bool = False
-    """Its final status was written."""
     is_forgotten: bool = False
     """Its deletion was requested; only finalizers of others keep it."""
     gone_since: float | None = None
-    """When the host pod vanished."""
     is_named: bool = False
-    """It was told that it may be left at the backend."""
     pause_until: float = 0
     """When it may be sent again after a failure."""
     failures: int = 0
     waits_for_room: bool = False
     """The last attempt to send it failed for want of room at the backend."""
     told: str = ""
-    """The last problem that its owner was told."""
     told_at: dict[str, float] = field(default_factory=dict)
-    """When that was, by reason."""
     carried: dict[str, str] | None = None
     """What of the pod may change, as the backend has it: digests. None: this process has not compared it yet."""
     rejected: dict[str, str] | None = None
@@ -94,7 +85,6 @@ class Entry:
 
     @property
     def has_ended_there(self) -> bool:
-        """Its last status at the backend is final."""
         return self.remote is not None and status.has_ended(self.last, self.remote)
 
     @property
@@ -114,7 +104,6 @@ class Entry:
 
     @property
     def is_lost(self) -> bool:
-        """Whether it was given up."""
         return status_of(self.last).get("reason") == LOST
 
     def note_gone(self) -> None:
