@@ -34,7 +34,6 @@ class Backend:
 
 @pytest.fixture(params=["Server", "Plugin"])
 async def backend(request: pytest.FixtureRequest) -> AsyncIterator[Backend]:
-    """Of both hops, one after the other."""
     fake = FakeInterlink(request.param)
     async with fake.serve() as url:
         made = Backend(fake, url)

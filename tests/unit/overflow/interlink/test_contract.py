@@ -19,8 +19,6 @@ Object = dict[str, Any]
 
 
 class InterlinkPlace:
-    """A backend in this process."""
-
     namespace = "pods"
 
     def __init__(self, fake: FakeInterlink, provider: InterlinkProvider) -> None:
@@ -28,33 +26,25 @@ class InterlinkPlace:
         self._fake = fake
 
     def refuse(self, pod: Object) -> tuple[Object, str]:
-        """A volume that interLink cannot carry."""
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
         return pod | {"spec": pod["spec"] | {"volumes": [volume]}}, "volume 'data'"
 
     async def start(self, pod: Object) -> None:
-        """The backend runs it."""
         self._fake.run(pod["metadata"]["uid"])
 
     async def end(self, pod: Object, code: int) -> None:
-        """The backend has run it."""
         self._fake.end(pod["metadata"]["uid"], code)
 
     async def finish(self, pod: Object) -> None:
-        """The job is cancelled."""
         self._fake.finish(pod["metadata"]["uid"])
 
     async def forget(self, pod: Object) -> None:
-        """The backend's database is lost."""
         del self._fake.pods[pod["metadata"]["uid"]]
 
     def count_starts(self, pod: Object) -> int:
-        """Creations, by UID."""
         return self._fake.starts.count(pod["metadata"]["uid"])
 
     async def stop(self) -> None:
-        """Every connection ends without an answer."""
-
         async def hang_up(request: Any) -> None:
             request.transport.close()
 
@@ -63,7 +53,6 @@ class InterlinkPlace:
 
 @pytest.fixture(params=[("Server", False), ("Server", True), ("Plugin", False), ("Plugin", True)])
 async def place(request: pytest.FixtureRequest) -> AsyncIterator[BackendPlace]:
-    """A fresh one."""
     hop: Hop
     hop, is_strict = request.param
     fake = FakeInterlink(hop)

@@ -31,8 +31,6 @@ def build_pod(uid: str = "u-1") -> Object:
 
 
 def only(path: str, answer: Fault) -> Fault:
-    """A fault of one path."""
-
     async def fault(request: web.Request) -> web.StreamResponse | None:
         return await answer(request) if request.path == path else None
 
@@ -40,8 +38,6 @@ def only(path: str, answer: Fault) -> Fault:
 
 
 def say(status: int, text: str = "", **headers: str) -> Fault:
-    """Answers this."""
-
     async def fault(_: web.Request) -> web.StreamResponse | None:
         return web.Response(status=status, text=text, headers=headers)
 
@@ -49,15 +45,12 @@ def say(status: int, text: str = "", **headers: str) -> Fault:
 
 
 async def hang_up(request: web.Request) -> web.StreamResponse | None:
-    """The connection ends without an answer."""
     assert request.transport
     request.transport.close()
     return None
 
 
 def wait_for(event: asyncio.Event) -> Fault:
-    """Answers late."""
-
     async def fault(_: web.Request) -> web.StreamResponse | None:
         await event.wait()
         return None

@@ -45,7 +45,6 @@ class Scene:
         return web.Response(body=self.content, content_type="application/json")
 
     def ask(self, content: bytes, call: Ask) -> None:
-        """Have the provider get this answer."""
         self.content, message = content, "none"
         try:
             self.runner.run(call(self.provider))
@@ -55,7 +54,6 @@ class Scene:
         assert all(char.isprintable() or char in "\n\t" for char in message)
 
     def close(self) -> None:
-        """The end of it."""
         self.runner.run(self.provider.close())
         self.runner.run(self._serving.__aexit__(None, None, None))
         self.runner.close()
@@ -63,21 +61,18 @@ class Scene:
 
 @pytest.fixture(params=["Server", "Plugin"])
 def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
-    """Of both hops, one after the other."""
     made = Scene(request.param)
     yield made
     made.close()
 
 
 async def create(provider: InterlinkProvider) -> None:
-    """A new pod."""
     made = await provider.create(POD, Inputs(is_new=True))
     assert made["metadata"]["uid"] == "0"
     assert made["spec"] == POD["spec"]
 
 
 async def look(provider: InterlinkProvider) -> None:
-    """Statuses, and again with what was learnt."""
     found = await provider.statuses([POD])
     assert found.keys() <= {"0"}
     for status in found.values():
@@ -87,18 +82,15 @@ async def look(provider: InterlinkProvider) -> None:
 
 
 async def discover(provider: InterlinkProvider) -> None:
-    """The shapes."""
     for shape in await provider.discover() or []:
         assert all(parse_quantity(amount) >= 0 for amount in shape.capacity.values())
 
 
 async def check(provider: InterlinkProvider) -> None:
-    """Whether it is well."""
     await provider.check()
 
 
 async def delete(provider: InterlinkProvider) -> None:
-    """The end of a pod."""
     await provider.delete(POD)
 
 

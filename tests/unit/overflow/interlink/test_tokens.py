@@ -34,7 +34,6 @@ class TokenServer:
         self.answer: Callable[[], Awaitable[web.Response]] | None = None
 
     async def handle(self, request: web.Request) -> web.Response:
-        """The token endpoint."""
         form = {key: str(value) for key, value in (await request.post()).items()}
         self.asked.append((request.headers.get("Authorization", ""), form))
         if self.answer:
@@ -46,7 +45,6 @@ class TokenServer:
 
 @pytest.fixture
 async def identity() -> AsyncIterator[TokenServer]:
-    """One that listens."""
     made, app = TokenServer(), web.Application()
     app.router.add_post("/token", made.handle)
     async with TestServer(app) as server:

@@ -25,7 +25,6 @@ class Far:
     made: list[RemoteProvider] = field(default_factory=list)
 
     def set_up(self, **others: Any) -> RemoteProvider:
-        """A provider that knows nothing yet."""
         limits = Limits(sync_seconds=5)
         access = GivenAccess(self.api, (TOKEN,))
         plain = {"access": access, "backend": "big", "uid": "backend-uid", "namespace": SPACE, "limits": limits}
@@ -33,13 +32,11 @@ class Far:
         return self.made[-1]
 
     def names(self, plural: str) -> list[str]:
-        """The names of all objects of a kind."""
         return sorted(item["metadata"]["name"] for item in self.api.every(plural))
 
 
 @pytest.fixture
 async def far() -> AsyncIterator[Far]:
-    """A fresh one."""
     found = Far()
     yield found
     for item in found.made:
@@ -47,7 +44,6 @@ async def far() -> AsyncIterator[Far]:
 
 
 def build_pod(name: str = "web", uid: str = "host-uid", *, container: Object | None = None, **spec: Any) -> Object:
-    """A host pod that is bound to a virtual node."""
     containers = [{"name": "app", "image": "example/web:1", **(container or {})}]
     meta = {"name": name, "namespace": "shop", "uid": uid, "labels": {"app": "web"}}
     full = {"containers": containers, "nodeName": "big", "terminationGracePeriodSeconds": 30, **spec}
@@ -55,7 +51,6 @@ def build_pod(name: str = "web", uid: str = "host-uid", *, container: Object | N
 
 
 def build_node(name: str, *, labels: Object | None = None, taints: list[Object] | None = None, **amounts: str) -> Object:
-    """A node that is ready."""
     own = {
         "cpu": "4",
         "memory": "8Gi",

@@ -14,7 +14,6 @@ PAGE = Path(__file__).parents[4] / "docs/overflow-kubernetes.md"
 
 
 def read_documents() -> list[Object]:
-    """The objects, with the names that are in the documentation."""
     blocks = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     (found,) = [list(yaml.safe_load_all(text)) for text in blocks if "kind: Role\n" in text]
     return found

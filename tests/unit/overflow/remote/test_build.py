@@ -29,7 +29,6 @@ NESTED = {labels.CLUSTER: "hello", labels.NESTED_UID: "n"}
 
 
 def build(pod: Object, machines: Machines | None = None, *, has_links: bool = False, is_gated: bool = False) -> Object:
-    """The pod there."""
     return build_pod(pod, SETTINGS, machines or Machines(), has_links=has_links, is_gated=is_gated)
 
 
@@ -279,7 +278,6 @@ def test_texts_name_what_the_owner_knows() -> None:
 
 
 def patch(patch: Object, part: Any = "", there: Object | None = None) -> Object:
-    """The patch there of a host pod's."""
     built = build(host_pod())
     built["metadata"] |= {"uid": "there", "resourceVersion": "5"}
     return patches.build_patch(host_pod(), there or built, patch, part, SETTINGS)

@@ -20,8 +20,6 @@ Object = dict[str, Any]
 
 
 class RemotePlace:
-    """A cluster in memory, whose kubelets are played."""
-
     namespace = "pods"
 
     def __init__(self, far: Far, provider: RemoteProvider) -> None:
@@ -30,20 +28,16 @@ class RemotePlace:
         self._far = far
 
     def refuse(self, pod: Object) -> tuple[Object, str]:
-        """A volume that is not in the other cluster."""
         volume = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}
         return pod | {"spec": pod["spec"] | {"volumes": [volume]}}, "`spec.volumes[0].persistentVolumeClaim`"
 
     async def start(self, pod: Object) -> None:
-        """A kubelet runs it."""
         self._far.api.run(pod["metadata"]["uid"])
 
     async def end(self, pod: Object, code: int) -> None:
-        """A kubelet has run it."""
         self._far.api.end(pod["metadata"]["uid"], code)
 
     async def finish(self, pod: Object) -> None:
-        """The kubelet's last request."""
         self._far.api.remove(self._far.api.of(pod["metadata"]["uid"]))
 
     async def forget(self, pod: Object) -> None:
@@ -56,15 +50,12 @@ class RemotePlace:
         await eventually(is_known)
 
     def count_starts(self, pod: Object) -> int:
-        """Creations, by UID."""
         return self._far.api.starts[pod["metadata"]["uid"]]
 
     async def stop(self) -> None:
-        """No connection is accepted any more."""
         self._far.api.is_down = True
 
     async def add_foreign(self, name: str) -> None:
-        """A pod of another backend in the same namespace."""
         marks = {labels.BACKEND_UID: "other", labels.HOST_UID: name}
         meta = {"name": name, "namespace": SPACE, "labels": marks, "annotations": {labels.NESTED_NAME: name}}
         self._far.api.put(kinds.POD, {"metadata": meta, "spec": {"containers": []}})
@@ -76,7 +67,6 @@ class TestRemote(BackendContract, ListsContract, PatchesContract):
 
     @pytest.fixture
     async def place(self, far: Far) -> RemotePlace:
-        """A cluster with two shapes."""
         far.api.put(kinds.NODE, build_node("a"))
         far.api.put(kinds.NODE, build_node("b", labels={"kubernetes.io/arch": "arm64"}, nvidia_com__gpu="2"))
         return RemotePlace(far, far.set_up(shape_labels=("kubernetes.io/arch",)))

@@ -46,7 +46,6 @@ def only(verb: str, what: str, error: Exception, times: int = 1) -> Fault:
 
 
 def quota(resource: str) -> Forbidden:
-    """A ResourceQuota is used up."""
     text = f'pods "web" is forbidden: exceeded quota: team, requested: {resource}=1, used: {resource}=9, limited: {resource}=9'
     return Forbidden(403, "Forbidden", text)
 
@@ -56,7 +55,6 @@ LOST = Unreachable("POST pods: the answer did not come")
 
 
 async def is_known(provider: RemoteProvider, pod: Object) -> bool:
-    """Whether the provider tells a status of the pod."""
     return bool(await provider.statuses([pod]))
 
 

@@ -30,14 +30,12 @@ KUBELET = {
 
 
 def read(own: Object, pod: Object | None = None, **meta: Any) -> Object:
-    """The host pod's status."""
     host = pod or build_pod()
     there = {"metadata": {"name": "there", **meta}, "spec": host["spec"], "status": copy.deepcopy(own)}
     return reduce.build_status(host, there, {"there": "web"}, NOW)
 
 
 def report(own: Object, **meta: Any) -> Object:
-    """What the virtual node makes of it."""
     pod = build_pod(restartPolicy="Never")
     pod["status"] = {"conditions": []}
     pod["status"] = vnode.build_report(pod, read(build_running(pod), pod), "10.0.0.7", STARTED)
@@ -45,7 +43,6 @@ def report(own: Object, **meta: Any) -> Object:
 
 
 def conditions(built: Object) -> dict[str, str]:
-    """The conditions, by type."""
     return {item["type"]: item["status"] for item in built["conditions"]}
 
 

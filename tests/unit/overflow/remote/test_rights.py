@@ -13,14 +13,12 @@ from tests.unit.overflow.remote.documents import read_documents
 
 
 def read_role(kind: str) -> dict[str, frozenset[str]]:
-    """The verbs of a documented role, by resource."""
     (role,) = [item for item in read_documents() if item["kind"] == kind]
     assert all(rule["apiGroups"] == [""] for rule in role["rules"])
     return {resource: frozenset(rule["verbs"]) for rule in role["rules"] for resource in rule["resources"]}
 
 
 def needed(rights: tuple[Right, ...]) -> dict[str, frozenset[str]]:
-    """What the code says."""
     return {item.resource: item.verbs for item in rights}
 
 

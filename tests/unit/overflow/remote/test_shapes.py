@@ -24,18 +24,15 @@ TAINT = {"key": GPU, "value": "present", "effect": "NoSchedule"}
 
 
 def find(*nodes: Object, quotas: list[Object] | None = None, by: tuple[str, ...] = (TYPE, ARCH)) -> list[Found]:
-    """The shapes of these nodes."""
     return find_shapes(nodes, quotas or [], by)
 
 
 def only(*nodes: Object, **others: Any) -> Found:
-    """The only shape."""
     (found,) = find(*nodes, **others)
     return found
 
 
 def quota(scopes: list[str] | None = None, **hard: str) -> Object:
-    """A ResourceQuota."""
     return {"spec": {"hard": {key.replace("__", "/").replace("_", "."): value for key, value in hard.items()}, "scopes": scopes}}
 
 

@@ -12,13 +12,11 @@ from tests.unit.overflow.vnode.world import World, living
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    """One virtual node."""
     async with living() as made:
         yield made
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short pauses."""
     monkeypatch.setattr(create, "_FIRST_PAUSE", 0.02)
     monkeypatch.setattr(create, "_LONGEST_PAUSE", 0.05)

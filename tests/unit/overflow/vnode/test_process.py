@@ -137,22 +137,18 @@ async def test_a_pod_that_was_not_sent_has_no_logs_yet(world: World) -> None:
 
 
 def route(path: str) -> Route:
-    """The call that a path stands for."""
     made = find_route("GET", path.split("/"))
     assert made is not None
     return made
 
 
 def build_body(**status: Any) -> Object:
-    """An OverflowBackend."""
     spec = {"type": "Interlink", "interlink": {"url": "https://x.example"}}
     meta = {"name": "gpu", "uid": "u", "generation": 3}
     return {"apiVersion": "nestor.dev/v1alpha1", "kind": "OverflowBackend", "metadata": meta, "spec": spec, "status": status}
 
 
 class Place:
-    """An OverflowBackend in an API server, and its view."""
-
     def __init__(self, **spec: Any) -> None:
         self.api = NodeApi()
         body = build_body()

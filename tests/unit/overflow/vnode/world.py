@@ -36,20 +36,17 @@ class NodeApi(MemoryApi):
         self.before_read: Callable[[str], ApiError | None] = lambda _: None
 
     async def request(self, method: str, path: str, query: dict[str, str] | None = None, *args: Any, **more: Any) -> Object:
-        """See `MemoryApi.request`."""
         answer = await super().request(method, path, query, *args)
         parsed: Object = more["parse"](json.dumps(answer).encode()) if "parse" in more else answer
         return parsed
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        """See `Api.find`."""
         if (error := self.before_read(kind.plural)) is not None:
             self.asked.append(f"GET {kind.plural} {namespace}/{name}")
             raise error
         return await super().find(kind, name, namespace)
 
     async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
-        """See `Api.create`."""
         self.before_write(f"POST {kind.plural}", body)
         answer = await super().create(kind, body, subresource=subresource, name=name)
         self.after_write(f"POST {kind.plural}", body)
@@ -58,7 +55,6 @@ class NodeApi(MemoryApi):
     async def patch(
         self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: str = "merge"
     ) -> Object:
-        """See `Api.patch`."""
         self.before_write(f"PATCH {kind.plural}", patch)
         now = self.look(kind, name, namespace or "")
         if how == "strategic" and now is not None:
@@ -106,7 +102,6 @@ class World:
         await informer.synced.wait()
 
     async def stop(self) -> None:
-        """End it at once."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -145,11 +140,9 @@ class World:
         self.api.put(kinds.POD, pod)
 
     def look(self, name: str) -> Object | None:
-        """The host pod as it is now."""
         return self.api.look(kinds.POD, name, SPACE)
 
     def entry(self, uid: str) -> Entry:
-        """What the process remembers of a pod."""
         found = self.pods.registry.get(uid)
         assert found is not None
         return found
@@ -189,11 +182,9 @@ class World:
 
     @property
     def events(self) -> list[str]:
-        """Reasons of all events."""
         return [item["reason"] for key, item in self.api.objects.items() if key[0] == "events"]
 
     def message(self, reason: str) -> str:
-        """The message of the last event with this reason."""
         found = [item for key, item in self.api.objects.items() if key[0] == "events" and item["reason"] == reason]
         return str(found[-1]["message"])
 

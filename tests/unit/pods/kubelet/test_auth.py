@@ -28,12 +28,10 @@ ADMIN = {"subject": ((("organizationName", "ops"),), (("organizationName", "dev"
 
 
 def ask(*headers: tuple[str, str]) -> Request:
-    """A request with these headers."""
     return Request("GET", ["containerLogs", "shop", "web", "app"], {}, list(headers), b"")
 
 
 def route(method: str = "GET", path: str = "containerLogs/shop/web/app") -> Route:
-    """The call that a path stands for."""
     found = find_route(method, path.split("/"))
     assert found is not None
     return found
@@ -82,19 +80,16 @@ class Reviewer:
 
 @pytest.fixture
 def reviewer() -> Reviewer:
-    """The API server."""
     return Reviewer()
 
 
 @pytest.fixture
 def now() -> list[float]:
-    """The time, in its only item."""
     return [0.0]
 
 
 @pytest.fixture
 def access(reviewer: Reviewer, now: list[float]) -> ReviewedAccess:
-    """Access to the pods of node `far`."""
     return ReviewedAccess(lambda node: cast(Api, reviewer) if node in ("far", "") else None, lambda: now[0])
 
 

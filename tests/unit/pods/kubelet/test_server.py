@@ -25,8 +25,6 @@ POD = build_host_pod()
 
 
 class Writer:
-    """Keeps what is written to the caller."""
-
     def __init__(self) -> None:
         self.written = b""
 
@@ -38,8 +36,6 @@ class Writer:
 
 
 class Refusing:
-    """Can do everything, and refuses it."""
-
     def __init__(self, error: ProviderError) -> None:
         self._error = error
 
@@ -62,7 +58,6 @@ class Refusing:
 
 
 async def call(provider: Any, method: str, path: str, *headers: tuple[str, str], rest: bytes = b"") -> str:
-    """The server's answer to one request about a pod that runs."""
     parts = [part for part in path.split("/") if part]
     request = http.Request(method, parts, {}, list(headers), rest)
     route = find_route(method, parts)
@@ -71,13 +66,11 @@ async def call(provider: Any, method: str, path: str, *headers: tuple[str, str],
 
 
 def build_server(provider: Any) -> KubeletServer:
-    """A server of one pod."""
     served = Served(POD, lambda text: text.replace("web-x-shop-x-host", "web"))
     return KubeletServer(provider, lambda _: served, auth.ApiServerOnly())
 
 
 async def ask(server: KubeletServer, request: http.Request, route: Any) -> str:
-    """Its answer."""
     writer: Any = Writer()
     await server._route(route, request, auth.Caller(auth.API_SERVER), asyncio.StreamReader(), writer)
     head, _, body = writer.written.decode().partition("\r\n\r\n")
@@ -115,8 +108,6 @@ async def test_what_it_refuses_is_said_in_the_caller_s_words(error: ProviderErro
 
 
 class Echo(Refusing):
-    """Opens every stream, and notes for what."""
-
     def __init__(self) -> None:
         self.calls: list[Call] = []
 
@@ -164,15 +155,11 @@ async def test_of_a_web_socket_s_protocols_only_kubernetes_own_are_passed_on(ask
 
 
 class Endless(Echo):
-    """Opens streams that stay open until they are ended."""
-
     def __init__(self) -> None:
         super().__init__()
         self.readers: list[asyncio.StreamReader] = []
 
     async def opened(self, count: int) -> None:
-        """Until so many were opened."""
-
         async def look() -> bool:
             return len(self.readers) == count
 
@@ -208,8 +195,6 @@ async def test_streams_are_bounded_and_those_that_end_make_room(monkeypatch: pyt
 
 
 class Following(Refusing):
-    """Has logs that go on for ever."""
-
     def __init__(self) -> None:
         self.open: list[str] = []
 

@@ -24,18 +24,15 @@ class Answering:
         self._there = there
 
     async def fail(self, *_: Any, **__: Any) -> Object:
-        """Any request."""
         raise self._error
 
     create = patch = delete = get = fail
 
     async def find(self, *_: Any) -> Object | None:
-        """What has the name."""
         return self._there
 
 
 def provider(error: ApiError, there: Object | None = None) -> HostProvider:
-    """The host with such an API server."""
     return HostProvider(cast(Api, Answering(error, there)), "home", "")
 
 

@@ -13,8 +13,6 @@ Object = dict[str, Any]
 
 
 class MemoryPlace:
-    """A provider of its own for each test."""
-
     namespace = "pods"
 
     def __init__(self) -> None:
@@ -24,24 +22,19 @@ class MemoryPlace:
         )
 
     def refuse(self, pod: Object) -> tuple[Object, str]:
-        """It wants the node's network."""
         return pod | {"spec": pod["spec"] | {"hostNetwork": True}}, "hostNetwork"
 
     async def start(self, pod: Object) -> Object:
-        """It gets a node."""
         await self.provider.patch(pod, {"spec": {"nodeName": "n"}})
         return await self.provider.get(pod)
 
     async def finish(self, pod: Object) -> None:
-        """It is gone."""
         del self.provider.pods[pod["metadata"]["name"]]
 
     async def change(self, pod: Object) -> None:
-        """Its version changes."""
         self.provider.touch(pod["metadata"]["name"])
 
     async def add_foreign(self, name: str) -> None:
-        """One without our marks."""
         self.provider.pods[name] = {"metadata": {"name": name, "uid": "foreign", "labels": {}}, "spec": {}}
 
 
@@ -50,5 +43,4 @@ class TestMemoryProvider(ProviderContract):
 
     @pytest.fixture
     def place(self) -> MemoryPlace:
-        """A fresh one."""
         return MemoryPlace()

@@ -13,8 +13,6 @@ Object = dict[str, Any]
 
 
 class MemoryPlace:
-    """Control over the backend in memory."""
-
     namespace = "shop"
 
     def __init__(self) -> None:
@@ -22,31 +20,24 @@ class MemoryPlace:
         self.provider.ends_at_once = False
 
     def refuse(self, pod: Object) -> tuple[Object, str]:
-        """A pod in the network of its node."""
         return {**pod, "spec": {**pod["spec"], "hostNetwork": True}}, "hostNetwork"
 
     async def start(self, pod: Object) -> None:
-        """Its containers run."""
         self.provider.run(pod["metadata"]["uid"])
 
     async def end(self, pod: Object, code: int) -> None:
-        """Its containers have ended."""
         self.provider.end(pod["metadata"]["uid"], code)
 
     async def finish(self, pod: Object) -> None:
-        """It is gone."""
         self.provider.finish(pod["metadata"]["uid"])
 
     async def forget(self, pod: Object) -> None:
-        """It is lost."""
         self.provider.finish(pod["metadata"]["uid"])
 
     def count_starts(self, pod: Object) -> int:
-        """Starts of this UID."""
         return self.provider.starts[pod["metadata"]["uid"]]
 
     async def stop(self) -> None:
-        """No answer any more."""
         self.provider.is_down = True
 
 
@@ -55,5 +46,4 @@ class TestMemoryBackend(BackendContract):
 
     @pytest.fixture
     def place(self) -> MemoryPlace:
-        """A backend of its own for each test."""
         return MemoryPlace()

@@ -25,8 +25,6 @@ AUTHORITY = certificates.new_authority("far", NOW)
 
 
 class Server:
-    """Upgrades every request, notes its head, and echoes what follows."""
-
     def __init__(self, folder: Path, answer: bytes) -> None:
         own = certificates.new_leaf(AUTHORITY, "far", NOW, hosts=["far.internal"])
         (folder / "own.pem").write_bytes(own.certificate + own.key)
@@ -36,7 +34,6 @@ class Server:
         self.head = b""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
         self.head = await reader.readuntil(b"\r\n\r\n")
         writer.write(self.answer)
         while data := await reader.read(100):
@@ -45,7 +42,6 @@ class Server:
 
 
 async def connect(url: str) -> Api:
-    """A client that knows the server's name and our token."""
     cluster = {"server": url, "tls-server-name": "far.internal"}
     cluster["certificate-authority-data"] = base64.b64encode(AUTHORITY.certificate).decode()
     content = kubeconfig.build(cluster, {"token": "ours"})

@@ -41,7 +41,6 @@ def build_pod(*, labels: dict[str, str] | None = None, container: Object | None 
 
 
 def build_host_pod(*, status: Object | None = None, annotations: dict[str, str] | None = None, **spec: Any) -> Object:
-    """The host pod of that pod."""
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -58,7 +57,6 @@ def build_host_pod(*, status: Object | None = None, annotations: dict[str, str] 
 
 
 def build_service(name: str = "web", namespace: str = "shop", **spec: Any) -> Object:
-    """A nested Service."""
     return {
         "apiVersion": "v1",
         "kind": "Service",

@@ -44,7 +44,6 @@ def test_a_container_gets_what_it_does_not_say_itself(own: Object | None, defaul
 
 
 def host_spec(pod: Object, **overflow: Any) -> Object:
-    """The spec of the host pod for two backends."""
     backends = [{"name": "aci", "imagePullSecrets": ["acr"]}, {"name": "hpc", "weight": 80, "imagePullSecrets": ["acr", "site"]}]
     rules = read(Placement, {"overflow": {"backends": backends, "backendResources": ACI} | overflow})
     spec: Object = build_host(pod, TARGET, {}, Policy(placement=rules))["spec"]

@@ -16,7 +16,6 @@ RUNNING: Object = {"state": {"running": {}}}
 
 
 def ended(code: int) -> Object:
-    """The status of a container that has ended."""
     return {"state": {"terminated": {"exitCode": code}}}
 
 

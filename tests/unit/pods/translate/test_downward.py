@@ -29,7 +29,6 @@ def test_host_path(path: str, host: str) -> None:
 
 
 def env(*paths: str) -> list[Object]:
-    """Variables that read these fields."""
     return [{"name": f"V{index}", "valueFrom": {"fieldRef": {"fieldPath": path}}} for index, path in enumerate(paths)]
 
 

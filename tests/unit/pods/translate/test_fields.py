@@ -23,7 +23,6 @@ FIELDS = read_fields()
 
 
 def build(**spec: Any) -> Object:
-    """A nested pod with these fields."""
     return build_pod(**spec)
 
 

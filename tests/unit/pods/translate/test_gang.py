@@ -25,12 +25,10 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def entry(state: str = "Released", **more: Any) -> GangStatus:
-    """What was decided."""
     return read(GangStatus, {"name": MINE.key, "state": state} | more)
 
 
 def host(rules: Object | None = None, pod: Object | None = None, **section: Any) -> Object:
-    """The host pod of one in the gang."""
     placement = read(Placement, (rules or {}) | {"gang": section})
     return build_host(pod or build_pod(), TARGET, {}, Policy(placement=placement), membership=MINE)
 
@@ -48,7 +46,6 @@ def test_a_pod_is_held_by_a_gate_until_its_gang_is_let_go() -> None:
 
 
 def terms(made: Object) -> list[Object]:
-    """The terms of a required node affinity."""
     found: list[Object] = made["spec"]["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
     return found
 

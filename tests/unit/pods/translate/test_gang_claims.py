@@ -24,7 +24,6 @@ INDEX = {"batch.kubernetes.io/job-completion-index": "0"}
 def pod(
     notes: dict[str, str] | None = None, own: dict[str, str] | None = None, owner: Object | None = None, **spec: Any
 ) -> Object:
-    """A pod in `shop`."""
     made = build_pod(labels=own, **spec)
     made["metadata"] |= {"annotations": notes or {}, "ownerReferences": [owner] if owner else []}
     return made
@@ -58,12 +57,10 @@ def test_a_pod_is_in_the_gang_that_it_names(found: Object, expected: Claim | Non
 
 
 def job(status: Object | None = None, **spec: Any) -> Object:
-    """A Job."""
     return {"spec": spec, "status": status or {}}
 
 
 def jobset(*jobs: tuple[str, int, Object], **spec: Any) -> Object:
-    """A JobSet of Jobs with names, replicas and specs."""
     parts = [{"name": name, "replicas": replicas, "template": {"spec": its}} for name, replicas, its in jobs]
     return {"spec": {"replicatedJobs": parts, **spec}}
 

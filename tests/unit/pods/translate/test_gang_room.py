@@ -16,7 +16,6 @@ Object = dict[str, Any]
 def node(
     name: str, cpu: str = "4", *, own: dict[str, str] | None = None, taints: list[Object] | None = None, **more: Any
 ) -> Object:
-    """A node with room for many pods."""
     free = {"cpu": cpu, "memory": "8Gi", "pods": "110"} | more.pop("free", {})
     return {
         "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name} | (own or {})},
@@ -26,12 +25,10 @@ def node(
 
 
 def pod(cpu: str = "1", **spec: Any) -> Object:
-    """A pod that requests that much."""
     return build_pod(container={"resources": {"requests": {"cpu": cpu}}}, **spec)
 
 
 def bound(name: str, cpu: str, phase: str = "Running") -> Object:
-    """A pod that runs."""
     return pod(cpu, nodeName=name) | {"status": {"phase": phase}}
 
 
@@ -79,7 +76,6 @@ ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
 
 
 def affinity(*terms: Object) -> Object:
-    """A required node affinity."""
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
 
 
@@ -153,7 +149,6 @@ def test_requirements_of_labels(operator: str, values: list[str] | None, there: 
 
 
 def resources(cpu: str) -> Object:
-    """Of a container."""
     return {"name": "c", "resources": {"requests": {"cpu": cpu}}}
 
 

@@ -18,7 +18,6 @@ LONG = {"hostname": "x" * 40, "subdomain": "db", "setHostnameAsFQDN": True}
 
 
 def build(name: str, **spec: Any) -> Object:
-    """A nested pod."""
     pod = build_pod(**spec)
     pod["metadata"]["name"] = name
     return pod

@@ -24,7 +24,6 @@ TWO = [{"name": "hpc", "weight": 80}, {"name": "cloud", "weight": 21}]
 
 
 def build(nested: Object, **rules: Any) -> Object:
-    """The host pod's spec under these rules."""
     policy = replace(BASELINE, placement=read(Placement, rules))
     assert refusals.find_refusals(nested, policy) == []
     spec: Object = translate.build_pod(nested, TARGET, {}, policy)["spec"]
@@ -32,17 +31,14 @@ def build(nested: Object, **rules: Any) -> Object:
 
 
 def affinity(nested: Object, **rules: Any) -> Object:
-    """The host pod's node affinity."""
     return build(nested, **rules).get("affinity", {}).get("nodeAffinity", {})  # type: ignore[no-any-return]
 
 
 def terms(found: Object) -> list[list[Object]]:
-    """The requirements of each required term."""
     return [item["matchExpressions"] for item in found[REQUIRED]["nodeSelectorTerms"]]
 
 
 def refused(nested: Object, **rules: Any) -> list[str]:
-    """Why the pod is refused under these rules."""
     return refusals.find_refusals(nested, replace(BASELINE, placement=read(Placement, rules)))
 
 

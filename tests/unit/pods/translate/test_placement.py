@@ -18,12 +18,10 @@ GPU = build_pod(container={"resources": {"limits": {"nvidia.com/gpu": 1}}})
 
 
 def place(**overflow: Any) -> Placement:
-    """A class with two backends."""
     return read(Placement, {"overflow": {"backends": TWO} | overflow})
 
 
 def owned(kind: str, **owner: Any) -> Object:
-    """A pod that a controller of this kind has made."""
     pod = build_pod()
     pod["metadata"]["ownerReferences"] = [{"apiVersion": "apps/v1", "kind": kind, "name": "x", "uid": "u"} | owner]
     return pod

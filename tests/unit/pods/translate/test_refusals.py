@@ -13,12 +13,10 @@ Object = dict[str, Any]
 
 
 def context(**fields: Any) -> Object:
-    """A pod whose container has this security context."""
     return build_pod(container={"securityContext": fields})
 
 
 def volume(**kind: Any) -> Object:
-    """A pod with one volume."""
     return build_pod(volumes=[{"name": "v", **kind}])
 
 

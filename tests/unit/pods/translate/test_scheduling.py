@@ -28,7 +28,6 @@ def build(labels: Any = None, **spec: Any) -> Object:
 
 
 def anti_affinity(labels: dict[str, str] | None = None, **term: Any) -> Object:
-    """The host's term for a nested one."""
     affinity = {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", **term}]}}
     found: Object = build(labels, affinity=affinity)["affinity"]["podAntiAffinity"][REQUIRED][0]
     return found

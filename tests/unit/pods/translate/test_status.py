@@ -14,12 +14,10 @@ TIME = "2026-01-01T00:00:00Z"
 
 
 def condition(kind: str, value: str = "True", **more: Any) -> Object:
-    """A pod condition."""
     return {"type": kind, "status": value, "lastTransitionTime": TIME, **more}
 
 
 def build(host_status: Object, nested: Object | None = None) -> Object:
-    """The nested status for a host status."""
     return status.build_status(nested or build_pod(), build_host_pod(status=host_status), TARGET)
 
 
@@ -83,7 +81,6 @@ def test_the_kubelet_s_own_conditions_are_no_gates(kind: str) -> None:
 
 
 def patch(before: Object, after: Object, **options: Any) -> Object | None:
-    """The patch from one status to another."""
     nested = build_pod()
     nested["status"] = before
     found = status.build_patch(nested, {"conditions": []} | after, **options)
@@ -228,7 +225,6 @@ def test_what_an_old_nested_server_does_not_keep_is_found_and_left_out() -> None
 
 
 def with_resources(pod: Object, resources: Object | None) -> Object:
-    """The pod, whose first container has these."""
     first, *others = pod["spec"]["containers"]
     first = {key: value for key, value in first.items() if key != "resources"} | ({"resources": resources} if resources else {})
     return pod | {"spec": pod["spec"] | {"containers": [first, *others]}}

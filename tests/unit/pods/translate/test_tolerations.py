@@ -20,7 +20,6 @@ FOR_GPUS = {"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule
 
 
 def tolerations(pod: Object, **rules: Any) -> list[Object]:
-    """Those of the host pod."""
     placement = read(Placement, rules)
     return build_tolerations(pod, placement, decide_place(pod, placement))
 

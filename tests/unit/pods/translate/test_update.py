@@ -25,12 +25,10 @@ def test_nothing_changed() -> None:
 
 
 def allowing(*keys: str) -> Target:
-    """The target while the class allows these labels."""
     return dataclasses.replace(TARGET, allowed_labels=keys)
 
 
 def apply(host: Object, patch: Object | None) -> Object:
-    """The host pod with a patch of its metadata."""
     assert patch is not None
     meta = host["metadata"]
     for part in ("labels", "annotations"):

@@ -112,7 +112,6 @@ def test_how_long_backends_may_take() -> None:
 
 
 def shape(name: str, **values: Any) -> Shape:
-    """A shape of the API."""
     return Shape.model_validate({"name": name, "capacity": {"cpu": "1"}, **values})
 
 
@@ -157,13 +156,11 @@ def test_capacity_of_a_node(name: str, capacity: Object) -> None:
 
 
 def put(api: MemoryApi, name: str, **data: str) -> None:
-    """A Secret of the operator's namespace."""
     encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
     api.put(kinds.SECRET, {"metadata": {"name": name, "namespace": SPACE}, "data": encoded})
 
 
 async def load(api: MemoryApi, *names: str) -> Secrets:
-    """Those Secrets."""
     made = Secrets(cast(Api, api), SPACE, names)
     await made.load()
     return made
@@ -207,13 +204,11 @@ async def test_what_is_missing_is_named() -> None:
 
 
 def build_body(**interlink: Any) -> Object:
-    """An interLink backend."""
     spec = {"type": "Interlink", "interlink": {"url": "https://x.example", **interlink}}
     return {"metadata": {"name": "link", "uid": "u"}, "spec": spec}
 
 
 def read_spec(**interlink: Any) -> OverflowBackendSpec:
-    """Its specification."""
     return OverflowBackendSpec.model_validate(build_body(**interlink)["spec"])
 
 
@@ -271,7 +266,6 @@ FAR = {
 
 
 def build_far(*, shapes: list[Object] | None = None, **section: Any) -> Object:
-    """A backend in another cluster."""
     spec: Object = {"type": "Kubernetes", "kubernetes": section or FAR} | ({"shapes": shapes} if shapes is not None else {})
     return {"metadata": {"name": "far", "uid": "far-uid"}, "spec": spec}
 

@@ -31,12 +31,10 @@ AUTHORITY = certificates.new_authority("signer", times.now())
 
 
 def read(body: Object) -> x509.CertificateSigningRequest:
-    """The request in the object."""
     return x509.load_pem_x509_csr(base64.b64decode(body["spec"]["request"]))
 
 
 def sign(body: Object, *, days: float = 7, ago: float = 0, names: bool = True) -> bytes:
-    """The certificate that a signer makes of it."""
     asked, begin = read(body), times.now() - datetime.timedelta(days=ago)
     builder = (
         x509.CertificateBuilder()
@@ -72,15 +70,12 @@ class Signer:
 
 @pytest.fixture
 def signer(monkeypatch: pytest.MonkeyPatch) -> Signer:
-    """A cluster that signs at once."""
     monkeypatch.setattr(certificate, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(certificate, "RETRY_SECONDS", (0.01, 0.02))
     return Signer()
 
 
 async def until(check: Callable[[], bool]) -> None:
-    """Await a condition."""
-
     async def look() -> bool:
         return check()
 
@@ -88,7 +83,6 @@ async def until(check: Callable[[], bool]) -> None:
 
 
 def make(signer: Signer, folder: Path, wish: Wish = CLIENT) -> Certificate:
-    """A certificate to be obtained there."""
     return Certificate(cast(Api, signer), wish, folder)
 
 

@@ -42,25 +42,20 @@ class Scene:
 
     @property
     def status(self) -> Object:
-        """The Node's status."""
         found: Object = (self.api.look(kinds.NODE, NODE) or {}).get("status") or {}
         return found
 
     @property
     def ready(self) -> tuple[str, str]:
-        """Status and reason of Ready."""
         found: Object = next((item for item in self.status.get("conditions", []) if item["type"] == "Ready"), {})
         return found.get("status", ""), found.get("reason", "")
 
     @property
     def renewed(self) -> str:
-        """When the Lease was renewed last."""
         lease = self.api.look(kinds.LEASE, NODE, LEASE_NAMESPACE)
         return str(spec_of(lease).get("renewTime", ""))
 
     async def until(self, check: Any) -> None:
-        """Await a condition."""
-
         async def look() -> bool:
             return bool(check())
 
@@ -69,7 +64,6 @@ class Scene:
 
 @pytest.fixture
 async def scene(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    """A node that is kept."""
     monkeypatch.setattr(keeper, "RENEW_SECONDS", 0.02)
     made = Scene()
     made.task = asyncio.create_task(made.keeper.run())

@@ -19,12 +19,10 @@ FINE, SILENT = None, ("BackendUnreachable", "connection refused")
 
 
 def words(built: Object) -> dict[str, tuple[str, str]]:
-    """Status and reason of the conditions, by type."""
     return {item["type"]: (item["status"], item["reason"]) for item in built["conditions"]}
 
 
 def apply(node: Object, patch: Object | None) -> Object:
-    """The node after the patch."""
     result = copy.deepcopy(node)
     there, changes = result.setdefault("status", {}), (patch or {"status": {}})["status"]
     for key, value in changes.items():

@@ -22,7 +22,6 @@ LARGE: Object = {"requests": {"cpu": "200m"}}
 
 
 def build_pod(**spec: Any) -> Object:
-    """A host pod."""
     meta = {"name": "web", "namespace": "shop", "uid": "u", "labels": {"app": "web"}}
     containers = [{"name": "app", "image": "example/web:1", "resources": SMALL}, {"name": "side", "image": "example/side:1"}]
     return {"metadata": meta, "spec": {"containers": containers, **spec}}
@@ -71,13 +70,11 @@ def test_debug_containers_are_sent_one_by_one() -> None:
 
 @pytest.fixture
 async def world(world: World) -> World:
-    """One virtual node, whose backend can change pods."""
     world.backend.patches = MemoryPatches(world.backend)
     return world
 
 
 async def run(world: World) -> str:
-    """A pod runs at the backend."""
     uid = world.bind("web", containers=[{"name": "app", "image": "example/web:1", "resources": SMALL}])
     await world.mark("web", "Accepted")
     world.backend.run(uid)
@@ -86,7 +83,6 @@ async def run(world: World) -> str:
 
 
 def edit(world: World, *, labels: Object | None = None, **spec: Any) -> None:
-    """Somebody changes the host pod."""
     pod = world.look("web")
     assert pod is not None
     meta = pod["metadata"] | ({"labels": labels} if labels is not None else {})

@@ -12,12 +12,10 @@ Object = dict[str, Any]
 
 
 def pod(phase: str = "Pending", *, deleting: bool = False) -> Object:
-    """A host pod in some state."""
     return {"metadata": {"name": "web"} | ({"deletionTimestamp": "t"} if deleting else {}), "status": {"phase": phase}}
 
 
 def facts(host: Object | None, mark: Any = "", there: Any = "Unknown", **others: Any) -> Facts:
-    """What is known of it."""
     return Facts(host, mark, there, **others)
 
 

@@ -200,7 +200,6 @@ async def test_a_pod_that_is_gone_before_it_was_sent_is_not_sent(world: World) -
 
 
 def drop(world: World) -> None:
-    """Somebody deletes the pod by force."""
     if world.look("web") is not None:
         world.api.drop(kinds.POD, "web", SPACE)
 

@@ -27,7 +27,6 @@ Moment = str
 
 @pytest.fixture(autouse=True)
 def more_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short pauses."""
     monkeypatch.setattr(writer, "REPEAT_SECONDS", 0.05)
     monkeypatch.setattr(entry, "_read_limit", lambda pod: 0.2 if annotations_of(pod) else None)
 
@@ -46,7 +45,6 @@ class Killer:
         world.backend.lost = self._after
 
     def disarm(self) -> None:
-        """The next process lives."""
         self._is_armed = False
 
     def _before(self, call: str, pod: Object) -> Exception | None:
@@ -142,7 +140,6 @@ SCENARIOS: list[Scenario] = [
 
 
 def lose_answers(world: World) -> None:
-    """The first answers to all that changes something are lost."""
     left = {"create": 1, "delete": 1}
 
     def lose(call: str, _: Object) -> Exception | None:
@@ -166,7 +163,6 @@ async def test_it_may_be_killed_at_each_of_its_steps(
 
 
 async def play(world: World, scenario: Scenario) -> None:
-    """The scenario, to the last of its steps."""
     await scenario(world)
     await world.settle()
 

@@ -20,13 +20,11 @@ Object = dict[str, Any]
 
 
 def fill(size: int) -> list[Object]:
-    """Containers with very many variables."""
     env = [{"name": f"a{number}"} for number in range(size // 20)]
     return [{"name": "app", "image": "example/web:1", "env": env}]
 
 
 def weigh(pod: Object | None) -> int:
-    """Bytes as JSON."""
     return len(json.dumps(pod))
 
 
@@ -85,13 +83,11 @@ async def test_it_is_kept_up_to_date(world: World, monkeypatch: pytest.MonkeyPat
 
 
 def build(**parts: Any) -> Object:
-    """A pod that is not small."""
     meta = {"name": "web", "namespace": SPACE, "uid": "u", "resourceVersion": "1"} | parts.pop("meta", {})
     return {"metadata": meta, "spec": {"containers": fill(10_000)} | parts.pop("spec", {}), "status": parts.pop("status", {})}
 
 
 def condition(kind: str, message: str = "") -> Object:
-    """Of a pod."""
     return {"type": kind, "status": "True", "reason": "Accepted", "message": message}
 
 

@@ -29,7 +29,6 @@ Object = dict[str, Any]
 
 @pytest.fixture
 async def world(world: World) -> World:
-    """One virtual node, and its OverflowBackend."""
     spec = {"type": "Interlink", "interlink": {"url": "https://x.example"}}
     world.api.put(kinds.OVERFLOW_BACKEND, {"metadata": {"name": BACKEND, "generation": 1}, "spec": spec, "status": {}})
     return world
@@ -37,7 +36,6 @@ async def world(world: World) -> World:
 
 @pytest.fixture(autouse=True)
 def remembered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short pauses."""
     monkeypatch.setattr(orphans, "NOTE_SECONDS", -1000.0)
     monkeypatch.setattr(orphans, "KEEP_SECONDS", 0.01)
 
@@ -46,7 +44,6 @@ def remembered_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 async def remembering(
     world: World, *, is_needed: bool = True, find_nodes: Callable[[], frozenset[str]] = lambda: frozenset({NODE})
 ) -> AsyncIterator[Memory]:
-    """The memory of the process that lives now."""
     view = BackendView(cast(Api, world.api), look(world), world.health)
     made = Memory(view, world.pods.registry, find_nodes, is_needed=is_needed)
     tasks = [asyncio.create_task(view.informer.run()), asyncio.create_task(made.run())]
@@ -57,19 +54,16 @@ async def remembering(
 
 
 def look(world: World) -> Object:
-    """The OverflowBackend."""
     found = world.api.look(kinds.OVERFLOW_BACKEND, BACKEND)
     assert found is not None
     return found
 
 
 def noted(world: World) -> list[UnconfirmedPod]:
-    """What its status says."""
     return OverflowBackendStatus.model_validate(status_of(look(world))).unconfirmed_pods
 
 
 async def note(world: World, *items: UnconfirmedPod) -> None:
-    """What an earlier process has noted."""
     status = {"unconfirmedPods": [item.model_dump(by_alias=True) for item in items]}
     await world.api.apply(kinds.OVERFLOW_BACKEND, {"metadata": {"name": BACKEND}, "status": status}, subresource="status")
 

@@ -19,14 +19,11 @@ VOLUME = {"name": "v", "configMap": {"name": "settings"}}
 
 
 class Refreshes:
-    """Notes what it is asked for."""
-
     def __init__(self) -> None:
         self.asked: list[tuple[str, Inputs]] = []
         self.error: Exception | None = None
 
     async def refresh(self, pod: Object, inputs: Inputs) -> None:
-        """See `Refreshes.refresh`."""
         self.asked.append((pod["metadata"]["name"], inputs))
         if self.error is not None:
             raise self.error
@@ -34,23 +31,19 @@ class Refreshes:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first refresh is due immediately."""
     monkeypatch.setattr(inputs, "FIRST_SECONDS", 0.0)
 
 
 def build(world: World) -> tuple[Refreshes, Refresher]:
-    """The parts."""
     refreshes = Refreshes()
     return refreshes, Refresher(refreshes, world.pods.registry, world.health)
 
 
 def configure(world: World, value: str) -> None:
-    """A user writes a ConfigMap."""
     world.api.put(kinds.CONFIG_MAP, {"metadata": {"name": "settings", "namespace": SPACE}, "data": {"a": value}})
 
 
 async def accept(world: World, name: str, **spec: Any) -> str:
-    """A pod that the backend has."""
     uid = world.bind(name, **spec)
     await world.mark(name, "Accepted")
     await world.until(lambda: world.entry(uid).there == "Present")

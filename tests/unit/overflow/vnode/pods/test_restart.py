@@ -15,7 +15,6 @@ Object = dict[str, Any]
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short pauses."""
     monkeypatch.setattr(create, "_FIRST_PAUSE", 0.02)
 
 

@@ -21,7 +21,6 @@ WAITING: Object = {"waiting": {"reason": "Queued"}}
 
 
 def ended(code: int) -> Object:
-    """The state of a container that has ended."""
     return {"terminated": {"exitCode": code, "startedAt": NOW, "finishedAt": LATER}}
 
 
@@ -38,14 +37,12 @@ def build_pod(*, policy: str = "Never", inits: list[Object] | None = None, names
 
 
 def said(*states: Object, inits: tuple[Object, ...] = (), names: tuple[str, ...] = ("app", "side"), **others: Any) -> Object:
-    """What a backend says."""
     mains = [{"name": name, "state": state, "ready": "running" in state} for name, state in zip(names, states, strict=False)]
     first = [{"name": f"init-{index}", "state": state} for index, state in enumerate(inits)]
     return {"containerStatuses": mains, "initContainerStatuses": first, **others}
 
 
 def words(built: Object) -> dict[str, str]:
-    """The conditions, by type."""
     return {item["type"]: item["status"] for item in built["conditions"]}
 
 
@@ -337,7 +334,6 @@ UNSCHEDULABLE: Object = SCHEDULED | {"status": "False", "reason": "Unschedulable
 
 
 def wait(reason: str, *conditions: Object) -> Object:
-    """The status of a pod whose container waits."""
     return {"conditions": list(conditions), "containerStatuses": [{"name": "app", "state": {"waiting": {"reason": reason}}}]}
 
 
