@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 from pydantic.alias_generators import to_camel
 
 from nestor.api.objects import Object
@@ -29,9 +29,20 @@ _Message = Annotated[str, _limited(MESSAGE_LIMIT)]
 _Name = Annotated[str, _limited(_NAME_LIMIT)]
 
 
-class _Part(BaseModel):
+class Lenient(BaseModel):
+    """Go writes null for what is empty: it is left out, as is what nobody knows."""
+
     # Built when first used: a process that has no pods yet does not need what that imports.
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", frozen=True, defer_build=True)
+    model_config = ConfigDict(populate_by_name=True, extra="ignore", frozen=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_nulls(cls, value: Any) -> Any:
+        return {key: item for key, item in value.items() if item is not None} if isinstance(value, dict) else value
+
+
+class _Part(Lenient):
+    model_config = ConfigDict(alias_generator=to_camel)
 
 
 class _Waiting(_Part):
@@ -75,8 +86,6 @@ class State(_Part):
 
 
 class ContainerAnswer(_Part):
-    """One container's status, as a backend tells it."""
-
     name: str
     state: State = Field(default_factory=State)
     last_state: State = Field(default_factory=State)
@@ -113,15 +122,8 @@ def read_containers(answers: object) -> dict[str, ContainerAnswer]:
     found: dict[str, ContainerAnswer] = {}
     for answer in items_of(answers):
         try:
-            status = ContainerAnswer.model_validate(_without_nulls(answer))
+            status = ContainerAnswer.model_validate(answer)
         except ValidationError:
             continue
         found.setdefault(status.name, status)
     return found
-
-
-def _without_nulls(value: Any) -> Any:
-    """Go writes null for what is empty."""
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return value

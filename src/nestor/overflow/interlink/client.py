@@ -150,7 +150,6 @@ class Client:
             token = fresh
 
     def _session(self, purpose: _Purpose) -> aiohttp.ClientSession:
-        """Created when it is first needed."""
         if purpose not in self._sessions:
             tls = credentials.build_identity_context(self._settings.tls) if purpose == "identity" else self._tls
             limit, is_single = _CONNECTIONS[purpose]

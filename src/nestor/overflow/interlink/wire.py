@@ -5,42 +5,31 @@ They are read leniently in what they leave out (Go writes null for empty lists),
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import Field
 
 from nestor.api.objects import Object
+from nestor.overflow.statuses import Lenient
 
 
-def _from_null(value: Any) -> Any:
-    return [] if value is None else value
-
-
-class Message(BaseModel):
-    """A JSON object of the protocol; names as on the wire are given as aliases. Unknown fields are ignored."""
-
-    model_config = ConfigDict(populate_by_name=True, frozen=True, extra="ignore")
-
-
-class Created(Message):
+class Created(Lenient):
     """The answer to `/create`. Some plugins answer a list of one."""
 
     uid: str = Field(default="", alias="PodUID")
     job: str = Field(default="", alias="PodJID")
 
 
-class PodAnswer(Message):
+class PodAnswer(Lenient):
     """One pod in the answer to `/status`."""
 
     name: str = ""
     uid: str = Field(alias="UID")
     namespace: str = ""
     job: str = Field(default="", alias="JID")
-    containers: Annotated[list[Object], BeforeValidator(_from_null)] = Field(default_factory=list)
-    init_containers: Annotated[list[Object], BeforeValidator(_from_null)] = Field(default_factory=list, alias="initContainers")
+    containers: list[Object] = Field(default_factory=list)
+    init_containers: list[Object] = Field(default_factory=list, alias="initContainers")
 
 
-class Accelerator(Message):
+class Accelerator(Lenient):
     """Devices of one kind. `available`: how many the node may give to pods in all, those that run there included, as with `cpu`.
 
     A number of free ones would count those of our own pods twice: the host's scheduler subtracts them itself.
@@ -50,20 +39,20 @@ class Accelerator(Message):
     available: int
 
 
-class Resources(Message):
+class Resources(Lenient):
     cpu: str | None = None
     memory: str | None = None
     pods: str | None = None
-    accelerators: Annotated[list[Accelerator], BeforeValidator(_from_null)] = Field(default_factory=list)
+    accelerators: list[Accelerator] = Field(default_factory=list)
 
 
-class Taint(Message):
+class Taint(Lenient):
     key: str
     value: str = ""
     effect: str
 
 
-class Ping(Message):
+class Ping(Lenient):
     """The answer to `/pinglink`, if it is not free text."""
 
     status: str = ""
@@ -72,14 +61,14 @@ class Ping(Message):
     """An empty list clears the node's taints; None leaves them as they are."""
 
 
-class PeerGpu(Message):
+class PeerGpu(Lenient):
     """A GPU of a NuNet peer; memory in MiB."""
 
     name: str
     total_vram: float = Field(alias="tot_vram")
 
 
-class PeerResources(Message):
+class PeerResources(Lenient):
     """What a NuNet peer offers. `ram` is in MiB, `tot_cpu_hz` in MHz, whatever its name says."""
 
     vcpu: float = 0
@@ -87,9 +76,9 @@ class PeerResources(Message):
     cpu_mhz: float = Field(default=0, alias="tot_cpu_hz")
 
 
-class Peer(Message):
+class Peer(Lenient):
     """A compute provider in NuNet's peer list."""
 
     is_available: bool = False
-    gpus: Annotated[list[PeerGpu], BeforeValidator(_from_null)] = Field(default_factory=list, alias="gpu_info")
+    gpus: list[PeerGpu] = Field(default_factory=list, alias="gpu_info")
     resources: PeerResources = Field(default_factory=PeerResources, alias="available_resources")

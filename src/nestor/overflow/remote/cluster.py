@@ -183,11 +183,9 @@ class PodCache:
         self._endings.pop(key, None)
 
     def forget(self, pod: Object) -> None:
-        """A host pod's pod is gone."""
         self._expected.discard((_name(pod), pod["metadata"]["uid"]))
 
     def note(self, there: Object) -> None:
-        """The API server has told this state of a pod there."""
         self._informer.put(there)
 
     def __iter__(self) -> Iterator[Object]:

@@ -194,7 +194,6 @@ class RemoteProvider:
 
     @asynccontextmanager
     async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
-        """See `Logs.open_log`."""
         api = await self._cluster.connect()
         with self._cluster.in_our_words(is_stream=True):
             async with api.stream(self._cluster.path(pod, "log", options)) as response:
@@ -202,7 +201,6 @@ class RemoteProvider:
 
     @asynccontextmanager
     async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
-        """See `Streams.open_stream`."""
         api = await self._cluster.connect()
         with self._cluster.in_our_words(is_stream=True):
             async with upgrade.connect(api, call, self._cluster.path(pod, call.subresource, call.options)) as connection:

@@ -48,7 +48,6 @@ class Access:
 class Settings:
     access: Access
     backend: str
-    """Name of the OverflowBackend."""
     uid: str
     """Its UID: several backends, also of several host clusters, may share a namespace."""
     namespace: str

@@ -93,7 +93,6 @@ class State:
         return "\n".join(lines) + "\n"
 
     def write_caches(self) -> str:
-        """See `nestor.kube.serving.pages`."""
         return pages.write_caches({"host": self._informers()}, [self.pods.queue, self.pods.creations] if self.pods else [])
 
     def _informers(self) -> list[Informer]:

@@ -81,14 +81,12 @@ class HostProvider:
 
     @asynccontextmanager
     async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
-        """See `Logs.open_log`."""
         with _in_our_words():
             async with self._api.stream(_path(pod, "log", options)) as response:
                 yield response.content.iter_any()
 
     @asynccontextmanager
     async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
-        """See `Streams.open_stream`."""
         with _in_our_words():
             async with upgrade.connect(self._api, call, _path(pod, call.subresource, call.options)) as connection:
                 yield connection

@@ -34,13 +34,11 @@ def end_container(status: Object, message: str, time: str) -> Object:
 
 
 def has_run(status: Object) -> bool:
-    """Whether the container of this status runs or has run."""
     states = [state for state in (status.get("state"), status.get("lastState")) if isinstance(state, Mapping)]
     return any(state.get("running") is not None or state.get("terminated") is not None for state in states)
 
 
 def is_sidecar(container: Object) -> bool:
-    """Whether an init container runs on beside the others."""
     return container.get("restartPolicy") == "Always"
 
 

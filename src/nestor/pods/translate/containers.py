@@ -28,7 +28,6 @@ def build_containers(pod: Object, group: str, target: Target, policy: Policy) ->
 
 
 def carry(container: Object) -> Object:
-    """What a container has there as it has it here."""
     return {key: container[key] for key in FIELDS if key in container}
 
 

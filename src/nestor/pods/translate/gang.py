@@ -115,7 +115,6 @@ def find_group(host: Object) -> str:
 
 
 def read_entries(cluster: Object | None) -> Mapping[str, GangStatus]:
-    """The gangs in a NestedCluster's status, by key."""
     found = ((cluster or {}).get("status") or {}).get("gangs") or []
     entries = {}
     for item in found:
@@ -138,8 +137,6 @@ _NAME_LIMIT = 253
 
 @dataclass(frozen=True)
 class Claim:
-    """What a nested pod says of its gang."""
-
     source: GangSource
     namespace: str
     name: str

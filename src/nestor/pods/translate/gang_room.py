@@ -27,8 +27,6 @@ _ZERO = Decimal(0)
 
 @dataclass(frozen=True)
 class Room:
-    """A node, and what is free on it."""
-
     name: str
     labels: dict[str, str]
     taints: Sequence[Object]

@@ -89,6 +89,5 @@ def _find_full(pod: Object, target: Target) -> str | None:
 
 
 def _find_domain(pod: Object, target: Target) -> str | None:
-    """The pod's domain in the nested cluster's DNS, if it has one."""
     subdomain = pod["spec"].get("subdomain")
     return f"{subdomain}.{pod['metadata']['namespace']}.svc.{target.domain}" if subdomain else None

@@ -59,7 +59,6 @@ def _limit_to_own(wished: list[Object], backends: tuple[Backend, ...]) -> Iterat
 
 
 def _narrow(term: Object, expressions: list[Object], fields: list[Object]) -> Object:
-    """A term with further requirements."""
     more = {"matchExpressions": expressions, "matchFields": fields}
     return term | {key: [*(term.get(key) or []), *found] for key, found in more.items() if found}
 

@@ -137,7 +137,6 @@ def build_mark(placement: Placement, place: Place | None = None) -> dict[str, st
 
 
 def explain(host: Object) -> str:
-    """Why a host pod that runs at a backend does so."""
     notes = annotations_of(host)
     # The scheduler does not say why it took none of the others: room is only one of its reasons.
     default = "no node of the host cluster could take it"

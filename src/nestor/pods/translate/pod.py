@@ -181,7 +181,6 @@ def add_backend_fields(spec: Object, placement: Placement, place: Place) -> Obje
 
 
 def list_pull_secrets(backends: tuple[Backend, ...]) -> list[str]:
-    """The host Secrets for images, each once."""
     named = dict.fromkeys(name for backend in backends for name in backend.image_pull_secrets)
     return [names.operators_pull_secret(name) for name in named]
 

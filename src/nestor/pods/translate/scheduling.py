@@ -162,7 +162,6 @@ def is_carried(toleration: Object, there: list[Object]) -> bool:
 
 
 def list_given(pod: Object, placement: Placement) -> list[str]:
-    """The taints that the pod tolerates wherever it runs."""
     return [*placement.tolerations, *(item for part in find_rules(pod, placement) for item in part.tolerations)]
 
 
@@ -172,7 +171,6 @@ def find_own(spec: Object, placement: Placement) -> list[Object]:
 
 
 def is_allowed(toleration: Object, placement: Placement) -> bool:
-    """Whether a pod's own toleration is carried to the host."""
     is_always = toleration.get("key") in ALWAYS_ALLOWED
     return is_always or any(covers(item, toleration) for item in placement.allowed_tolerations)
 

@@ -217,7 +217,6 @@ def _explicit(condition: Object, before: Object) -> Object:
 
 
 def _container(status: Object, words: dict[str, str], added: Added) -> Object:
-    """`added`: see `_find_added`."""
     result = dict(status)
     if "resources" in result:
         result["resources"] = _hide_added(status["resources"], added)

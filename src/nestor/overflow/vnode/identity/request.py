@@ -30,8 +30,6 @@ Purpose = Literal["client", "serving"]
 
 @dataclass(frozen=True)
 class Wish:
-    """A certificate to ask for."""
-
     backend: str
     node: str
     purpose: Purpose

@@ -23,8 +23,6 @@ _HEALTHY = {
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """What a Node is made of."""
-
     capacity: Mapping[str, str]
     address: str
     port: int

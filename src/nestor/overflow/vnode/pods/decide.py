@@ -48,8 +48,6 @@ REPEAT_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of one pod."""
-
     pod: Object | None
     """The host pod. None: it is gone from the host cluster."""
     mark: Mark = ""

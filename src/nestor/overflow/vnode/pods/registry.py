@@ -59,7 +59,6 @@ class Registry:
         )
 
     def adopt(self, entry: Entry) -> None:
-        """Remember a pod that was found at the backend."""
         self._entries.setdefault(entry.uid, entry)
         self._on_change(entry.uid)
 

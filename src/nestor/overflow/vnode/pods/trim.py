@@ -102,7 +102,6 @@ def _digest(value: object) -> str:
 
 
 NO_DEBUG = _digest([])
-"""The digest of no debug container."""
 
 
 def _cut(pod: Object, size: int) -> Object:

@@ -63,4 +63,3 @@ TABLES: dict[str, Table] = {
         windowsOptions=POD_SECURITY,
     ),
 }
-"""By type."""

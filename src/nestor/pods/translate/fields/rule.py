@@ -48,5 +48,4 @@ def find_unknown(path: str, there: Mapping[str, Any], fields: Table) -> Iterator
 
 
 def find_changing(fields: Table) -> tuple[str, ...]:
-    """Names of the fields whose changes are patched, sorted."""
     return tuple(sorted(name for name, rule in fields.items() if rule.changes == "Patch"))

@@ -37,4 +37,3 @@ TABLES: dict[str, Table] = {
     "PodDisruptionBudgetSpec": BUDGET_SPEC,
     "IPBlock": table("", "cidr except"),
 }
-"""By type."""
