@@ -15,10 +15,9 @@ import yaml
 from nestor.api.class_parts import NamespacePolicy
 from nestor.api.policies import Persistence
 from nestor.cluster import coredns, home, namespace, policies, server
-from nestor.cluster.exposure.ingress import build_ingress
 from nestor.operator import oneshot
 from nestor.operator.job import runner_pod as runner
-from tests.unit.operator.builders import build_policy, build_resolved, build_shape
+from tests.unit.operator.builders import build_resolved, build_shape
 
 Object = dict[str, Any]
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -52,16 +51,6 @@ def build_runner() -> list[Object]:
     return [secret | {"data": readable}, runner.build_pod(resolved, "nestor:1", plan, "10.43.0.9", 1)]
 
 
-def build_ingresses() -> list[Object]:
-    """An Ingress with and without what a class may add."""
-    resolved = build_resolved()
-    rich = build_policy(expose={"tlsSecretName": "wildcard", "ingressClassName": "nginx", "annotations": {"a.example/b": "c"}})
-    return [
-        build_ingress("hello", "nestor-x", {"x": "y"}, "hello-team-a.jobs.test", resolved.nested.targets[0], policy.expose)
-        for policy in (build_policy(), rich)
-    ]
-
-
 def build_persistent_server() -> list[Object]:
     """What the server of a cluster with its data on a volume has instead of one that has not, at rest."""
     persistence = Persistence(size="2Gi", storage_class_name="fast")
@@ -88,7 +77,6 @@ MANIFESTS: dict[str, Callable[[], list[Object]]] = {
     "policies": lambda: policies.build_policies(build_shape()),
     "access": build_access,
     "runner": build_runner,
-    "ingress": build_ingresses,
 }
 
 

@@ -112,10 +112,3 @@ def test_nothing_to_expose_is_told_apart() -> None:
 def test_the_url_of_the_job_is_the_first_targets_once_it_has_an_ingress() -> None:
     assert Exposure((view(FIRST, slices=[]),)).url == FIRST.url
     assert Exposure((view(replace(FIRST, refusal=("x", "y"))), view(SECOND))).url is None
-
-
-def test_a_target_that_is_named_twice_says_so_although_it_works() -> None:
-    (route,) = plan(target(), target())
-    said = "listed 2 times in the AppDef's `targets`, exposed once"
-    assert statuses(view(route))[0]["message"] == said
-    assert statuses(view(route, slices=[]))[0]["message"].endswith(f"is ready; {said}")

@@ -82,6 +82,7 @@ def test_a_job_has_a_host_by_its_name_below_its_classs_domain_alone() -> None:
         ({"annotations": {"cert-manager.io/issuer": "x"}}, "https://h/"),
         ({"controllerCertificate": True, "port": 8443}, "https://h:8443/"),
         ({"port": 443}, "https://h/"),
+        ({"gateway": {"name": "public", "namespace": "gateways"}}, "http://h/"),
     ],
 )
 def test_the_url(policy: Object, expected: str) -> None:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from nestor.api import conditions
 from nestor.api.expose import ExposePolicy, GatewayRef
 from nestor.cluster.exposure.http_route import build_http_route, judge_http_route
-from nestor.cluster.exposure.ingress import build_url
 from tests.unit.cluster.exposure.builders import target
 
 Object = dict[str, Any]
@@ -47,11 +45,6 @@ def test_cert_manager_makes_no_certificate_for_a_gateway_by_a_route() -> None:
     assert not ExposePolicy.model_validate(issuer | {"gateway": GATEWAY}).has_issuer
 
 
-@pytest.mark.parametrize(("policy", "scheme"), [({}, "http"), ({"controllerCertificate": True}, "https")])
-def test_the_gateways_certificate_makes_urls_https(policy: Object, scheme: str) -> None:
-    assert build_url("a.test", ExposePolicy.model_validate({"gateway": GATEWAY} | policy)) == f"{scheme}://a.test/"
-
-
 def parent(status: str | None, *, generation: int = 2, **ref: str) -> Object:
     """What one controller says of the route."""
     said = {
@@ -86,8 +79,3 @@ def test_a_route_is_served_once_its_gateway_says_so(parents: list[Object], reaso
     if reason == conditions.GATEWAY_REFUSED:
         said = "Gateway 'gateways/public' does not accept the HTTPRoute for host 'shop.test': NotAllowedByListeners: no"
         assert found == (reason, said)
-
-
-def test_a_class_names_a_gateway_with_its_namespace() -> None:
-    with pytest.raises(ValidationError):
-        ExposePolicy.model_validate({"gateway": {"name": "public"}})

@@ -116,10 +116,6 @@ def test_a_service_whose_name_would_make_a_reserved_label_gets_another() -> None
     assert re.fullmatch(r"my-app-[0-9a-f]+--shop-team-a\.jobs\.test", second.host or "")
 
 
-def test_no_target_is_no_route() -> None:
-    assert plan() == ()
-
-
 NAMES = st.from_regex(LABEL, fullmatch=True)
 
 
