@@ -1,241 +1,251 @@
-"""Whose keys a cluster takes."""
+"""Whose keys a cluster takes, and when they are renewed: a due Secret by whoever sees it next, a current one costs nothing."""
 
 from __future__ import annotations
 
+import base64
 import datetime
+import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from cryptography import x509
 
-from nestor.api import labels
-from nestor.cluster import pki, provision
-from nestor.cluster.home import build_secret
+from nestor.api import labels, times
+from nestor.cluster import pki
+from nestor.cluster.pki import Authorities
 from nestor.cluster.provision import ForeignObject, Provisioner
-from nestor.cluster.shape import Shape
-from nestor.kube import Api, Conflict, Kind, kinds
-from nestor.kube.applier import Applier
+from nestor.kube import Api, Kind, kinds
+from nestor.kube.applier import RESYNC_SECONDS, Applier
+from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import build_shape
 
 Object = dict[str, Any]
 
+NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+DAY, SECOND = datetime.timedelta(days=1), datetime.timedelta(seconds=1)
+PKI, ACCESS, KUBECONFIG = "hello-pki", "hello-access", "hello-kubeconfig"
+RENEWED = pytest.mark.parametrize("name", [ACCESS, KUBECONFIG])
 
-class FakeApi(Api):
-    """Has one Secret, and takes every apply."""
 
-    def __init__(self, secret: Object) -> None:
-        self.secret = secret
+class Clock:
+    """The time, as the tests set it."""
+
+    now = NOW
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(times, "now", lambda: clock.now)
+    return clock
+
+
+class Scene:
+    """A cluster in a memory API, and the operators that look after it, one after another."""
+
+    def __init__(self, lifetimes: pki.Lifetimes | None = None, api: MemoryApi | None = None) -> None:
+        self.api, self._lifetimes = api or MemoryApi(), lifetimes
+        self.shape = build_shape(kubeconfig={"name": KUBECONFIG, "namespace": "team-a", "labels": {labels.JOB_UID: "1234"}})
+        self.restart()
+
+    def restart(self) -> None:
+        """Another process, which remembers nothing."""
+        services = SimpleNamespace(get=lambda name, namespace: self.api.look(kinds.SERVICE, name, namespace))
+        applier = Applier(cast(Api, self.api), {kinds.SERVICE: cast(Any, services)})
+        self.provisioner = Provisioner(applier, self._lifetimes)
+
+    async def look_after(self, **changes: Any) -> list[str]:
+        """One pass over everything with keys; the Secrets that it writes."""
+        shape = replace(self.shape, **changes)
+        self.api.asked.clear()
+        addresses = await self.provisioner.ensure_surroundings(shape)
+        await self.provisioner.ensure_access(shape, addresses)
+        await self.provisioner.ensure_kubeconfig(shape, addresses.api)
+        return self.list_asked(is_written=True)
+
+    def list_asked(self, *, is_written: bool) -> list[str]:
+        """The Secrets that were written, or read, in this pass."""
+        found = [line.split(" ") for line in self.api.asked if " secrets " in line]
+        return sorted(where.rpartition("/")[2] for verb, _, where in found if (verb != "GET") is is_written)
+
+    def secret(self, name: str) -> Object:
+        found = self.api.look(kinds.SECRET, name, self._where(name))
+        assert found is not None
+        return found
+
+    def drop(self, *names: str) -> None:
+        for name in names:
+            self.api.drop(kinds.SECRET, name, self._where(name))
+
+    def _where(self, name: str) -> str:
+        return "team-a" if name == KUBECONFIG else self.shape.namespace
+
+
+@pytest.fixture
+def scene(clock: Clock) -> Scene:
+    return Scene()
+
+
+def renewal_of(secret: Object) -> datetime.datetime:
+    """When it is due."""
+    return datetime.datetime.fromisoformat(secret["metadata"]["annotations"][labels.RENEW_AFTER])
+
+
+def ends_of(secret: Object) -> dict[str, datetime.datetime]:
+    """When each leaf certificate in it ends, by key."""
+    found = {}
+    for key, value in secret["data"].items():
+        content = base64.b64decode(value)
+        if key.endswith("kubeconfig"):
+            # One of them names files, which are in the Secret as well.
+            content = base64.b64decode(json.loads(content)["users"][0]["user"].get("client-certificate-data", ""))
+        if content.startswith(b"-----BEGIN CERTIFICATE"):
+            item = x509.load_pem_x509_certificate(content)
+            if not item.extensions.get_extension_for_class(x509.BasicConstraints).value.ca:
+                found[key] = item.not_valid_after_utc
+    return found
+
+
+@pytest.mark.parametrize("is_restarted", [False, True], ids=["the same process", "a process started since"])
+async def test_certificates_are_renewed_in_time_and_not_before(scene: Scene, clock: Clock, is_restarted: bool) -> None:
+    written = {}
+    for day in (0, 0.5, 1, 13, 14):
+        clock.now = NOW + day * DAY
+        if is_restarted:
+            scene.restart()
+        written[day] = await scene.look_after()
+    assert written == {0: [ACCESS, KUBECONFIG, PKI], 0.5: [], 1: [KUBECONFIG], 13: [KUBECONFIG], 14: [ACCESS, KUBECONFIG]}
+
+
+@RENEWED
+async def test_a_due_secret_is_renewed_with_all_of_its_certificates_which_outlive_the_time_of_that(
+    scene: Scene, clock: Clock, name: str
+) -> None:
+    """Whoever issues a certificate for less would have its holder fail before anybody renews it."""
+    await scene.look_after()
+    first = scene.secret(name)
+    before = ends_of(first)
+    clock.now = renewal_of(first) + SECOND
+    await scene.look_after()
+    second = scene.secret(name)
+    after = ends_of(second)
+    assert before.keys() == after.keys() != set()
+    assert all(end > before[key] for key, end in after.items())
+    assert min(before.values()) > renewal_of(first)
+    assert min(after.values()) > renewal_of(second) > clock.now
+
+
+async def test_a_secret_seen_a_moment_ago_is_not_asked_for_again(scene: Scene, clock: Clock) -> None:
+    await scene.look_after()
+    clock.now = NOW + (RESYNC_SECONDS - 1) * SECOND
+    await scene.look_after()
+    assert scene.list_asked(is_written=False) == []
+    clock.now = NOW + (RESYNC_SECONDS + 1) * SECOND
+    await scene.look_after()
+    # That it was current once does not mean that it is now.
+    assert scene.list_asked(is_written=False) == [ACCESS, KUBECONFIG]
+
+
+@RENEWED
+async def test_a_secret_of_other_authorities_is_made_anew(scene: Scene, name: str) -> None:
+    """The cluster was made again: what the earlier one signed opens nothing any more."""
+    await scene.look_after()
+    first, authorities = scene.secret(name), Authorities.from_secret(scene.secret(PKI))
+    scene.drop(PKI)
+    scene.restart()
+    await scene.look_after()
+    second, successors = scene.secret(name), Authorities.from_secret(scene.secret(PKI))
+    assert authorities != successors
+    keys = [secret["metadata"]["annotations"][labels.CONTENT_KEY] for secret in (first, second)]
+    assert keys == [pki.content_key(item, "10.43.0.9") for item in (authorities, successors)]
+
+
+async def test_with_lifetimes_of_seconds_nothing_remembered_stands_in_the_way(clock: Clock) -> None:
+    scene, written = Scene(pki.Lifetimes(14 * SECOND, 14 * SECOND)), []
+    for seconds in (0, 1, 2, 7):
+        clock.now = NOW + seconds * SECOND
+        written = await scene.look_after()
+    assert written == [ACCESS, KUBECONFIG]
+
+
+async def test_a_rotation_changes_every_key_once(scene: Scene) -> None:
+    await scene.look_after()
+    old = scene.secret(PKI)["data"]
+    assert await scene.look_after(rotation="leaked") == [ACCESS, KUBECONFIG, PKI]
+    new = scene.secret(PKI)["data"]
+    assert {key for key in old if old[key] != new[key]} == {"access-ca.crt", "access-ca.key", "trusted-clients.crt"}
+    for _ in range(2):
+        assert await scene.look_after(rotation="leaked") == []
+        assert await scene.look_after() == []  # the annotation is taken away
+        scene.restart()
+
+
+async def test_a_rotation_is_of_the_keys_that_were_read_and_not_of_their_successors(scene: Scene) -> None:
+    await scene.look_after()
+    uid = scene.secret(PKI)["metadata"]["uid"]
+    scene.restart()
+    scene.api.bodies.clear()
+    await scene.look_after(rotation="leaked")
+    (patch,) = [body for body in scene.api.bodies if body and body.get("metadata", {}).keys() == {"uid", "annotations"}]
+    assert patch["metadata"]["uid"] == uid
+
+
+async def test_keys_that_are_made_for_a_rotation_are_made_once(scene: Scene) -> None:
+    assert await scene.look_after(rotation="leaked") == [ACCESS, KUBECONFIG, PKI]
+    scene.restart()
+    assert await scene.look_after(rotation="leaked") == []
+
+
+async def test_a_kubeconfig_that_somebody_changed_is_written_anew(scene: Scene, clock: Clock) -> None:
+    await scene.look_after()
+    scene.api.put(kinds.SECRET, scene.secret(KUBECONFIG) | {"data": {"kubeconfig": "e30="}})
+    scene.restart()
+    await scene.look_after()
+    authorities = Authorities.from_secret(scene.secret(PKI))
+    assert pki.is_issued(scene.secret(KUBECONFIG), authorities, "10.43.0.9", clock.now)
+
+
+@pytest.mark.parametrize("foreign", [None, kinds.SECRET, kinds.SERVICE], ids=["ours", "foreign keys", "foreign service"])
+async def test_keys_of_a_refused_cluster_are_kept_up_if_it_was_ever_made_and_is_ours(scene: Scene, foreign: Kind | None) -> None:
+    await scene.provisioner.keep_keys(scene.shape)
+    assert scene.api.objects == {}
+    await scene.look_after()
+    scene.drop(ACCESS, KUBECONFIG)
+    if foreign is not None:
+        name = PKI if foreign is kinds.SECRET else "hello-k3s"
+        found = scene.api.look(foreign, name, scene.shape.namespace) or {}
+        found["metadata"]["labels"] = {labels.JOB_UID: "another"}
+        scene.api.put(foreign, found)
+    scene.restart()
+    scene.api.asked.clear()
+    await scene.provisioner.keep_keys(scene.shape)
+    assert scene.list_asked(is_written=True) == ([] if foreign else [ACCESS, KUBECONFIG])
+
+
+async def test_keys_that_somebody_put_in_place_of_ours_are_told_and_not_used(scene: Scene) -> None:
+    await scene.look_after()
+    found = scene.secret(PKI)
+    scene.api.put(kinds.SECRET, found | {"data": found["data"] | {"access-ca.key": "eA=="}})
+    scene.restart()
+    with pytest.raises(ForeignObject, match=r"'hello-pki' in namespace '.*' does not hold Nestor's keys any more: restore it"):
+        await scene.look_after()
+
+
+class LateApi(MemoryApi):
+    """Does not show a kubeconfig until another of its name is to be made."""
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        """That Secret."""
-        return self.secret
-
-    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
-        """The body, with an address."""
-        return {**body, "spec": {"clusterIP": "10.43.0.9"}}
-
-
-async def test_keys_that_somebody_put_in_place_of_ours_are_told_and_not_used() -> None:
-    content = pki.mint_authorities("hello", datetime.datetime.now(datetime.UTC)) | {"access-ca.key": b"x"}
-    meta = {"name": "hello-pki", "namespace": "n"}
-    provisioner = Provisioner(Applier(FakeApi(build_secret(meta, content))))
-    with pytest.raises(ForeignObject, match="'hello-pki' in namespace 'n' does not hold Nestor's keys any more: restore it"):
-        await provisioner.ensure_surroundings(build_shape())
-
-
-class LateApi(FakeApi):
-    """Does not show its Secret until another of that name is to be made."""
-
-    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        """Nothing, but the authorities."""
-        return self.secret if name.endswith("pki") else None
-
-    async def create(self, kind: Kind, body: Object, **_: Any) -> Object:
-        """It is there."""
-        raise Conflict(409, "AlreadyExists", "it is there")
+        return None if name == KUBECONFIG else await super().find(kind, name, namespace)
 
     async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
-        """The Secret of somebody else."""
-        return {"metadata": {"name": name, "labels": {labels.JOB_UID: "another"}}}
+        return self.look(kind, name, namespace or "") or {}
 
 
 async def test_a_kubeconfigs_name_that_is_taken_meanwhile_is_refused() -> None:
-    content = pki.mint_authorities("hello", datetime.datetime.now(datetime.UTC))
-    provisioner = Provisioner(Applier(LateApi(build_secret({"name": "hello-pki"}, content))))
-    shape = build_shape(kubeconfig={"name": "hello-kubeconfig", "namespace": "team-a", "labels": {labels.JOB_UID: "1234"}})
-    await provisioner.ensure_surroundings(shape)
+    scene = Scene(api=LateApi())
+    scene.api.put(kinds.SECRET, {"metadata": {"name": KUBECONFIG, "namespace": "team-a", "labels": {labels.JOB_UID: "another"}}})
     for _ in range(2):
         with pytest.raises(ForeignObject, match="'hello-kubeconfig' in namespace 'team-a' already exists and is not Nestor's"):
-            await provisioner.ensure_kubeconfig(shape, "10.43.0.5")
-
-
-class Services(dict[str, Object]):
-    """The operator's cache of them."""
-
-    def get(self, name: str, namespace: str = "") -> Object | None:  # type: ignore[override]
-        """One of them."""
-        return super().get(name)
-
-
-class Store(Api):
-    """Keeps Secrets and Services, and counts what is written to each Secret."""
-
-    def __init__(self) -> None:
-        self.secrets: dict[str, Object] = {}
-        self.services = Services()
-        self.writes: list[str] = []
-        self.patched: list[str | None] = []
-        self.latest: dict[Kind, Object] = {}
-        self.service: Object = {"metadata": {"labels": {labels.JOB_UID: "1234"}}, "spec": {"clusterIP": "10.43.0.9"}}
-
-    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        """The Secret; or a Service, while there is a Secret."""
-        if kind == kinds.SERVICE and self.secrets:
-            return self.service
-        return self.secrets.get(name)
-
-    async def create(
-        self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None, strict: bool = False
-    ) -> Object:
-        """Keep it."""
-        return await self.apply(kind, body)
-
-    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
-        """Keep it, or give it an address."""
-        self.latest[kind] = body
-        if kind == kinds.SECRET:
-            self.secrets[body["metadata"]["name"]] = body
-            self.writes.append(body["metadata"]["name"])
-        if kind == kinds.SERVICE:
-            body = self.services[body["metadata"]["name"]] = {**body, "spec": {**body["spec"], "clusterIP": "10.43.0.9"}}
-        return body
-
-    async def patch(
-        self,
-        kind: Kind,
-        name: str,
-        namespace: str | None,
-        patch: Any,
-        *,
-        subresource: str | None = None,
-        how: str = "merge",
-        strict: bool = False,
-    ) -> Object:
-        """Merge data and annotations."""
-        old = self.secrets[name]
-        self.patched.append(patch["metadata"]["uid"])
-        annotations = old["metadata"].get("annotations", {}) | patch["metadata"]["annotations"]
-        new = {**old, "metadata": {**old["metadata"], "annotations": annotations}, "data": old["data"] | patch["data"]}
-        return await self.apply(kind, new)
-
-
-KUBECONFIG = {"name": "hello-kubeconfig", "namespace": "team-a", "labels": {labels.JOB_UID: "1234"}}
-
-
-def provision_in(store: Store, lifetimes: pki.Lifetimes | None = None) -> Provisioner:
-    """What an operator that has just started knows of the store."""
-    return Provisioner(Applier(store, {kinds.SERVICE: cast(Any, store.services)}), lifetimes)
-
-
-START = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
-
-
-async def ensure(provisioner: Provisioner, shape: Shape) -> None:
-    """One pass over everything with keys."""
-    addresses = await provisioner.ensure_surroundings(shape)
-    await provisioner.ensure_access(shape, addresses)
-    await provisioner.ensure_kubeconfig(shape, addresses.api)
-
-
-async def test_certificates_are_renewed_in_time_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
-    provisioner = provision_in(store)
-    written = {}
-    for day in (0, 0.5, 1, 13, 14):
-        monkeypatch.setattr(provision, "_now", lambda day=day: START + datetime.timedelta(days=day))
-        await ensure(provisioner, shape)
-        written[day], store.writes = sorted(store.writes), []
-    assert written == {
-        0: ["hello-access", "hello-kubeconfig", "hello-pki"],
-        0.5: [],
-        1: ["hello-kubeconfig"],
-        13: ["hello-kubeconfig"],
-        14: ["hello-access", "hello-kubeconfig"],
-    }
-
-
-async def test_with_lifetimes_of_seconds_nothing_remembered_stands_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    store, shape, second = Store(), build_shape(kubeconfig=KUBECONFIG), datetime.timedelta(seconds=1)
-    provisioner = provision_in(store, pki.Lifetimes(14 * second, 14 * second))
-    for seconds in (0, 1, 2, 7):
-        monkeypatch.setattr(provision, "_now", lambda seconds=seconds: START + seconds * second)
-        store.writes.clear()
-        await ensure(provisioner, shape)
-    assert sorted(store.writes) == ["hello-access", "hello-kubeconfig"]
-
-
-async def test_a_rotation_changes_every_key_once() -> None:
-    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
-    provisioner = provision_in(store)
-    await ensure(provisioner, shape)
-    old = {name: secret["data"] for name, secret in store.secrets.items()}
-    store.writes.clear()
-    wanted = replace(shape, rotation="leaked")
-    await ensure(provisioner, wanted)
-    assert sorted(store.writes) == ["hello-access", "hello-kubeconfig", "hello-pki"]
-    kept = {key for key, value in old["hello-pki"].items() if store.secrets["hello-pki"]["data"][key] == value}
-    assert old["hello-pki"].keys() - kept == {"access-ca.crt", "access-ca.key", "trusted-clients.crt"}
-    store.writes.clear()
-    for again in (provisioner, provision_in(store)):
-        await ensure(again, wanted)
-        await ensure(again, shape)  # the annotation is taken away
-    assert store.writes == []
-
-
-async def test_a_rotation_is_of_the_keys_that_were_read_and_not_of_their_successors() -> None:
-    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
-    await ensure(provision_in(store), shape)
-    store.secrets["hello-pki"]["metadata"]["uid"] = "u1"
-    await ensure(provision_in(store), replace(shape, rotation="leaked"))
-    assert store.patched == ["u1"]
-
-
-async def test_keys_that_are_made_for_a_rotation_are_made_once() -> None:
-    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG, rotation="leaked")
-    for provisioner in (provision_in(store), provision_in(store)):
-        await ensure(provisioner, shape)
-    assert sorted(store.writes) == ["hello-access", "hello-kubeconfig", "hello-pki"]
-
-
-async def test_a_kubeconfig_that_somebody_changed_is_written_anew() -> None:
-    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
-    await ensure(provision_in(store), shape)
-    store.secrets["hello-kubeconfig"]["data"] = {"kubeconfig": "e30="}
-    await ensure(provision_in(store), shape)
-    authorities = pki.Authorities.from_secret(store.secrets["hello-pki"])
-    assert pki.is_issued(store.secrets["hello-kubeconfig"], authorities, "10.43.0.9", datetime.datetime.now(datetime.UTC))
-
-
-@pytest.mark.parametrize("is_made", [False, True])
-async def test_keys_of_a_refused_cluster_are_kept_up_if_it_was_ever_made(is_made: bool) -> None:
-    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
-    if is_made:
-        await ensure(provision_in(store), shape)
-        for name in ("hello-access", "hello-kubeconfig"):
-            del store.secrets[name]
-        store.writes.clear()
-    await provision_in(store).keep_keys(shape)
-    assert sorted(store.writes) == (["hello-access", "hello-kubeconfig"] if is_made else [])
-
-
-@pytest.mark.parametrize("foreign", ["secret", "service"])
-async def test_nothing_is_made_for_a_refused_cluster_whose_names_others_have(foreign: str) -> None:
-    store, shape = Store(), build_shape(kubeconfig=KUBECONFIG)
-    await ensure(provision_in(store), shape)
-    found = store.secrets["hello-pki"] if foreign == "secret" else store.service
-    found["metadata"] = found["metadata"] | {"labels": {labels.JOB_UID: "another"}}
-    for name in ("hello-access", "hello-kubeconfig"):
-        del store.secrets[name]
-    store.writes.clear()
-    await provision_in(store).keep_keys(shape)
-    assert store.writes == []
+            await scene.look_after()

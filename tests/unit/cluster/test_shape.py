@@ -180,33 +180,32 @@ def test_the_quota_leaves_room_for_what_the_limit_range_gives_our_own_containers
     assert quota["spec"]["hard"]["limits.ephemeral-storage"] == expected
 
 
-@pytest.mark.parametrize(
-    ("has_issuer", "quota", "expected"), [(False, {}, "0"), (True, {}, None), (True, {"services.nodeports": "0"}, "0")]
-)
-def test_cert_manager_may_make_the_service_by_which_it_proves_a_host(
-    has_issuer: bool, quota: dict[str, str], expected: str | None
-) -> None:
-    """Its solver's Service has node ports, unless the issuer says otherwise."""
-    found = namespace.build_quota(build_shape(has_issuer=has_issuer), NamespacePolicy(quota=quota), [])["spec"]["hard"]
-    assert found.get("services.nodeports") == expected
-    assert found["services.loadbalancers"] == "0"
+NO_PORTS = {"services.nodeports": "0", "services.loadbalancers": "0"}
+PORTS, BALANCERS = ServicesPolicy(node_ports=True), ServicesPolicy(load_balancers=True)
 
 
 @pytest.mark.parametrize(
-    ("services", "quota", "expected"),
+    ("shape", "quota", "expected"),
     [
-        ({}, {}, ("0", "0")),
-        ({"node_ports": True}, {}, ("10", "0")),
-        ({"load_balancers": True}, {}, ("10", "2")),
-        ({"load_balancers": True}, {"services.nodeports": "0", "services.loadbalancers": "7"}, ("0", "7")),
+        # The Service by which cert-manager proves a host has node ports, unless the issuer says otherwise.
+        ({}, {}, NO_PORTS),
+        ({"has_issuer": True}, {}, {"services.nodeports": None, "services.loadbalancers": "0"}),
+        ({"has_issuer": True}, {"services.nodeports": "0"}, NO_PORTS),
+        # Services that are reached from outside have room where the class allows them.
+        ({"services": PORTS}, {}, {"services.nodeports": "10", "services.loadbalancers": "0"}),
+        ({"services": BALANCERS}, {}, {"services.nodeports": "10", "services.loadbalancers": "2"}),
+        ({"services": BALANCERS}, NO_PORTS | {"services.loadbalancers": "7"}, NO_PORTS | {"services.loadbalancers": "7"}),
+        # Pods that have ended are counted too, and never keep as many from running as the class allows.
+        ({}, {}, {"count/pods": "1002"}),
+        ({}, {"requests.cpu": "4"}, {"count/pods": "1002"}),
+        ({}, {"pods": "5"}, {"count/pods": "1002"}),
+        ({}, {"pods": "2k"}, {"count/pods": "20002"}),
+        ({}, {"pods": "500", "count/pods": "600"}, {"count/pods": "602"}),
     ],
 )
-def test_services_that_are_reached_from_outside_have_room_where_the_class_allows_them(
-    services: dict[str, Any], quota: dict[str, str], expected: tuple[str, str]
-) -> None:
-    shape = build_shape(services=ServicesPolicy(**services))
-    found = namespace.build_quota(shape, NamespacePolicy(quota=quota), [])["spec"]["hard"]
-    assert (found["services.nodeports"], found["services.loadbalancers"]) == expected
+def test_what_the_quota_has_by_default(shape: Object, quota: dict[str, str], expected: dict[str, str | None]) -> None:
+    found = namespace.build_quota(build_shape(**shape), NamespacePolicy(quota=quota), [])["spec"]["hard"]
+    assert {key: found.get(key) for key in expected} == expected
 
 
 @pytest.mark.parametrize(("request_", "limit"), [("20Gi", "20Gi"), ("512Mi", "10Gi"), (5 * 2**30, "10Gi")])
@@ -283,23 +282,6 @@ def test_a_server_for_which_a_class_only_requests_storage_gets_no_limit_below_it
     found = pod["containers"][0]["resources"]
     assert found["requests"]["ephemeral-storage"] == request_
     assert found["limits"]["ephemeral-storage"] == limit
-
-
-@pytest.mark.parametrize(
-    ("quota", "expected"),
-    [
-        (None, "1002"),
-        ({"requests.cpu": "4"}, "1002"),
-        ({"pods": "5"}, "1002"),
-        ({"pods": "2k"}, "20002"),
-        ({"pods": "500", "count/pods": "600"}, "602"),
-    ],
-)
-def test_pods_that_have_ended_are_counted_too_and_never_keep_as_many_from_running_as_the_class_allows(
-    quota: Object | None, expected: str
-) -> None:
-    policy = NamespacePolicy.model_validate({"quota": quota} if quota else {})
-    assert namespace.build_quota(build_shape(), policy, [])["spec"]["hard"]["count/pods"] == expected
 
 
 def test_the_server_reaches_the_hosts_api_and_dns_and_nothing_private_of_it() -> None:
