@@ -55,12 +55,10 @@ HostName = Annotated[
         253,
     ),
 ]
-"""A DNS host name."""
 
 LabelKey = Annotated[str, Limits(min_length=1, max_length=316)]
 LabelValue = Annotated[str, Limits(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
 NodeLabels = Annotated[dict[str, LabelValue], Limits(max_length=64)]
-"""Labels of nodes."""
 
 LabelPattern = Annotated[
     str,
@@ -86,10 +84,8 @@ HostPattern = Annotated[
 KubernetesVersion = Annotated[
     str, checked("self.matches('^v[0-9]+[.][0-9]+$')", "must be a Kubernetes version as major.minor, for example 'v1.36'", 32)
 ]
-"""A Kubernetes version in the form that users write."""
 
 Image = Annotated[str, Limits(min_length=1, max_length=1024, pattern=r"^\S+$")]
-"""A container image reference."""
 
 ImagePrefix = Annotated[
     str,

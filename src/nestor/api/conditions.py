@@ -295,7 +295,6 @@ CERTIFICATE_NOT_ISSUED = _admin(
 BACKEND_INVALID = _admin("BackendInvalid", "correct the fields that the message names")
 
 REASONS: tuple[Reason, ...] = tuple(row for row in globals().values() if isinstance(row, Reason))
-"""All of the above."""
 _BY_NAME = {str(row): row for row in REASONS}
 
 

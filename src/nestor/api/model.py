@@ -76,7 +76,6 @@ Url = Annotated[
         ),
     ),
 ]
-"""Where a backend listens, or what takes notices."""
 
 
 class SecretKey(Model):

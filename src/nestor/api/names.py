@@ -20,7 +20,6 @@ QUOTA_NAME = "nestor"
 DATA_VOLUME = "data"
 """The volume with the cluster's data in the server's pod, and the template of its claim."""
 SERVER_CONTAINER = "k3s"
-"""The container of the server in which K3s runs."""
 
 
 class Part(enum.StrEnum):

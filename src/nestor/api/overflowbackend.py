@@ -14,7 +14,6 @@ from nestor.api.words import DEFAULT_TAINT
 NAME_LIMIT = 40
 """Maximum length of a backend's name: it is part of the names of its nodes, and of user names in certificates."""
 SHAPE_LIMIT = 64
-"""Maximum number of shapes of one backend."""
 DEFAULT_SHAPE = "default"
 """The shape of a backend that has only one. Its node has no suffix in its name."""
 DEFAULT_LABELS = {"type": "virtual-kubelet"}
@@ -161,7 +160,6 @@ def _collect_secrets(part: object, found: set[str]) -> None:
 
 
 LEFT_LIMIT = 100
-"""Maximum number of pods in `status.unconfirmedPods`."""
 
 
 class NodeStatus(Model):

@@ -16,7 +16,6 @@ GangSource = Literal["Annotation", "PodGroup", "JobSet", "IndexedJob"]
 
 DEFAULT_GROUPS: tuple[GangSource, ...] = ("Annotation", "PodGroup", "JobSet")
 GANG_LIMIT = 500
-"""Pods of one gang."""
 
 
 @part()

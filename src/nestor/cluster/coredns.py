@@ -5,7 +5,8 @@ from __future__ import annotations
 from nestor.api.contracts.cluster import COREDNS_KUBECONFIG, DNS_CERTIFICATE, DNS_KEY, DOMAIN
 from nestor.api.names import Part
 from nestor.api.objects import Object
-from nestor.cluster.shape import DNS_PORT, LOCKED, Shape
+from nestor.cluster.home import LOCKED, probe, secret_volume
+from nestor.cluster.shape import DNS_PORT, Shape
 
 HEALTH_PORT = 8082
 READY_PORT = 8083
@@ -77,13 +78,7 @@ def build_container(shape: Shape) -> Object:
             {"name": "dns", "containerPort": DNS_PORT, "protocol": "UDP"},
             {"name": "dns-tcp", "containerPort": DNS_PORT, "protocol": "TCP"},
         ],
-        "livenessProbe": {
-            "httpGet": {"path": "/health", "port": HEALTH_PORT, "scheme": "HTTP"},
-            "initialDelaySeconds": 60,
-            "periodSeconds": 10,
-            "timeoutSeconds": 5,
-            "failureThreshold": 5,
-        },
+        "livenessProbe": probe("/health", HEALTH_PORT, after=60, every=10, within=5, failures=5),
         "resources": {"requests": {"cpu": "20m", "memory": "32Mi"}, "limits": {"cpu": "500m", "memory": "170Mi"}},
         # The official binary has this file capability; without it in the bounding set, the kernel refuses to start it.
         "securityContext": LOCKED | {"capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}},
@@ -97,11 +92,5 @@ def build_container(shape: Shape) -> Object:
 def build_volumes(shape: Shape) -> list[Object]:
     return [
         {"name": "corefile", "configMap": {"name": shape.child(Part.COREDNS)}},
-        {
-            "name": "coredns-access",
-            "secret": {
-                "secretName": shape.child(Part.ACCESS),
-                "items": [{"key": key, "path": key} for key in (COREDNS_KUBECONFIG, DNS_CERTIFICATE, DNS_KEY)],
-            },
-        },
+        secret_volume("coredns-access", shape.child(Part.ACCESS), (COREDNS_KUBECONFIG, DNS_CERTIFICATE, DNS_KEY)),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nestor.api import labels, names
@@ -53,6 +54,28 @@ NODES_ROLE = "nestor-syncer-nodes"
 """ClusterRoles of the chart."""
 
 _RBAC = "rbac.authorization.k8s.io"
+
+LOCKED: Object = {
+    "runAsNonRoot": True,
+    "runAsUser": 65532,
+    "runAsGroup": 65532,
+    "readOnlyRootFilesystem": True,
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+}
+"""Security context of a container that needs nothing of its node."""
+
+
+def probe(path: str, port: int, *, after: int = 0, every: int, within: int, failures: int) -> Object:
+    """A probe by HTTP; all but the number of failures in seconds."""
+    times = {"periodSeconds": every, "timeoutSeconds": within, "failureThreshold": failures}
+    begin = {"initialDelaySeconds": after} if after else {}
+    return {"httpGet": {"path": path, "port": port, "scheme": "HTTP"}} | begin | times
+
+
+def secret_volume(name: str, secret: str, keys: Iterable[str]) -> Object:
+    """A volume with some keys of a Secret, as files of the same names."""
+    return {"name": name, "secret": {"secretName": secret, "items": [{"key": key, "path": key} for key in keys]}}
 
 
 def build_service_account(home: Home) -> Object:

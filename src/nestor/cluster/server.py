@@ -10,7 +10,8 @@ from nestor.api.names import DATA_VOLUME, SERVER_CONTAINER, Part
 from nestor.api.objects import Object
 from nestor.api.quantities import find_larger
 from nestor.cluster import coredns, pki
-from nestor.cluster.shape import DNS_PORT, LOCKED, Shape, choose_cluster_cidr
+from nestor.cluster.home import LOCKED, probe, secret_volume
+from nestor.cluster.shape import DNS_PORT, Shape, choose_cluster_cidr
 
 DATA_FOLDER = "/var/lib/rancher/k3s"
 TLS_FOLDER = f"{DATA_FOLDER}/server/tls"
@@ -106,21 +107,9 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
             *([] if shape.persistence else [{"name": DATA_VOLUME, "emptyDir": {"sizeLimit": DATA_LIMIT}}]),
             {"name": "pki", "secret": {"secretName": shape.child(Part.AUTHORITIES), "defaultMode": 0o400}},
             # A volume of its own: kubelet writes changes into it, unlike into files that are mounted one by one.
-            {
-                "name": "trusted-clients",
-                "secret": {
-                    "secretName": shape.child(Part.AUTHORITIES),
-                    "items": [{"key": pki.TRUSTED_CLIENTS, "path": pki.TRUSTED_CLIENTS}],
-                },
-            },
+            secret_volume("trusted-clients", shape.child(Part.AUTHORITIES), [pki.TRUSTED_CLIENTS]),
             *coredns.build_volumes(shape),
-            {
-                "name": "syncer-access",
-                "secret": {
-                    "secretName": shape.child(Part.ACCESS),
-                    "items": [{"key": key, "path": key} for key in syncer.ACCESS_FILES],
-                },
-            },
+            secret_volume("syncer-access", shape.child(Part.ACCESS), syncer.ACCESS_FILES),
             {"name": "syncer-tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
             {
                 "name": "host-token",
@@ -148,13 +137,7 @@ def _build_k3s(shape: Shape, api_address: str) -> Object:
         "ports": [{"name": "https", "containerPort": API_PORT, "protocol": "TCP"}],
         # The syncer answers for K3s: it has the certificate for a health check, and knows when K3s must renew its own. The probe
         # is patient, because it also fails while the syncer is down, which K3s has to survive.
-        "livenessProbe": {
-            "httpGet": {"path": syncer.SERVER_PATH, "port": syncer.HEALTH_PORT, "scheme": "HTTP"},
-            "initialDelaySeconds": 60,
-            "periodSeconds": 10,
-            "timeoutSeconds": 5,
-            "failureThreshold": 60,
-        },
+        "livenessProbe": probe(syncer.SERVER_PATH, syncer.HEALTH_PORT, after=60, every=10, within=5, failures=60),
         "resources": _limit_storage(build_resources(shape.resources, DEFAULT_RESOURCES)),
         "securityContext": {
             "runAsUser": 0,
@@ -225,21 +208,9 @@ def _build_syncer(shape: Shape) -> Object:
         ],
         "ports": [{"name": "health", "containerPort": syncer.HEALTH_PORT, "protocol": "TCP"}],
         # Every second, because its readiness is the cluster's.
-        "readinessProbe": {
-            "httpGet": {"path": "/readyz", "port": syncer.HEALTH_PORT, "scheme": "HTTP"},
-            "periodSeconds": 1,
-            "timeoutSeconds": 3,
-            "failureThreshold": 5,
-            "successThreshold": 1,
-        },
+        "readinessProbe": probe("/readyz", syncer.HEALTH_PORT, every=1, within=3, failures=5) | {"successThreshold": 1},
         # Patient as well: on a busy node it may take minutes to start; one that is ended starts again and makes the node busier.
-        "livenessProbe": {
-            "httpGet": {"path": "/healthz", "port": syncer.HEALTH_PORT, "scheme": "HTTP"},
-            "initialDelaySeconds": 30,
-            "periodSeconds": 10,
-            "timeoutSeconds": 10,
-            "failureThreshold": 30,
-        },
+        "livenessProbe": probe("/healthz", syncer.HEALTH_PORT, after=30, every=10, within=10, failures=30),
         "resources": {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "384Mi"}},
         "securityContext": LOCKED,
         "volumeMounts": [

@@ -26,16 +26,6 @@ CLOSED_V6 = ("fc00::/7",)
 DNS_PORT = 1053
 """Not 53, so that CoreDNS needs no privileges; the Service maps the port."""
 
-LOCKED: dict[str, Any] = {
-    "runAsNonRoot": True,
-    "runAsUser": 65532,
-    "runAsGroup": 65532,
-    "readOnlyRootFilesystem": True,
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-}
-"""Security context of a container that needs nothing of its node."""
-
 
 @dataclass(frozen=True)
 class HostDns:
@@ -76,9 +66,7 @@ class Shape(Home):
     services: ServicesPolicy = field(default_factory=ServicesPolicy)
     exposed_from: tuple[Peer, ...] = ()
     has_snapshots: bool = False
-    """Whether its claims may have snapshots."""
     has_devices: bool = False
-    """Whether its pods may have devices by ResourceClaims."""
     has_budgets: bool = False
     """Whether its PodDisruptionBudgets hold in the host cluster."""
     has_issuer: bool = False

@@ -30,7 +30,6 @@ class Connection:
     authority: Pem | None = None
     """The authorities that its certificate may come from; the machine's own if None."""
     certificate: Pem | None = None
-    """Our client certificate."""
     key: Pem | None = None
     authorization: Callable[[], str] | None = None
     """What the header `Authorization` says; asked for each request. It must not wait; it may raise `OSError` or `ApiError`."""
@@ -39,7 +38,6 @@ class Connection:
     proxy: str | None = None
     """URL of the proxy to it; if None, what the environment says."""
     is_verified: bool = True
-    """Whether its certificate is checked."""
     person: tuple[tuple[str, str], ...] = ()
     """Headers that say in whose name we act, if not in our own."""
 

@@ -30,7 +30,6 @@ Parse = Callable[[bytes], Any]
 """Reads an answer. Raises `ValueError` if it is not JSON."""
 
 Request = Callable[..., Awaitable[Any]]
-"""`Api.request`."""
 
 
 class Listed(NamedTuple):

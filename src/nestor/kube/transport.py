@@ -24,7 +24,6 @@ JSON = "application/json"
 UNANSWERED = "<error>"
 """The code of a request that no server has answered, as client-go has it in its metrics."""
 STREAM_LIMIT = 1024
-"""Streams that one client may have open."""
 _CALLS = 200
 """Requests and watches that may be under way at a time."""
 _EVENT_BYTES = 2**21

@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import IntEnum
 
 IMAGE_FOLDER = "/app"
-"""Where the app image is mounted."""
 OUTPUT_LIMIT = 2**19
 """Maximum size of the AppDef without its icon, in bytes. It must fit into a ConfigMap, and the operator holds one per job."""
 

@@ -45,7 +45,6 @@ class Route:
     is_requested: bool = True
     """Whether the job asks for it: `Exposed` only waits for requested routes."""
     is_default: bool = True
-    """The host is the job's default host."""
     note: str = ""
     """What its author should know even though it works."""
 
