@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from nestor.api.base import LabelKey, NodeLabels, ObjectName, rule, rules
-from nestor.api.model import Model, SecretKey, Url
+from nestor.api.model import Model, SecretKey, Url, ruled
 
 
 class Oidc(Model):
@@ -48,14 +48,12 @@ class Tls(Model):
 class Interlink(Model):
     """A backend that speaks the interLink protocol."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule("!has(self.oidc) || !has(self.tokenRef)", "`oidc` and `tokenRef` are mutually exclusive"),
-            rule(
-                "self.url.startsWith('https://') || !(has(self.oidc) || has(self.tokenRef) || has(self.tls))",
-                "`url` must be an https URL if there is `oidc`, `tokenRef` or `tls`",
-            ),
-        )
+    model_config = ruled(
+        rule("!has(self.oidc) || !has(self.tokenRef)", "`oidc` and `tokenRef` are mutually exclusive"),
+        rule(
+            "self.url.startsWith('https://') || !(has(self.oidc) || has(self.tokenRef) || has(self.tls))",
+            "`url` must be an https URL if there is `oidc`, `tokenRef` or `tls`",
+        ),
     )
 
     url: Url = Field(description="URL of the interLink API server, or of the plugin.")
@@ -106,10 +104,8 @@ class Server(Model):
 class RemoteCluster(Model):
     """Another Kubernetes cluster."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule("has(self.kubeconfigRef) != has(self.server)", "exactly one of `kubeconfigRef` and `server` must be set")
-        )
+    model_config = ruled(
+        rule("has(self.kubeconfigRef) != has(self.server)", "exactly one of `kubeconfigRef` and `server` must be set")
     )
 
     kubeconfig_ref: SecretKey | None = Field(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from nestor.api.base import DNS_NAME, HostName, HostPattern, ObjectName, checked, rule, rules
 from nestor.api.class_parts import Peer
-from nestor.api.model import Model
+from nestor.api.model import Model, ruled
 
 ISSUERS = ("cert-manager.io/cluster-issuer", "cert-manager.io/issuer")
 """Annotations of Ingresses by which cert-manager makes certificates for their hosts."""
@@ -43,19 +43,17 @@ class GatewayRef(Model):
 class ExposePolicy(Model):
     """How the targets of jobs are exposed: one Ingress per target, or one HTTPRoute."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!has(self.tlsSecretName) || !has(self.controllerCertificate) || !self.controllerCertificate",
-                "`tlsSecretName` and `controllerCertificate` are mutually exclusive: the certificate is in a Secret, or with the "
-                "Ingress controller",
-            ),
-            rule(
-                "!has(self.gateway) || !(has(self.tlsSecretName) || has(self.ingressClassName))",
-                "`gateway` may not be set together with `tlsSecretName` or `ingressClassName`: the Gateway has its own class "
-                "and certificates; with `controllerCertificate: true`, URLs are https",
-            ),
-        )
+    model_config = ruled(
+        rule(
+            "!has(self.tlsSecretName) || !has(self.controllerCertificate) || !self.controllerCertificate",
+            "`tlsSecretName` and `controllerCertificate` are mutually exclusive: the certificate is in a Secret, or with the "
+            "Ingress controller",
+        ),
+        rule(
+            "!has(self.gateway) || !(has(self.tlsSecretName) || has(self.ingressClassName))",
+            "`gateway` may not be set together with `tlsSecretName` or `ingressClassName`: the Gateway has its own class "
+            "and certificates; with `controllerCertificate: true`, URLs are https",
+        ),
     )
 
     domain: HostName | None = Field(

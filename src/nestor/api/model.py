@@ -17,6 +17,11 @@ class Model(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore", defer_build=True)
 
 
+def ruled(*items: dict[str, str]) -> ConfigDict:
+    """The config of a model that is checked by these CEL rules."""
+    return ConfigDict(json_schema_extra=rules(*items))
+
+
 BY_PROFILE: dict[str, Any] = {"default": None}
 """Of a field of classes whose default is the profile's: an API server that knew one would write it into every class."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
-from nestor.api.base import Image, ObjectName, immutable, list_map, rule, rules
-from nestor.api.model import Conditions, Model
+from nestor.api.base import Image, ObjectName, immutable, list_map, rule
+from nestor.api.model import Conditions, Model, ruled
 from nestor.api.words import Access
 
 _ONE_SOURCE = rule(
@@ -37,21 +37,19 @@ class TemplatesFrom(Model):
 class App(Model):
     """The application: where its templates are, and its AppDef."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            _ONE_SOURCE,
-            _SOME_APPDEF,
-            rule(
-                "has(self.appDef) == has(oldSelf.appDef)",
-                "`app.appDef` may be changed, but not added or removed: delete the object and create it again",
-            ),
-            _PULLS,
-            rule(
-                "has(self.image) == has(oldSelf.image) && has(self.templatesFrom) == has(oldSelf.templatesFrom) && "
-                "has(self.imagePullSecretName) == has(oldSelf.imagePullSecretName)",
-                "`app` may not be changed: delete the object and create it again",
-            ),
-        )
+    model_config = ruled(
+        _ONE_SOURCE,
+        _SOME_APPDEF,
+        rule(
+            "has(self.appDef) == has(oldSelf.appDef)",
+            "`app.appDef` may be changed, but not added or removed: delete the object and create it again",
+        ),
+        _PULLS,
+        rule(
+            "has(self.image) == has(oldSelf.image) && has(self.templatesFrom) == has(oldSelf.templatesFrom) && "
+            "has(self.imagePullSecretName) == has(oldSelf.imagePullSecretName)",
+            "`app` may not be changed: delete the object and create it again",
+        ),
     )
 
     image: Image | None = Field(
@@ -126,7 +124,7 @@ class CatalogTemplates(Model):
 class NestedAppSpec(Model):
     """The application."""
 
-    model_config = ConfigDict(json_schema_extra=rules(_ONE_SOURCE, _SOME_APPDEF, _PULLS))
+    model_config = ruled(_ONE_SOURCE, _SOME_APPDEF, _PULLS)
 
     access: Access = Field(
         "Everyone",

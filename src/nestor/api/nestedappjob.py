@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from nestor.api.allowances import JobStorage
-from nestor.api.base import KubernetesVersion, ObjectName, immutable, rule, rules, same
+from nestor.api.base import KubernetesVersion, ObjectName, immutable, rule, same
 from nestor.api.expose import JobExpose
-from nestor.api.model import Model
+from nestor.api.model import Model, ruled
 from nestor.api.nestedapp import App, AppRef, ParametersFrom
 from nestor.api.placement_rules import JobPlacement
 from nestor.api.policies import FailurePolicy, SuccessPolicy
@@ -21,25 +21,23 @@ MANAGER_PATTERN = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_./]*
 class NestedAppJobSpec(Model):
     """What to run, and how to run it."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!has(self.app) || !has(self.appRef)",
-                "`app` and `appRef` are mutually exclusive: the application itself, or its name in the catalog",
-            ),
-            rule(
-                "has(self.app) || has(self.appRef) || "
-                "!(has(self.command) || has(self.parameters) || has(self.parametersFrom) || has(self.expose))",
-                "`command`, `parameters`, `parametersFrom` and `expose` may be set only together with `app` or `appRef`",
-            ),
-            same("app"),
-            same("appRef"),
-            same("className"),
-            same("command"),
-            same("parametersFrom"),
-            same("kubernetesVersion"),
-            same("managedBy"),
-        )
+    model_config = ruled(
+        rule(
+            "!has(self.app) || !has(self.appRef)",
+            "`app` and `appRef` are mutually exclusive: the application itself, or its name in the catalog",
+        ),
+        rule(
+            "has(self.app) || has(self.appRef) || "
+            "!(has(self.command) || has(self.parameters) || has(self.parametersFrom) || has(self.expose))",
+            "`command`, `parameters`, `parametersFrom` and `expose` may be set only together with `app` or `appRef`",
+        ),
+        same("app"),
+        same("appRef"),
+        same("className"),
+        same("command"),
+        same("parametersFrom"),
+        same("kubernetesVersion"),
+        same("managedBy"),
     )
 
     app: App | None = Field(

@@ -5,30 +5,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from nestor.api.allowances import ArgoCDPolicy, ClassStorage, Devices, ServicesPolicy
-from nestor.api.base import HostPattern, ObjectName, Quota, list_map, rule, rules
+from nestor.api.base import HostPattern, ObjectName, Quota, list_map, rule
 from nestor.api.class_parts import ClusterPolicy, ImagesPolicy, NamespacePolicy, NetworkPolicyModel
 from nestor.api.expose import ExposePolicy
-from nestor.api.model import BY_PROFILE, Conditions, Model, Url
+from nestor.api.model import BY_PROFILE, Conditions, Model, Url, ruled
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.words import Access
 
 SINK_LIMIT = 8
-_HAS_TLS = "self.url.startsWith('https://') || !has(self.secretName)"
-_NEEDS_TLS = rules(rule(_HAS_TLS, "`url` must be an https URL if there is `secretName`"))
 
 
 class ClassQueue(Model):
     """How many jobs run at a time, and in which order the others wait."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!has(self.kueue) || self.kueue == 'Ignore' || !(has(self.maxJobs) || has(self.quota))",
-                "`maxJobs` and `quota` may be set only if `kueue` is 'Ignore': one queue decides",
-            )
+    model_config = ruled(
+        rule(
+            "!has(self.kueue) || self.kueue == 'Ignore' || !(has(self.maxJobs) || has(self.quota))",
+            "`maxJobs` and `quota` may be set only if `kueue` is 'Ignore': one queue decides",
         )
     )
 
@@ -59,7 +55,9 @@ class ClassQueue(Model):
 class Sink(Model):
     """A server that takes notices. Only admins name it: the operator would connect for users to whatever it can reach."""
 
-    model_config = ConfigDict(json_schema_extra=_NEEDS_TLS)
+    model_config = ruled(
+        rule("self.url.startsWith('https://') || !has(self.secretName)", "`url` must be an https URL if there is `secretName`")
+    )
 
     name: ObjectName = Field(description="Name, as in a job's `status.notices`.")
     url: Url = Field(

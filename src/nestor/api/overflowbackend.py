@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
 from nestor.api.backend_kinds import Interlink, RemoteCluster, Tls
-from nestor.api.base import LabelKey, LabelValue, NodeLabels, Quantities, Resources, immutable, list_map, rule, rules
-from nestor.api.model import Conditions, Model, SecretKey
+from nestor.api.base import LabelKey, LabelValue, NodeLabels, Quantities, Resources, immutable, list_map, rule
+from nestor.api.model import Conditions, Model, SecretKey, ruled
 from nestor.api.words import DEFAULT_TAINT
 
 NAME_LIMIT = 40
@@ -94,22 +94,19 @@ class NodeTemplate(Model):
 class OverflowBackendSpec(Model):
     """The backend."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "has(self.interlink) == (self.type == 'Interlink') && has(self.kubernetes) == (self.type == 'Kubernetes')",
-                "exactly the section of the `type` must be set: `interlink` or `kubernetes`",
-            ),
-            rule(
-                "has(self.shapes) || !has(self.interlink) || !has(self.interlink.discovery) "
-                "|| self.interlink.discovery != 'None'",
-                "`shapes` must be set if `interlink.discovery` is `None`: otherwise there would be no nodes",
-            ),
-            rule(
-                "(has(self.node) && has(self.node.name)) == (has(oldSelf.node) && has(oldSelf.node.name))",
-                "`node.name` may not be added or removed: delete the object and create it again",
-            ),
-        )
+    model_config = ruled(
+        rule(
+            "has(self.interlink) == (self.type == 'Interlink') && has(self.kubernetes) == (self.type == 'Kubernetes')",
+            "exactly the section of the `type` must be set: `interlink` or `kubernetes`",
+        ),
+        rule(
+            "has(self.shapes) || !has(self.interlink) || !has(self.interlink.discovery) || self.interlink.discovery != 'None'",
+            "`shapes` must be set if `interlink.discovery` is `None`: otherwise there would be no nodes",
+        ),
+        rule(
+            "(has(self.node) && has(self.node.name)) == (has(oldSelf.node) && has(oldSelf.node.name))",
+            "`node.name` may not be added or removed: delete the object and create it again",
+        ),
     )
 
     type: Literal["Interlink", "Kubernetes"] = Field(

@@ -75,6 +75,7 @@ class _WithOwn(Names):
 
 ResourcePattern = Annotated[str, Limits(min_length=1, max_length=316, pattern=r"^[-a-z0-9.*]+/[-A-Za-z0-9_.*]+$")]
 """Name of an extended resource; `*` stands for any characters."""
+Count = Annotated[int, Limits(ge=0, le=2**31 - 1)]
 OverflowMode = Literal["Never", "WhenFull", "Always"]
 GpuPlace = Literal["Host", "Backend", "Any"]
 
@@ -169,27 +170,21 @@ class Overflow:
     backends: Annotated[list[Backend], Limits(max_length=16, json_schema_extra=list_map("name"))] = field(
         default_factory=list, description="The backends that may be used. If not set, none."
     )
-    completions_trigger: int = field(
+    completions_trigger: Count = field(
         default=DEFAULT_COMPLETIONS_TRIGGER,
         description="Number of `completions` from which on all pods of a nested Job run at a backend, unless `mode` is `Never` "
         f"or `gpu` says otherwise. 0: no number does that. Defaults to {DEFAULT_COMPLETIONS_TRIGGER}.",
-        ge=0,
-        le=2**31 - 1,
     )
-    local_parallelism: int = field(
+    local_parallelism: Count = field(
         default=DEFAULT_LOCAL_PARALLELISM,
         description="How many pods of one nested Job with `completions` run on the host cluster's own nodes at a time, unless "
         "`mode` is `Never`. With `WhenFull`, further ones overflow; otherwise they wait. 0: no limit. Defaults to "
         f"{DEFAULT_LOCAL_PARALLELISM}.",
-        ge=0,
-        le=2**31 - 1,
     )
-    backend_parallelism: int = field(
+    backend_parallelism: Count = field(
         default=DEFAULT_BACKEND_PARALLELISM,
         description="How many pods of one nested Job with `completions` run at backends at a time; further ones wait. 0: no "
         f"limit. Defaults to {DEFAULT_BACKEND_PARALLELISM}.",
-        ge=0,
-        le=2**31 - 1,
     )
     backend_resources: Resources | None = field(
         default=None,

@@ -9,7 +9,7 @@ from pydantic import Field
 from nestor.api.base import NodeLabels, ObjectName, Quota, list_map, rule, rules
 from nestor.api.data import Limits, field, part
 from nestor.api.model import Model
-from nestor.api.placement import GpuPlace, OverflowMode, Placement
+from nestor.api.placement import Count, GpuPlace, OverflowMode, Placement
 from nestor.api.taints import Tolerated, read_toleration
 
 
@@ -75,27 +75,21 @@ class JobOverflow(Model):
     backends: Annotated[list[ObjectName], Limits(min_length=1, max_length=16)] | None = Field(
         None, description="Names of the backends that may be used, of those that the class allows. Defaults to all of them."
     )
-    completions_trigger: int | None = Field(
+    completions_trigger: Count | None = Field(
         None,
         description="Number of `completions` from which on all pods of a nested Job run at a backend. 0: no number does that. "
         "Not lower than the class's, unless its mode is `Always`. Defaults to the class's.",
-        ge=0,
-        le=2**31 - 1,
     )
-    local_parallelism: int | None = Field(
+    local_parallelism: Count | None = Field(
         None,
         description="How many pods of one nested Job with `completions` run on the host cluster's own nodes at a time, if pods "
         "may overflow. 0: no limit. Not higher than the class's; where the class says `WhenFull`, no other one, unless this "
         "job's mode is `Never`. Defaults to the class's.",
-        ge=0,
-        le=2**31 - 1,
     )
-    backend_parallelism: int | None = Field(
+    backend_parallelism: Count | None = Field(
         None,
         description="How many pods of one nested Job with `completions` run at backends at a time. 0: no limit. Not higher than "
         "the class's. Defaults to the class's.",
-        ge=0,
-        le=2**31 - 1,
     )
 
 
