@@ -2,6 +2,6 @@
 
 Belongs here: what all kinds share (adoption, diff, retries, events), and what is specific to one kind (its row). Does not:
 pods, which are more than copies (`nestor.syncer.pods`).
-A new kind is a module in `rows`, its verbs in the chart's `rbac.yaml`, and a test (`tests/unit/syncer/copies/test_new_kinds.py`
-has one in each direction); a kind that Nestor has not used before is also a line in `nestor.kube.kinds`.
+A new kind is a module in `rows` (`rows.storage` has one in each direction), its verbs in the chart's `rbac.yaml`, and a test; a
+kind that Nestor has not used before is also a line in `nestor.kube.kinds`.
 """

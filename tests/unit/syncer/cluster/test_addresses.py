@@ -89,8 +89,7 @@ async def test_the_host_service_is_there_before_the_nested_one_and_stays_its_own
         assert after["metadata"]["labels"][labels.NESTED_UID] == "real-uid"
         assert labels.RESERVED_UNTIL not in after["metadata"]["annotations"]
         assert (asked.reserved, asked.missed) == (1, 0)
-        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.SERVICE, "web", SPACE)
         assert clusters.copy(kinds.SERVICE, "web") is None
         assert made.engine.remembered == 0
 
@@ -226,8 +225,7 @@ async def test_an_external_name_that_becomes_a_real_service() -> None:
         await made.settle()
         reserved = clusters.copy(kinds.SERVICE, "web")
         assert reserved is not None
-        clusters.nested.put(kinds.SERVICE, named | {"spec": new_service()["spec"] | {"clusterIP": FREE}})
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, named | {"spec": new_service()["spec"] | {"clusterIP": FREE}})
         copy = clusters.copy(kinds.SERVICE, "web")
         assert copy is not None
         assert copy["metadata"]["uid"] == reserved["metadata"]["uid"]

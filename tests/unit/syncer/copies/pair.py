@@ -59,6 +59,11 @@ class Clusters:
         meta = {"name": names.host_name(name, SPACE), "namespace": HOST, "labels": {COMPONENT: "other"}}
         return self.host.put(kind, {"metadata": meta, **content})
 
+    def allow(self, **policy: Any) -> None:
+        """The class says so from now on."""
+        meta = {"name": TARGET.cluster, "namespace": HOST}
+        self.host.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": policy}})
+
     @property
     def events(self) -> list[tuple[str, str]]:
         """What was told in the nested cluster: reasons and messages."""
@@ -88,6 +93,26 @@ class Running:
                 await asyncio.sleep(0)
                 sides = self.clusters.host.is_quiet and self.clusters.nested.is_quiet
                 calm = calm + 1 if sides and not any(len(engine.queue) for engine in self.engines if _works(engine)) else 0
+
+    async def put_nested(self, kind: Kind, body: Object) -> None:
+        """The tenant writes an object, and the syncer follows."""
+        self.clusters.nested.put(kind, body)
+        await self.settle()
+
+    async def drop_nested(self, *key: Any) -> None:
+        """The tenant deletes an object, and the syncer follows."""
+        self.clusters.nested.drop(*key)
+        await self.settle()
+
+    async def put_host(self, kind: Kind, body: Object) -> None:
+        """An object of the host changes, and the syncer follows."""
+        self.clusters.host.put(kind, body)
+        await self.settle()
+
+    async def drop_host(self, *key: Any) -> None:
+        """An object of the host goes, and the syncer follows."""
+        self.clusters.host.drop(*key)
+        await self.settle()
 
     async def until(self, check: Any) -> None:
         """Until something is so, while the queue goes on trying."""

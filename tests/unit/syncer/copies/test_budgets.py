@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from nestor.kube import kinds
-from nestor.syncer.copies.rows.budgets import NOT_ALLOWED, BudgetRow
+from nestor.syncer.copies.rows.budgets import NOT_ALLOWED, BudgetRow, build_budget, find_minimum
 from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, allow_most, running
+from tests.unit.syncer.copies.pair import SPACE, Clusters, running
 
 Object = dict[str, Any]
 
@@ -25,9 +25,7 @@ def start(*, allowed: bool) -> Clusters:
 
 def allow(clusters: Clusters, allowed: bool) -> None:
     """What the class says."""
-    policy = {"placement": {"disruptionBudgets": allowed}}
-    body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": {"policy": policy}}
-    clusters.host.put(kinds.NESTED_CLUSTER, body)
+    clusters.allow(placement={"disruptionBudgets": allowed})
 
 
 def put(clusters: Clusters, healthy: int | None = None, name: str = "web") -> Object:
@@ -58,8 +56,7 @@ async def test_the_number_follows_the_nested_controller() -> None:
             assert spec is not None
             assert spec["minAvailable"] == healthy
             assert "maxUnavailable" not in spec
-        clusters.nested.drop(KIND, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(KIND, "web", SPACE)
         assert read(clusters) is None
     assert clusters.events == []
 
@@ -78,14 +75,53 @@ async def test_what_the_class_does_not_allow_is_told_once_and_follows_its_change
         await made.until(lambda: read(clusters) is None)
 
 
-async def test_their_number_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    allow_most(monkeypatch, kinds.POD_DISRUPTION_BUDGET, 2)
+FAILED = {"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed"}
+
+
+def nested(status: Object | None = None, **spec: Any) -> Object:
+    """A nested budget."""
+    meta = {"name": "web", "namespace": "shop", "uid": "u"}
+    return {"metadata": meta, "spec": {"selector": {"matchLabels": {"app": "web"}}, **spec}, "status": status or {}}
+
+
+@pytest.mark.parametrize(
+    ("budget", "minimum"),
+    [
+        (nested(minAvailable=2), 2),
+        (nested(minAvailable=0), 0),
+        (nested({"observedGeneration": 1, "desiredHealthy": 5}, minAvailable=2), 2),
+        (nested(minAvailable="50%"), None),
+        (nested(maxUnavailable=1), None),
+        (nested({"observedGeneration": 1, "desiredHealthy": 3}, minAvailable="50%"), 3),
+        (nested({"observedGeneration": 1, "desiredHealthy": 4}, maxUnavailable=1), 4),
+        (nested({"observedGeneration": 1}, maxUnavailable="100%"), 0),
+        (nested({"observedGeneration": 1, "desiredHealthy": 4, "conditions": [FAILED]}, maxUnavailable=1), 2**31 - 1),
+        (nested({"conditions": [FAILED]}, maxUnavailable=1), 2**31 - 1),
+    ],
+)
+def test_the_number_of_pods_that_must_stay(budget: Object, minimum: int | None) -> None:
+    assert find_minimum(budget) == minimum
+
+
+def test_the_host_s_budget_selects_the_cluster_s_pods_of_the_namespace_alone() -> None:
+    built = build_budget(nested(minAvailable=1, unhealthyPodEvictionPolicy="AlwaysAllow"), TARGET)
+    assert built["metadata"]["namespace"] == TARGET.namespace
+    assert built["spec"]["minAvailable"] == 1
+    assert built["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+    own = built["spec"]["selector"]["matchLabels"]
+    assert TARGET.scope("shop").items() <= own.items()
+    assert len(own) == 3
+    assert "app" not in own
+
+
+def test_an_empty_selector_is_of_the_namespace_s_pods_too() -> None:
+    built = build_budget(nested(minAvailable=1) | {"spec": {"minAvailable": 1, "selector": {}}}, TARGET)
+    assert built["spec"]["selector"] == {"matchLabels": TARGET.scope("shop")}
+
+
+async def test_a_field_that_no_version_has_yet_is_told() -> None:
     clusters = start(allowed=True)
-    async with running(clusters, BudgetRow) as made:
-        for number in range(3):
-            put(clusters, 1, f"web-{number}")
-            await made.settle()
-        assert len([key for key in clusters.host.objects if key[0] == KIND.plural]) == 2
-    ((reason, message),) = clusters.events
-    assert reason == "NotCarried"
-    assert "2 PodDisruptionBudgets" in message
+    clusters.nested.put(KIND, nested(minAvailable=1, anythingNew=2))
+    async with running(clusters, BudgetRow):
+        told = "`spec.anythingNew` is set, but this version of Nestor does not know the field"
+        assert clusters.events == [("FieldsIgnored", told)]

@@ -9,8 +9,7 @@ import pytest
 from nestor.kube import Kind, kinds
 from nestor.pods.translate.placement import build_mark
 from nestor.syncer.copies.rows.classes import PriorityClassRow, RuntimeClassRow, build_priority_class, build_runtime_class
-from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer.copies.pair import HOST, Clusters, Running, running
+from tests.unit.syncer.copies.pair import Clusters, Running, running
 
 Object = dict[str, Any]
 
@@ -20,10 +19,7 @@ OURS = {"app.kubernetes.io/managed-by": "nestor"}
 
 def allow(clusters: Clusters, **placement: Any) -> None:
     """What the class says."""
-    names = {key: {"allowed": value} for key, value in placement.items()}
-    status = {"policy": {"placement": names}}
-    body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": status}
-    clusters.host.put(kinds.NESTED_CLUSTER, body)
+    clusters.allow(placement={key: {"allowed": value} for key, value in placement.items()})
 
 
 def put(clusters: Clusters, kind: Kind, name: str, **content: Any) -> None:

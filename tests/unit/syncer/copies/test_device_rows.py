@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from nestor.api import names
 from nestor.kube import Forbidden, NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows.devices import DeviceClassRow, ResourceClaimRow
 from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, allow_most, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 
 Object = dict[str, Any]
 
@@ -29,9 +28,7 @@ def build(*classes: str) -> Clusters:
 
 
 def allow(clusters: Clusters, *classes: str) -> None:
-    """Write the policy."""
-    body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}}
-    clusters.host.put(kinds.NESTED_CLUSTER, body | {"status": {"policy": {"devices": {"classes": list(classes)}}}})
+    clusters.allow(devices={"classes": list(classes)})
 
 
 def claim(name: str = "card", of: str = "gpu") -> Object:
@@ -66,24 +63,21 @@ async def test_a_claim_is_allocated_for_the_host_pod_and_says_so_for_the_nested_
         claims = [{"name": "a", "resourceClaimName": host["metadata"]["name"]}]
         reserved = [{"resource": "pods", "name": meta["name"], "uid": "host-pod"}, {"resource": "pods", "name": "x", "uid": "y"}]
         status = {"allocation": {"devices": {"results": [RESULT], "config": [{"source": "FromClass"}]}}, "reservedFor": reserved}
-        clusters.host.put(CLAIM, host | {"status": status})
-        await made.settle()
+        await made.put_host(CLAIM, host | {"status": status})
         told: Any = clusters.nested.look(CLAIM, "card", SPACE)
         assert told["status"] == {"allocation": {"devices": {"results": [RESULT]}}}
         clusters.host.put(kinds.POD, {"metadata": meta, "spec": {"resourceClaims": claims}})  # news of pods may come later
         await made.settle()
         told = clusters.nested.look(CLAIM, "card", SPACE)
         assert told["status"]["reservedFor"] == [{"resource": "pods", "name": "web", "uid": pod["metadata"]["uid"]}]
-        clusters.nested.drop(CLAIM, "card", SPACE)
-        await made.settle()
+        await made.drop_nested(CLAIM, "card", SPACE)
         assert copy(clusters) is None
 
 
 async def test_what_is_refused_says_so_and_is_carried_once_it_is_allowed() -> None:
     clusters = build()
     async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, claim(of="hidden"))
-        await made.settle()
+        await made.put_nested(CLAIM, claim(of="hidden"))
         ((reason, told),) = clusters.events
         assert reason == "ClaimRefused"
         assert told == "`spec.devices.requests[0].exactly.deviceClassName` may not be 'hidden': the class allows 'gpu'"
@@ -98,8 +92,7 @@ async def test_a_class_of_the_tenant_s_own_is_not_the_host_s() -> None:
     clusters = build()
     clusters.nested.put(CLASS, {"metadata": {"name": "gpu"}, "spec": {"own": True}})
     async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.settle()
+        await made.put_nested(CLAIM, claim())
         assert clusters.events[0][1].startswith("DeviceClass 'gpu' of this cluster is not the host cluster's")
         clusters.nested.drop(CLASS, "gpu")
         await made.until(lambda: copy(clusters))
@@ -108,12 +101,10 @@ async def test_a_class_of_the_tenant_s_own_is_not_the_host_s() -> None:
 async def test_a_stricter_class_takes_no_claim_away() -> None:
     clusters = build()
     async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.settle()
+        await made.put_nested(CLAIM, claim())
         before = copy(clusters)["metadata"]["uid"]
         allow(clusters)
-        clusters.nested.put(CLAIM, claim("more"))
-        await made.settle()
+        await made.put_nested(CLAIM, claim("more"))
         assert copy(clusters)["metadata"]["uid"] == before
         assert clusters.events == [("ClaimRefused", "the class allows no devices (`devices.classes`)")]
 
@@ -121,8 +112,7 @@ async def test_a_stricter_class_takes_no_claim_away() -> None:
 async def test_a_successor_waits_until_the_host_has_released_the_devices() -> None:
     clusters = build()
     async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.settle()
+        await made.put_nested(CLAIM, claim())
     held = copy(clusters)
     held["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     clusters.host.put(CLAIM, held)
@@ -140,8 +130,7 @@ async def test_somebody_else_s_claim_of_that_name_is_nobody_s_here() -> None:
     clusters = build()
     clusters.add_foreign(CLAIM, "card", spec={"own": True})
     async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.settle()
+        await made.put_nested(CLAIM, claim())
         assert copy(clusters)["spec"] == {"own": True}
         assert "already exists and belongs to someone else" in clusters.events[0][1]
         with pytest.raises(Forbidden):
@@ -171,15 +160,3 @@ async def test_pods_wait_for_their_claims_for_a_moment_and_are_then_told() -> No
             made_for | {"status": {"resourceClaimStatuses": [{"name": "a", "resourceClaimName": "made-a-x7"}]}}
         )
         assert copy(clusters, "made-a-x7") is not None
-
-
-async def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    allow_most(monkeypatch, kinds.RESOURCE_CLAIM, 1)
-    clusters = build()
-    async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.settle()
-        clusters.nested.put(CLAIM, claim("more"))
-        await made.settle()
-        assert clusters.events == [("ClaimRefused", "a nested cluster may have 1 ResourceClaims; delete others first")]
-        assert clusters.host.look(CLAIM, names.host_name("more", SPACE), HOST) is None

@@ -60,22 +60,12 @@ async def test_a_copy_comes_follows_and_goes() -> None:
         clusters.add_pod(volumes=VOLUME)
         await made.settle()
         assert data(clusters) == {"color": "red"}
-        clusters.nested.put(kinds.CONFIG_MAP, settings(size="1"))
-        await made.settle()
+        await made.put_nested(kinds.CONFIG_MAP, settings(size="1"))
         assert data(clusters) == {"size": "1"}
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
         assert data(clusters) is None
         assert written(clusters) == ["POST", "PATCH", "DELETE"]
         assert clusters.nested.asked == []
-
-
-async def test_what_nobody_names_is_not_copied() -> None:
-    clusters = build(pod=False)
-    async with running(clusters, ConfigMapRow) as made:
-        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
-        await made.settle()
-        assert clusters.host.asked == []
 
 
 async def test_pods_that_need_it_at_the_same_time_have_it_written_once() -> None:
@@ -104,8 +94,7 @@ async def test_what_is_ensured_ahead_of_the_cache_is_not_taken_for_gone() -> Non
         assert data(clusters) == {"color": "red"}
         assert written(clusters) == ["POST"]
         assert made.engine.remembered == 1
-        clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.CONFIG_MAP, "settings", SPACE)
         assert data(clusters) is None
 
 
@@ -129,17 +118,6 @@ async def test_what_the_cache_sees_while_it_is_asked_for_is_not_ahead_of_it(monk
         assert made.engine.remembered == 1
 
 
-async def test_what_went_before_the_cache_saw_it_is_removed_all_the_same() -> None:
-    clusters = Clusters.build()
-    async with running(clusters, ConfigMapRow) as made:
-        clusters.nested.hold(kinds.CONFIG_MAP)
-        clusters.nested.put(kinds.CONFIG_MAP, settings(color="red"))
-        await made.engine.ensure_needs(clusters.add_pod(volumes=VOLUME))
-        clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
-        await made.settle()
-        assert data(clusters) is None
-
-
 async def test_a_copy_that_the_cache_does_not_know_yet_is_changed_not_refused() -> None:
     clusters = build()
     async with running(clusters, ConfigMapRow) as made:
@@ -148,8 +126,7 @@ async def test_a_copy_that_the_cache_does_not_know_yet_is_changed_not_refused() 
         clusters.host.release(kinds.CONFIG_MAP)
         clusters.host.hold(kinds.CONFIG_MAP)
         await made.until(lambda: data(clusters) is not None)
-        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
-        await made.settle()
+        await made.put_nested(kinds.CONFIG_MAP, settings(color="blue"))
         assert data(clusters) == {"color": "blue"}
         assert written(clusters) == ["POST", "POST", "GET", "PATCH"]
         assert clusters.events == []
@@ -162,18 +139,12 @@ async def test_a_foreign_object_is_refused_once_and_never_changed() -> None:
         await made.until(lambda: written(clusters).count("POST") >= 2)
         assert clusters.events == [("NotCopied", FOREIGN)]
         assert data(clusters) == {"color": "green"}
+        with pytest.raises(Forbidden, match="belongs to someone else"):
+            await made.engine.ensure((SPACE, "settings"))
         clusters.host.drop(kinds.CONFIG_MAP, foreign["metadata"]["name"], HOST)
         await made.until(lambda: data(clusters) == {"color": "red"})
         await made.settle()
         assert clusters.events == [("NotCopied", FOREIGN)]
-
-
-async def test_one_that_needs_it_is_told_of_a_foreign_object() -> None:
-    clusters = build(pod=False)
-    clusters.add_foreign(kinds.CONFIG_MAP, "settings", data={})
-    async with running(clusters, ConfigMapRow) as made:
-        with pytest.raises(Forbidden, match="belongs to someone else"):
-            await made.engine.ensure((SPACE, "settings"))
 
 
 async def test_a_foreign_object_in_the_place_of_a_copy_is_not_changed() -> None:
@@ -196,52 +167,32 @@ async def test_what_others_do_to_a_copy_is_put_right() -> None:
     async with running(clusters, ConfigMapRow) as made:
         copy = clusters.copy(kinds.CONFIG_MAP, "settings")
         assert copy is not None
-        clusters.host.put(kinds.CONFIG_MAP, copy | {"data": {"color": "black", "more": "x"}})
-        await made.settle()
-        assert data(clusters) == {"color": "red"}
-        clusters.host.drop(kinds.CONFIG_MAP, copy["metadata"]["name"], HOST)
-        await made.settle()
-        assert data(clusters) == {"color": "red"}
-
-
-async def test_labels_of_others_on_a_copy_stay() -> None:
-    clusters = build()
-    async with running(clusters, ConfigMapRow) as made:
-        copy = clusters.copy(kinds.CONFIG_MAP, "settings")
-        assert copy is not None
         copy["metadata"]["labels"]["backup"] = "yes"
-        clusters.host.put(kinds.CONFIG_MAP, copy)
-        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
-        await made.settle()
-        now = clusters.copy(kinds.CONFIG_MAP, "settings")
-        assert now is not None
-        assert (now["data"], now["metadata"]["labels"]["backup"]) == ({"color": "blue"}, "yes")
+        await made.put_host(kinds.CONFIG_MAP, copy | {"data": {"color": "black", "more": "x"}})
+        assert data(clusters) == {"color": "red"}
+        assert (clusters.copy(kinds.CONFIG_MAP, "settings") or {})["metadata"]["labels"]["backup"] == "yes"
+        await made.drop_host(kinds.CONFIG_MAP, copy["metadata"]["name"], HOST)
+        assert data(clusters) == {"color": "red"}
 
 
 async def test_the_next_process_goes_on() -> None:
     clusters = build()
-    for name in ("orphan", "gone"):
+    for name in ("orphan", "gone", "forgotten"):
         clusters.nested.put(kinds.CONFIG_MAP, {"metadata": {"name": name, "namespace": SPACE}, "data": {"x": "y"}})
         clusters.add_pod(name, volumes=[{"name": "v", "configMap": {"name": name}}])
     async with running(clusters, ConfigMapRow):
         assert data(clusters, "orphan") == {"x": "y"}
     clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
-    clusters.nested.drop(kinds.CONFIG_MAP, "gone", SPACE)
-    clusters.nested.drop(kinds.POD, "orphan", SPACE)
+    for kind, name in (
+        (kinds.CONFIG_MAP, "gone"),
+        (kinds.POD, "orphan"),
+        (kinds.CONFIG_MAP, "forgotten"),
+        (kinds.POD, "forgotten"),
+    ):
+        clusters.nested.drop(kind, name, SPACE)
     async with running(clusters, ConfigMapRow):
         assert data(clusters) == {"color": "blue"}
-        assert clusters.copy(kinds.CONFIG_MAP, "gone") is None
-        assert clusters.copy(kinds.CONFIG_MAP, "orphan") is None
-
-
-async def test_an_orphan_of_an_earlier_process_is_removed_although_its_source_is_unknown() -> None:
-    clusters = build()
-    async with running(clusters, ConfigMapRow):
-        pass
-    clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
-    clusters.nested.drop(kinds.POD, "web", SPACE)
-    async with running(clusters, ConfigMapRow):
-        assert data(clusters) is None
+        assert [clusters.copy(kinds.CONFIG_MAP, name) for name in ("gone", "orphan", "forgotten")] == [None] * 3
 
 
 @pytest.mark.parametrize(
@@ -261,30 +212,18 @@ async def test_a_refusal_is_told_once(error: ApiError, is_tried_again: bool) -> 
         assert clusters.events == [("NotCopied", error.message)]
 
 
-async def test_a_refusal_of_a_change_is_told_too() -> None:
-    clusters = build()
-    async with running(clusters, ConfigMapRow) as made:
-        clusters.host.refusal = lambda *_: Invalid(422, "Invalid", "no such field")
-        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
-        await made.settle()
-        assert clusters.events == [("NotCopied", "no such field")]
-
-
 @pytest.mark.parametrize("end", ["it is written", "nobody names it", "another one has its name"])
 async def test_a_refusal_is_told_again_when_it_comes_again(end: str) -> None:
     clusters = build()
     async with running(clusters, ConfigMapRow) as made:
         clusters.host.refusal = lambda *_: Invalid(422, "Invalid", "no such field")
-        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
-        await made.settle()
+        await made.put_nested(kinds.CONFIG_MAP, settings(color="blue"))
         if end == "it is written":
             clusters.host.refusal = lambda *_: None
-            clusters.nested.put(kinds.CONFIG_MAP, settings(color="white"))
-            await made.settle()
+            await made.put_nested(kinds.CONFIG_MAP, settings(color="white"))
             clusters.host.refusal = lambda *_: Invalid(422, "Invalid", "no such field")
         elif end == "nobody names it":
-            clusters.nested.drop(kinds.POD, "web", SPACE)
-            await made.settle()
+            await made.drop_nested(kinds.POD, "web", SPACE)
             clusters.add_pod(volumes=VOLUME)
             await made.settle()
         else:  # A list brings both news as one.
@@ -294,23 +233,8 @@ async def test_a_refusal_is_told_again_when_it_comes_again(end: str) -> None:
             made.caches.nested(kinds.CONFIG_MAP)._set((SPACE, "settings"), source | {"metadata": meta})
             await made.settle()
         if end != "another one has its name":
-            clusters.nested.put(kinds.CONFIG_MAP, settings(color="green"))
-            await made.settle()
+            await made.put_nested(kinds.CONFIG_MAP, settings(color="green"))
         assert clusters.events == [("NotCopied", "no such field")] * 2
-
-
-async def test_a_secret_of_another_type_takes_the_place_of_the_earlier_one() -> None:
-    clusters = Clusters.build()
-    secret = {"metadata": {"name": "key", "namespace": SPACE}, "type": "Opaque", "data": {}}
-    clusters.nested.put(kinds.SECRET, secret)
-    clusters.add_pod(volumes=[{"name": "key", "secret": {"secretName": "key"}}])
-    async with running(clusters, SecretRow) as made:
-        clusters.nested.put(kinds.SECRET, secret | {"type": "kubernetes.io/tls"})
-        await made.settle()
-        copy = clusters.copy(kinds.SECRET, "key")
-        assert copy is not None
-        assert copy["type"] == "kubernetes.io/tls"
-        assert written(clusters) == ["DELETE", "POST"]
 
 
 async def test_a_copy_that_is_needed_while_it_is_removed_is_made_again() -> None:
@@ -318,8 +242,7 @@ async def test_a_copy_that_is_needed_while_it_is_removed_is_made_again() -> None
     clusters = build()
     async with running(clusters, ConfigMapRow) as made:
         clusters.host.hold(kinds.CONFIG_MAP)
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
         assert data(clusters) is None
         await made.engine.ensure_needs(clusters.add_pod("next", volumes=VOLUME))
         assert data(clusters) == {"color": "red"}
@@ -392,11 +315,9 @@ async def test_pods_that_run_one_after_the_other_have_one_copy(monkeypatch: pyte
         for number in range(30):
             pod = clusters.add_pod(f"web-{number}", volumes=VOLUME)
             await made.engine.ensure_needs(pod)
-            clusters.nested.drop(kinds.POD, f"web-{number}", SPACE)
-            await made.settle()
+            await made.drop_nested(kinds.POD, f"web-{number}", SPACE)
         assert written(clusters) == ["POST"]
-        clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.CONFIG_MAP, "settings", SPACE)
         assert data(clusters) is None
 
 
@@ -418,29 +339,10 @@ async def test_few_copies_linger_at_a_time(monkeypatch: pytest.MonkeyPatch) -> N
 async def test_a_lingering_copy_that_others_delete_is_forgotten() -> None:
     clusters = build()
     async with running(clusters, LingeringRow) as made:
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
         copy = clusters.copy(kinds.CONFIG_MAP, "settings")
         assert copy is not None
-        clusters.host.drop(kinds.CONFIG_MAP, copy["metadata"]["name"], HOST)
-        await made.settle()
-        assert made.engine.remembered == 0
-
-
-async def test_nothing_is_remembered_of_what_is_gone() -> None:
-    clusters = Clusters.build()
-    async with running(clusters, ConfigMapRow) as made:
-        for number in range(20):
-            name = f"settings-{number}"
-            clusters.nested.put(kinds.CONFIG_MAP, {"metadata": {"name": name, "namespace": SPACE}, "data": {}})
-            pod = clusters.add_pod(name, volumes=[{"name": "v", "configMap": {"name": name}}])
-            await made.engine.ensure_needs(pod)
-        await made.settle()
-        assert made.engine.remembered == 20
-        for number in range(20):
-            clusters.nested.drop(kinds.POD, f"settings-{number}", SPACE)
-            clusters.nested.drop(kinds.CONFIG_MAP, f"settings-{number}", SPACE)
-        await made.settle()
+        await made.drop_host(kinds.CONFIG_MAP, copy["metadata"]["name"], HOST)
         assert made.engine.remembered == 0
 
 
@@ -450,22 +352,21 @@ async def test_a_refused_object_that_goes_is_forgotten() -> None:
     async with running(clusters, ConfigMapRow) as made:
         await made.until(lambda: clusters.events)
         clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
         assert made.engine.remembered == 0
 
 
-async def test_one_that_was_replaced_is_not_replaced_again_before_the_cache_knows() -> None:
+async def test_a_secret_of_another_type_takes_the_place_of_the_earlier_one_once() -> None:
     clusters = Clusters.build()
     secret = {"metadata": {"name": "key", "namespace": SPACE}, "type": "Opaque", "data": {}}
     clusters.nested.put(kinds.SECRET, secret)
     clusters.add_pod(volumes=[{"name": "key", "secret": {"secretName": "key"}}])
     async with running(clusters, SecretRow) as made:
         clusters.host.hold(kinds.SECRET)
-        clusters.nested.put(kinds.SECRET, secret | {"type": "kubernetes.io/tls"})
-        await made.settle()
+        await made.put_nested(kinds.SECRET, secret | {"type": "kubernetes.io/tls"})
         made.engine.queue.add((SPACE, "key"))
         await made.settle()
+        assert (clusters.copy(kinds.SECRET, "key") or {})["type"] == "kubernetes.io/tls"
         assert written(clusters) == ["DELETE", "POST"]
 
 
@@ -479,11 +380,9 @@ async def test_a_secret_that_the_cache_leaves_out_is_forgotten_with_its_last_pod
             await made.settle()
         for name in ("one", "two"):
             assert clusters.copy(kinds.SECRET, "release") is not None
-            clusters.nested.drop(kinds.POD, name, SPACE)
-            await made.settle()
+            await made.drop_nested(kinds.POD, name, SPACE)
         assert clusters.copy(kinds.SECRET, "release") is None
-        clusters.nested.drop(kinds.SECRET, "release", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.SECRET, "release", SPACE)
         assert made.engine.remembered == 0
 
 
@@ -492,8 +391,7 @@ async def test_one_whose_pod_went_before_its_copy_could_be_made_is_forgotten() -
     async with running(clusters, SecretRow) as made:
         clusters.nested.put(kinds.SECRET, RELEASE)
         pod = clusters.add_pod(volumes=RELEASE_VOLUME)
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
         clusters.host.refusal = lambda *_: Forbidden(403, "Forbidden", "exceeded quota")
         with pytest.raises(Forbidden):
             await made.engine.ensure_needs(pod)
@@ -518,8 +416,7 @@ async def test_the_next_process_keeps_the_copy_of_one_that_its_cache_leaves_out(
     assert before is not None
     async with running(clusters, SecretRow) as made:
         assert clusters.copy(kinds.SECRET, "release") == before
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
         assert clusters.copy(kinds.SECRET, "release") is None
         assert made.engine.remembered == 0
 
@@ -544,6 +441,5 @@ async def test_two_sources_whose_copies_have_the_same_name_do_not_overwrite_each
         assert data(clusters) == {"name": "settings"}
         ((reason, message),) = clusters.events
         assert (reason, "would have the same name" in message) == ("NotCopied", True)
-        clusters.nested.drop(kinds.POD, "other", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "other", SPACE)
         assert data(clusters) == {"name": "settings"}

@@ -13,7 +13,7 @@ from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow, ServiceLin
 from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.copies.rows.services import ServiceRow
-from tests.unit.pods.translate.builders import TARGET, build_service
+from tests.unit.pods.translate.builders import build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, allow_most, running
 from tests.unit.syncer.copies.test_engine import build, data, settings, written
 from tests.unit.syncer.copies.test_services import build_slice
@@ -34,8 +34,7 @@ async def test_data_beyond_the_limit_is_not_copied_and_told_and_comes_when_there
         clusters.add_pod("other", volumes=[{"name": "key", "secret": {"secretName": "key"}}])
         await made.settle()
         assert clusters.copy(kinds.SECRET, "key") is not None
-        clusters.nested.put(kinds.CONFIG_MAP, settings(color="x" * 50))
-        await made.settle()
+        await made.put_nested(kinds.CONFIG_MAP, settings(color="x" * 50))
         assert data(clusters) == {"color": "red"}
         assert clusters.events == [("NotCopied", TOO_MUCH)]
         clusters.nested.drop(kinds.POD, "other", SPACE)
@@ -49,8 +48,7 @@ async def test_there_are_only_so_many_host_services(monkeypatch: pytest.MonkeyPa
         for number in range(3):
             service = build_service(f"web-{number}", clusterIP=f"10.43.7.{number}")
             service["metadata"]["uid"] = f"uid-{number}"
-            clusters.nested.put(kinds.SERVICE, service)
-            await made.settle()
+            await made.put_nested(kinds.SERVICE, service)
         assert [bool(clusters.copy(kinds.SERVICE, f"web-{number}")) for number in range(3)] == [True, True, False]
         message = "a nested cluster may have 2 Services with a cluster IP; delete others first"
         assert clusters.events == [("ServiceNotSynced", message)]
@@ -71,8 +69,7 @@ async def test_all_host_services_together_have_only_so_many_ports(monkeypatch: p
     async def put(made: Running, name: str, count: int) -> None:
         service = build_service(name, clusterIP=f"10.43.7.{len(name)}", ports=[{"port": 80 + at} for at in range(count)])
         service["metadata"]["uid"] = f"uid-{name}"
-        clusters.nested.put(kinds.SERVICE, service)
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, service)
 
     async with running(clusters, ServiceRow) as made:
         await put(made, "a", 3)
@@ -90,9 +87,7 @@ async def test_all_host_services_together_have_only_so_many_ports(monkeypatch: p
 
 async def test_host_services_and_budgets_have_only_so_many_bytes() -> None:
     clusters = Clusters.build(kinds.POD_DISRUPTION_BUDGET)
-    allow = {"policy": {"placement": {"disruptionBudgets": True}}}
-    found = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST) or {}
-    clusters.host.put(kinds.NESTED_CLUSTER, found | {"status": allow})
+    clusters.allow(placement={"disruptionBudgets": True})
     many = {f"label-{number}": "x" * 60 for number in range(1000)}
     clusters.nested.put(kinds.SERVICE, build_service("web", clusterIP="10.43.7.1", selector=many))
     spec = {"minAvailable": 1, "selector": {"matchLabels": many}}
@@ -115,13 +110,11 @@ async def test_services_policies_and_slices_count_as_data_with_all_else(monkeypa
         clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice(name="own", ports=ports))
         many = {f"label-{number}": "x" * 60 for number in range(40)}
         meta = {"name": "closed", "namespace": SPACE, "uid": "p"}
-        clusters.nested.put(kinds.NETWORK_POLICY, {"metadata": meta, "spec": {"podSelector": {"matchLabels": many}}})
-        await made.settle()
+        await made.put_nested(kinds.NETWORK_POLICY, {"metadata": meta, "spec": {"podSelector": {"matchLabels": many}}})
         assert clusters.copy(kinds.ENDPOINT_SLICE, "own") is None
         assert clusters.copy(kinds.NETWORK_POLICY, "closed") is None
         assert sorted(clusters.events) == [("EndpointsNotSynced", TOO_MUCH), ("NotCarried", TOO_MUCH)]
-        clusters.nested.put(kinds.NETWORK_POLICY, {"metadata": meta, "spec": {"podSelector": {}}})
-        await made.settle()
+        await made.put_nested(kinds.NETWORK_POLICY, {"metadata": meta, "spec": {"podSelector": {}}})
         assert clusters.copy(kinds.NETWORK_POLICY, "closed") is not None
 
 
@@ -129,15 +122,12 @@ async def test_slices_of_users_own_have_only_so_many_endpoints_times_ports(monke
     monkeypatch.setattr(limits, "SYNCED_ENDPOINTS", 6)
     clusters = Clusters.build()
     clusters.nested.put(kinds.SERVICE, build_service(selector=None))
-    allowed = {"policy": {"services": {"endpointRanges": ["192.0.2.0/24"]}}}
-    found = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST) or {}
-    clusters.host.put(kinds.NESTED_CLUSTER, found | {"status": allowed})
+    clusters.allow(services={"endpointRanges": ["192.0.2.0/24"]})
     addresses = ("192.0.2.1", "192.0.2.2")
     clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice(*addresses, name="one", ports=[{"port": 80 + at} for at in range(2)]))
     async with running(clusters, EndpointSliceRow) as made:
         assert clusters.copy(kinds.ENDPOINT_SLICE, "one") is not None
-        clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice(name="two", ports=[{"port": 80 + at} for at in range(3)]))
-        await made.settle()
+        await made.put_nested(kinds.ENDPOINT_SLICE, build_slice(name="two", ports=[{"port": 80 + at} for at in range(3)]))
         assert clusters.copy(kinds.ENDPOINT_SLICE, "two") is None
         message = "the EndpointSlices of users may have 6 endpoints in total, counted for each port, and would exceed that"
         assert clusters.events == [("EndpointsNotSynced", message)]
@@ -148,8 +138,7 @@ async def test_a_copy_that_changes_all_the_time_is_written_now_and_then(monkeypa
     clusters = build()
     async with running(clusters, ConfigMapRow) as made:
         for number in range(50):
-            clusters.nested.put(kinds.CONFIG_MAP, settings(number=str(number)))
-            await made.settle()
+            await made.put_nested(kinds.CONFIG_MAP, settings(number=str(number)))
         assert len(written(clusters)) < 20
         await made.until(lambda: data(clusters) == {"number": "49"})
 
@@ -163,8 +152,7 @@ async def test_writes_that_the_pace_forbids_follow_later_and_deletions_need_not_
             limited.check({})
         clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
         await made.until(lambda: data(clusters) == {"color": "blue"})
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
         assert data(clusters) is None
         assert clusters.events == []
 
@@ -176,6 +164,5 @@ async def test_service_links_count_as_data(monkeypatch: pytest.MonkeyPatch) -> N
     async with running(clusters, ServiceLinksRow) as made:
         await made.engine.ensure_needs(pod)
         assert clusters.host.look(kinds.CONFIG_MAP, links_name(SPACE), HOST) is not None
-        clusters.nested.put(kinds.SERVICE, build_service("web", clusterIP="10.43.7.1"))
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, build_service("web", clusterIP="10.43.7.1"))
         assert (clusters.host.look(kinds.CONFIG_MAP, links_name(SPACE), HOST) or {})["data"] == {}

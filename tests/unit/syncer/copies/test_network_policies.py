@@ -10,7 +10,7 @@ from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.translate.network_policy import find_isolation
 from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, allow_most, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 
 Object = dict[str, Any]
 
@@ -27,9 +27,7 @@ def start(internet: list[Object] | None = None) -> Clusters:
 
 
 def allow(clusters: Clusters, internet: list[Object]) -> None:
-    """What the class opens now."""
-    body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": {"policy": {"internet": internet}}}
-    clusters.host.put(kinds.NESTED_CLUSTER, body)
+    clusters.allow(internet=internet)
 
 
 def put(clusters: Clusters, name: str = "one", **spec: Any) -> Object:
@@ -92,8 +90,7 @@ async def test_namespaces_are_followed() -> None:
     put(clusters, policyTypes=["Ingress"], ingress=[{"from": [{"namespaceSelector": {"matchLabels": {"team": "b"}}}]}])
     async with running(clusters, NetworkPolicyRow) as made:
         assert not (read(clusters) or {}).get("ingress")
-        clusters.nested.put(kinds.NAMESPACE, {"metadata": {"name": "friends", "labels": {"team": "b"}}})
-        await made.settle()
+        await made.put_nested(kinds.NAMESPACE, {"metadata": {"name": "friends", "labels": {"team": "b"}}})
         (rule,) = (read(clusters) or {})["ingress"]
         assert rule["from"][0]["podSelector"]["matchExpressions"][0]["values"] == ["friends"]
 
@@ -139,22 +136,6 @@ async def test_what_the_class_opens_is_followed() -> None:
         allow(clusters, INTERNET)
         await made.settle()
         assert (read(clusters) or {})["egress"] == [{"to": [{"ipBlock": {"cidr": "8.8.8.0/24"}}]}]
-
-
-async def test_their_number_and_size_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    allow_most(monkeypatch, kinds.NETWORK_POLICY, 1)
-    clusters = start()
-    put(clusters)
-    async with running(clusters, NetworkPolicyRow) as made:
-        put(clusters, "two")
-        await made.settle()
-        assert clusters.copy(KIND, "two") is None
-        peers = [{"podSelector": {"matchLabels": {"app": str(number)}}} for number in range(1000)]
-        put(clusters, policyTypes=["Ingress"], ingress=[{"from": peers}])
-        await made.settle()
-        assert not (read(clusters) or {}).get("ingress")
-    assert {reason for reason, _ in clusters.events} == {"NotCarried"}
-    assert any("64 KiB" in message for _, message in clusters.events)
 
 
 @pytest.mark.parametrize("how", ["size", "Invalid", "Forbidden"])

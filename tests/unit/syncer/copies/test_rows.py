@@ -13,8 +13,8 @@ from nestor.api import labels
 from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.pods.translate.env import links_name
 from nestor.pods.translate.labels import host_labels
-from nestor.syncer.copies.rows import find_rows, nodes
-from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, SecretRow, ServiceLinksRow
+from nestor.syncer.copies.rows import nodes
+from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, ServiceLinksRow
 from nestor.syncer.copies.rows.nodes import NodeRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service as translate
@@ -25,10 +25,6 @@ Object = dict[str, Any]
 
 TAKEN = "10.43.7.7"
 FREE = "10.43.9.9"
-
-
-def test_every_module_s_rows_are_found() -> None:
-    assert {ConfigMapRow, SecretRow, NodeRow, ServiceLinksRow, ServiceRow} <= set(find_rows())
 
 
 async def test_the_authority_s_config_map_is_awaited_but_not_for_ever() -> None:
@@ -84,54 +80,20 @@ async def test_a_service_whose_address_is_taken_is_told_and_synced_when_it_is_ma
         await made.until(lambda: host_service(clusters) is not None)
 
 
-async def test_a_foreign_service_in_the_way_is_told_once_and_left_alone() -> None:
-    clusters = Clusters.build()
-    clusters.nested.put(kinds.SERVICE, service())
-    clusters.add_foreign(kinds.SERVICE, "web", spec={"clusterIP": FREE, "selector": {"theirs": "x"}})
-    async with running(clusters, ServiceRow) as made:
-        await made.until(lambda: len(clusters.host.asked) > 2)
-        ((reason, message),) = clusters.events
-        assert reason == "ServiceNotSynced"
-        assert message == "host Service 'web' already exists and belongs to someone else; left untouched"
-        copy = host_service(clusters)
-        assert copy is not None
-        assert copy["spec"]["selector"] == {"theirs": "x"}
-
-
-async def test_what_a_service_loses_is_told_once_for_each_that_is_made() -> None:
-    clusters = Clusters.build()
-    clusters.nested.put(kinds.SERVICE, service(selector=None, externalIPs=["1.2.3.4"]))
-    async with running(clusters, ServiceRow) as made:
-        changed = service(selector=None, externalIPs=["1.2.3.4"], sessionAffinity="ClientIP")
-        clusters.nested.put(kinds.SERVICE, changed)
-        await made.settle()
-        assert [reason for reason, _ in clusters.events] == ["FieldsIgnored"]
-        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
-        await made.settle()
-        assert made.engine.remembered == 0
-        clusters.nested.put(kinds.SERVICE, service(selector=None, externalIPs=["1.2.3.4"]))
-        await made.settle()
-        assert [reason for reason, _ in clusters.events] == ["FieldsIgnored"] * 2
-
-
 async def test_a_service_that_should_reach_outside_is_synced_and_told_once() -> None:
     clusters = Clusters.build()
     async with running(clusters, ServiceRow) as made:
         for number in range(3):
-            clusters.nested.put(kinds.SERVICE, service(type="NodePort", externalIPs=["1.2.3.4"], sessionAffinity=str(number)))
-            await made.settle()
+            await made.put_nested(kinds.SERVICE, service(type="NodePort", externalIPs=["1.2.3.4"], sessionAffinity=str(number)))
         assert (host_service(clusters) or {})["spec"]["type"] == "ClusterIP"
         ((reason, message),) = clusters.events
         assert reason == "FieldsIgnored"
         assert "'NodePort'" in message
         assert "1.2.3.4" in message
-        clusters.nested.put(kinds.SERVICE, service())
-        await made.settle()
-        clusters.nested.put(kinds.SERVICE, service(type="LoadBalancer"))
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, service())
+        await made.put_nested(kinds.SERVICE, service(type="LoadBalancer"))
         assert "'LoadBalancer'" in clusters.events[1][1]
-        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.SERVICE, "web", SPACE)
         assert made.engine.remembered == 0
 
 
@@ -140,8 +102,7 @@ async def test_a_service_that_ceases_to_be_carried_loses_its_host_service() -> N
     clusters.nested.put(kinds.SERVICE, service())
     async with running(clusters, ServiceRow) as made:
         assert host_service(clusters) is not None
-        clusters.nested.put(kinds.SERVICE, service(type="ExternalName", clusterIP=""))
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, service(type="ExternalName", clusterIP=""))
         assert host_service(clusters) is None
 
 
@@ -165,8 +126,7 @@ async def test_a_service_selects_its_running_pods_until_they_have_their_new_labe
     clusters.host.put(kinds.POD, host_pod(old))
     async with running(clusters, ServiceRow) as made:
         assert host_selector(clusters) == old
-        clusters.host.put(kinds.POD, host_pod(old | new))
-        await made.settle()
+        await made.put_host(kinds.POD, host_pod(old | new))
         assert host_selector(clusters) == new
 
 
@@ -177,8 +137,7 @@ async def test_labels_that_the_class_allows_are_selected_by_their_own_keys() -> 
         assert host_selector(clusters) == host_labels(own, ())
         cluster = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST)
         assert cluster is not None
-        clusters.host.put(kinds.NESTED_CLUSTER, cluster | {"status": {"policy": {"allowedLabels": ["app"]}}})
-        await made.settle()
+        await made.put_host(kinds.NESTED_CLUSTER, cluster | {"status": {"policy": {"allowedLabels": ["app"]}}})
         assert host_selector(clusters) == own
 
 
@@ -204,38 +163,12 @@ async def test_links_are_kept_while_there_are_pods() -> None:
         await made.engines[0].ensure_needs(clusters.add_pod("second", enableServiceLinks=False))
         assert links(clusters)["WEB_SERVICE_HOST"] == TAKEN
         await made.settle()
-        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.SERVICE, "web", SPACE)
         assert links(clusters) == {}
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
         assert links(clusters) == {}
-        clusters.nested.drop(kinds.POD, "second", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "second", SPACE)
         assert links(clusters) is None
-
-
-async def test_pods_that_run_one_after_the_other_have_the_same_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    clusters = Clusters.build()
-    async with running(clusters, ServiceLinksRow) as made:
-        for number in range(30):
-            await made.engine.ensure_needs(clusters.add_pod(f"web-{number}"))
-            clusters.nested.drop(kinds.POD, f"web-{number}", SPACE)
-            await made.settle()
-        assert [item.split(" ")[0] for item in clusters.host.asked] == ["POST"]
-
-
-async def test_links_that_others_change_are_put_right() -> None:
-    clusters = Clusters.build()
-    async with running(clusters, ServiceLinksRow) as made:
-        await made.engine.ensure_needs(clusters.add_pod())
-        await made.settle()
-        copy = clusters.host.look(kinds.CONFIG_MAP, links_name(SPACE), HOST)
-        assert copy is not None
-        clusters.host.put(kinds.CONFIG_MAP, copy | {"data": {"EVIL_SERVICE_HOST": "x"}})
-        await made.settle()
-        assert links(clusters) == {}
 
 
 # Nodes
@@ -243,6 +176,12 @@ async def test_links_that_others_change_are_put_right() -> None:
 
 def host_node(**status: Any) -> Object:
     return {"metadata": {"name": "n", "labels": {"zone": "a"}}, "spec": {}, "status": {"capacity": {"cpu": "8"}, **status}}
+
+
+def with_host_node() -> Clusters:
+    clusters = Clusters.build()
+    clusters.host.put(kinds.NODE, host_node())
+    return clusters
 
 
 def nested_node(clusters: Clusters) -> Object | None:
@@ -266,8 +205,7 @@ async def with_node(made: Running) -> Object:
 
 
 async def test_a_node_is_there_before_its_first_pod_and_asked_for_once() -> None:
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
     async with running(clusters, NodeRow) as made:
         node = await with_node(made)
         await made.engine.ensure(("", "n"))
@@ -276,8 +214,7 @@ async def test_a_node_is_there_before_its_first_pod_and_asked_for_once() -> None
 
 
 async def test_a_node_that_is_there_is_enough_whoever_s_it_is_and_whatever_it_says() -> None:
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
     async with running(clusters, NodeRow) as made:
         clusters.nested.hold(kinds.NODE)
         tenants = clusters.nested.put(kinds.NODE, {"metadata": {"name": "n", "labels": {"type": "virtual"}}, "spec": {}})
@@ -300,8 +237,7 @@ async def test_a_resource_that_the_host_s_node_loses_is_taken_away() -> None:
     clusters.host.put(kinds.NODE, host_node(capacity={"cpu": "8", "nvidia.com/gpu": "1"}))
     async with running(clusters, NodeRow) as made:
         await with_node(made)
-        clusters.host.put(kinds.NODE, host_node())
-        await made.settle()
+        await made.put_host(kinds.NODE, host_node())
         node = nested_node(clusters)
         assert node is not None
         assert node["status"]["capacity"] == {"cpu": "8"}
@@ -317,12 +253,10 @@ async def test_a_tenant_s_labels_and_taints_stay() -> None:
         by_admission = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
         before["metadata"]["labels"]["disk"] = "ssd"
         before["spec"]["taints"] += [by_admission, own]
-        clusters.nested.put(kinds.NODE, before)
-        await made.settle()
+        await made.put_nested(kinds.NODE, before)
         changed = host_node(capacity={"cpu": "9"}) | {"spec": {"taints": []}}
         changed["metadata"]["labels"] = {"rack": "7"}
-        clusters.host.put(kinds.NODE, changed)
-        await made.settle()
+        await made.put_host(kinds.NODE, changed)
         node = nested_node(clusters)
         assert node is not None
         managed = {"app.kubernetes.io/managed-by": "nestor"}
@@ -332,17 +266,14 @@ async def test_a_tenant_s_labels_and_taints_stay() -> None:
         assert clusters.events == []
         # The host's label wins over the tenant's, and goes with the host's.
         changed["metadata"]["labels"] = {"disk": "hdd"}
-        clusters.host.put(kinds.NODE, changed)
-        await made.settle()
+        await made.put_host(kinds.NODE, changed)
         changed["metadata"]["labels"] = {}
-        clusters.host.put(kinds.NODE, changed)
-        await made.settle()
+        await made.put_host(kinds.NODE, changed)
         assert (nested_node(clusters) or {})["metadata"]["labels"] == managed
 
 
 async def test_a_tenant_cordons_a_node_and_takes_that_back() -> None:
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
 
     def host_says(is_unschedulable: bool) -> None:
         clusters.host.put(kinds.NODE, host_node() | {"spec": {"unschedulable": is_unschedulable}})
@@ -352,8 +283,7 @@ async def test_a_tenant_cordons_a_node_and_takes_that_back() -> None:
         async def cordon(is_unschedulable: bool) -> None:
             now = nested_node(clusters)
             assert now is not None
-            clusters.nested.put(kinds.NODE, now | {"spec": now["spec"] | {"unschedulable": is_unschedulable}})
-            await made.settle()
+            await made.put_nested(kinds.NODE, now | {"spec": now["spec"] | {"unschedulable": is_unschedulable}})
 
         def look() -> tuple[bool, list[str]]:
             spec = (nested_node(clusters) or {})["spec"]
@@ -380,34 +310,15 @@ async def test_a_tenant_cordons_a_node_and_takes_that_back() -> None:
 
 
 async def test_what_a_tenant_makes_of_the_note_does_no_harm() -> None:
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
     own = {"nestor.dev/cluster": TARGET.cluster, "nestor.dev/nested-uid": "web-uid"}
     clusters.host.put(kinds.POD, {"metadata": {"name": "web", "namespace": HOST, "labels": own}, "spec": {"nodeName": "n"}})
     async with running(clusters, NodeRow) as made:
         for note in ("{", "[" * 100_000, "7", '{"labels": 1}', '{"labels": [[1]], "taints": [7, [[1]]]}', ""):
             node = await with_node(made)
             node["metadata"]["annotations"][labels.MIRRORED] = note
-            clusters.nested.put(kinds.NODE, node)
-            await made.settle()
+            await made.put_nested(kinds.NODE, node)
             assert json.loads((nested_node(clusters) or {})["metadata"]["annotations"][labels.MIRRORED])["taints"] == []
-
-
-async def test_a_node_with_something_of_the_tenant_s_own_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.0)
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
-    async with running(clusters, NodeRow) as made:
-        node = await with_node(made)
-        node["metadata"]["labels"]["disk"] = "ssd"
-        clusters.nested.put(kinds.NODE, node)
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
-        now = nested_node(clusters)
-        assert now is not None
-        del now["metadata"]["labels"]["disk"]
-        clusters.nested.put(kinds.NODE, now)
-        await made.until(lambda: nested_node(clusters) is None)
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -428,24 +339,21 @@ async def test_a_tenant_who_forges_a_node_learns_nothing_of_the_host_s(
     if has_pod:
         clusters.add_pod(nodeName="n")
     async with running(clusters, NodeRow) as made:
-        clusters.nested.put(kinds.NODE, {"metadata": meta, "spec": {}})
-        await made.settle()
+        await made.put_nested(kinds.NODE, {"metadata": meta, "spec": {}})
         assert nested_node(clusters) is None
         # Not even by how long it stays: the host was not asked.
         assert not [line for line in clusters.host.asked if "nodes" in line]
         assert not made.caches.host_nodes.knows("n")
 
 
-async def test_a_node_with_something_of_the_tenant_s_own_stays_for_the_next_process_too(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_node_with_something_of_the_tenant_s_own_stays_also_for_the_next_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.0)
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
     async with running(clusters, NodeRow) as made:
         node = await with_node(made)
         node["metadata"]["labels"]["disk"] = "ssd"
         clusters.nested.put(kinds.NODE, node)
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
     async with running(clusters, NodeRow) as made:
         await made.settle()
         assert nested_node(clusters) is not None
@@ -456,12 +364,10 @@ async def test_a_node_with_something_of_the_tenant_s_own_stays_for_the_next_proc
         copied["metadata"] = {key: copied["metadata"][key] for key in ("labels", "annotations")} | {"name": "other"}
         clusters.nested.put(kinds.NODE, copied)
         await made.until(lambda: clusters.nested.look(kinds.NODE, "other") is None)
-
-
-def allow(clusters: Clusters, **policy: Any) -> None:
-    """The class says so now."""
-    meta = {"name": TARGET.cluster, "namespace": HOST}
-    clusters.host.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": policy}})
+        now = nested_node(clusters) or {}
+        del now["metadata"]["labels"]["disk"]
+        clusters.nested.put(kinds.NODE, now)
+        await made.until(lambda: nested_node(clusters) is None)
 
 
 def mirrored(clusters: Clusters) -> list[str]:
@@ -471,7 +377,7 @@ def mirrored(clusters: Clusters) -> list[str]:
 async def test_a_class_shows_nodes_before_any_pod_and_hides_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.0)
     clusters = Clusters.build()
-    allow(clusters, nodes="All")
+    clusters.allow(nodes="All")
     clusters.host.put(kinds.NODE, host_node())
     for name, own in (("other", {"zone": "b"}), ("virtual", {labels.BACKEND: "hpc"})):
         clusters.host.put(kinds.NODE, {"metadata": {"name": name, "labels": own}, "spec": {}, "status": {}})
@@ -479,13 +385,12 @@ async def test_a_class_shows_nodes_before_any_pod_and_hides_them_again(monkeypat
         await made.until(lambda: made.engine.row.is_settled)
         assert mirrored(clusters) == ["n", "other"]
         clusters.host.drop(kinds.NODE, "other")
-        clusters.host.put(kinds.NODE, {"metadata": {"name": "new"}, "spec": {}, "status": {}})
-        await made.settle()
+        await made.put_host(kinds.NODE, {"metadata": {"name": "new"}, "spec": {}, "status": {}})
         assert mirrored(clusters) == ["n", "new"]
-        allow(clusters, nodes="All", placement={"nodeSelector": {"zone": "a"}})
+        clusters.allow(nodes="All", placement={"nodeSelector": {"zone": "a"}})
         await made.until(lambda: mirrored(clusters) == ["n"])
         await with_node(made)
-        allow(clusters, nodes="All", placement={"nodeSelector": {"zone": "none"}})
+        clusters.allow(nodes="All", placement={"nodeSelector": {"zone": "none"}})
         await made.settle()
         assert mirrored(clusters) == ["n"]
         clusters.nested.drop(kinds.POD, "web", SPACE)
@@ -495,12 +400,11 @@ async def test_a_class_shows_nodes_before_any_pod_and_hides_them_again(monkeypat
 
 async def test_a_cluster_is_settled_when_its_nodes_say_what_the_host_s_do() -> None:
     """Admission taints a new node; so long, no pod would be thought to fit on it."""
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
     async with running(clusters, NodeRow) as made:
         assert made.engine.row.is_settled
         clusters.nested.hold(kinds.NODE)
-        allow(clusters, nodes="All")
+        clusters.allow(nodes="All")
         await breathe()
         assert not made.engine.row.is_settled
         await made.until(lambda: clusters.nested.asked == ["POST nodes n"])
@@ -550,12 +454,10 @@ async def test_a_cluster_can_use_of_a_node_what_its_quota_and_its_pods_leave(mon
 
 async def test_a_node_lingers_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.05)
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
     async with running(clusters, NodeRow) as made:
         await with_node(made)
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
         assert nested_node(clusters) is not None
         await made.until(lambda: nested_node(clusters) is None)
         await made.settle()
@@ -563,46 +465,26 @@ async def test_a_node_lingers_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
         assert await with_node(made)
 
 
-async def test_a_node_that_is_used_again_in_time_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.05)
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
-    async with running(clusters, NodeRow) as made:
-        before = await with_node(made)
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
-        clusters.add_pod("next", nodeName="n")
-        await made.until(made.engine.queue.idle.is_set)
-        now = nested_node(clusters)
-        assert now is not None
-        assert now["metadata"]["uid"] == before["metadata"]["uid"]
-
-
 async def test_a_host_node_that_goes_takes_the_nested_one_along() -> None:
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
     async with running(clusters, NodeRow) as made:
         await with_node(made)
-        clusters.host.drop(kinds.NODE, "n")
-        await made.settle()
+        await made.drop_host(kinds.NODE, "n")
         assert nested_node(clusters) is None
 
 
 async def test_a_tenant_s_own_node_is_left_alone() -> None:
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
     clusters.nested.put(kinds.NODE, {"metadata": {"name": "n", "labels": {"type": "virtual"}}, "spec": {}})
     async with running(clusters, NodeRow) as made:
         await with_node(made)
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
         assert clusters.nested.asked == []
 
 
 async def test_a_suspended_cluster_keeps_its_nodes_and_gets_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.0)
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
 
     def suspend(is_suspended: bool) -> None:
         body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {"suspend": is_suspended}}
@@ -612,11 +494,9 @@ async def test_a_suspended_cluster_keeps_its_nodes_and_gets_no_others(monkeypatc
         await with_node(made)
         suspend(True)
         await made.settle()
-        clusters.nested.drop(kinds.POD, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.POD, "web", SPACE)
         assert nested_node(clusters) is not None
-        clusters.host.put(kinds.NODE, {"metadata": {"name": "other"}, "spec": {}, "status": {}})
-        await made.settle()
+        await made.put_host(kinds.NODE, {"metadata": {"name": "other"}, "spec": {}, "status": {}})
         assert clusters.nested.look(kinds.NODE, "other") is None
         suspend(False)
         await made.settle()
@@ -625,8 +505,7 @@ async def test_a_suspended_cluster_keeps_its_nodes_and_gets_no_others(monkeypatc
 
 async def test_a_node_that_is_not_watched_yet_is_not_taken_for_gone() -> None:
     """After a restart no host node is: they are watched from when their copies are seen."""
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
     async with running(clusters, NodeRow) as made:
         before = await with_node(made)
     clusters.host.hold(kinds.NODE)
@@ -644,8 +523,7 @@ async def test_a_node_that_is_not_watched_yet_is_not_taken_for_gone() -> None:
 
 
 async def test_nodes_of_the_tenants_own_are_not_watched_in_the_host() -> None:
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node())
+    clusters = with_host_node()
     async with running(clusters, NodeRow) as made:
         for name in ("n", "other"):
             clusters.nested.put(kinds.NODE, {"metadata": {"name": name, "labels": {"type": "virtual"}}, "spec": {}})

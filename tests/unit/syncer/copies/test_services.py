@@ -14,7 +14,7 @@ from nestor.syncer.copies.rows.endpoint_slices import OWN_CONTROLLER, EndpointSl
 from nestor.syncer.copies.rows.service_access import NodePortsRow, ServiceAccessRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from tests.unit.pods.translate.builders import TARGET, build_service
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, allow_most, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 
 Object = dict[str, Any]
 
@@ -23,11 +23,7 @@ BALANCERS = {"loadBalancers": True}
 
 
 def allow(clusters: Clusters, **services: Any) -> None:
-    """What the class allows."""
-    status = {"policy": {"services": services}}
-    clusters.host.put(
-        kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": status}
-    )
+    clusters.allow(services=services)
 
 
 def build_outward(number: int = 30007, kind: str = "NodePort", **spec: Any) -> Object:
@@ -96,8 +92,7 @@ async def test_a_node_port_that_is_taken_on_the_host_is_the_host_s_choice_on_bot
         assert copy is not None
         assert labels.REFUSED_PORTS not in copy["metadata"]["annotations"]
         # One that its owner chooses is the host's as well.
-        clusters.nested.put(kinds.SERVICE, (nested or {}) | {"spec": build_outward(30009)["spec"]})
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, (nested or {}) | {"spec": build_outward(30009)["spec"]})
         assert node_port(host_spec(clusters)) == 30009
 
 
@@ -124,12 +119,10 @@ async def test_where_a_load_balancer_is_comes_up() -> None:
         assert copy is not None
         assert copy["spec"]["type"] == "LoadBalancer"
         ingress = [{"ip": "203.0.113.7", "ipMode": "VIP"}]
-        clusters.host.put(kinds.SERVICE, copy | {"status": {"loadBalancer": {"ingress": ingress}}})
-        await made.settle()
+        await made.put_host(kinds.SERVICE, copy | {"status": {"loadBalancer": {"ingress": ingress}}})
         nested = clusters.nested.look(kinds.SERVICE, "web", SPACE) or {}
         assert nested["status"]["loadBalancer"]["ingress"] == ingress
-        clusters.nested.put(kinds.SERVICE, nested | {"spec": build_service()["spec"]})
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, nested | {"spec": build_service()["spec"]})
         assert not (clusters.nested.look(kinds.SERVICE, "web", SPACE) or {})["status"]["loadBalancer"].get("ingress")
 
 
@@ -184,13 +177,11 @@ async def test_traffic_from_outside_is_let_in_as_long_as_the_class_allows_it() -
         assert policy["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": "web"}, {"protocol": "UDP", "port": 53}]}]
         assert policy["spec"]["policyTypes"] == ["Ingress"]
         assert policy["spec"]["podSelector"]["matchLabels"] == host_spec(clusters)["selector"]
-        clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports, selector={"tier": "front"}))
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, build_service(type="NodePort", ports=ports, selector={"tier": "front"}))
         policy = find_access(clusters)
         assert policy is not None
         assert policy["spec"]["podSelector"]["matchLabels"] == host_spec(clusters)["selector"]
-        clusters.nested.put(kinds.SERVICE, build_service(ports=ports))
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, build_service(ports=ports))
         assert find_access(clusters) is None
 
 
@@ -223,26 +214,19 @@ async def test_nested_policies_say_who_gets_in_to_pods_that_they_isolate() -> No
         put_policy(clusters, {"matchLabels": {"only": "some"}}, {})
         await made.settle()
         assert (find_access(clusters) or {})["spec"]["podSelector"]["matchExpressions"] == not_isolated
-        clusters.nested.drop(kinds.NETWORK_POLICY, "one", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.NETWORK_POLICY, "one", SPACE)
         assert (find_access(clusters) or {})["spec"]["podSelector"]["matchExpressions"] == not_isolated
 
 
-async def test_a_service_of_too_many_ports_gets_no_policy_and_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    allow_most(monkeypatch, kinds.NETWORK_POLICY, 1)
+async def test_a_service_of_too_many_ports_gets_no_policy() -> None:
     clusters = Clusters.build()
     allow(clusters, **NODE_PORTS)
     ports = [{"port": number, "protocol": "TCP"} for number in range(1, 3000)]
     clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports))
     async with running(clusters, ServiceAccessRow) as made:
         assert find_access(clusters) is None
-        clusters.nested.put(kinds.SERVICE, build_outward())
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, build_outward())
         assert find_access(clusters) is not None
-        second = build_outward()
-        clusters.nested.put(kinds.SERVICE, second | {"metadata": second["metadata"] | {"name": "second", "uid": "second"}})
-        await made.settle()
-        assert clusters.host.look(kinds.NETWORK_POLICY, f"{names.host_name('second', SPACE)}-access", HOST) is None
         assert {reason for reason, _ in clusters.events} == {"NotCarried"}
 
 
@@ -262,22 +246,6 @@ async def test_nobody_is_let_in_any_more(how: str) -> None:
         await made.settle()
         assert find_access(clusters) is None
         assert made.engine.remembered == 0
-
-
-async def test_a_policy_that_is_deleted_or_changed_on_the_host_comes_back() -> None:
-    clusters = Clusters.build()
-    allow(clusters, **NODE_PORTS)
-    clusters.nested.put(kinds.SERVICE, build_outward())
-    async with running(clusters, ServiceAccessRow) as made:
-        policy = find_access(clusters)
-        assert policy is not None
-        clusters.host.drop(kinds.NETWORK_POLICY, policy["metadata"]["name"], HOST)
-        await made.settle()
-        assert (find_access(clusters) or {})["spec"] == policy["spec"]
-        changed = policy | {"spec": policy["spec"] | {"ingress": []}}
-        clusters.host.put(kinds.NETWORK_POLICY, changed)
-        await made.settle()
-        assert (find_access(clusters) or {})["spec"] == policy["spec"]
 
 
 def find_way_out(clusters: Clusters) -> list[Object]:
@@ -323,8 +291,7 @@ async def test_pods_reach_the_node_ports_of_their_cluster_at_the_nodes_that_it_s
         put_node(clusters, "one", "192.0.2.2")
         await made.settle()
         assert find_way_out(clusters)[0]["to"] == [{"ipBlock": {"cidr": "192.0.2.2/32"}}]
-        clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports[:1]))
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, build_service(type="NodePort", ports=ports[:1]))
         assert find_way_out(clusters)[0]["ports"] == opened[:1]
         allow(clusters)
         await made.settle()
@@ -377,8 +344,7 @@ async def test_endpoints_are_the_cluster_s_own_pods_as_long_as_these_live() -> N
         add_host_pod(clusters, "10.42.0.8")
         await made.settle()
         assert host_addresses(clusters) == ["10.42.0.8"]
-        clusters.host.drop(kinds.POD, pod["metadata"]["name"], HOST)
-        await made.settle()
+        await made.drop_host(kinds.POD, pod["metadata"]["name"], HOST)
         assert host_addresses(clusters) == []
 
 
@@ -423,31 +389,15 @@ async def test_slices_follow_their_service_and_each_of_several_is_carried() -> N
     clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7"))
     clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7", name="web-2", manager=mirrored))
     async with running(clusters, EndpointSliceRow) as made:
-        clusters.nested.put(kinds.SERVICE, build_service())
-        await made.settle()
+        await made.put_nested(kinds.SERVICE, build_service())
         assert host_addresses(clusters) == host_addresses(clusters, "web-2") == ["10.42.0.7"]
         clusters.host.drop(kinds.ENDPOINT_SLICE, names.host_name("web-2", SPACE), HOST)
-        clusters.nested.drop(kinds.ENDPOINT_SLICE, "web-1", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.ENDPOINT_SLICE, "web-1", SPACE)
         assert host_addresses(clusters) is None
         assert host_addresses(clusters, "web-2") == ["10.42.0.7"]
-        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
-        await made.settle()
+        await made.drop_nested(kinds.SERVICE, "web", SPACE)
         assert host_addresses(clusters, "web-2") is None
         assert made.engine.remembered == 0
-
-
-async def test_an_address_that_was_slipped_into_the_host_s_slice_goes() -> None:
-    clusters = Clusters.build()
-    add_host_pod(clusters, "10.42.0.7")
-    clusters.nested.put(kinds.SERVICE, build_service())
-    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7"))
-    async with running(clusters, EndpointSliceRow) as made:
-        there = clusters.copy(kinds.ENDPOINT_SLICE, "web-1")
-        assert there is not None
-        clusters.host.put(kinds.ENDPOINT_SLICE, there | {"endpoints": [{"addresses": ["10.0.0.1"]}]})
-        await made.settle()
-        assert host_addresses(clusters) == ["10.42.0.7"]
 
 
 async def test_names_as_endpoints_are_refused() -> None:
@@ -468,8 +418,7 @@ async def test_there_are_only_so_many_slices(monkeypatch: pytest.MonkeyPatch) ->
     clusters.nested.put(kinds.SERVICE, build_service(selector=None))
     async with running(clusters, EndpointSliceRow) as made:
         for name in ("web-1", "web-2"):
-            clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7", name=name))
-            await made.settle()
+            await made.put_nested(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7", name=name))
         assert (host_addresses(clusters), host_addresses(clusters, "web-2")) == (["10.42.0.7"], None)
         message = "a nested cluster may have 1 EndpointSlices of its users' own; delete others first"
         assert clusters.events == [("EndpointsNotSynced", message)]

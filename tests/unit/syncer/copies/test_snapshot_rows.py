@@ -13,8 +13,7 @@ from nestor.syncer.copies.rows.snapshots import SnapshotClassRow, SnapshotConten
 from nestor.syncer.copies.rows.storage import ClaimRow
 from nestor.syncer.translate.snapshots import LOST
 from tests.fakes.api import MemoryApi
-from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, allow_most, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 
 Object = dict[str, Any]
 
@@ -37,9 +36,7 @@ def build(*, data: str = "first", storage: Object | None = None) -> Clusters:
 
 
 def allow(clusters: Clusters, storage: Object) -> None:
-    """Write the policy."""
-    body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}}
-    clusters.host.put(kinds.NESTED_CLUSTER, body | {"status": {"policy": {"storage": storage}}})
+    clusters.allow(storage=storage)
 
 
 def claim(name: str = "data", **spec: Any) -> Object:
@@ -92,8 +89,7 @@ async def test_a_snapshot_is_made_by_the_host_and_has_a_content_until_it_goes() 
             "restoreSize": 2**30,
             "creationTime": 1767225600 * 10**9,
         }
-        clusters.nested.drop(SNAPSHOT, "backup", SPACE)
-        await made.settle()
+        await made.drop_nested(SNAPSHOT, "backup", SPACE)
         assert copy(clusters) is None
         assert clusters.nested.look(CONTENT, "snapcontent-backup") is None
         assert [engine.remembered for engine in made.engines][2:] == [0, 0]
@@ -103,8 +99,7 @@ async def test_an_error_comes_up_in_the_tenant_s_words() -> None:
     clusters = build()
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(SNAPSHOT, snapshot())
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot())
         text = f"claim {HOST}/{names.host_name('data', SPACE)} is in use"
         make(clusters, readyToUse=False, error={"message": text, "time": "2026-01-01T00:00:00Z"})
         await made.settle()
@@ -144,8 +139,7 @@ async def test_what_is_refused_says_so(spec: Object, message: str) -> None:
     clusters = build()
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(SNAPSHOT, snapshot(**spec))
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot(**spec))
         ((reason, told),) = clusters.events
         assert reason == "SnapshotRefused"
         assert told.startswith(message)
@@ -156,8 +150,7 @@ async def test_a_snapshot_of_a_claim_that_the_host_does_not_have_waits_for_it() 
     clusters = build()
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim(storageClassName="other"))
-        clusters.nested.put(SNAPSHOT, snapshot())
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot())
         assert copy(clusters) is None
         assert [reason for reason, _ in clusters.events] == ["ClaimRefused"]
         clusters.nested.drop(CLAIM, "data", SPACE)
@@ -170,8 +163,7 @@ async def test_a_class_of_the_tenant_s_own_is_not_the_host_s() -> None:
     clusters.nested.put(CLASS, {"metadata": {"name": "hourly"}, "driver": "own.example.org", "deletionPolicy": "Delete"})
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(SNAPSHOT, snapshot(volumeSnapshotClassName="hourly"))
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot(volumeSnapshotClassName="hourly"))
         ((_, told),) = clusters.events
         assert told.startswith("VolumeSnapshotClass 'hourly' of this cluster is not the host cluster's")
         clusters.nested.drop(CLASS, "hourly")
@@ -186,8 +178,7 @@ async def test_a_claim_is_filled_from_a_snapshot_of_its_namespace() -> None:
     clusters = build()
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(CLAIM, restored("again", "backup"))
-        await made.settle()
+        await made.put_nested(CLAIM, restored("again", "backup"))
         assert clusters.copy(CLAIM, "again") is None
         assert clusters.events == [
             ("ClaimRefused", "VolumeSnapshot 'backup' is not in the host cluster, or is being deleted there")
@@ -203,12 +194,10 @@ async def test_a_snapshot_of_somebody_else_s_in_the_same_namespace_of_the_host_f
     clusters = build()
     clusters.add_foreign(SNAPSHOT, "backup", spec={})
     async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, restored("again", "backup"))
-        await made.settle()
+        await made.put_nested(CLAIM, restored("again", "backup"))
         assert clusters.copy(CLAIM, "again") is None
         clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(SNAPSHOT, snapshot())
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot())
         assert copy(clusters)["spec"] == {}
         assert "already exists and belongs to someone else" in clusters.events[-1][1]
 
@@ -216,14 +205,12 @@ async def test_a_snapshot_of_somebody_else_s_in_the_same_namespace_of_the_host_f
 async def test_without_permission_a_claim_names_the_field_that_would_give_it() -> None:
     clusters = build(storage={"classes": ["fast"]})
     async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, restored("again", "backup"))
-        await made.settle()
+        await made.put_nested(CLAIM, restored("again", "backup"))
         ((_, told),) = clusters.events
         assert told.endswith("the class allows no snapshots (`storage.snapshotClasses`)")
         # Nobody asks for snapshots of either cluster then.
         clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(SNAPSHOT, snapshot())
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot())
         assert copy(clusters) is None
         assert len(clusters.events) == 1
         allow(clusters, STORAGE)
@@ -234,12 +221,10 @@ async def test_a_stricter_class_takes_no_snapshot_away_also_after_a_restart() ->
     clusters = build()
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(SNAPSHOT, snapshot())
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot())
         before = make(clusters)
         allow(clusters, {"classes": ["fast"]})
-        clusters.nested.put(SNAPSHOT, snapshot("more"))
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot("more"))
         assert copy(clusters)["metadata"]["uid"] == before["metadata"]["uid"]
         assert clusters.events == [("SnapshotRefused", "the class allows no snapshots (`storage.snapshotClasses`)")]
     async with running(clusters, *ROWS) as made:
@@ -252,12 +237,10 @@ async def test_a_snapshot_that_the_host_has_lost_says_so_and_is_not_made_anew_in
     clusters = build()
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(SNAPSHOT, snapshot())
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot())
         make(clusters)
         await made.settle()
-        clusters.host.drop(SNAPSHOT, names.host_name("backup", SPACE), HOST)
-        await made.settle()
+        await made.drop_host(SNAPSHOT, names.host_name("backup", SPACE), HOST)
         told: Any = clusters.nested.look(SNAPSHOT, "backup", SPACE)
         assert told["status"]["readyToUse"] is False
         assert told["status"]["error"]["message"] == LOST
@@ -271,8 +254,7 @@ async def test_a_snapshot_comes_back_after_the_nested_cluster_has_lost_its_data_
     clusters = build()
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(SNAPSHOT, snapshot())
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot())
         before = make(clusters)
     fresh = build(data="second")
     fresh.host.go_on_from(clusters.host)
@@ -297,25 +279,12 @@ async def test_one_that_is_too_large_for_what_it_says_takes_no_memory_and_is_ref
     clusters = build()
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(SNAPSHOT, snapshot(filler="x" * 40_000))
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot(filler="x" * 40_000))
         assert clusters.events == [("SnapshotRefused", "the VolumeSnapshot is too large")]
         assert copy(clusters) is None
         kept = made.caches.nested(SNAPSHOT).get("backup", SPACE)
         assert kept is not None
         assert len(str(kept)) < 1000
-
-
-async def test_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    allow_most(monkeypatch, kinds.VOLUME_SNAPSHOT, 1)
-    clusters = build()
-    async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(SNAPSHOT, snapshot())
-        await made.settle()
-        clusters.nested.put(SNAPSHOT, snapshot("more"))
-        await made.settle()
-        assert clusters.events == [("SnapshotRefused", "a nested cluster may have 1 VolumeSnapshots; delete others first")]
 
 
 class Without(MemoryApi):
@@ -334,16 +303,14 @@ async def test_a_cluster_that_does_not_have_the_kinds_holds_nothing_else_up_and_
     clusters = build()
     async with running(clusters, *ROWS) as made:
         clusters.nested.put(CLAIM, claim())
-        clusters.nested.put(SNAPSHOT, snapshot())
-        await made.settle()
+        await made.put_nested(SNAPSHOT, snapshot())
         make(clusters)
     before = getattr(clusters, side)
     without = Without()
     without.objects, without.missing = before.objects, (SNAPSHOT, CLASS, CONTENT)
     setattr(clusters, side, without)
     async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, claim("more"))
-        await made.settle()
+        await made.put_nested(CLAIM, claim("more"))
         assert clusters.copy(CLAIM, "more") is not None
         assert copy(clusters) is not None
         clusters.nested.put(CLAIM, restored("again", "gone"))

@@ -9,7 +9,6 @@ import pytest
 from nestor.api import labels, names
 from nestor.kube import Forbidden, NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows.storage import ClaimRow, StorageClassRow, VolumeRow
-from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 
 Object = dict[str, Any]
@@ -27,9 +26,7 @@ def build(*, data: str = "first", classes: tuple[str, ...] = ("fast",)) -> Clust
 
 
 def allow(clusters: Clusters, *classes: str) -> None:
-    """Write the policy."""
-    body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}}
-    clusters.host.put(kinds.NESTED_CLUSTER, body | {"status": {"policy": {"storage": {"classes": list(classes)}}}})
+    clusters.allow(storage={"classes": list(classes)})
 
 
 def claim(**spec: Any) -> Object:
@@ -63,8 +60,7 @@ async def test_a_claim_that_is_bound_has_a_shadow_of_its_volume_until_it_goes() 
         nested = await put_bound(clusters, made)
         volume: Any = clusters.nested.look(VOLUME, "pvc-1")
         assert volume["spec"]["claimRef"]["uid"] == nested["metadata"]["uid"]
-        clusters.nested.drop(CLAIM, "data", SPACE)
-        await made.settle()
+        await made.drop_nested(CLAIM, "data", SPACE)
         assert copy(clusters) is None
         assert clusters.nested.look(VOLUME, "pvc-1") is None
         assert [engine.remembered for engine in made.engines] == [0, 0, 1]
@@ -78,8 +74,7 @@ async def test_a_volume_that_is_lost_loses_its_finalizer_though_the_news_of_its_
         clusters.nested.hold(CLAIM)
         clusters.nested.put(CLAIM, nested | {"spec": nested["spec"] | {"volumeName": "pvc-1"}, "status": {"phase": "Bound"}})
         lost: Any = copy(clusters)
-        clusters.host.drop(CLAIM, lost["metadata"]["name"], HOST)
-        await made.settle()
+        await made.drop_host(CLAIM, lost["metadata"]["name"], HOST)
         assert clusters.nested.look(VOLUME, "pvc-1") is None
         assert "PATCH persistentvolumes pvc-1" in clusters.nested.asked
 
@@ -96,8 +91,7 @@ async def test_a_tenant_s_own_volume_of_that_name_is_left_alone() -> None:
 async def test_a_claim_gets_its_volume_again_after_the_nested_cluster_has_lost_its_data() -> None:
     clusters = build()
     async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.settle()
+        await made.put_nested(CLAIM, claim())
         before = bind(clusters)
     fresh = build(data="second")
     fresh.host.go_on_from(clusters.host)
@@ -121,8 +115,7 @@ async def test_a_claim_gets_its_volume_again_after_the_nested_cluster_has_lost_i
 async def test_a_successor_takes_nothing_over() -> None:
     clusters = build()
     async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.settle()
+        await made.put_nested(CLAIM, claim())
         before = bind(clusters)
     clusters.nested.drop(CLAIM, "data", SPACE)
     nested = clusters.nested.put(CLAIM, claim())
@@ -138,8 +131,7 @@ async def test_nothing_is_decided_before_the_nested_cluster_can_be_told_from_an_
     clusters = build()
     clusters.nested.drop(kinds.NAMESPACE, "kube-system", "")
     async with running(clusters, ClaimRow, StorageClassRow) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.settle()
+        await made.put_nested(CLAIM, claim())
         assert copy(clusters) is None
         with pytest.raises(RetryLater):
             await made.engines[0].ensure((SPACE, "data"))
@@ -178,8 +170,7 @@ async def test_claims_of_a_tenant_s_own_storage_class_stay_his() -> None:
     clusters = build()
     clusters.nested.put(CLASS, {"metadata": {"name": "fast"}, "provisioner": "own.example.org"})
     async with running(clusters, ClaimRow, StorageClassRow) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.settle()
+        await made.put_nested(CLAIM, claim())
         ((reason, message),) = clusters.events
         assert reason == "ClaimRefused"
         assert message.startswith("StorageClass 'fast' of this cluster is not the host cluster's")
@@ -192,8 +183,7 @@ async def test_a_claim_that_is_being_deleted_gets_no_volume_any_more() -> None:
     async with running(clusters, ClaimRow, StorageClassRow) as made:
         body = claim()
         body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        clusters.nested.put(CLAIM, body)
-        await made.settle()
+        await made.put_nested(CLAIM, body)
         assert copy(clusters) is None
 
 
