@@ -16,7 +16,7 @@ from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
 from nestor.syncer.cluster import addresses
 from nestor.syncer.cluster.addresses import Addresses
 from nestor.syncer.copies.rows.services import ServiceRow
-from tests.unit.pods.translate.builders import TARGET, build_service
+from tests.unit.pods.translate.builders import build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, allow_most, running
 
 Object = dict[str, Any]
@@ -119,24 +119,6 @@ async def test_one_that_failed_and_is_tried_again_gets_another_host_service() ->
         assert copy["spec"]["clusterIP"] == NEXT
 
 
-async def test_one_that_is_made_again_before_its_host_service_is_gone() -> None:
-    """Deletion and creation follow each other faster than the watch tells."""
-    clusters = Clusters.build()
-    give(clusters, FREE)
-    arrive(clusters, ASKED)
-    async with asking(clusters) as (made, asked):
-        clusters.nested.hold(kinds.SERVICE)
-        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
-        assert (await ask(asked, new_service()))["patch"] == {"/spec/clusterIP": FREE}
-        arrive(clusters, FREE)
-        clusters.nested.release(kinds.SERVICE)
-        await made.settle()
-        copy = clusters.copy(kinds.SERVICE, "web")
-        assert copy is not None
-        assert copy["spec"]["clusterIP"] == FREE
-        assert asked.reserved == 1
-
-
 async def test_one_that_exists_is_left_to_the_api_server() -> None:
     """It says that it exists, and not that its address is taken."""
     clusters = Clusters.build()
@@ -146,18 +128,6 @@ async def test_one_that_exists_is_left_to_the_api_server() -> None:
         assert "patch" not in await ask(asked, new_service())
         assert clusters.host.asked == []
         assert (asked.reserved, asked.missed) == (0, 0)
-
-
-async def test_an_address_that_is_asked_for_and_taken_is_another_one_and_said() -> None:
-    clusters = Clusters.build()
-    give(clusters, FREE, taken=ASKED)
-    async with asking(clusters) as (_, asked):
-        response = await ask(asked, new_service(clusterIP=ASKED))
-        assert response["patch"]["/spec/clusterIP"] == FREE
-        assert response["warnings"] == [f"clusterIP {ASKED} is taken in the host cluster: the Service gets {FREE}"]
-        copy = clusters.copy(kinds.SERVICE, "web")
-        assert copy is not None
-        assert labels.RESERVED_UNTIL in copy["metadata"]["annotations"]
 
 
 async def test_an_address_that_is_free_on_the_host_alone_is_of_no_use() -> None:
@@ -231,18 +201,6 @@ async def test_an_external_name_that_becomes_a_real_service() -> None:
         assert copy["metadata"]["uid"] == reserved["metadata"]["uid"]
 
 
-async def test_a_generated_name_is_chosen_before() -> None:
-    clusters = Clusters.build()
-    give(clusters, FREE)
-    async with asking(clusters) as (_, asked):
-        long = "w" * 62 + "-"
-        response = await ask(asked, new_service() | {"metadata": {"generateName": long}})
-        name = response["patch"]["/metadata/name"]
-        assert name[:58] == long[:58]
-        assert len(name) == 63
-        assert clusters.copy(kinds.SERVICE, name) is not None
-
-
 async def test_what_has_no_host_service_and_what_is_no_question_changes_nothing() -> None:
     clusters = Clusters.build()
     async with asking(clusters) as (made, asked):
@@ -273,10 +231,7 @@ async def test_before_the_caches_are_filled_the_api_servers_are_asked() -> None:
 
 async def test_node_ports_that_the_nested_cluster_has_given_away_are_left_to_it() -> None:
     clusters = Clusters.build()
-    status = {"policy": {"services": {"nodePorts": True}}}
-    clusters.host.put(
-        kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": status}
-    )
+    clusters.allow(services={"nodePorts": True})
     other = build_service("other", type="LoadBalancer", ports=[{"port": 80, "nodePort": 30001}])
     clusters.nested.put(kinds.SERVICE, other | {"metadata": {"name": "other", "namespace": SPACE}})
 
@@ -287,3 +242,64 @@ async def test_node_ports_that_the_nested_cluster_has_given_away_are_left_to_it(
     async with asking(clusters) as (_, asked):
         clusters.host.refusal = choose
         assert (await ask(asked, new_service(type="NodePort")))["patch"] == {"/spec/clusterIP": FREE}
+
+
+NEW = {"metadata": {"name": "web"}, "spec": {"type": "ClusterIP", "ports": [{"port": 80}]}}
+NAMED = {"metadata": {"name": "web"}, "spec": {"type": "ExternalName", "externalName": "example.org"}}
+
+
+def build_request(**changes: Any) -> Object:
+    """An AdmissionReview's request."""
+    resource = {"group": "", "version": "v1", "resource": "services"}
+    return {"uid": "u", "operation": "CREATE", "namespace": "shop", "resource": resource, "object": NEW, **changes}
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, True),
+        ({"object": {"metadata": {"generateName": "web-"}, "spec": {}}}, True),
+        ({"object": {"metadata": {"name": "web"}, "spec": {"clusterIP": "10.43.0.9"}}}, True),
+        ({"object": {"metadata": {"name": "web"}, "spec": {"clusterIP": "None"}}}, False),
+        ({"object": NAMED}, False),
+        ({"dryRun": True}, False),
+        ({"operation": "UPDATE", "oldObject": NEW}, False),
+        ({"operation": "UPDATE", "oldObject": NAMED}, True),
+        ({"operation": "UPDATE"}, False),
+        ({"operation": "DELETE"}, False),
+        ({"resource": {"group": "", "resource": "pods"}}, False),
+        ({"resource": {"group": "", "resource": "services"}, "subResource": "status"}, False),
+        ({"resource": "services"}, False),
+        ({"object": "x"}, False),
+        ({"object": {"metadata": {}, "spec": {}}}, False),
+        ({"object": {"metadata": {"name": 7}, "spec": {}}}, False),
+        ({"object": {"metadata": {"name": "web"}, "spec": []}}, False),
+        ({"namespace": None}, False),
+    ],
+)
+def test_what_gets_an_address(changes: Object, found: bool) -> None:
+    candidate = addresses.find_candidate(build_request(**changes))
+    assert (candidate is not None) is found
+    assert candidate is None or candidate["metadata"]["namespace"] == "shop"
+
+
+COPY = {"spec": {"clusterIP": "10.43.0.9", "clusterIPs": ["10.43.0.9", "fd00::9"], "ports": [{"port": 80, "nodePort": 30001}]}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "copy_kind", "number", "ports"),
+    [
+        ("ClusterIP", "ClusterIP", None, None),
+        ("NodePort", "ClusterIP", 30001, None),
+        ("NodePort", "NodePort", 30001, 30001),
+        ("LoadBalancer", "LoadBalancer", 32767, 32767),
+        ("NodePort", "NodePort", 20001, None),
+    ],
+)
+def test_the_new_service_gets_what_the_host_has_given(kind: str, copy_kind: str, number: int | None, ports: int | None) -> None:
+    new = {"metadata": {"name": "web"}, "spec": {"type": kind, "ports": [{"port": 80}]}}
+    copy = {"spec": COPY["spec"] | {"type": copy_kind, "ports": [{"port": 80, **({"nodePort": number} if number else {})}]}}
+    patch = addresses.build_patch(new, copy, "web")
+    expected = [("/spec/clusterIP", "10.43.0.9"), ("/spec/clusterIPs", ["10.43.0.9", "fd00::9"])]
+    assert [(item["path"], item["value"]) for item in patch] == expected + ([("/spec/ports/0/nodePort", ports)] if ports else [])
+    assert {item["op"] for item in patch} == {"add"}

@@ -88,24 +88,6 @@ async def tells(api: NestedApi, *expected: tuple[str, str]) -> None:
     await eventually(look, limit=10)
 
 
-async def test_an_object_is_told_once_also_by_the_next_process() -> None:
-    api = NestedApi()
-    put(api, kinds.INGRESS, "early")
-    async with running(api):
-        await tells(api, ("Ingress", "early"))
-        put(api, kinds.INGRESS, "early")
-        put(api, kinds.INGRESS, "late")
-        await tells(api, ("Ingress", "early"), ("Ingress", "late"))
-    async with running(api):
-        put(api, kinds.INGRESS, "third")
-        await tells(api, ("Ingress", "early"), ("Ingress", "late"), ("Ingress", "third"))
-    (event,) = [item for key, item in api.objects.items() if key[0] == "events" and item["involvedObject"]["name"] == "late"]
-    assert event["reason"] == "NotCarried"
-    assert event["message"].startswith("Nestor does not carry it to the host cluster")
-    assert "Services of type NodePort or LoadBalancer are reached if the class allows them (`services`)" in event["message"]
-    assert event["involvedObject"]["apiVersion"] == "networking.k8s.io/v1"
-
-
 async def test_a_kind_is_followed_once_it_is_defined_and_no_other_is_asked_for() -> None:
     api = NestedApi()
     api.put(kinds.CRD, {"metadata": {"name": "widgets.example.com"}, "spec": {}})

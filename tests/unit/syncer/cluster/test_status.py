@@ -14,7 +14,7 @@ from nestor.api.model import PodCounts
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.kube import Change, Invalid, kinds
-from nestor.kube.pace import Bucket, Rate
+from nestor.kube.pace import Rate
 from nestor.syncer import limits
 from nestor.syncer.cluster import status as cluster_status
 from nestor.syncer.cluster.status import ClusterStatus
@@ -222,14 +222,6 @@ async def test_the_status_is_written_only_so_often(monkeypatch: pytest.MonkeyPat
             await asyncio.sleep(0.001)
         await written.until(lambda status: bool(status["conditions"][0]["message"] == "100"))
     assert len(written.applied) < 30
-
-
-def test_a_first_pod_and_that_it_runs_are_told_at_once_and_later_numbers_within_three_seconds() -> None:
-    bucket, waits = Bucket(limits.COUNT_WRITES), []
-    for _ in range(3):
-        waits.append(bucket.find_wait(100))
-        bucket.take(100 + waits[-1])
-    assert waits == [0, 0, pytest.approx(3)]
 
 
 async def test_the_number_of_pods_is_written_now_and_then_and_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

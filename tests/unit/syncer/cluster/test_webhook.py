@@ -19,7 +19,7 @@ import pytest
 
 from nestor.api.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
 from nestor.cluster import certificates
-from nestor.kube.serving import connections, http
+from nestor.kube.serving import http
 from nestor.syncer.cluster import addresses, webhook
 from tests.integration.apiserver import free_ports
 from tests.waiting import eventually
@@ -141,24 +141,3 @@ async def test_bodies_that_are_read_have_a_limit_together(hook: Hook, monkeypatc
         writer.close()
     await asyncio.gather(*ends, return_exceptions=True)
     assert (await hook.ask("POST", "/services", b'"' + b"x" * 250_000 + b'"'))[0] == 400
-
-
-async def test_connections_have_a_limit(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "NEW_LIMIT", 2)
-    made = [await send(hook, b"POST") for _ in range(4)]
-    ends = [asyncio.create_task(reader.read()) for reader, _ in made]
-    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-    assert any(end.done() for end in ends)
-    for _, writer in made:
-        writer.close()
-    await asyncio.gather(*ends, return_exceptions=True)
-
-
-async def test_conversations_end_with_their_server(hook: Hook) -> None:
-    reader, writer = await send(hook, b"POST /services HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}")
-    assert await reader.readuntil(b"\r\n\r\n")
-    hook.serving.cancel()
-    await asyncio.wait([hook.serving])
-    async with asyncio.timeout(10):
-        await reader.read()
-    writer.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_pod
+from tests.unit.syncer.at_work import at_work, calm
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -87,12 +87,8 @@ class Running:
 
     async def settle(self) -> None:
         """Until both sides' news have arrived and are worked off, apart from what is to be tried again later."""
-        async with asyncio.timeout(10):
-            calm = 0
-            while calm < 5:
-                await asyncio.sleep(0)
-                sides = self.clusters.host.is_quiet and self.clusters.nested.is_quiet
-                calm = calm + 1 if sides and not any(len(engine.queue) for engine in self.engines if _works(engine)) else 0
+        sides = (self.clusters.host, self.clusters.nested)
+        await calm(sides, lambda: sum(len(engine.queue) for engine in self.engines if _works(engine)))
 
     async def put_nested(self, kind: Kind, body: Object) -> None:
         """The tenant writes an object, and the syncer follows."""
@@ -142,16 +138,9 @@ async def running(clusters: Clusters, *rows: type[Row]) -> AsyncIterator[Running
     references = References(caches)
     engines = [Engine(row(context, references)) for row in rows]
     caches.seal()
-    tasks = [asyncio.create_task(informer.run()) for informer in caches]
-    try:
-        await caches.wait_for_sync()
-        tasks += [asyncio.create_task(engine.queue.run()) for engine in engines]
+    async with at_work(caches, *(engine.queue for engine in engines)):
         made = Running(clusters, caches, engines)
         await made.settle()
         clusters.host.asked.clear()
         clusters.nested.asked.clear()
         yield made
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

@@ -43,24 +43,6 @@ def read(clusters: Clusters) -> Object | None:
     return copy["spec"] if copy else None
 
 
-async def test_the_number_follows_the_nested_controller() -> None:
-    clusters = start(allowed=True)
-    async with running(clusters, BudgetRow) as made:
-        put(clusters)
-        await made.settle()
-        assert read(clusters) is None
-        for healthy in (3, 7, 2, 0):
-            put(clusters, healthy)
-            await made.settle()
-            spec = read(clusters)
-            assert spec is not None
-            assert spec["minAvailable"] == healthy
-            assert "maxUnavailable" not in spec
-        await made.drop_nested(KIND, "web", SPACE)
-        assert read(clusters) is None
-    assert clusters.events == []
-
-
 async def test_what_the_class_does_not_allow_is_told_once_and_follows_its_changes() -> None:
     clusters = start(allowed=False)
     async with running(clusters, BudgetRow) as made:

@@ -50,16 +50,6 @@ async def test_what_the_class_lists_is_there_while_the_host_has_it() -> None:
         await made.until(lambda: values(clusters) == {})
 
 
-async def test_a_tenant_s_own_class_is_left_alone() -> None:
-    clusters = Clusters.build(PRIORITY)
-    own = clusters.nested.put(PRIORITY, {"metadata": {"name": "batch"}, "value": 3})
-    put(clusters, PRIORITY, "batch", value=7)
-    allow(clusters, priorityClasses=["batch"])
-    async with running(clusters, PriorityClassRow) as made:
-        await made.settle()
-        assert clusters.nested.look(PRIORITY, "batch") == own
-
-
 async def test_what_was_left_by_an_earlier_syncer_goes() -> None:
     clusters = Clusters.build(PRIORITY)
     clusters.nested.put(PRIORITY, {"metadata": {"name": "old", "labels": OURS}, "value": 3})

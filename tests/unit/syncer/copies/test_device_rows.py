@@ -66,6 +66,8 @@ async def test_a_claim_is_allocated_for_the_host_pod_and_says_so_for_the_nested_
         await made.put_host(CLAIM, host | {"status": status})
         told: Any = clusters.nested.look(CLAIM, "card", SPACE)
         assert told["status"] == {"allocation": {"devices": {"results": [RESULT]}}}
+        # The UID keeps it from a successor of the same name.
+        assert clusters.nested.bodies[-1]["metadata"] == {"uid": told["metadata"]["uid"]}
         clusters.host.put(kinds.POD, {"metadata": meta, "spec": {"resourceClaims": claims}})  # news of pods may come later
         await made.settle()
         told = clusters.nested.look(CLAIM, "card", SPACE)

@@ -232,17 +232,6 @@ async def test_no_pod_is_bound_to_a_node_that_is_gone() -> None:
             await made.engine.ensure(("", "n"))
 
 
-async def test_a_resource_that_the_host_s_node_loses_is_taken_away() -> None:
-    clusters = Clusters.build()
-    clusters.host.put(kinds.NODE, host_node(capacity={"cpu": "8", "nvidia.com/gpu": "1"}))
-    async with running(clusters, NodeRow) as made:
-        await with_node(made)
-        await made.put_host(kinds.NODE, host_node())
-        node = nested_node(clusters)
-        assert node is not None
-        assert node["status"]["capacity"] == {"cpu": "8"}
-
-
 async def test_a_tenant_s_labels_and_taints_stay() -> None:
     clusters = Clusters.build()
     taints = [{"key": "gpu", "effect": "NoSchedule"}]
@@ -450,36 +439,6 @@ async def test_a_cluster_can_use_of_a_node_what_its_quota_and_its_pods_leave(mon
         await made.until(lambda: find() == {"cpu": "1500m", "memory": "32Gi", "pods": "99"})
         clusters.host.drop(kinds.RESOURCE_QUOTA, "q", HOST)
         await made.until(lambda: find() == size)
-
-
-async def test_a_node_lingers_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.05)
-    clusters = with_host_node()
-    async with running(clusters, NodeRow) as made:
-        await with_node(made)
-        await made.drop_nested(kinds.POD, "web", SPACE)
-        assert nested_node(clusters) is not None
-        await made.until(lambda: nested_node(clusters) is None)
-        await made.settle()
-        assert made.engine.remembered == 0
-        assert await with_node(made)
-
-
-async def test_a_host_node_that_goes_takes_the_nested_one_along() -> None:
-    clusters = with_host_node()
-    async with running(clusters, NodeRow) as made:
-        await with_node(made)
-        await made.drop_host(kinds.NODE, "n")
-        assert nested_node(clusters) is None
-
-
-async def test_a_tenant_s_own_node_is_left_alone() -> None:
-    clusters = with_host_node()
-    clusters.nested.put(kinds.NODE, {"metadata": {"name": "n", "labels": {"type": "virtual"}}, "spec": {}})
-    async with running(clusters, NodeRow) as made:
-        await with_node(made)
-        await made.drop_nested(kinds.POD, "web", SPACE)
-        assert clusters.nested.asked == []
 
 
 async def test_a_suspended_cluster_keeps_its_nodes_and_gets_no_others(monkeypatch: pytest.MonkeyPatch) -> None:

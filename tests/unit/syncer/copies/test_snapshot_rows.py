@@ -174,22 +174,6 @@ def restored(name: str, source: str) -> Object:
     return claim(name, dataSource={"apiGroup": SNAPSHOT.group, "kind": SNAPSHOT.name, "name": source})
 
 
-async def test_a_claim_is_filled_from_a_snapshot_of_its_namespace() -> None:
-    clusters = build()
-    async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.put_nested(CLAIM, restored("again", "backup"))
-        assert clusters.copy(CLAIM, "again") is None
-        assert clusters.events == [
-            ("ClaimRefused", "VolumeSnapshot 'backup' is not in the host cluster, or is being deleted there")
-        ]
-        clusters.nested.put(SNAPSHOT, snapshot())
-        await made.until(lambda: clusters.copy(CLAIM, "again"))
-        found: Any = clusters.copy(CLAIM, "again")
-        wanted = {"apiGroup": SNAPSHOT.group, "kind": SNAPSHOT.name, "name": names.host_name("backup", SPACE)}
-        assert found["spec"]["dataSource"] == wanted
-
-
 async def test_a_snapshot_of_somebody_else_s_in_the_same_namespace_of_the_host_fills_no_claim() -> None:
     clusters = build()
     clusters.add_foreign(SNAPSHOT, "backup", spec={})

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels, names
-from nestor.kube import Forbidden, NotFound, RetryLater, kinds
+from nestor.kube import NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows.storage import ClaimRow, StorageClassRow, VolumeRow
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 
@@ -112,21 +112,6 @@ async def test_a_claim_gets_its_volume_again_after_the_nested_cluster_has_lost_i
         assert copy(fresh) is None
 
 
-async def test_a_successor_takes_nothing_over() -> None:
-    clusters = build()
-    async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
-        await made.put_nested(CLAIM, claim())
-        before = bind(clusters)
-    clusters.nested.drop(CLAIM, "data", SPACE)
-    nested = clusters.nested.put(CLAIM, claim())
-    async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
-        await made.until(lambda: (copy(clusters) or before)["metadata"]["uid"] != before["metadata"]["uid"])
-        await made.settle()
-        there: Any = copy(clusters)
-        assert there["metadata"]["labels"][labels.NESTED_UID] == nested["metadata"]["uid"]
-        assert "volumeName" not in there["spec"]
-
-
 async def test_nothing_is_decided_before_the_nested_cluster_can_be_told_from_an_earlier_one() -> None:
     clusters = build()
     clusters.nested.drop(kinds.NAMESPACE, "kube-system", "")
@@ -155,15 +140,6 @@ async def test_pods_wait_for_a_claim_for_a_moment_and_are_then_told() -> None:
         clusters.nested.put(CLAIM, claim())
         await engine.ensure((SPACE, "data"))
         assert copy(clusters) is not None
-
-
-async def test_a_pod_gets_no_claim_that_is_refused() -> None:
-    clusters = build()
-    async with running(clusters, ClaimRow, StorageClassRow) as made:
-        clusters.nested.put(CLAIM, claim(storageClassName="other"))
-        with pytest.raises(Forbidden, match=r"PersistentVolumeClaim 'data': `spec\.storageClassName` may not be 'other'"):
-            await made.engines[0].ensure((SPACE, "data"))
-        assert copy(clusters) is None
 
 
 async def test_claims_of_a_tenant_s_own_storage_class_stay_his() -> None:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
 from nestor.api.objects import Object
-from nestor.kube import Api, WorkQueue, kinds
+from nestor.kube import Api, kinds
 from nestor.kube.events import EventRecorder
 from nestor.pods.providers.errors import NoRoom
 from nestor.syncer.pods.controller import PodController
@@ -24,6 +24,7 @@ from nestor.syncer.view.context import Context
 from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_pod
+from tests.unit.syncer.at_work import at_work, calm
 from tests.waiting import eventually
 
 HOST = TARGET.namespace
@@ -112,16 +113,8 @@ class Scene:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """From the start of a syncer to its end."""
-        tasks = [asyncio.create_task(informer.run()) for informer in self.caches]
-        queues: list[WorkQueue[Any]] = [self.controller.queue, self.controller.creations, self.gangs.groups.queue]
-        try:
-            await self.caches.wait_for_sync()
-            tasks += [asyncio.create_task(queue.run()) for queue in queues]
+        async with at_work(self.caches, self.controller.queue, self.controller.creations, self.gangs.groups.queue):
             yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
     def events(self, reason: str) -> list[Object]:
         """The events of that reason that tenants got."""
@@ -129,11 +122,7 @@ class Scene:
 
     async def calm(self) -> None:
         """Until all news have arrived and are worked off, apart from what is to be tried again later."""
-        calm = 0
-        while calm < 5:
-            await asyncio.sleep(0)
-            waiting = len(self.controller.queue) + len(self.controller.creations)
-            calm = calm + 1 if self.nested.is_quiet and self.api.is_quiet and not waiting else 0
+        await calm((self.nested, self.api), lambda: len(self.controller.queue) + len(self.controller.creations))
 
     async def until(self, check: Callable[[], bool]) -> None:
         async def look() -> bool:

@@ -19,6 +19,7 @@ from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_pod
+from tests.unit.syncer.at_work import at_work, calm
 
 Object = dict[str, Any]
 
@@ -45,12 +46,7 @@ class Running:
 
     async def settle(self) -> None:
         """Until all news have arrived and are worked off."""
-        async with asyncio.timeout(30):
-            calm = 0
-            while calm < 5:
-                await asyncio.sleep(0)
-                is_calm = self.host.is_quiet and self.nested.is_quiet and not len(self.controller.queue)
-                calm = calm + 1 if is_calm else 0
+        await calm((self.host, self.nested), lambda: len(self.controller.queue))
 
     @property
     def copied(self) -> list[Object]:
@@ -72,17 +68,10 @@ async def running(host: MemoryApi, nested: MemoryApi) -> AsyncIterator[Running]:
     assert caches.host(kinds.POD)
     assert caches.nested_by_uid
     caches.seal()
-    tasks = [asyncio.create_task(informer.run()) for informer in caches]
-    try:
-        await caches.wait_for_sync()
-        tasks.append(asyncio.create_task(controller.queue.run()))
+    async with at_work(caches, controller.queue):
         made = Running(host, nested, caches, controller)
         await made.settle()
         yield made
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @pytest.fixture
@@ -93,17 +82,6 @@ def clusters() -> tuple[MemoryApi, MemoryApi]:
     meta = TARGET.metadata(pod, name=HOST_POD) | {"uid": "host-uid"}
     host.put(kinds.POD, {"metadata": meta, "spec": {}})
     return host, nested
-
-
-async def test_an_event_is_copied_and_counted_up(clusters: tuple[MemoryApi, MemoryApi]) -> None:
-    async with running(*clusters) as made:
-        made.happen(1)
-        await made.settle()
-        made.happen(1, count=2)
-        await made.settle()
-        (event,) = made.copied
-        assert (event["message"], event["count"], event["involvedObject"]["name"]) == ("1", 2, "web")
-        assert made.asked == ["POST", "PATCH"]
 
 
 async def test_what_happened_before_the_start_is_not_told_again(clusters: tuple[MemoryApi, MemoryApi]) -> None:

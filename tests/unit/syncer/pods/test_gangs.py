@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from nestor.api import labels, names, times
-from nestor.api.objects import Object, annotations_of, conditions_of, labels_of, status_of
+from nestor.api import labels, times
+from nestor.api.objects import Object, annotations_of, conditions_of, labels_of
 from nestor.kube import NotFound, kinds
 from nestor.syncer.pods import gangs
 from nestor.syncer.pods.gangs import TURN_SECONDS
@@ -120,32 +120,6 @@ async def test_they_are_let_go_together_to_the_place_that_was_decided() -> None:
         # One that comes later follows at once.
         scene.start("train", 4)
         await scene.until(lambda: len(scene.host_pods()) == 4 and scene.held() == 0)
-
-
-async def test_a_gang_that_could_not_start_as_a_whole_is_taken_back() -> None:
-    scene = Cluster()
-    scene.allow()
-    async with scene.running():
-        scene.start("train", 3)
-        await scene.until(lambda: scene.held() == 3)
-        scene.decide(**RELEASED)
-        await scene.until(lambda: scene.held() == 0)
-        scene.bind("train-0")
-        before = {pod["metadata"]["uid"] for pod in scene.host_pods()}
-        scene.decide(state="Waiting", round=3, message="only 1 of 3 got a node")
-        # Those that have no node are made anew, held; the one that runs fails.
-        await scene.until(lambda: scene.held() == 2)
-        await scene.until(lambda: status_of(scene.nested.look(kinds.POD, "train-0", "shop")).get("phase") == "Failed")
-        failed = status_of(scene.nested.look(kinds.POD, "train-0", "shop"))
-        assert (failed["reason"], failed["message"]) == ("GangTakenBack", "only 1 of 3 got a node")
-        await scene.until(
-            lambda: (
-                "train-0" not in scene.names()
-                or scene.host.pods[names.host_name("train-0", "shop")]["metadata"].get("deletionTimestamp")
-            )
-        )
-        assert not before & {pod["metadata"]["uid"] for pod in scene.host_pods() if pod["spec"]["schedulingGates"]}
-        assert scene.names() >= {"train-1", "train-2"}
 
 
 async def test_without_rules_nobody_is_held() -> None:

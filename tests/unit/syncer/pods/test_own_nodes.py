@@ -36,22 +36,6 @@ def find_names(host: Object | None) -> list[Any] | None:
     return [[item["operator"], *item["values"]] for term in terms for item in term["matchFields"]] if terms else None
 
 
-async def test_a_label_of_the_tenant_s_own_leads_a_waiting_pod_to_its_node() -> None:
-    scene = Scene()
-    pod = build_pod(nodeSelector={"disk": "ssd"})
-    scene.nested.put(kinds.POD, pod)
-    async with scene.running():
-        put_node(scene)
-        await scene.until(lambda: "web" in find_hosts(scene))
-        assert find_hosts(scene)["web"]["spec"]["nodeSelector"] == {"disk": "ssd"}
-        put_node(scene, {"disk": "ssd"})
-        await scene.until(lambda: find_names(find_hosts(scene).get("web")) == [["In", "n"]])
-        assert "nodeSelector" not in find_hosts(scene)["web"]["spec"]
-        assert labels.OWN_NODES in annotations_of(find_hosts(scene)["web"])
-        put_node(scene)
-        await scene.until(lambda: "nodeSelector" in find_hosts(scene).get("web", {"spec": {}})["spec"])
-
-
 async def test_a_taint_keeps_pods_away_until_it_goes_and_leaves_alone_those_that_have_a_node() -> None:
     scene = Scene()
     async with scene.running():

@@ -80,6 +80,11 @@ def build(
     return PodSyncer(context, provider, ensure_node, lambda _: clash, fakes.NO_GANGS, isolation), api
 
 
+def read_events(api: MemoryApi) -> list[str]:
+    """The messages of what was told."""
+    return [item["message"] for key, item in api.objects.items() if key[0] == "events"]
+
+
 class Closed:
     """Policies that isolate every pod."""
 
@@ -96,14 +101,6 @@ def build_pair() -> tuple[Object, Object]:
     return nested, host
 
 
-async def test_the_node_is_there_before_the_binding() -> None:
-    nested, host = build_pair()
-    host["spec"]["nodeName"] = "n"
-    syncer, api = build(nested, MemoryProvider(host))
-    await syncer.sync(nested, host)
-    assert api.asked[:2] == ["node n", "POST pods shop/web"]
-
-
 SCHEDULED = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}
 
 
@@ -114,6 +111,7 @@ async def test_a_binding_is_made_once_and_its_condition_is_left_to_the_nested_se
     nested["status"] = {"phase": "Pending"}
     syncer, api = build(nested, MemoryProvider(host))
     await syncer.sync(nested, host)
+    assert api.asked == ["node n", "POST pods shop/web"]
     await syncer.sync(nested, host)  # the cache has not heard of it yet
     assert [item for item in api.asked if item != "node n"] == ["POST pods shop/web"]
     later = SCHEDULED | {"lastTransitionTime": "2020-01-01T00:00:07Z"}
@@ -155,8 +153,7 @@ async def test_a_pod_that_has_overflowed_says_where_and_why(
     host["spec"]["nodeName"] = "n"
     syncer, api = build(nested, MemoryProvider(host), policy=policy, nodes={"n": node}, is_cached=is_cached)
     await syncer.sync(nested, host)
-    messages = [item["message"] for key, item in api.objects.items() if key[0] == "events"]
-    assert messages == [f"runs on node 'n' {text}" for text in told]
+    assert read_events(api) == [f"runs on node 'n' {text}" for text in told]
 
 
 LOST = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}
@@ -181,14 +178,6 @@ async def test_a_pod_that_has_got_a_virtual_node_stays_there_while_its_backend_i
     assert found == [LOST | {"tolerationSeconds": seconds}]
 
 
-async def test_a_change_goes_down() -> None:
-    nested, host = build_pair()
-    provider = MemoryProvider(host)
-    await build(nested, provider)[0].sync(nested, host)
-    (now,) = provider.pods.values()
-    assert now["metadata"]["labels"][host_key("color", ())] == "blue"
-
-
 @pytest.mark.parametrize(
     ("total", "labels", "is_sent"),
     [
@@ -206,28 +195,24 @@ async def test_a_pod_does_not_grow_beyond_the_bytes_that_a_cluster_may_have(tota
     await syncer.sync(nested, host)
     (now,) = provider.pods.values()
     assert (host_key("label-0", ()) in now["metadata"]["labels"]) is is_sent
-    events = [item["message"] for key, item in api.objects.items() if key[0] == "events"]
-    assert events == ([] if is_sent else [limits.find_excess(total, 0, 10**6)])
+    assert read_events(api) == ([] if is_sent else [limits.find_excess(total, 0, 10**6)])
 
 
-async def test_no_debug_container_is_added_where_there_is_too_much() -> None:
+@pytest.mark.parametrize(
+    ("total", "clash", "told"),
+    [(limits.COPIED_BYTES, "", limits.find_excess(limits.COPIED_BYTES, 0, 1)), (0, "not yours", "not yours")],
+)
+async def test_no_debug_container_is_added_where_there_is_too_much_or_that_would_get_what_is_another_s(
+    total: int, clash: str, told: str
+) -> None:
     _, host = build_pair()
     nested = build_pod(labels={"color": "red"}, ephemeralContainers=[{"name": "debug", "image": "busybox"}])
     provider = MemoryProvider(host)
-    await build(nested, provider, limits.COPIED_BYTES)[0].sync(nested, host)
-    (now,) = provider.pods.values()
-    assert "ephemeralContainers" not in now["spec"]
-
-
-async def test_no_debug_container_is_added_that_would_get_what_is_another_s() -> None:
-    _, host = build_pair()
-    nested = build_pod(labels={"color": "red"}, ephemeralContainers=[{"name": "debug", "image": "busybox"}])
-    provider = MemoryProvider(host)
-    syncer, api = build(nested, provider, clash="not yours")
+    syncer, api = build(nested, provider, total, clash=clash)
     await syncer.sync(nested, host)
     (now,) = provider.pods.values()
     assert "ephemeralContainers" not in now["spec"]
-    assert [item["message"] for key, item in api.objects.items() if key[0] == "events"] == ["not yours"]
+    assert read_events(api) == [told]
 
 
 class RefusingOne(MemoryProvider):
@@ -256,7 +241,7 @@ async def test_a_refused_resize_keeps_nothing_else_from_the_host_and_its_generat
     assert now["metadata"]["labels"][host_key("color", ())] == "blue"
     assert now["status"]["conditions"] == [{"type": "a.b/c", "status": "True"}]
     assert "nestor.dev/nested-generation" not in now["metadata"]["annotations"]
-    assert [item["message"] for key, item in api.objects.items() if key[0] == "events"] == ["no"]
+    assert read_events(api) == ["no"]
     provider.part = None
     await syncer.sync(nested, host)
     (now,) = provider.pods.values()
@@ -329,8 +314,7 @@ async def test_what_becomes_of_a_refused_change(error: ProviderError, told: list
             await try_twice()
     else:
         await try_twice()
-    events: list[Any] = [item for key, item in api.objects.items() if key[0] == "events"]
-    assert [item["message"] for item in events] == told
+    assert read_events(api) == told
 
 
 @pytest.mark.parametrize("is_bound", [False, True])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import contextlib
 from collections.abc import AsyncIterator
@@ -22,6 +21,7 @@ from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
+from tests.unit.syncer.at_work import at_work, calm
 from tests.waiting import eventually
 
 TOKENS = [{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}]
@@ -56,15 +56,8 @@ class Scene:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """From the start of a syncer to its end."""
-        tasks = [asyncio.create_task(informer.run()) for informer in self.caches]
-        try:
-            await self.caches.wait_for_sync()
-            tasks.append(asyncio.create_task(self.controller.queue.run()))
+        async with at_work(self.caches, self.controller.queue):
             yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
     def add_host_pod(self) -> None:
         """The host pod, as it is created."""
@@ -95,11 +88,7 @@ class Scene:
 
     async def settle(self) -> None:
         """Until all news have arrived and are worked off."""
-        calm = 0
-        while calm < 5:
-            await asyncio.sleep(0)
-            quiet = self.host.is_quiet and self.nested.is_quiet and not len(self.controller.queue)
-            calm = calm + 1 if quiet else 0
+        await calm((self.host, self.nested), lambda: len(self.controller.queue))
 
     def age(self) -> None:
         """Let the tokens' time run out."""

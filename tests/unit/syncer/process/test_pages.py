@@ -6,17 +6,21 @@ import asyncio
 import contextlib
 import datetime
 import json
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from typing import cast
 
 import aiohttp
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from nestor.kube import Api, kinds
 from nestor.kube.serving.pages import STALE_SECONDS
 from nestor.syncer.process.health import Health, ServerHealth, serve
 from nestor.syncer.view.caches import Caches
+from tests.unit.pages import build_syncer
 from tests.unit.pods.translate.builders import TARGET
 
 API = cast(Api, None)
@@ -104,3 +108,33 @@ def test_a_watch_is_silent_for_longer_than_a_healthy_one_ever_is(health: Health)
 async def test_ready_asks_for_the_nested_api_server(health: Health, url: str, is_nested_ok: bool) -> None:
     health.nested_ok = is_nested_ok
     assert await ask(f"{url}/readyz") == (200 if is_nested_ok else 503)
+
+
+async def test_the_page_has_lag_queues_requests_and_watches() -> None:
+    health = build_syncer()
+    families = {family.name: family for family in text_string_to_metric_families(health.metrics())}
+    found = {
+        (sample.name.removeprefix("nestor_syncer_"), *(value for _, value in sorted(sample.labels.items()))): sample.value
+        for family in families.values()
+        for sample in family.samples
+    }
+    assert found.pop(("oldest_change_seconds", "pods")) > 0
+    assert {key: value for key, value in found.items() if not key[0].startswith("process_")} == {
+        ("ready",): 0,
+        ("queue_length", "pods"): 1,
+        ("lag_seconds_count", "pods"): 4,
+        ("lag_seconds_sum", "pods"): 0.5,
+        ("failures_total", "pods"): 2,
+        ("postponed_total", "pods"): 1,
+        ("watch_silence_seconds", "pods", "host"): 12.5,
+        ("requests_total", "409", "PATCH", "nested"): 3,
+        ("service_addresses_reserved_total",): 0,
+        ("service_addresses_missed_total",): 0,
+    }
+    assert all(family.documentation for family in families.values())
+    assert "apps" not in health.metrics()
+
+
+def test_nobody_pays_for_the_client_library_who_does_not_ask() -> None:
+    code = "import sys, nestor.syncer.main; sys.exit('prometheus_client' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

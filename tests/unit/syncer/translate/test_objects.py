@@ -8,7 +8,6 @@ from nestor.api import names
 from nestor.pods.translate import config, messages
 from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.syncer.copies import fields
-from nestor.syncer.copies.rows.config import CONFIG_MAP_FIELDS
 from nestor.syncer.copies.rows.nodes import NodeRow
 from nestor.syncer.pods import events
 from nestor.syncer.translate import node
@@ -62,16 +61,6 @@ def test_a_copy_says_whose_it_is() -> None:
 )
 def test_types_that_the_host_would_act_upon_are_not_carried(nested: str | None, host: str) -> None:
     assert config.build_config(nested_config(type=nested), TARGET)["type"] == host
-
-
-def test_keys_that_went_are_taken_away() -> None:
-    before = config.build_config(nested_config("ConfigMap", data={"a": "1", "b": "2"}, binaryData={"c": "Yg=="}), TARGET)
-    after = config.build_config(nested_config("ConfigMap", data={"b": "3"}), TARGET)
-    assert fields.is_current(before, before, CONFIG_MAP_FIELDS)
-    assert not fields.is_current(before, after, CONFIG_MAP_FIELDS)
-    patch = fields.build_patch(before | {"metadata": before["metadata"] | {"uid": "x"}}, after, CONFIG_MAP_FIELDS)
-    assert patch["data"] == {"a": None, "b": "3"}
-    assert patch["binaryData"] == {"c": None}
 
 
 HOST_NODE: Object = {
@@ -148,12 +137,6 @@ def test_a_host_s_taint_ends_no_nested_pods() -> None:
         {"key": "gpu", "value": "x", "effect": "NoSchedule"},
         {"key": "soft", "effect": "PreferNoSchedule"},
     ]
-
-
-def test_a_fresh_node_s_taint_is_a_difference() -> None:
-    desired = node.build_node(HOST_NODE, 10250)
-    tainted = desired | {"spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]}}
-    assert not fields.is_current(tainted, desired, NodeRow.fields)
 
 
 def test_messages_lose_every_host_word() -> None:

@@ -1,0 +1,35 @@
+"""Parts of a syncer at work, between two API servers in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from nestor.kube import WorkQueue
+from nestor.syncer.view.caches import Caches
+from tests.fakes.api import MemoryApi
+
+
+@contextlib.asynccontextmanager
+async def at_work(caches: Caches, *queues: WorkQueue[Any]) -> AsyncIterator[None]:
+    """The caches, and once they are full the queues, from the start of a syncer to its end."""
+    tasks = [asyncio.create_task(informer.run()) for informer in caches]
+    try:
+        await caches.wait_for_sync()
+        tasks += [asyncio.create_task(queue.run()) for queue in queues]
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def calm(apis: Sequence[MemoryApi], count: Callable[[], int]) -> None:
+    """Until all news have arrived and are worked off, apart from what is to be tried again later. `count`: what is left."""
+    async with asyncio.timeout(60):
+        turns = 0
+        while turns < 5:
+            await asyncio.sleep(0)
+            turns = turns + 1 if all(api.is_quiet for api in apis) and not count() else 0
