@@ -20,21 +20,17 @@ class FakeApi:
         self.asked: list[str] = []
 
     async def list(self, kind: Kind, namespace: str, *, labels: str) -> list[Object]:
-        """All pods."""
         self.asked.append(f"{kind.plural} {namespace} {labels}")
         return self.pods
 
     async def delete(self, kind: Kind, name: str, namespace: str, **options: Any) -> bool:
-        """Note it."""
         self.deleted.append(f"{kind.plural} {namespace}/{name} {options}")
         return True
 
     def with_limit(self, answer_bytes: int) -> Self:
-        """See `Api.with_limit`."""
         return self
 
     async def request(self, method: str, path: str) -> Object:
-        """The one answer."""
         self.asked.append(f"{method} {path}")
         return self.answer
 
@@ -63,7 +59,6 @@ class NoPolicies:
     """No policy isolates any pod."""
 
     def find(self, _: Any) -> dict[str, str]:
-        """The labels of its host pod."""
         return {}
 
 
@@ -84,11 +79,9 @@ class NoOwnNodes:
     """Where tenants have added nothing to nodes."""
 
     def resolve(self, pod: Object) -> Object:
-        """As it is."""
         return pod
 
     def find_ignored(self, _: Object) -> list[str]:
-        """Nothing."""
         return []
 
 
@@ -96,5 +89,4 @@ NO_OWN_NODES: Any = NoOwnNodes()
 
 
 def context(**parts: Any) -> Any:
-    """What a controller works with, as far as a test needs it."""
     return SimpleNamespace(**parts)

@@ -66,7 +66,6 @@ async def ask(asked: Addresses, service: Object, **changes: Any) -> Object:
 
 
 def arrive(clusters: Clusters, address: str, **spec: Any) -> Object:
-    """The Service is created with what it got."""
     body = build_service(**({"clusterIP": address, "selector": {"a": "b"}} | spec))
     body["metadata"]["uid"] = "real-uid"
     return clusters.nested.put(kinds.SERVICE, body)
@@ -79,12 +78,10 @@ async def test_the_host_service_is_there_before_the_nested_one_and_stays_its_own
         assert (await ask(asked, new_service()))["patch"] == {"/spec/clusterIP": FREE}
         await made.settle()
         before = clusters.copy(kinds.SERVICE, "web")
-        assert before is not None
         assert labels.RESERVED_UNTIL in before["metadata"]["annotations"]
         arrive(clusters, FREE)
         await made.settle()
         after = clusters.copy(kinds.SERVICE, "web")
-        assert after is not None
         assert after["metadata"]["uid"] == before["metadata"]["uid"]
         assert after["metadata"]["labels"][labels.NESTED_UID] == "real-uid"
         assert labels.RESERVED_UNTIL not in after["metadata"]["annotations"]
@@ -115,7 +112,6 @@ async def test_one_that_failed_and_is_tried_again_gets_another_host_service() ->
         arrive(clusters, NEXT, selector={"c": "d"})
         await made.settle()
         copy = clusters.copy(kinds.SERVICE, "web")
-        assert copy is not None
         assert copy["spec"]["clusterIP"] == NEXT
 
 
@@ -194,10 +190,8 @@ async def test_an_external_name_that_becomes_a_real_service() -> None:
         assert response["patch"] == {"/spec/clusterIP": FREE}
         await made.settle()
         reserved = clusters.copy(kinds.SERVICE, "web")
-        assert reserved is not None
         await made.put_nested(kinds.SERVICE, named | {"spec": new_service()["spec"] | {"clusterIP": FREE}})
         copy = clusters.copy(kinds.SERVICE, "web")
-        assert copy is not None
         assert copy["metadata"]["uid"] == reserved["metadata"]["uid"]
 
 
@@ -249,7 +243,6 @@ NAMED = {"metadata": {"name": "web"}, "spec": {"type": "ExternalName", "external
 
 
 def build_request(**changes: Any) -> Object:
-    """An AdmissionReview's request."""
     resource = {"group": "", "version": "v1", "resource": "services"}
     return {"uid": "u", "operation": "CREATE", "namespace": "shop", "resource": resource, "object": NEW, **changes}
 

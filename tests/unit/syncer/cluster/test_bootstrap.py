@@ -21,14 +21,12 @@ class Server:
         self.is_refused = False
 
     async def request(self, *_: object) -> dict[str, Any]:
-        """Whether somebody may do something: after the first question, if the rights for it could be written."""
         if self.is_refused:
             return {"status": {"allowed": False}}
         self.asked += 1
         return {"status": {"allowed": self.asked % 2 == 0}}
 
     async def apply(self, kind: object, body: dict[str, Any]) -> None:
-        """The first write of an attempt decides."""
         if body.get("rules"):
             self.is_refused = not self.answers.pop(0)
             if self.is_refused:
@@ -65,11 +63,9 @@ class Policed:
         self.applied: set[str] = set()
 
     async def request(self, *_: object) -> dict[str, Any]:
-        """Whether DNS may read."""
         return {"status": {"allowed": self.has_dns or {"nestor:coredns"} <= self.applied}}
 
     async def apply(self, kind: object, body: dict[str, Any]) -> None:
-        """As the policies say."""
         name = body["metadata"]["name"]
         if name in self.refused:
             raise Invalid(422, "Invalid", f"{name}: policy 'strict' denied request")
@@ -122,7 +118,6 @@ class Slow:
         self.log: list[str] = []
 
     async def request(self, *_: object) -> dict[str, Any]:
-        """The third answer is yes."""
         self.log.append("ask")
         return {"status": {"allowed": self.log.count("ask") == 3}}
 

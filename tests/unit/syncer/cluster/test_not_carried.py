@@ -65,7 +65,6 @@ def put(api: NestedApi, kind: Kind, name: str) -> None:
 
 @contextlib.asynccontextmanager
 async def running(api: NestedApi) -> AsyncIterator[NotCarried]:
-    """A syncer's part, from its start to its end."""
     nested = cast(Api, api)
     context = Context(nested, nested, TARGET, Caches(nested, nested, TARGET), EventRecorder(nested, "test"))
     made = NotCarried(context)
@@ -80,7 +79,6 @@ async def running(api: NestedApi) -> AsyncIterator[NotCarried]:
 
 
 async def tells(api: NestedApi, *expected: tuple[str, str]) -> None:
-    """Wait for it."""
 
     async def look() -> bool:
         return api.told == sorted(expected)

@@ -24,7 +24,6 @@ from tests.waiting import eventually
 
 
 def record(text: str) -> dict[str, Any]:
-    """The ConfigMap with this record."""
     return {"data": {"run.json": text}}
 
 
@@ -75,7 +74,6 @@ def test_finished_pods_are_not_counted() -> None:
 
 
 def pod_on(node: str, phase: str) -> dict[str, Any]:
-    """A pod with a node."""
     return build_pod(nodeName=node) | {"status": {"phase": phase}}
 
 
@@ -133,7 +131,6 @@ class Informed:
         self.objects: list[Any] = []
 
     def on_change(self, handler: Any) -> None:
-        """See `Informer.on_change`."""
         self.handlers.append(handler)
 
     def __iter__(self) -> Iterator[Any]:
@@ -154,30 +151,25 @@ class Written:
         self.status.set_version("v1.36.3")
 
     async def apply(self, kind: Any, body: dict[str, Any], *, subresource: str) -> None:
-        """Note it."""
         assert (kind, subresource) == (kinds.NESTED_CLUSTER, "status")
         self.applied.append(body["status"])
 
     is_undecided = False
 
     async def is_complete(self) -> bool:
-        """In place of the suspend's."""
         return False
 
     def record(self, number: int) -> None:
-        """The runner's record changes."""
         found = record(json.dumps({"version": 1, "hash": str(number), "state": "Running", "steps": []}))
         (handler,) = self.config_maps.handlers
         handler(Change(("kube-system", "nestor-run"), None, found))
 
     def add_pod(self) -> None:
-        """There is one more pod."""
         self.pods.objects.append(build_pod())
         (handler,) = self.pods.handlers
         handler(Change(("shop", "web"), None, self.pods.objects[-1]))
 
     async def until(self, check: Callable[[dict[str, Any]], bool]) -> None:
-        """Until what was applied last is as it should be."""
 
         async def look() -> bool:
             return bool(self.applied) and check(self.applied[-1])
@@ -187,7 +179,6 @@ class Written:
 
 @contextlib.asynccontextmanager
 async def working(written: Written) -> AsyncIterator[None]:
-    """Its queue at work."""
     task = asyncio.create_task(written.status.queue.run())
     try:
         yield

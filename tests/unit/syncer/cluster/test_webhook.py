@@ -51,7 +51,6 @@ class Hook:
     serving: asyncio.Task[None]
 
     async def ask(self, method: str, path: str, body: bytes | None = None) -> tuple[int, str]:
-        """Status and text."""
         async with self.session.request(method, self.url + path, data=None if body is None else io.BytesIO(body)) as answer:
             return answer.status, await answer.text()
 
@@ -114,7 +113,6 @@ HEAD = b"POST /services HTTP/1.1\r\nHost: x\r\nContent-Length: 4000000\r\n\r\n"
 
 
 async def send(hook: Hook, body: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """The beginning of a request."""
     tls = ssl.create_default_context()
     tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
     reader, writer = await asyncio.open_connection("127.0.0.1", int(hook.url.rpartition(":")[2]), ssl=tls)

@@ -44,12 +44,11 @@ class Clusters:
         clusters.host.put(kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}})
         return clusters
 
-    def copy(self, kind: Kind, name: str) -> Object | None:
+    def copy(self, kind: Kind, name: str) -> Any:
         """The host copy of a nested object in `SPACE`."""
         return self.host.look(kind, names.host_name(name, SPACE), HOST)
 
     def add_pod(self, name: str = "web", **spec: Any) -> Object:
-        """A nested pod."""
         pod = build_pod(**spec)
         pod["metadata"] |= {"name": name, "uid": f"{name}-uid"}
         return self.nested.put(kinds.POD, pod)
@@ -60,7 +59,6 @@ class Clusters:
         return self.host.put(kind, {"metadata": meta, **content})
 
     def allow(self, **policy: Any) -> None:
-        """The class says so from now on."""
         meta = {"name": TARGET.cluster, "namespace": HOST}
         self.host.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": policy}})
 
@@ -81,7 +79,6 @@ class Running:
 
     @property
     def engine(self) -> Engine:
-        """The only one."""
         (found,) = self.engines
         return found
 
@@ -131,7 +128,6 @@ def allow_most(monkeypatch: pytest.MonkeyPatch, kind: Kind, number: int) -> None
 
 @contextlib.asynccontextmanager
 async def running(clusters: Clusters, *rows: type[Row]) -> AsyncIterator[Running]:
-    """A syncer, from its start to its end."""
     host, nested = cast(Api, clusters.host), cast(Api, clusters.nested)
     caches = Caches(host, nested, TARGET)
     context = Context(host, nested, TARGET, caches, EventRecorder(nested, "test"))

@@ -24,7 +24,6 @@ def start(*, allowed: bool) -> Clusters:
 
 
 def allow(clusters: Clusters, allowed: bool) -> None:
-    """What the class says."""
     clusters.allow(placement={"disruptionBudgets": allowed})
 
 
@@ -38,7 +37,7 @@ def put(clusters: Clusters, healthy: int | None = None, name: str = "web") -> Ob
     )
 
 
-def read(clusters: Clusters) -> Object | None:
+def read(clusters: Clusters) -> Any:
     copy = clusters.copy(KIND, "web")
     return copy["spec"] if copy else None
 
@@ -61,7 +60,6 @@ FAILED = {"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed"
 
 
 def nested(status: Object | None = None, **spec: Any) -> Object:
-    """A nested budget."""
     meta = {"name": "web", "namespace": "shop", "uid": "u"}
     return {"metadata": meta, "spec": {"selector": {"matchLabels": {"app": "web"}}, **spec}, "status": status or {}}
 

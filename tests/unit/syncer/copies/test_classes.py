@@ -18,12 +18,10 @@ OURS = {"app.kubernetes.io/managed-by": "nestor"}
 
 
 def allow(clusters: Clusters, **placement: Any) -> None:
-    """What the class says."""
     clusters.allow(placement={key: {"allowed": value} for key, value in placement.items()})
 
 
 def put(clusters: Clusters, kind: Kind, name: str, **content: Any) -> None:
-    """An object of the host."""
     clusters.host.put(kind, {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, **content})
 
 
@@ -65,8 +63,7 @@ async def test_a_runtime_class_comes_up_without_its_nodes() -> None:
     allow(clusters, runtimeClasses=["gvisor"])
     async with running(clusters, RuntimeClassRow) as made:
         await made.until(lambda: clusters.nested.look(RUNTIME, "gvisor"))
-        copy = clusters.nested.look(RUNTIME, "gvisor")
-        assert copy is not None
+        copy: Any = clusters.nested.look(RUNTIME, "gvisor")
         assert {key: copy[key] for key in copy.keys() - {"metadata", "apiVersion", "kind"}} == {
             "handler": "runsc",
             "overhead": overhead,

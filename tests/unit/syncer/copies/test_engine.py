@@ -24,7 +24,6 @@ FOREIGN = "host ConfigMap 'settings' already exists and belongs to someone else;
 
 
 def settings(**data: str) -> Object:
-    """A nested ConfigMap."""
     return {"metadata": {"name": "settings", "namespace": SPACE}, "data": data}
 
 
@@ -122,7 +121,7 @@ async def test_a_copy_that_the_cache_does_not_know_yet_is_changed_not_refused() 
     clusters = build()
     async with running(clusters, ConfigMapRow) as made:
         clusters.host.hold(kinds.CONFIG_MAP)
-        clusters.host.drop(kinds.CONFIG_MAP, clusters.copy(kinds.CONFIG_MAP, "settings")["metadata"]["name"], HOST)  # type: ignore[index]
+        clusters.host.drop(kinds.CONFIG_MAP, clusters.copy(kinds.CONFIG_MAP, "settings")["metadata"]["name"], HOST)
         clusters.host.release(kinds.CONFIG_MAP)
         clusters.host.hold(kinds.CONFIG_MAP)
         await made.until(lambda: data(clusters) is not None)
@@ -152,7 +151,7 @@ async def test_a_foreign_object_in_the_place_of_a_copy_is_not_changed() -> None:
     clusters = build()
     async with running(clusters, ConfigMapRow) as made:
         clusters.host.hold(kinds.CONFIG_MAP)
-        clusters.host.drop(kinds.CONFIG_MAP, clusters.copy(kinds.CONFIG_MAP, "settings")["metadata"]["name"], HOST)  # type: ignore[index]
+        clusters.host.drop(kinds.CONFIG_MAP, clusters.copy(kinds.CONFIG_MAP, "settings")["metadata"]["name"], HOST)
         clusters.add_foreign(kinds.CONFIG_MAP, "settings", data={"color": "green"})
         clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
         await made.until(lambda: "PATCH" in written(clusters))
@@ -166,7 +165,6 @@ async def test_what_others_do_to_a_copy_is_put_right() -> None:
     clusters = build()
     async with running(clusters, ConfigMapRow) as made:
         copy = clusters.copy(kinds.CONFIG_MAP, "settings")
-        assert copy is not None
         copy["metadata"]["labels"]["backup"] = "yes"
         await made.put_host(kinds.CONFIG_MAP, copy | {"data": {"color": "black", "more": "x"}})
         assert data(clusters) == {"color": "red"}
@@ -279,8 +277,6 @@ async def test_a_removal_that_fails_is_tried_again(monkeypatch: pytest.MonkeyPat
 
 
 class LingeringRow(ConfigMapRow):
-    """Its copies stay for a while."""
-
     linger_seconds = 100  # by the test's clock
 
 
@@ -341,7 +337,6 @@ async def test_a_lingering_copy_that_others_delete_is_forgotten() -> None:
     async with running(clusters, LingeringRow) as made:
         await made.drop_nested(kinds.POD, "web", SPACE)
         copy = clusters.copy(kinds.CONFIG_MAP, "settings")
-        assert copy is not None
         await made.drop_host(kinds.CONFIG_MAP, copy["metadata"]["name"], HOST)
         assert made.engine.remembered == 0
 
@@ -413,7 +408,6 @@ async def build_release() -> Clusters:
 async def test_the_next_process_keeps_the_copy_of_one_that_its_cache_leaves_out() -> None:
     clusters = await build_release()
     before = clusters.copy(kinds.SECRET, "release")
-    assert before is not None
     async with running(clusters, SecretRow) as made:
         assert clusters.copy(kinds.SECRET, "release") == before
         await made.drop_nested(kinds.POD, "web", SPACE)

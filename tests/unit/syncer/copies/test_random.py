@@ -34,7 +34,6 @@ class Tenant:
         self.count = 0
 
     async def change(self) -> None:
-        """One change of the tenant's, or of what is held."""
         self.count += 1
         await self.chance.choice((self._put, self._put, self._drop, self._add_pod, self._drop_pod, self._hold, self._hold))()
         if self.chance.random() < 0.5:
@@ -74,7 +73,6 @@ class Tenant:
             getattr(self.clusters, side).hold(kind)
 
     def release(self) -> None:
-        """Let everything be heard."""
         for index in self.held:
             side, kind = HELD[index]
             getattr(self.clusters, side).release(kind)
@@ -84,7 +82,6 @@ class Tenant:
         return self.chance.choice(list(COPIED)), f"data-{self.chance.randrange(2)}"
 
     def find_differences(self) -> list[str]:
-        """What is not as it should be."""
         found = []
         for kind in COPIED:
             for name in ("data-0", "data-1"):

@@ -57,11 +57,9 @@ class Watched:
         self.caches.nested(kinds.POD)._set(key_of(pod), pod | {"metadata": meta})
 
     def drop(self, pod: Object) -> None:
-        """It is gone."""
         self.caches.nested(kinds.POD)._set(key_of(pod), None)
 
     def allow(self, level: str) -> None:
-        """The class has changed."""
         self._version += 1
         meta = {"name": TARGET.cluster, "namespace": TARGET.namespace, "resourceVersion": str(self._version)}
         status = {"policy": {"podSecurity": level}}
@@ -69,7 +67,6 @@ class Watched:
 
     @property
     def is_named(self) -> bool:
-        """Whether a live pod names it."""
         return self.references.is_named("configmaps", KEY)
 
 
@@ -137,7 +134,6 @@ def _one_name(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def named(name: str, config_map: str) -> Object:
-    """A pod that refers to a ConfigMap."""
     pod: Object = build_pod(volumes=[{"name": "v", "configMap": {"name": config_map}}])
     return pod | {"metadata": pod["metadata"] | {"name": name}}
 

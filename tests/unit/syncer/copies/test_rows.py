@@ -47,7 +47,7 @@ def service(**spec: Any) -> Object:
     return body
 
 
-def host_service(clusters: Clusters) -> Object | None:
+def host_service(clusters: Clusters) -> Any:
     return clusters.copy(kinds.SERVICE, "web")
 
 
@@ -85,7 +85,7 @@ async def test_a_service_that_should_reach_outside_is_synced_and_told_once() -> 
     async with running(clusters, ServiceRow) as made:
         for number in range(3):
             await made.put_nested(kinds.SERVICE, service(type="NodePort", externalIPs=["1.2.3.4"], sessionAffinity=str(number)))
-        assert (host_service(clusters) or {})["spec"]["type"] == "ClusterIP"
+        assert host_service(clusters)["spec"]["type"] == "ClusterIP"
         ((reason, message),) = clusters.events
         assert reason == "FieldsIgnored"
         assert "'NodePort'" in message
@@ -114,7 +114,7 @@ def host_pod(labels: dict[str, str]) -> Object:
 
 def host_selector(clusters: Clusters) -> Object:
     """What the host Service selects, apart from cluster and namespace."""
-    selector = (host_service(clusters) or {})["spec"]["selector"]
+    selector = host_service(clusters)["spec"]["selector"]
     return {key: value for key, value in selector.items() if not key.startswith("nestor.dev/")}
 
 
@@ -135,14 +135,12 @@ async def test_labels_that_the_class_allows_are_selected_by_their_own_keys() -> 
     clusters.nested.put(kinds.SERVICE, service())
     async with running(clusters, ServiceRow) as made:
         assert host_selector(clusters) == host_labels(own, ())
-        cluster = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST)
-        assert cluster is not None
+        cluster: Any = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST)
         await made.put_host(kinds.NESTED_CLUSTER, cluster | {"status": {"policy": {"allowedLabels": ["app"]}}})
         assert host_selector(clusters) == own
 
 
 def build_host_service(nested: Object, *, allowed: tuple[str, ...]) -> Object:
-    """The host Service under a class that allows these labels."""
     return translate.build_service(nested, dataclasses.replace(TARGET, allowed_labels=allowed), nested["spec"]["clusterIP"])
 
 
@@ -184,7 +182,7 @@ def with_host_node() -> Clusters:
     return clusters
 
 
-def nested_node(clusters: Clusters) -> Object | None:
+def nested_node(clusters: Clusters) -> Any:
     return clusters.nested.look(kinds.NODE, "n")
 
 
@@ -194,14 +192,11 @@ async def breathe() -> None:
         await asyncio.sleep(0)
 
 
-async def with_node(made: Running) -> Object:
-    """A node that a pod is bound to."""
+async def with_node(made: Running) -> Any:
     await made.engine.ensure(("", "n"))
     made.clusters.add_pod(nodeName="n")
     await made.settle()
-    found = nested_node(made.clusters)
-    assert found is not None
-    return found
+    return nested_node(made.clusters)
 
 
 async def test_a_node_is_there_before_its_first_pod_and_asked_for_once() -> None:
@@ -247,7 +242,6 @@ async def test_a_tenant_s_labels_and_taints_stay() -> None:
         changed["metadata"]["labels"] = {"rack": "7"}
         await made.put_host(kinds.NODE, changed)
         node = nested_node(clusters)
-        assert node is not None
         managed = {"app.kubernetes.io/managed-by": "nestor"}
         assert node["metadata"]["labels"] == {"rack": "7", "disk": "ssd"} | managed
         assert node["spec"]["taints"] == [own]
@@ -258,7 +252,7 @@ async def test_a_tenant_s_labels_and_taints_stay() -> None:
         await made.put_host(kinds.NODE, changed)
         changed["metadata"]["labels"] = {}
         await made.put_host(kinds.NODE, changed)
-        assert (nested_node(clusters) or {})["metadata"]["labels"] == managed
+        assert nested_node(clusters)["metadata"]["labels"] == managed
 
 
 async def test_a_tenant_cordons_a_node_and_takes_that_back() -> None:
@@ -271,11 +265,10 @@ async def test_a_tenant_cordons_a_node_and_takes_that_back() -> None:
 
         async def cordon(is_unschedulable: bool) -> None:
             now = nested_node(clusters)
-            assert now is not None
             await made.put_nested(kinds.NODE, now | {"spec": now["spec"] | {"unschedulable": is_unschedulable}})
 
         def look() -> tuple[bool, list[str]]:
-            spec = (nested_node(clusters) or {})["spec"]
+            spec = nested_node(clusters)["spec"]
             return spec["unschedulable"], [item["key"] for item in spec["taints"]]
 
         await with_node(made)
@@ -307,7 +300,7 @@ async def test_what_a_tenant_makes_of_the_note_does_no_harm() -> None:
             node = await with_node(made)
             node["metadata"]["annotations"][labels.MIRRORED] = note
             await made.put_nested(kinds.NODE, node)
-            assert json.loads((nested_node(clusters) or {})["metadata"]["annotations"][labels.MIRRORED])["taints"] == []
+            assert json.loads(nested_node(clusters)["metadata"]["annotations"][labels.MIRRORED])["taints"] == []
 
 
 @pytest.mark.parametrize("is_there", [True, False])
@@ -406,7 +399,7 @@ async def test_a_cluster_is_settled_when_its_nodes_say_what_the_host_s_do() -> N
         assert not made.engine.row.is_settled
         clusters.nested.refusal = lambda _, __: None
         await made.until(lambda: made.engine.row.is_settled)
-        assert (nested_node(clusters) or {})["spec"]["taints"] == []
+        assert nested_node(clusters)["spec"]["taints"] == []
 
 
 async def test_a_cluster_can_use_of_a_node_what_its_quota_and_its_pods_leave(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,7 +413,7 @@ async def test_a_cluster_can_use_of_a_node_what_its_quota_and_its_pods_leave(mon
         clusters.host.put(kinds.RESOURCE_QUOTA, {"metadata": {"name": "q", "namespace": HOST}, "spec": spec, "status": status})
 
     def find() -> Object:
-        found: Object = (nested_node(clusters) or {})["status"]["allocatable"]
+        found: Object = nested_node(clusters)["status"]["allocatable"]
         return found
 
     size = {"cpu": "8", "memory": "32Gi", "pods": "110"}
@@ -477,7 +470,6 @@ async def test_a_node_that_is_not_watched_yet_is_not_taken_for_gone() -> None:
         assert isinstance(row, NodeRow)
         assert [line for line in clusters.nested.asked if line.startswith("DELETE")] == []
     after = nested_node(clusters)
-    assert after is not None
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
 
 

@@ -27,20 +27,16 @@ def allow(clusters: Clusters, **services: Any) -> None:
 
 
 def build_outward(number: int = 30007, kind: str = "NodePort", **spec: Any) -> Object:
-    """A nested Service with a node port."""
     return build_service(type=kind, ports=[{"port": 80, "protocol": "TCP", "nodePort": number}], **spec)
 
 
 def host_spec(clusters: Clusters, name: str = "web") -> Object:
-    """The spec of a host Service."""
     found = clusters.copy(kinds.SERVICE, name)
-    assert found is not None
     spec: Object = found["spec"]
     return spec
 
 
 def node_port(service: Object | None) -> int | None:
-    """Of the only port."""
     found: int | None = ((service or {}).get("spec", service or {})["ports"])[0].get("nodePort")
     return found
 
@@ -70,10 +66,9 @@ async def test_a_node_port_that_is_taken_on_the_host_is_the_host_s_choice_on_bot
     async with running(clusters, ServiceRow) as made:
         allow(clusters, **NODE_PORTS)
         await made.settle()
-        nested = clusters.nested.look(kinds.SERVICE, "web", SPACE)
+        nested: Any = clusters.nested.look(kinds.SERVICE, "web", SPACE)
         assert node_port(nested) == node_port(host_spec(clusters)) == 30008
         copy = clusters.copy(kinds.SERVICE, "web")
-        assert copy is not None
         assert labels.REFUSED_PORTS not in copy["metadata"]["annotations"]
         # One that its owner chooses is the host's as well.
         await made.put_nested(kinds.SERVICE, (nested or {}) | {"spec": build_outward(30009)["spec"]})
@@ -117,8 +112,7 @@ async def test_a_full_quota_says_who_can_raise_it(monkeypatch: pytest.MonkeyPatc
 # Access from outside
 
 
-def find_access(clusters: Clusters) -> Object | None:
-    """The policy that lets traffic in."""
+def find_access(clusters: Clusters) -> Any:
     return clusters.host.look(kinds.NETWORK_POLICY, f"{names.host_name('web', SPACE)}-access", HOST)
 
 
@@ -134,20 +128,17 @@ async def test_traffic_from_outside_is_let_in_as_long_as_the_class_allows_it() -
         allow(clusters, **NODE_PORTS)
         await made.settle()
         policy = find_access(clusters)
-        assert policy is not None
         assert policy["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": "web"}, {"protocol": "UDP", "port": 53}]}]
         assert policy["spec"]["policyTypes"] == ["Ingress"]
         assert policy["spec"]["podSelector"]["matchLabels"] == host_spec(clusters)["selector"]
         await made.put_nested(kinds.SERVICE, build_service(type="NodePort", ports=ports, selector={"tier": "front"}))
         policy = find_access(clusters)
-        assert policy is not None
         assert policy["spec"]["podSelector"]["matchLabels"] == host_spec(clusters)["selector"]
         await made.put_nested(kinds.SERVICE, build_service(ports=ports))
         assert find_access(clusters) is None
 
 
 def put_policy(clusters: Clusters, selector: Object, *rules: Object) -> None:
-    """A nested NetworkPolicy about ingress."""
     spec = {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": list(rules)}
     clusters.nested.put(kinds.NETWORK_POLICY, {"metadata": {"name": "one", "namespace": SPACE}, "spec": spec})
 
@@ -158,25 +149,25 @@ async def test_nested_policies_say_who_gets_in_to_pods_that_they_isolate() -> No
     clusters.nested.put(kinds.SERVICE, build_outward())
     async with running(clusters, ServiceAccessRow) as made:
         not_isolated = [{"key": labels.ISOLATED_INGRESS, "operator": "DoesNotExist"}]
-        assert (find_access(clusters) or {})["spec"]["podSelector"]["matchExpressions"] == not_isolated
+        assert find_access(clusters)["spec"]["podSelector"]["matchExpressions"] == not_isolated
         put_policy(clusters, {})
         await made.settle()
         assert find_access(clusters) is None
         blocks = [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
         put_policy(clusters, {}, {"from": blocks})
         await made.settle()
-        spec = (find_access(clusters) or {})["spec"]
+        spec = find_access(clusters)["spec"]
         assert spec["ingress"] == [{"from": blocks, "ports": [{"protocol": "TCP", "port": 80}]}]
         assert not spec["podSelector"].get("matchExpressions")
         put_policy(clusters, {}, {})
         await made.settle()
-        assert (find_access(clusters) or {})["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": 80}]}]
+        assert find_access(clusters)["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": 80}]}]
         # About some of the Service's pods: it stays closed for those, and open for the others.
         put_policy(clusters, {"matchLabels": {"only": "some"}}, {})
         await made.settle()
-        assert (find_access(clusters) or {})["spec"]["podSelector"]["matchExpressions"] == not_isolated
+        assert find_access(clusters)["spec"]["podSelector"]["matchExpressions"] == not_isolated
         await made.drop_nested(kinds.NETWORK_POLICY, "one", SPACE)
-        assert (find_access(clusters) or {})["spec"]["podSelector"]["matchExpressions"] == not_isolated
+        assert find_access(clusters)["spec"]["podSelector"]["matchExpressions"] == not_isolated
 
 
 async def test_a_service_of_too_many_ports_gets_no_policy() -> None:
@@ -216,7 +207,6 @@ def find_way_out(clusters: Clusters) -> list[Object]:
 
 
 def put_node(clusters: Clusters, name: str, *addresses: str) -> None:
-    """A node of the host."""
     listed = [{"type": "Hostname", "address": name}, *({"type": "InternalIP", "address": item} for item in addresses)]
     clusters.host.put(kinds.NODE, {"metadata": {"name": name}, "status": {"addresses": listed}})
 
@@ -242,8 +232,7 @@ async def test_pods_reach_the_node_ports_of_their_cluster_at_the_nodes_that_it_s
         opened = [{"protocol": "TCP", "port": 30007}, {"protocol": "UDP", "port": 30008}]
         block = [{"ipBlock": {"cidr": cidr}} for cidr in ("192.0.2.1/32", "2001:db8::1/128")]
         assert find_way_out(clusters) == [{"to": block, "ports": opened}]
-        policy = clusters.host.look(kinds.NETWORK_POLICY, f"{names.host_name('web', SPACE)}-nodes", HOST)
-        assert policy is not None
+        policy: Any = clusters.host.look(kinds.NETWORK_POLICY, f"{names.host_name('web', SPACE)}-nodes", HOST)
         assert policy["spec"]["policyTypes"] == ["Egress"]
         assert policy["spec"]["podSelector"] == {
             "matchLabels": TARGET.scope(None) | {labels.COMPONENT: labels.COMPONENT_APP},
@@ -263,7 +252,6 @@ async def test_pods_reach_the_node_ports_of_their_cluster_at_the_nodes_that_it_s
 
 
 def build_slice(*addresses: str, name: str = "web-1", manager: str = "", **content: Any) -> Object:
-    """A nested EndpointSlice of Service `web`."""
     own = {"kubernetes.io/service-name": "web"} | ({"endpointslice.kubernetes.io/managed-by": manager} if manager else {})
     return {
         "metadata": {"name": name, "namespace": SPACE, "labels": own},
@@ -275,14 +263,12 @@ def build_slice(*addresses: str, name: str = "web-1", manager: str = "", **conte
 
 
 def add_host_pod(clusters: Clusters, address: str, phase: str = "Running") -> Object:
-    """A host pod of the nested cluster."""
     meta = TARGET.metadata({"metadata": {"name": "one", "namespace": SPACE, "uid": "one-uid"}})
     status = {"phase": phase, "podIPs": [{"ip": address}]}
     return clusters.host.put(kinds.POD, {"metadata": meta, "spec": {"nodeName": "node-1"}, "status": status})
 
 
 def host_addresses(clusters: Clusters, name: str = "web-1") -> list[str] | None:
-    """Where the host's slice points to."""
     found = clusters.copy(kinds.ENDPOINT_SLICE, name)
     return None if found is None else [item["addresses"][0] for item in found["endpoints"]]
 

@@ -34,7 +34,7 @@ def claim(**spec: Any) -> Object:
     return {"metadata": {"name": "data", "namespace": SPACE}, "spec": wanted | spec}
 
 
-def copy(clusters: Clusters) -> Object | None:
+def copy(clusters: Clusters) -> Any:
     return clusters.copy(CLAIM, "data")
 
 
@@ -176,4 +176,4 @@ async def test_a_claim_is_filled_from_claims_of_its_own_cluster_alone() -> None:
         clusters.host.drop(CLAIM, names.host_name("old", SPACE), HOST)
         clusters.nested.put(CLAIM, claim() | {"metadata": {"name": "old", "namespace": SPACE}})
         await made.until(lambda: copy(clusters))
-        assert (copy(clusters) or {})["spec"]["dataSource"]["name"] == names.host_name("old", SPACE)
+        assert copy(clusters)["spec"]["dataSource"]["name"] == names.host_name("old", SPACE)

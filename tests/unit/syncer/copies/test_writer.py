@@ -43,7 +43,6 @@ async def test_what_is_taken_for_ours(marks: Object, is_ours: bool) -> None:
 
 
 def node(marks: Object, *, size: int = 1) -> Object:
-    """An object with a status."""
     return {"metadata": {"name": "n", "labels": marks}, "spec": {}, "status": {"size": size}}
 
 
@@ -59,12 +58,6 @@ async def test_a_patch_of_the_status_names_the_object_as_well() -> None:
     await build_writer(api).update(there, node(OURS, size=2))
     assert api.asked == ["PATCH nodes n", "PATCH nodes n/status"]
     assert [body["metadata"]["uid"] for body in api.bodies] == [there["metadata"]["uid"]] * 2
-
-
-async def test_what_says_so_already_is_not_asked_for() -> None:
-    api = MemoryApi()
-    await build_writer(api).update(api.put(kinds.NODE, node(OURS)), node(OURS))
-    assert api.asked == []
 
 
 @pytest.mark.parametrize(
@@ -88,13 +81,3 @@ async def test_what_changes_at_the_same_moment_is_looked_at_again(error: ApiErro
 async def test_one_that_a_create_met_and_that_went_at_once_is_looked_at_again() -> None:
     with pytest.raises(RetryLater, match="was deleted just now"):
         await build_writer(MemoryApi()).find_taken(node(OURS))
-
-
-async def test_a_successor_of_the_same_name_is_not_removed() -> None:
-    api = MemoryApi()
-    before = api.put(kinds.NODE, node(OURS))
-    api.drop(kinds.NODE, "n")
-    api.put(kinds.NODE, node(OURS))
-    await build_writer(api).remove(before)
-    assert api.asked == ["DELETE nodes n"]
-    assert api.look(kinds.NODE, "n") is not None

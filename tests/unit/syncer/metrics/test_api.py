@@ -21,7 +21,6 @@ ROOT = "apis/metrics.k8s.io/v1beta1"
 
 
 def build_usage(name: str = "host", timestamp: str = "2026-01-01T00:00:10Z", **containers: tuple[str, str]) -> Object:
-    """The host's PodMetrics."""
     return {
         "kind": "PodMetrics",
         "metadata": {"name": name, "namespace": "host-space", "labels": {"nestor.dev/cluster": "x"}},
@@ -32,15 +31,12 @@ def build_usage(name: str = "host", timestamp: str = "2026-01-01T00:00:10Z", **c
 
 
 class Host:
-    """The host's metrics API."""
-
     def __init__(self) -> None:
         self.asked: list[tuple[str, str, str]] = []
         self.error: ApiError | None = None
         self.items = [build_usage(f"host-{name}", app=("100m", "10Mi")) for name in ("web", "db", "unknown")]
 
     async def list(self, kind: Any, namespace: str, *, labels: str) -> list[Object]:
-        """All of the cluster."""
         self.asked.append((kind.path(namespace), namespace, labels))
         await asyncio.sleep(0)
         if self.error:
@@ -69,12 +65,10 @@ class Scene:
         self.api = MetricsApi(self.caches, cast(Api, self.host), TARGET.selector)
 
     async def get(self, path: str, method: str = "GET", **query: str) -> tuple[int, Object]:
-        """One request."""
         parts = [part for part in path.split("/") if part]
         return await self.api.answer(Request(method, parts, {key: [value] for key, value in query.items()}, [], b""))
 
     async def names(self, path: str, **query: str) -> list[str]:
-        """The names in a list."""
         status, body = await self.get(path, **query)
         assert (status, body["apiVersion"]) == (200, "metrics.k8s.io/v1beta1")
         return [item["metadata"]["name"] for item in body["items"]]

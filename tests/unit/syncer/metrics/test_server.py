@@ -23,7 +23,6 @@ NAMES = "requestheader-allowed-names"
 
 
 def build(**data: Any) -> MemoryApi:
-    """A nested cluster that says this."""
     api = MemoryApi()
     meta = {"name": "extension-apiserver-authentication", "namespace": "kube-system"}
     api.put(kinds.CONFIG_MAP, {"metadata": meta, "data": {key.replace("_", "-"): item for key, item in data.items()}})

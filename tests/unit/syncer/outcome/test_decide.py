@@ -19,7 +19,6 @@ ALL = Selection("batch/v1", "Job", "default", "", (("app", "x"),))
 
 
 def job(name: str, *conditions: str, why: str = "") -> Object:
-    """A Job with these conditions."""
     return {
         "metadata": {"name": name, "namespace": "default"},
         "status": {"conditions": [{"type": kind, "status": "True", "reason": why, "message": ""} for kind in conditions]},
@@ -33,7 +32,6 @@ def rules(*selections: Selection, operator: Any = "All") -> Rules:
 
 
 def judge(policy: Rules, objects: dict[Selection, list[Object]], memory: dict[str, str] | None = None) -> tuple[str, str]:
-    """State and message."""
     found = decide.decide(policy, lambda item: Seen(tuple(objects.get(item, ()))), memory or {}, "pod-uid")
     assert found.server_uid == "pod-uid"
     return found.state, found.message
@@ -139,7 +137,6 @@ WIDGET: Object = {"kind": "Widget", "apiVersion": "example.org/v1", "name": "w",
 
 
 def success(*targets: Object) -> SuccessPolicy:
-    """A success policy with these targets."""
     return read(SuccessPolicy, {"targets": list(targets)})
 
 

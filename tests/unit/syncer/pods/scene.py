@@ -68,7 +68,6 @@ class Host(MemoryProvider):
             self._api.drop(kinds.POD, pod["metadata"]["name"], HOST)
 
     def end(self, name: str) -> None:
-        """A pod has ended, and is gone."""
         del self.pods[name]
         self.counted.remove(name)
         self._api.drop(kinds.POD, name, HOST)
@@ -104,7 +103,6 @@ class Scene:
         self.prepared.append(pod["metadata"]["name"])
 
     def add(self, count: int, first: int = 0) -> None:
-        """So many nested pods of one template."""
         for number in range(first, first + count):
             pod = build_pod(labels={"color": "red"})
             pod["metadata"] |= {"name": f"web-{number}", "uid": f"uid-{number}"}
@@ -112,12 +110,10 @@ class Scene:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """From the start of a syncer to its end."""
         async with at_work(self.caches, self.controller.queue, self.controller.creations, self.gangs.groups.queue):
             yield
 
     def events(self, reason: str) -> list[Object]:
-        """The events of that reason that tenants got."""
         return [item for key, item in self.nested.objects.items() if key[0] == "events" and item["reason"] == reason]
 
     async def calm(self) -> None:

@@ -13,7 +13,6 @@ SCHEDULED = {"conditions": [{"type": "PodScheduled", "status": "True"}]}
 
 
 def nested(*, phase: str = "Pending", deleting: int | None = None, bound: bool = False, **spec: Any) -> Object:
-    """A nested pod in some state."""
     pod = build_pod(**spec)
     pod["status"] = {"phase": phase} | (SCHEDULED if bound else {})
     if bound:
@@ -24,7 +23,6 @@ def nested(*, phase: str = "Pending", deleting: int | None = None, bound: bool =
 
 
 def host(*, phase: str = "Running", deleting: int | None = None, **spec: Any) -> Object:
-    """A host pod in some state."""
     pod = build_host_pod(status={"phase": phase}, **spec)
     if deleting is not None:
         pod["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": deleting}

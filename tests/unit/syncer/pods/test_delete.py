@@ -24,7 +24,6 @@ class Syncer:
         self.error: Exception | None = None
 
     async def sync(self, nested: Object, host: Object) -> None:
-        """Note it, or fail."""
         self.synced.append(nested["metadata"]["name"])
         if self.error is not None:
             raise self.error
@@ -52,7 +51,6 @@ async def test_a_nested_pod_is_let_go(grace: int, finalizers: list[str], is_aske
 
 
 def deleter(*pods: Object) -> tuple[PodDeleter, MemoryProvider]:
-    """With a provider that runs these pods."""
     provider = MemoryProvider(*pods)
     return PodDeleter(fakes.context(), provider, Syncer()), provider  # type: ignore[arg-type]
 

@@ -36,7 +36,6 @@ class Running:
     controller: EventController
 
     def happen(self, number: int, *, count: int = 1, about: str = "host-uid", name: str = HOST_POD) -> None:
-        """Something happens to a host pod."""
         involved = {"kind": "Pod", "name": name, "uid": about}
         meta = {"name": f"{name}.{number}", "namespace": TARGET.namespace, "uid": f"event-{number}"}
         self.host.put(
@@ -45,23 +44,19 @@ class Running:
         )
 
     async def settle(self) -> None:
-        """Until all news have arrived and are worked off."""
         await calm((self.host, self.nested), lambda: len(self.controller.queue))
 
     @property
     def copied(self) -> list[Object]:
-        """The nested events."""
         return [item for key, item in self.nested.objects.items() if key[0] == "events"]
 
     @property
     def asked(self) -> list[str]:
-        """The verbs of all requests about nested events."""
         return [item.split(" ")[0] for item in self.nested.asked if " events " in item]
 
 
 @contextlib.asynccontextmanager
 async def running(host: MemoryApi, nested: MemoryApi) -> AsyncIterator[Running]:
-    """A controller, from its start to its end."""
     host_side, nested_side = cast(Api, host), cast(Api, nested)
     caches = Caches(host_side, nested_side, TARGET)
     controller = EventController(Context(host_side, nested_side, TARGET, caches, EventRecorder(nested_side, "test")))
@@ -76,7 +71,6 @@ async def running(host: MemoryApi, nested: MemoryApi) -> AsyncIterator[Running]:
 
 @pytest.fixture
 def clusters() -> tuple[MemoryApi, MemoryApi]:
-    """With a pod on both sides."""
     host, nested = MemoryApi(), MemoryApi()
     pod = nested.put(kinds.POD, build_pod())
     meta = TARGET.metadata(pod, name=HOST_POD) | {"uid": "host-uid"}

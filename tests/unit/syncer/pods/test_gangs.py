@@ -17,15 +17,12 @@ from tests.unit.syncer.pods.scene import HOST, Scene
 
 
 class Cluster(Scene):
-    """A scene whose class has gangs."""
-
     def __init__(self) -> None:
         super().__init__()
         self._gangs: list[Object] = []
         self._rules: Object = {}
 
     def allow(self, **gang: Any) -> None:
-        """Write the class's rules."""
         self._rules = {"gang": gang, "overflow": {"backends": [{"name": "hpc"}]}}
         self._write()
 
@@ -42,7 +39,6 @@ class Cluster(Scene):
         )
 
     def start(self, gang: str, count: int, size: int = 3, first: int = 0) -> None:
-        """Pods of a gang."""
         for number in range(first, first + count):
             pod = build_pod()
             notes = {"nestor.dev/gang": gang, "nestor.dev/gang-size": str(size)}
@@ -51,11 +47,9 @@ class Cluster(Scene):
             self.nested.put(kinds.POD, pod)
 
     def host_pods(self) -> list[Object]:
-        """The host's pods."""
         return [item for key, item in self.api.objects.items() if key[0] == "pods"]
 
     def held(self) -> int:
-        """How many of them are held."""
         return sum("schedulingGates" in pod["spec"] and bool(pod["spec"]["schedulingGates"]) for pod in self.host_pods())
 
     def why(self, name: str) -> tuple[str, str]:
@@ -77,7 +71,6 @@ class Cluster(Scene):
         self.host.pods[pod["metadata"]["name"]] = self.api.put(kinds.POD, made)
 
     def names(self) -> set[str]:
-        """The nested pods that have host pods."""
         return {annotations_of(pod)[labels.NESTED_NAME] for pod in self.host_pods()}
 
 

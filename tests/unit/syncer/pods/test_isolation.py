@@ -25,7 +25,6 @@ INGRESS, EGRESS = "nestor.dev/isolated-ingress", "nestor.dev/isolated-egress"
 
 
 def take(informer: Informer, item: Object) -> None:
-    """What the informer hears of an object."""
     informer._set(key_of(item), item)
 
 
@@ -45,7 +44,6 @@ class Scene:
         return self.nested.put(kinds.NETWORK_POLICY, {"metadata": meta, "spec": {"podSelector": {}, **spec}})
 
     def hear(self, policy: Object) -> None:
-        """The watch tells of it."""
         take(self.caches.nested(kinds.NETWORK_POLICY), policy)
 
 
@@ -106,8 +104,6 @@ async def test_pods_that_are_created_at_the_same_time_share_what_is_read_after_t
 
 async def test_a_pod_that_is_given_up_takes_no_list_from_others_and_a_failure_is_told_to_all_who_wait() -> None:
     class Failing(MemoryApi):
-        """A nested API server that is away."""
-
         async def list(self, *_: Any, **__: Any) -> list[Object]:
             await asyncio.sleep(0)
             raise Unreachable("away")

@@ -24,7 +24,6 @@ def put_node(scene: Scene, own: dict[str, str] | None = None, *taints: Object) -
 
 
 def find_hosts(scene: Scene) -> dict[str, Object]:
-    """The host pods by the names of their nested pods."""
     found = [item for key, item in scene.api.objects.items() if key[:2] == ("pods", HOST)]
     return {annotations_of(item)[labels.NESTED_NAME]: item for item in found}
 

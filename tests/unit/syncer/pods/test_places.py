@@ -15,16 +15,12 @@ BACKENDS = [{"name": "hpc"}]
 
 
 class Cluster(Scene):
-    """A scene with a policy and Jobs."""
-
     def allow(self, **overflow: Any) -> None:
-        """Write the class's rules for overflow."""
         meta = {"name": TARGET.cluster, "namespace": HOST}
         policy = {"placement": {"overflow": {"backends": BACKENDS} | overflow}}
         self.api.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": policy}})
 
     def start(self, job: str, pods: int, completions: int | None) -> None:
-        """A Job and its pods."""
         spec = {} if completions is None else {"completions": completions}
         self.nested.put(kinds.JOB, {"metadata": {"name": job, "namespace": "shop", "uid": f"uid-{job}"}, "spec": spec})
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": job, "uid": f"uid-{job}", "controller": True}
@@ -34,12 +30,10 @@ class Cluster(Scene):
             self.nested.put(kinds.POD, pod)
 
     def places(self) -> dict[str, int]:
-        """How many host pods there are for each place."""
         live = [pod for pod in self.host_pods() if (pod.get("status") or {}).get("phase") != "Succeeded"]
         return dict(Counter(annotations_of(pod)[labels.PLACE] for pod in live))
 
     def host_pods(self) -> list[Object]:
-        """The host's pods."""
         return [item for key, item in self.api.objects.items() if key[0] == "pods"]
 
     def change(self, place: str, **parts: Any) -> None:

@@ -127,7 +127,6 @@ def test_news_of_room_bring_the_next_attempt_forward_but_not_at_once_after_a_ref
 
 
 def quota(hard: dict[str, str], used: dict[str, str] | None = None) -> Object:
-    """A ResourceQuota."""
     return {"spec": {"hard": hard}, "status": {"hard": hard, "used": used or {}}}
 
 

@@ -38,8 +38,6 @@ class Refusing(MemoryProvider):
 
 
 class NestedApi(MemoryApi):
-    """Takes bindings."""
-
     async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
         if subresource != "binding":
             return await super().create(kind, body, subresource=subresource, name=name)
@@ -81,7 +79,6 @@ def build(
 
 
 def read_events(api: MemoryApi) -> list[str]:
-    """The messages of what was told."""
     return [item["message"] for key, item in api.objects.items() if key[0] == "events"]
 
 
@@ -89,7 +86,6 @@ class Closed:
     """Policies that isolate every pod."""
 
     def find(self, pod: Object) -> dict[str, str]:
-        """Its labels."""
         return {labels.ISOLATED_INGRESS: "true", labels.ISOLATED_EGRESS: "true"}
 
 
@@ -216,8 +212,6 @@ async def test_no_debug_container_is_added_where_there_is_too_much_or_that_would
 
 
 class RefusingOne(MemoryProvider):
-    """Refuses one part of what is patched."""
-
     def __init__(self, part: Part, *pods: Object) -> None:
         super().__init__(*pods)
         self.part: Part | None = part
@@ -250,8 +244,6 @@ async def test_a_refused_resize_keeps_nothing_else_from_the_host_and_its_generat
 
 async def test_a_status_field_that_the_nested_server_does_not_know_is_sent_once() -> None:
     class Old(MemoryApi):
-        """Drops what it does not know."""
-
         async def patch(self, kind: Any, name: str, namespace: str | None, patch: Any, **options: Any) -> Object:
             sent.append(patch["status"])
             known = {key: value for key, value in patch["status"].items() if key != "observedGeneration"}

@@ -55,18 +55,15 @@ class Scene:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """From the start of a syncer to its end."""
         async with at_work(self.caches, self.controller.queue):
             yield
 
     def add_host_pod(self) -> None:
-        """The host pod, as it is created."""
         body = build_host_pod()
         body["metadata"]["labels"] |= TARGET.metadata(self.pod)["labels"]
         self.host.put(kinds.POD, body)
 
     def bind(self) -> None:
-        """The nested pod gets its node."""
         self.nested.put(kinds.POD, self.pod | {"spec": self.pod["spec"] | {"nodeName": "n"}})
 
     @property
@@ -79,7 +76,6 @@ class Scene:
         return base64.b64decode(self.secret["data"]["token-0-0"]).decode() if self.secret else ""
 
     async def until(self, token: str) -> None:
-        """Await what the Secret holds."""
 
         async def look() -> bool:
             return self.token == token
@@ -87,11 +83,9 @@ class Scene:
         await eventually(look, limit=10)
 
     async def settle(self) -> None:
-        """Until all news have arrived and are worked off."""
         await calm((self.host, self.nested), lambda: len(self.controller.queue))
 
     def age(self) -> None:
-        """Let the tokens' time run out."""
         secret = self.secret
         assert secret is not None
         secret["metadata"]["annotations"]["nestor.dev/renew-after"] = "2020-01-01T00:00:00Z"
@@ -216,7 +210,6 @@ async def bound(scene: Scene) -> Object:
 
 
 def end(scene: Scene) -> None:
-    """Both pods are gone."""
     scene.nested.drop(kinds.POD, "web", "shop")
     scene.host.drop(kinds.POD, "web-x-shop-x-host", TARGET.namespace)
 

@@ -12,14 +12,12 @@ from nestor.syncer.process.gate import Gate
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Send back what comes, until there is no more."""
     with contextlib.closing(writer):
         while chunk := await reader.read(100):
             writer.write(chunk)
 
 
 async def find_port() -> int:
-    """A port that nobody listens on."""
     server = await asyncio.start_server(echo, "127.0.0.1", 0)
     port: int = server.sockets[0].getsockname()[1]
     server.close()
@@ -35,7 +33,6 @@ class Scene:
         self.task: asyncio.Task[None] | None = None
 
     async def close(self) -> None:
-        """End the gate."""
         if self.task is not None:
             self.task.cancel()
             await asyncio.gather(self.task, return_exceptions=True)

@@ -5,78 +5,44 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import pytest
 
-from nestor.kube import Informer, kinds
+from nestor.kube import Api, Informer, kinds
 from nestor.syncer.process import identity
 
-Object = dict[str, Any]
+KEY = ("n", "hello")
 
 
-def build_cluster(uid: str, version: str) -> Object:
-    """The NestedCluster as an API server lists it."""
-    return {"metadata": {"name": "hello", "namespace": "n", "uid": uid, "resourceVersion": version}}
-
-
-class ListingApi:
-    """Answers lists with the next state, and never with a watch event."""
-
-    def __init__(self, *states: list[Object]) -> None:
-        self.states = list(states)
-
-    async def request(self, method: str, path: str, query: Object, **_: Any) -> Object:
-        """The next list, and after the last one nothing more."""
-        if not self.states:
-            await asyncio.Event().wait()
-        return {"metadata": {"resourceVersion": "1"}, "items": self.states.pop(0)}
-
-
-async def play(*states: list[Object]) -> asyncio.Task[None]:
-    """The watch after these lists; it began with the cluster `first`."""
-    informer = Informer(ListingApi(*states), kinds.NESTED_CLUSTER, "n")  # type: ignore[arg-type]
+async def play(*uids: str) -> asyncio.Task[None]:
+    """The watch while the NestedCluster is seen with these UIDs, empty: gone. It began with the cluster `first`."""
+    informer = Informer(cast(Api, None), kinds.NESTED_CLUSTER, "n")
     watching = asyncio.create_task(identity.Identity(informer, "first").watch())
-    for _ in states:
-        await informer._list()
+    for version, uid in enumerate(uids):
+        meta = {"name": "hello", "namespace": "n", "uid": uid, "resourceVersion": str(version)}
+        informer._set(KEY, {"metadata": meta} if uid else None)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     return watching
 
 
-@pytest.mark.parametrize(
-    "states",
-    [
-        [[build_cluster("second", "7")]],
-        [[build_cluster("first", "7")], [build_cluster("second", "8")]],
-        [[build_cluster("first", "7")], [], [build_cluster("second", "9")]],
-    ],
-)
-async def test_another_cluster_of_the_same_name_ends_it(states: list[list[Object]]) -> None:
-    watching = await play(*states)
+@pytest.mark.parametrize("uids", [["second"], ["first", "second"], ["first", "", "second"]])
+async def test_another_cluster_of_the_same_name_ends_it(uids: list[str]) -> None:
+    watching = await play(*uids)
     with pytest.raises(identity.Replaced, match="NestedCluster 'hello' was deleted and recreated"):
         await asyncio.wait_for(watching, 60)
 
 
-@pytest.mark.parametrize(
-    "states",
-    [
-        [],
-        [[]],
-        [[build_cluster("first", "7")]],
-        [[build_cluster("first", "7")], [build_cluster("first", "8")]],
-        [[build_cluster("first", "7")], []],
-    ],
-)
-async def test_changes_and_the_end_of_its_own_do_not(states: list[list[Object]]) -> None:
-    watching = await play(*states)
+@pytest.mark.parametrize("uids", [[], [""], ["first"], ["first", "first"], ["first", ""]])
+async def test_changes_and_the_end_of_its_own_do_not(uids: list[str]) -> None:
+    watching = await play(*uids)
     assert not watching.done()
     watching.cancel()
 
 
 @pytest.fixture
 def access(tmp_path: Path) -> Path:
-    """The folder of the access Secret."""
     for name in ("syncer.kubeconfig", "kubelet.crt", "kubelet.key", "client-ca.crt", "other"):
         (tmp_path / name).write_text("first")
     return tmp_path

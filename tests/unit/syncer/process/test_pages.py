@@ -46,7 +46,6 @@ def silence(health: Health, index: int, seconds: float) -> None:
 
 @pytest.fixture
 async def url(health: Health, unused_tcp_port: int) -> AsyncIterator[str]:
-    """Where the kubelet asks."""
     server = asyncio.create_task(serve(health, unused_tcp_port))
     url = f"http://127.0.0.1:{unused_tcp_port}"
     while await ask(f"{url}/healthz") == 0:

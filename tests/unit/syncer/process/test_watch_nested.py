@@ -40,17 +40,22 @@ class Status:
         self.reported: list[tuple[bool, str]] = []
 
     def set_ready(self, *, ready: bool, message: str) -> None:
-        """Note it."""
         self.reported.append((ready, message))
 
 
-async def check(nested: Nested, basics: Any) -> tuple[Health, Status]:
-    """All checks of one server."""
-    state, status = Health(ServerHealth(datetime.timedelta(days=90), clock=lambda: nested.now)), Status()
-    state.working = True
+async def check(nested: Nested, basics: Any, *, days: float = 90, admin: str = "") -> tuple[Health, Status]:
+    """All checks of a server that may run for so many days, and has just started."""
+    state, status = Health(ServerHealth(datetime.timedelta(days=days), clock=lambda: nested.now)), Status()
+    state.working, state.server.started = True, nested.now
+    state.note_admin(admin)
     with pytest.raises(asyncio.CancelledError):
         await watch_nested(cast(Api, nested), state, cast(ClusterStatus, status), basics)
     return state, status
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
 
 
 async def done() -> None:
@@ -58,17 +63,13 @@ async def done() -> None:
 
 
 @pytest.mark.parametrize(("status", "is_restarted"), [(200, False), (401, False), (403, False), (500, True), (503, True)])
-async def test_a_server_that_answers_is_not_restarted_even_if_it_refuses_us(
-    monkeypatch: pytest.MonkeyPatch, status: int, is_restarted: bool
-) -> None:
-    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
+async def test_a_server_that_answers_is_not_restarted_even_if_it_refuses_us(status: int, is_restarted: bool) -> None:
     state, told = await check(Nested(status), done())
     assert (state.server.find_problem() is not None) is is_restarted
     assert [ready for ready, _ in told.reported][-1] is (status == 200)
 
 
 async def test_a_dns_server_that_never_gets_ready_keeps_the_api_server_from_no_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
     monkeypatch.setattr(health, "_DNS_SECONDS", 0)
     state, told = await check(Nested(200), asyncio.Event().wait())
     assert told.reported == [(False, "The API server is up; nodes or DNS are not ready yet.")]
@@ -76,35 +77,21 @@ async def test_a_dns_server_that_never_gets_ready_keeps_the_api_server_from_no_c
     assert not state.is_ready
 
 
-async def test_why_a_silent_server_is_restarted_is_in_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
+async def test_why_a_silent_server_is_restarted_is_in_the_status() -> None:
     _, told = await check(Nested(503), done())
     silent = "it says so. K3s will be restarted: its API has not answered since 2026-01-01T00:00:00Z."
     assert list(dict.fromkeys(told.reported)) == [(False, "it says so"), (False, silent)]
 
 
-async def test_that_a_server_must_renew_its_certificates_is_in_the_status_before_it_is_restarted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
-    nested = Nested(200)
-    state, status = Health(ServerHealth(datetime.timedelta(minutes=5), clock=lambda: nested.now)), Status()
-    state.server.started = nested.now
-    with pytest.raises(asyncio.CancelledError):
-        await watch_nested(cast(Api, nested), state, cast(ClusterStatus, status), done())
+async def test_that_a_server_must_renew_its_certificates_is_in_the_status_before_it_is_restarted() -> None:
+    _, status = await check(Nested(200), done(), days=5 / 1440)
     up = "The API server is up and pods run in the host cluster."
     renewal = f"{up} K3s will be restarted: it must renew its certificates, which it does only when it starts."
     assert list(dict.fromkeys(message for _, message in status.reported)) == [up, renewal]
 
 
-async def test_a_cluster_whose_admins_got_no_rights_says_so_and_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
-    nested, status = Nested(200), Status()
-    state = Health(ServerHealth(datetime.timedelta(days=90), clock=lambda: nested.now))
-    state.working = True
-    state.note_admin("policy 'strict' denied request " + "x" * 5000)
-    with pytest.raises(asyncio.CancelledError):
-        await watch_nested(cast(Api, nested), state, cast(ClusterStatus, status), done())
+async def test_a_cluster_whose_admins_got_no_rights_says_so_and_is_ready() -> None:
+    _, status = await check(Nested(200), done(), admin="policy 'strict' denied request " + "x" * 5000)
     ready, message = status.reported[-1]
     assert ready
     works = "The API server is up and pods run in the host cluster."
@@ -112,8 +99,7 @@ async def test_a_cluster_whose_admins_got_no_rights_says_so_and_is_ready(monkeyp
     assert len(message) < 1000
 
 
-async def test_a_late_answer_or_two_do_not_make_a_cluster_unready_and_three_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
+async def test_a_late_answer_or_two_do_not_make_a_cluster_unready_and_three_do() -> None:
     answers = iter([200, 503, 503, 200, 503, 503, 503, 503, 503, 200])
 
     class Flapping(Nested):
@@ -132,7 +118,6 @@ LIMIT = datetime.timedelta(days=90)
 
 
 def ago(**times: float) -> datetime.datetime:
-    """So long before now."""
     return NOW - datetime.timedelta(**times)
 
 
@@ -154,7 +139,6 @@ def test_what_asks_for_a_restart(started: datetime.datetime | None, answered: da
 
 
 def build_pod(started: str | None) -> dict[str, Any]:
-    """The server's pod."""
     state = {"running": {"startedAt": started}} if started else {"waiting": {"reason": "CrashLoopBackOff"}}
     syncer = {"name": "syncer", "state": {"running": {"startedAt": "2020-01-01T00:00:00Z"}}}
     return {"status": {"containerStatuses": [syncer, {"name": "k3s", "state": state}]}}
@@ -168,13 +152,10 @@ def test_it_is_k3ss_own_container_that_counts(pod: dict[str, Any] | None, start:
 
 
 class Host:
-    """Shows one answer after the other."""
-
     def __init__(self, *answers: dict[str, Any] | ApiError) -> None:
         self.answers = list(answers)
 
     async def find(self, *_: object) -> dict[str, Any]:
-        """The pod, or the error."""
         answer = self.answers.pop(0)
         if isinstance(answer, ApiError):
             raise answer

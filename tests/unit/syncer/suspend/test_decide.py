@@ -15,7 +15,6 @@ OURS = {"nestor.dev/suspended-by": "nestor"}
 
 
 def job(*, annotations: Object | None = None, deleting: bool = False, condition: str = "", **spec: Any) -> Object:
-    """A Job in some state."""
     metadata = {"name": "train", "namespace": "shop", "uid": "u", "resourceVersion": "7", "annotations": annotations or {}}
     if deleting:
         metadata["deletionTimestamp"] = "t"
@@ -81,44 +80,6 @@ def test_the_controller_is_the_owner_that_controls() -> None:
     assert decide.find_controller(pod) is None
     pod["metadata"]["ownerReferences"] = [owner, controller]
     assert decide.find_controller(pod) == controller
-
-
-def test_a_copy_is_the_pod_as_it_was_created() -> None:
-    pod = build_pod(
-        labels={"app": "web"},
-        nodeName="n",
-        priority=0,
-        preemptionPolicy="PreemptLowerPriority",
-        restartPolicy="Never",
-        ephemeralContainers=[{"name": "debug"}],
-        priorityClassName="high",
-    )
-    pod["metadata"] |= {
-        "annotations": {"a": "b"},
-        "finalizers": ["example.org/x"],
-        "resourceVersion": "9",
-        "creationTimestamp": "t",
-        "ownerReferences": [{"kind": "A", "uid": "a"}],
-        "managedFields": [{"manager": "kubectl", "fieldsV1": {"f:spec": {}}}],
-    }
-    pod["status"] = {"phase": "Running"}
-    assert decide.build_copy(pod) == {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": "web",
-            "namespace": "shop",
-            "labels": {"app": "web"},
-            "annotations": {"a": "b"},
-            "ownerReferences": [{"kind": "A", "uid": "a"}],
-        },
-        "spec": {
-            "containers": [{"name": "app", "image": "example/web:1"}],
-            "restartPolicy": "Never",
-            "priorityClassName": "high",
-        },
-    }
-    assert pod["spec"]["nodeName"] == "n"
 
 
 def test_a_node_that_the_user_named_is_kept() -> None:

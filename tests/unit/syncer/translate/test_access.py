@@ -15,7 +15,6 @@ WEB = {"app": "web", "tier": "front"}
 
 
 def policy(selector: Object | None = None, *rules: Object, types: tuple[str, ...] = ("Ingress",)) -> Object:
-    """A nested policy."""
     return {"spec": {"podSelector": selector or {}, "policyTypes": list(types), "ingress": list(rules)}}
 
 

@@ -111,38 +111,36 @@ def allocated(**more: Any) -> Object:
     return {"metadata": {"labels": {"nestor.dev/nested-uid": "c1"}}, "status": status}
 
 
-def test_an_allocation_comes_up_without_parameters_and_for_nested_pods() -> None:
-    patch = devices.lift_status(claim(one()), allocated(), PODS)
-    assert patch == {
-        "status": {
-            "allocation": {"devices": {"results": [RESULT]}},
-            "reservedFor": [{"resource": "pods", "name": "train", "uid": "p1"}],
-        }
-    }
-    there = claim(one()) | patch
-    assert devices.lift_status(there, allocated(), PODS) is None
-    assert devices.lift_status(there, allocated(), []) == {"status": {"reservedFor": None}}
+TOLD: Object = {
+    "allocation": {"devices": {"results": [RESULT]}},
+    "reservedFor": [{"resource": "pods", "name": "train", "uid": "p1"}],
+}
+FREE: Object = allocated() | {"status": {}}
+BACK = {"allocation": None, "reservedFor": None}
 
 
-def test_what_is_taken_back_goes_at_once() -> None:
-    there = claim(one()) | (devices.lift_status(claim(one()), allocated(), PODS) or {})
-    free = {"metadata": allocated()["metadata"], "status": {}}
-    assert devices.lift_status(there, free, PODS) == {"status": {"allocation": None, "reservedFor": None}}
+def known(**meta: Any) -> Object:
+    """A nested claim that says what the host has allocated."""
+    found = claim(one()) | {"status": TOLD}
+    return found | {"metadata": found["metadata"] | meta}
 
 
-def test_another_allocation_comes_after_the_first_is_taken_back() -> None:
-    """An API server lets nobody change one."""
-    there = claim(one()) | (devices.lift_status(claim(one()), allocated(), PODS) or {})
-    assert devices.lift_status(there, allocated(device="gpu-1"), PODS) == {"status": {"allocation": None, "reservedFor": None}}
-
-
-def test_what_an_older_nested_api_server_drops_is_no_change() -> None:
-    there = claim(one()) | (devices.lift_status(claim(one()), allocated(), PODS) or {})
-    assert devices.lift_status(there, allocated(skipNodeOperations=["x"]), PODS) is None
-
-
-@pytest.mark.parametrize("uid", ["c2", "c1"])
-def test_nothing_comes_up_for_a_successor_or_for_one_that_goes(uid: str) -> None:
-    given = claim(one())
-    given["metadata"] |= {"uid": uid} | ({"deletionTimestamp": "2026-01-01T00:00:00Z"} if uid == "c1" else {})
-    assert devices.lift_status(given, allocated(), PODS) is None
+@pytest.mark.parametrize(
+    ("nested", "host", "pods", "patch"),
+    [
+        # Without parameters, and for nested pods.
+        (claim(one()), allocated(), PODS, TOLD),
+        (known(), allocated(), PODS, None),
+        (known(), allocated(), [], {"reservedFor": None}),
+        (known(), FREE, PODS, BACK),
+        # An API server lets nobody change an allocation: another one comes after the first is taken back.
+        (known(), allocated(device="gpu-1"), PODS, BACK),
+        # What an older nested API server drops is no change.
+        (known(), allocated(skipNodeOperations=["x"]), PODS, None),
+        # Nothing comes up for a successor, or for one that goes.
+        (known(uid="c2"), FREE, PODS, None),
+        (known(deletionTimestamp="2026-01-01T00:00:00Z"), FREE, PODS, None),
+    ],
+)
+def test_what_comes_up(nested: Object, host: Object, pods: list[Object], patch: Object | None) -> None:
+    assert devices.lift_status(nested, host, pods) == (None if patch is None else {"status": patch})

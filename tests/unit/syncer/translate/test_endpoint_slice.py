@@ -24,7 +24,6 @@ def find_pod(address: str) -> Object | None:
 
 
 def build_slice(*addresses: str, **content: Any) -> Object:
-    """A nested EndpointSlice."""
     labels = {"kubernetes.io/service-name": "web", "app": "web"}
     meta = {"name": "web-1", "namespace": "shop", "uid": "slice-uid", "labels": labels, "resourceVersion": "1"}
     endpoints = [{"addresses": [item]} for item in addresses]

@@ -49,17 +49,14 @@ def policy(**spec: Any) -> Object:
 
 
 def ingress(*peers: Object, ports: list[Object] | None = None) -> Object:
-    """One with one rule for ingress."""
     return policy(policyTypes=["Ingress"], ingress=[{"from": list(peers)} | ({"ports": ports} if ports else {})])
 
 
 def egress(*peers: Object) -> Object:
-    """One with one rule for egress."""
     return policy(policyTypes=["Egress"], egress=[{"to": list(peers)}])
 
 
 def block(cidr: str, *closed: str) -> Object:
-    """A peer."""
     return {"ipBlock": {"cidr": cidr} | ({"except": list(closed)} if closed else {})}
 
 

@@ -9,7 +9,6 @@ from nestor.pods.translate import config, messages
 from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.nodes import NodeRow
-from nestor.syncer.pods import events
 from nestor.syncer.translate import node
 from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
 
@@ -17,7 +16,6 @@ Object = dict[str, Any]
 
 
 def nested_config(kind: str = "Secret", **fields: Any) -> Object:
-    """A nested ConfigMap or Secret."""
     return {"kind": kind, "metadata": {"name": "settings", "namespace": "shop", "uid": "config-uid"}, **fields}
 
 
@@ -146,31 +144,3 @@ def test_messages_lose_every_host_word() -> None:
         f'{names.host_name("web", "shop")}_{TARGET.namespace}(host-uid): secret "{names.host_name("web-tls", "shop")}" not found'
     )
     assert messages.translate(text, words) == 'web_shop(pod-uid): secret "web-tls" not found'
-
-
-def test_events_keep_their_form_and_count_up_by_name() -> None:
-    own = {
-        "metadata": {"name": "e", "uid": "event-uid", "namespace": TARGET.namespace},
-        "involvedObject": {"kind": "Pod", "name": "web-x-shop-x-host", "fieldPath": "spec.containers{app}"},
-        "reason": "Failed",
-        "message": f"in {TARGET.namespace}",
-        "type": "Warning",
-        "count": 3,
-        "firstTimestamp": None,
-        "lastTimestamp": "t",
-        "source": {"component": "kubelet"},
-        "reportingComponent": "kubelet",
-        "reportingInstance": "n",
-    }
-    built = events.build_event(own, build_pod(), {TARGET.namespace: "shop"})
-    assert built["involvedObject"] == {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "name": "web",
-        "namespace": "shop",
-        "uid": "pod-uid",
-        "fieldPath": "spec.containers{app}",
-    }
-    assert (built["message"], built["count"], built["type"]) == ("in shop", 3, "Warning")
-    assert built["metadata"] == events.build_event(own | {"count": 4}, build_pod(), {})["metadata"]
-    assert "firstTimestamp" not in built

@@ -35,7 +35,6 @@ ALL = [{"operator": "Exists"}]
 
 
 def need(*terms: list[Object], **spec: Any) -> Object:
-    """A pod that demands nodes by expressions."""
     selector = {"nodeSelectorTerms": [{"matchExpressions": term} for term in terms]}
     return build_pod(affinity={"nodeAffinity": {REQUIRED: selector}}, **spec)
 

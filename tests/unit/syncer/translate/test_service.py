@@ -229,7 +229,6 @@ READY = {"conditions": [{"type": "Ready", "status": "True"}]}
 
 
 def host_pod(labels: Object, *, status: Object | None = None, **meta: Any) -> Object:
-    """A host pod with these labels."""
     return {"metadata": {"labels": labels, **meta}, "status": status or {}}
 
 

@@ -39,30 +39,6 @@ def build_host(claim: Object | None = None, **status: Any) -> Object:
     return host
 
 
-def test_a_class_comes_without_what_only_means_something_to_the_host() -> None:
-    host = {
-        "metadata": {"name": "slow", "annotations": {storage.DEFAULT_CLASS: "false", "secret": "x"}, "labels": {"a": "b"}},
-        "provisioner": "disks.example.org",
-        "parameters": {"csi.storage.k8s.io/provisioner-secret-name": "x"},
-        "mountOptions": ["ro"],
-        "allowedTopologies": [{}],
-        "volumeBindingMode": "WaitForFirstConsumer",
-    }
-    assert storage.build_class(host, ALLOWED) == {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {
-            "name": "slow",
-            "labels": {"app.kubernetes.io/managed-by": "nestor"},
-            "annotations": {"nestor.dev/host-provisioner": "disks.example.org", storage.DEFAULT_CLASS: "true"},
-        },
-        "provisioner": "host.nestor.dev",
-        "reclaimPolicy": "Delete",
-        "volumeBindingMode": "WaitForFirstConsumer",
-        "allowVolumeExpansion": False,
-    }
-
-
 @pytest.mark.parametrize(("given", "default"), [(Storage(), None), (Storage(classes=["b", "a"]), "b")])
 def test_there_is_one_default_where_there_are_classes(given: Storage, default: str | None) -> None:
     assert given.default == default
@@ -115,28 +91,7 @@ def test_the_host_s_claim_has_what_decides_about_its_volume_and_nothing_else() -
     }
 
 
-def test_a_nested_volume_is_for_one_claim_and_leads_nowhere() -> None:
-    found = storage.build_volume(build_host(capacity={"storage": "2Gi"}, accessModes=["ReadWriteMany"]))
-    assert found["metadata"]["name"] == "pvc-1"
-    assert found["spec"] == {
-        "capacity": {"storage": "2Gi"},
-        "accessModes": ["ReadWriteMany"],
-        "volumeMode": "Filesystem",
-        "storageClassName": "fast",
-        "persistentVolumeReclaimPolicy": "Retain",
-        "claimRef": {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "namespace": "shop",
-            "name": "data",
-            "uid": "claim-uid",
-        },
-        "csi": {"driver": "host.nestor.dev", "volumeHandle": "pvc-1"},
-    }
-
-
 def bound(**status: Any) -> Object:
-    """The nested claim, bound."""
     return build_claim(volumeName="pvc-1") | {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}, **status}}
 
 

@@ -21,7 +21,6 @@ def caches() -> Caches:
 
 
 def tell(caches: Caches, version: str, **status: Any) -> None:
-    """The NestedCluster has that status."""
     meta = {"namespace": KEY[0], "name": KEY[1], "resourceVersion": version}
     caches.host_cluster._set(KEY, {"metadata": meta, "status": status})
 

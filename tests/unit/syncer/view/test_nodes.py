@@ -28,8 +28,6 @@ def node(name: str, **status: Any) -> Object:
 
 
 class Watched:
-    """A cache at work, and what it told."""
-
     def __init__(self, host: MemoryApi) -> None:
         self.host = host
         self.cache = HostNodes(cast(Api, host), kinds.NODE)
@@ -41,15 +39,12 @@ class Watched:
 
     @property
     def names(self) -> list[str]:
-        """The nodes in the cache."""
         return sorted(item["metadata"]["name"] for item in self.cache)
 
     async def until(self, *names: str) -> None:
-        """Until exactly these nodes are known to be there."""
         await self.wait(lambda: self.names == sorted(names) and all(self.cache.knows(name) for name in names))
 
     async def wait(self, check: Callable[[], bool]) -> None:
-        """Until something is so."""
 
         async def look() -> bool:
             return check()
@@ -59,7 +54,6 @@ class Watched:
 
 @contextlib.asynccontextmanager
 async def watching(host: MemoryApi) -> AsyncIterator[Watched]:
-    """From its start to its end."""
     made = Watched(host)
     task = asyncio.create_task(made.cache.run())
     try:
@@ -72,7 +66,6 @@ async def watching(host: MemoryApi) -> AsyncIterator[Watched]:
 
 @pytest.fixture
 def host() -> MemoryApi:
-    """Ten nodes."""
     made = MemoryApi()
     for number in range(10):
         made.put(kinds.NODE, node(f"n{number}"))

@@ -14,7 +14,6 @@ BOUND = {"manager": "kubelet", "fieldsV1": {"f:status": {"f:phase": {}}}}
 
 
 def build(phase: str, *managers: Object, name: str = "a") -> Object:
-    """A pod."""
     meta = {"name": name, "namespace": "x", "labels": {"app": "x"}, "managedFields": list(managers)}
     return {"kind": "Pod", "metadata": meta, "spec": {"containers": [{"name": "app"}]}, "status": {"phase": phase}}
 

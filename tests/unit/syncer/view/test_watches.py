@@ -53,14 +53,12 @@ class LateApi(fakes.FakeApi):
         self.listed: list[Any] = []
 
     async def request(self, method: str, path: str, *more: Any, **_: Any) -> Object:
-        """Discovery, and empty lists."""
         if more:
             self.listed.append(more)
             return {"metadata": {"resourceVersion": "1"}, "items": []}
         return self.answer
 
     async def watch(self, *question: Any) -> Any:
-        """Never an event."""
         await asyncio.Event().wait()
         yield None
 
