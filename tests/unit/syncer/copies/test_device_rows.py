@@ -40,17 +40,6 @@ def copy(clusters: Clusters, name: str = "card") -> Any:
     return clusters.copy(CLAIM, name)
 
 
-async def test_the_nested_cluster_has_the_device_classes_that_its_class_allows() -> None:
-    clusters = build()
-    async with running(clusters, *ROWS) as made:
-        found: Any = clusters.nested.look(CLASS, "gpu")
-        assert found["spec"] == {}
-        assert clusters.nested.look(CLASS, "hidden") is None
-        allow(clusters)
-        await made.settle()
-        assert clusters.nested.look(CLASS, "gpu") is None
-
-
 async def test_a_claim_is_allocated_for_the_host_pod_and_says_so_for_the_nested_one() -> None:
     clusters = build()
     async with running(clusters, *ROWS) as made:
@@ -126,17 +115,6 @@ async def test_a_successor_waits_until_the_host_has_released_the_devices() -> No
         clusters.host.drop(CLAIM, held["metadata"]["name"], HOST)
         await made.until(lambda: copy(clusters))
         assert copy(clusters)["metadata"]["labels"]["nestor.dev/nested-uid"] == nested["metadata"]["uid"]
-
-
-async def test_somebody_else_s_claim_of_that_name_is_nobody_s_here() -> None:
-    clusters = build()
-    clusters.add_foreign(CLAIM, "card", spec={"own": True})
-    async with running(clusters, *ROWS) as made:
-        await made.put_nested(CLAIM, claim())
-        assert copy(clusters)["spec"] == {"own": True}
-        assert "already exists and belongs to someone else" in clusters.events[0][1]
-        with pytest.raises(Forbidden):
-            await made.engines[1].ensure((SPACE, "card"))
 
 
 async def test_pods_wait_for_their_claims_for_a_moment_and_are_then_told() -> None:

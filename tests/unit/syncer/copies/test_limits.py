@@ -6,15 +6,14 @@ import pytest
 
 from nestor.kube import RetryLater, kinds
 from nestor.kube.pace import Pace, Rate
-from nestor.pods.translate.env import links_name
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.budgets import BudgetRow
-from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow, ServiceLinksRow
+from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
 from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from tests.unit.pods.translate.builders import build_service
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, allow_most, running
+from tests.unit.syncer.copies.pair import SPACE, Clusters, Running, allow_most, running
 from tests.unit.syncer.copies.test_engine import build, data, settings, written
 from tests.unit.syncer.copies.test_services import build_slice
 
@@ -155,14 +154,3 @@ async def test_writes_that_the_pace_forbids_follow_later_and_deletions_need_not_
         await made.drop_nested(kinds.POD, "web", SPACE)
         assert data(clusters) is None
         assert clusters.events == []
-
-
-async def test_service_links_count_as_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "COPIED_BYTES", 100)
-    clusters = Clusters.build()
-    pod = clusters.add_pod()
-    async with running(clusters, ServiceLinksRow) as made:
-        await made.engine.ensure_needs(pod)
-        assert clusters.host.look(kinds.CONFIG_MAP, links_name(SPACE), HOST) is not None
-        await made.put_nested(kinds.SERVICE, build_service("web", clusterIP="10.43.7.1"))
-        assert (clusters.host.look(kinds.CONFIG_MAP, links_name(SPACE), HOST) or {})["data"] == {}

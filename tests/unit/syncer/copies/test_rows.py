@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.kube import Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube import Forbidden, NotFound, RetryLater, kinds
 from nestor.pods.translate.env import links_name
 from nestor.pods.translate.labels import host_labels
 from nestor.syncer.copies.rows import nodes
@@ -51,61 +51,6 @@ def host_service(clusters: Clusters) -> Any:
     return clusters.copy(kinds.SERVICE, "web")
 
 
-def give_addresses(clusters: Clusters) -> None:
-    """The host has given `TAKEN` away, and chooses `FREE` by itself."""
-
-    def refuse(verb: str, body: Object) -> Invalid | None:
-        spec = body.get("spec") or {}
-        if verb == "POST" and spec.get("clusterIP") == TAKEN:
-            return Invalid(422, "Invalid", "spec.clusterIPs: failed to allocate IP 10.43.7.7: provided IP is already allocated")
-        if verb == "POST" and "clusterIP" not in spec:
-            spec["clusterIP"] = FREE
-        return None
-
-    clusters.host.refusal = refuse
-
-
-async def test_a_service_whose_address_is_taken_is_told_and_synced_when_it_is_made_again() -> None:
-    clusters = Clusters.build()
-    give_addresses(clusters)
-    async with running(clusters, ServiceRow) as made:
-        clusters.nested.put(kinds.SERVICE, service())
-        await made.until(lambda: bool(clusters.events))
-        ((reason, message),) = clusters.events
-        assert reason == "ServiceNotSynced"
-        assert message.startswith(f"the host has given its address {TAKEN} to another Service; delete this Service and create it")
-        assert host_service(clusters) is None
-        clusters.nested.drop(kinds.SERVICE, "web", SPACE)
-        clusters.nested.put(kinds.SERVICE, service(clusterIP=FREE))
-        await made.until(lambda: host_service(clusters) is not None)
-
-
-async def test_a_service_that_should_reach_outside_is_synced_and_told_once() -> None:
-    clusters = Clusters.build()
-    async with running(clusters, ServiceRow) as made:
-        for number in range(3):
-            await made.put_nested(kinds.SERVICE, service(type="NodePort", externalIPs=["1.2.3.4"], sessionAffinity=str(number)))
-        assert host_service(clusters)["spec"]["type"] == "ClusterIP"
-        ((reason, message),) = clusters.events
-        assert reason == "FieldsIgnored"
-        assert "'NodePort'" in message
-        assert "1.2.3.4" in message
-        await made.put_nested(kinds.SERVICE, service())
-        await made.put_nested(kinds.SERVICE, service(type="LoadBalancer"))
-        assert "'LoadBalancer'" in clusters.events[1][1]
-        await made.drop_nested(kinds.SERVICE, "web", SPACE)
-        assert made.engine.remembered == 0
-
-
-async def test_a_service_that_ceases_to_be_carried_loses_its_host_service() -> None:
-    clusters = Clusters.build()
-    clusters.nested.put(kinds.SERVICE, service())
-    async with running(clusters, ServiceRow) as made:
-        assert host_service(clusters) is not None
-        await made.put_nested(kinds.SERVICE, service(type="ExternalName", clusterIP=""))
-        assert host_service(clusters) is None
-
-
 def host_pod(labels: dict[str, str]) -> Object:
     """A running host pod of the nested cluster, with these labels of its tenant's."""
     meta = TARGET.metadata({"metadata": {"name": "web", "namespace": SPACE, "uid": "web-uid"}}, name="web-x")
@@ -128,16 +73,6 @@ async def test_a_service_selects_its_running_pods_until_they_have_their_new_labe
         assert host_selector(clusters) == old
         await made.put_host(kinds.POD, host_pod(old | new))
         assert host_selector(clusters) == new
-
-
-async def test_labels_that_the_class_allows_are_selected_by_their_own_keys() -> None:
-    clusters, own = Clusters.build(), {"app": "web"}
-    clusters.nested.put(kinds.SERVICE, service())
-    async with running(clusters, ServiceRow) as made:
-        assert host_selector(clusters) == host_labels(own, ())
-        cluster: Any = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST)
-        await made.put_host(kinds.NESTED_CLUSTER, cluster | {"status": {"policy": {"allowedLabels": ["app"]}}})
-        assert host_selector(clusters) == own
 
 
 def build_host_service(nested: Object, *, allowed: tuple[str, ...]) -> Object:

@@ -329,24 +329,6 @@ async def test_slices_that_the_host_needs_not(service: Object | None, manager: s
         assert clusters.events == []
 
 
-async def test_slices_follow_their_service_and_each_of_several_is_carried() -> None:
-    clusters = Clusters.build()
-    add_host_pod(clusters, "10.42.0.7")
-    mirrored = "endpointslicemirroring-controller.k8s.io"
-    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7"))
-    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7", name="web-2", manager=mirrored))
-    async with running(clusters, EndpointSliceRow) as made:
-        await made.put_nested(kinds.SERVICE, build_service())
-        assert host_addresses(clusters) == host_addresses(clusters, "web-2") == ["10.42.0.7"]
-        clusters.host.drop(kinds.ENDPOINT_SLICE, names.host_name("web-2", SPACE), HOST)
-        await made.drop_nested(kinds.ENDPOINT_SLICE, "web-1", SPACE)
-        assert host_addresses(clusters) is None
-        assert host_addresses(clusters, "web-2") == ["10.42.0.7"]
-        await made.drop_nested(kinds.SERVICE, "web", SPACE)
-        assert host_addresses(clusters, "web-2") is None
-        assert made.engine.remembered == 0
-
-
 async def test_names_as_endpoints_are_refused() -> None:
     clusters = Clusters.build()
     clusters.nested.put(kinds.SERVICE, build_service(selector=None))
@@ -358,20 +340,7 @@ async def test_names_as_endpoints_are_refused() -> None:
         assert "ExternalName" in message
 
 
-async def test_there_are_only_so_many_slices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "SYNCED_SLICES", 1)
-    clusters = Clusters.build()
-    add_host_pod(clusters, "10.42.0.7")
-    clusters.nested.put(kinds.SERVICE, build_service(selector=None))
-    async with running(clusters, EndpointSliceRow) as made:
-        for name in ("web-1", "web-2"):
-            await made.put_nested(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7", name=name))
-        assert (host_addresses(clusters), host_addresses(clusters, "web-2")) == (["10.42.0.7"], None)
-        message = "a nested cluster may have 1 EndpointSlices of its users' own; delete others first"
-        assert clusters.events == [("EndpointsNotSynced", message)]
-
-
-async def test_slices_that_the_host_makes_itself_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_there_are_only_so_many_slices_beside_those_that_the_host_makes_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """They have the labels of their Services."""
     monkeypatch.setattr(limits, "SYNCED_SLICES", 1)
     monkeypatch.setattr(limits, "SYNCED_ENDPOINTS", 1)
@@ -382,6 +351,9 @@ async def test_slices_that_the_host_makes_itself_do_not_count(monkeypatch: pytes
     meta = {"name": "made-by-the-host", "namespace": HOST, "labels": own}
     clusters.host.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.9") | {"metadata": meta})
     clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7"))
-    async with running(clusters, EndpointSliceRow):
+    async with running(clusters, EndpointSliceRow) as made:
         assert host_addresses(clusters) == ["10.42.0.7"]
         assert clusters.host.look(kinds.ENDPOINT_SLICE, "made-by-the-host", HOST) is not None
+        await made.put_nested(kinds.ENDPOINT_SLICE, build_slice("10.42.0.7", name="web-2"))
+        message = "a nested cluster may have 1 EndpointSlices of its users' own; delete others first"
+        assert clusters.events == [("EndpointsNotSynced", message)]

@@ -79,15 +79,6 @@ async def test_a_volume_that_is_lost_loses_its_finalizer_though_the_news_of_its_
         assert "PATCH persistentvolumes pvc-1" in clusters.nested.asked
 
 
-async def test_a_tenant_s_own_volume_of_that_name_is_left_alone() -> None:
-    clusters = build()
-    clusters.nested.put(VOLUME, {"metadata": {"name": "pvc-1"}, "spec": {"own": True}})
-    async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:
-        await put_bound(clusters, made)
-        volume: Any = clusters.nested.look(VOLUME, "pvc-1")
-        assert volume["spec"] == {"own": True}
-
-
 async def test_a_claim_gets_its_volume_again_after_the_nested_cluster_has_lost_its_data() -> None:
     clusters = build()
     async with running(clusters, ClaimRow, VolumeRow, StorageClassRow) as made:

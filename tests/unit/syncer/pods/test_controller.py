@@ -103,22 +103,3 @@ async def test_a_drained_pod_is_replaced_at_once_unless_its_whole_cluster_goes(i
         scene.api.put(kinds.POD, pod | {"metadata": pod["metadata"] | gone, "spec": pod["spec"] | {"nodeName": "n"}})
         await scene.calm()
         assert ("DELETE pods shop/web-0" in scene.nested.asked) is not is_ending
-
-
-async def test_a_pod_that_waited_for_a_resume_is_created_and_not_taken_for_lost() -> None:
-    scene = Scene()
-    cluster = {"metadata": {"name": TARGET.cluster, "namespace": HOST}}
-    scene.api.put(kinds.NESTED_CLUSTER, cluster | {"spec": {}})
-    async with scene.running():
-        scene.add(1)
-        await scene.until(lambda: len(scene.host.pods) == 1)
-        await scene.calm()
-        ((name, pod),) = scene.host.pods.items()
-        scene.api.put(kinds.POD, pod | {"spec": pod["spec"] | {"nodeName": "n"}})
-        await scene.calm()
-        scene.api.put(kinds.NESTED_CLUSTER, cluster | {"spec": {"suspend": True}})
-        await scene.calm()
-        scene.host.end(name)
-        await scene.calm()
-        scene.api.put(kinds.NESTED_CLUSTER, cluster | {"spec": {"suspend": False}})
-        await scene.until(lambda: len(scene.host.pods) == 1)

@@ -119,14 +119,6 @@ async def test_what_the_pods_of_a_stateful_set_lack_is_told_once_at_the_set() ->
     assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("StatefulSet", "db")
 
 
-async def test_another_policy_allows_it() -> None:
-    scene = Scene(build_pod(container=PRIVILEGED))
-    scene.caches.policy = Policy(pod_security="Privileged")
-    await scene.create()
-    (host,) = scene.provider.pods.values()
-    assert host["spec"]["containers"][0]["securityContext"] == {"privileged": True}
-
-
 async def test_a_policy_that_changes_meanwhile_is_obeyed() -> None:
     async def narrow(_: Object) -> None:
         scene.caches.policy = Policy()

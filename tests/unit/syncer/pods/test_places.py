@@ -114,18 +114,3 @@ async def test_a_pod_counts_where_the_scheduler_has_put_it() -> None:
         await scene.until(lambda: scene.places() == {"HostFirst": 2, "Host": 2})
         await scene.calm()
         assert scene.places() == {"HostFirst": 2, "Host": 2}
-
-
-async def test_pods_that_wait_for_a_node_are_made_anew_when_the_rules_change_and_those_that_run_stay() -> None:
-    scene = Cluster()
-    scene.allow()
-    async with scene.running():
-        scene.add(3)
-        await scene.until(lambda: scene.places() == {"HostFirst": 3})
-        await scene.calm()
-        scene.change("HostFirst", spec={"nodeName": "node-1"})
-        await scene.calm()
-        scene.allow(mode="Always")
-        await scene.until(lambda: scene.places() == {"HostFirst": 1, "Backend": 2})
-        scene.allow(mode="Never")
-        await scene.until(lambda: scene.places() == {"HostFirst": 1, "Host": 2})

@@ -263,8 +263,6 @@ async def test_a_status_field_that_the_nested_server_does_not_know_is_sent_once(
 async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it_is_sent() -> None:
     nested, host = build_pair()
     nested["spec"]["ephemeralContainers"] = [{"name": "root", "image": "x", "securityContext": {"privileged": True}}]
-    syncer, api = build(nested, MemoryProvider(host))
-    caches = fakes.context(policy=Policy(pod_security="Privileged"))
     parts: list[Part] = []
 
     class Revoking(MemoryProvider):
@@ -272,15 +270,9 @@ async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it
 
         async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
             parts.append(part)
-            caches.policy = Policy()
+            cast(Any, syncer.context.caches).policy = Policy()
 
-    recorder = EventRecorder(cast(Api, api), "test")
-    context = fakes.context(caches=caches, nested=api, target=TARGET, recorder=recorder)
-
-    async def ensure_node(_: str) -> None:
-        raise AssertionError
-
-    syncer = PodSyncer(context, Revoking(host), ensure_node, lambda _: "", fakes.NO_GANGS, fakes.NO_POLICIES)
+    syncer, _ = build(nested, Revoking(host), policy=Policy(pod_security="Privileged"))
     await syncer.sync(nested, host)
     assert parts == [""]
 

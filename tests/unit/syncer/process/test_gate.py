@@ -78,18 +78,6 @@ async def test_a_server_that_is_away_ends_the_connection(scene: Scene) -> None:
             assert await reader.read() == b""
 
 
-async def test_the_end_of_the_server_is_the_end_for_the_client(scene: Scene) -> None:
-    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.close()
-
-    async with await asyncio.start_server(hang_up, "127.0.0.1", scene.behind):
-        scene.gate.open()
-        reader, writer = await scene.connect()
-        with contextlib.closing(writer):
-            async with asyncio.timeout(60):
-                assert await reader.read() == b""
-
-
 @pytest.mark.parametrize("is_open", [True, False])
 async def test_the_end_of_the_gate_is_the_end_of_its_connections(scene: Scene, is_open: bool) -> None:
     async with await asyncio.start_server(echo, "127.0.0.1", scene.behind):

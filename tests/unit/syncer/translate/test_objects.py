@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from nestor.api import names
-from nestor.pods.translate import config, messages
+from nestor.pods.translate import config
 from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.nodes import NodeRow
 from nestor.syncer.translate import node
-from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
+from tests.unit.pods.translate.builders import TARGET
 
 Object = dict[str, Any]
 
@@ -135,12 +135,3 @@ def test_a_host_s_taint_ends_no_nested_pods() -> None:
         {"key": "gpu", "value": "x", "effect": "NoSchedule"},
         {"key": "soft", "effect": "PreferNoSchedule"},
     ]
-
-
-def test_messages_lose_every_host_word() -> None:
-    pod = build_pod(volumes=[{"name": "a", "configMap": {"name": "web"}}, {"name": "b", "secret": {"secretName": "web-tls"}}])
-    words = messages.build_words(pod, TARGET, build_host_pod())
-    text = (
-        f'{names.host_name("web", "shop")}_{TARGET.namespace}(host-uid): secret "{names.host_name("web-tls", "shop")}" not found'
-    )
-    assert messages.translate(text, words) == 'web_shop(pod-uid): secret "web-tls" not found'

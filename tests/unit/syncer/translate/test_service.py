@@ -41,13 +41,6 @@ def test_fate(nested: Object, fate: str) -> None:
     assert service.decide_fate(nested) == fate
 
 
-def test_a_tenant_s_label_does_not_make_a_service_ours() -> None:
-    """It used to leave the Service out in silence."""
-    own = build_service()
-    own["metadata"]["labels"] = {"app.kubernetes.io/managed-by": "nestor"}
-    assert service.decide_fate(own) == "Synced"
-
-
 def test_the_service_for_dns_is_the_one_that_is_left_out() -> None:
     built = bootstrap.build_dns_service(TARGET)
     assert service.decide_fate(build_service(built["metadata"]["name"], built["metadata"]["namespace"])) == "Nested"
@@ -137,15 +130,6 @@ def test_a_load_balancer_that_wants_no_node_ports_gets_none_instead() -> None:
     assert service.find_type(build_service(**spec), NODE_PORTS) == "ClusterIP"
 
 
-def test_both_addresses_are_carried() -> None:
-    spec: Object = {"clusterIPs": ["10.43.7.7", "fd00::7"], "ipFamilies": ["IPv4", "IPv6"], "ipFamilyPolicy": "PreferDualStack"}
-    built = service.build_service(build_service(**spec), TARGET, "10.43.7.7")["spec"]
-    assert {key: built[key] for key in spec} == spec
-    free = service.build_service(build_service(**spec), TARGET, None)["spec"]
-    assert "clusterIPs" not in free
-    assert free["ipFamilyPolicy"] == "PreferDualStack"
-
-
 @pytest.mark.parametrize(
     ("own", "there", "found"),
     [
@@ -163,28 +147,6 @@ def test_node_ports_of_the_host_s_choice(own: list[int | None], there: list[int 
 
     result = service.find_own_ports(build(own), build(there))
     assert (None if result is None else [port.get("nodePort") for port in result]) == found
-
-
-def test_nothing_that_reaches_outside_is_carried() -> None:
-    port = {"name": "http", "port": 80, "targetPort": "web", "nodePort": 30000, "appProtocol": "http"}
-    built = service.build_service(
-        build_service(
-            type="LoadBalancer",
-            externalIPs=["1.2.3.4"],
-            loadBalancerIP="1.2.3.4",
-            externalTrafficPolicy="Local",
-            healthCheckNodePort=30001,
-            ports=[port],
-        ),
-        TARGET,
-        "10.43.7.7",
-    )
-    assert built["spec"] == {
-        "type": "ClusterIP",
-        "clusterIP": "10.43.7.7",
-        "selector": {host_key("app", ()): "web", "nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"},
-        "ports": [{"name": "http", "port": 80, "targetPort": "web", "appProtocol": "http"}],
-    }
 
 
 def test_a_tenant_cannot_select_other_pods() -> None:
@@ -210,16 +172,6 @@ def test_a_tenant_cannot_select_other_pods() -> None:
 def test_is_current(change: Object, current: bool) -> None:
     desired = service.build_service(build_service(**change), TARGET, "10.43.7.7")
     assert fields.is_current(host(), desired, ServiceRow.fields) is current
-
-
-def test_what_goes_is_taken_away() -> None:
-    desired = service.build_service(build_service(), TARGET, "10.43.7.7")
-    before = host(publishNotReadyAddresses=True, selector={"app": "web", "tier": "front"})
-    assert not fields.is_current(before, desired, ServiceRow.fields)
-    patch = fields.build_patch(before, desired, ServiceRow.fields)
-    assert patch["spec"]["publishNotReadyAddresses"] is None
-    assert patch["spec"]["selector"][host_key("tier", ())] is None
-    assert "clusterIP" not in patch["spec"]
 
 
 SCOPE = {"nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"}

@@ -39,11 +39,6 @@ def build_host(claim: Object | None = None, **status: Any) -> Object:
     return host
 
 
-@pytest.mark.parametrize(("given", "default"), [(Storage(), None), (Storage(classes=["b", "a"]), "b")])
-def test_there_is_one_default_where_there_are_classes(given: Storage, default: str | None) -> None:
-    assert given.default == default
-
-
 @pytest.mark.parametrize(
     ("spec", "allowed", "is_own", "message"),
     [
