@@ -14,7 +14,6 @@ import pytest
 from nestor.api.contracts.runner import Exit
 from nestor.apps import steps
 from nestor.apps.runner import main
-from nestor.apps.runner.record import Record, Superseded
 from nestor.kube import Api
 
 
@@ -54,33 +53,7 @@ def test_an_unforeseen_error_is_no_failed_step_and_leaves_its_traceback(
     assert "RuntimeError: out of luck" in said
 
 
-def test_a_runner_that_another_one_took_over_from_ends_without_a_result(
-    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    class Connected:
-        async def __aenter__(self) -> Connected:
-            return self
-
-        async def __aexit__(self, *_: object) -> None:
-            pass
-
-    async def connect(*_: object, **__: object) -> Connected:
-        return Connected()
-
-    async def ready(*_: object) -> None:
-        pass
-
-    async def load(_: object) -> NoReturn:
-        raise Superseded("another one is at it")
-
-    monkeypatch.setattr(Api, "connect", connect)
-    monkeypatch.setattr(main, "wait_for_api", ready)
-    monkeypatch.setattr(Record, "load", load)
-    assert main.main(arguments) == Exit.SUPERSEDED
-    assert capsys.readouterr().out == "no result: another one is at it\n"
-
-
-def test_neither_is_a_kubeconfig_that_is_not_there(arguments: list[str]) -> None:
+def test_a_kubeconfig_that_is_not_there_is_no_failed_step(arguments: list[str]) -> None:
     assert main.main(arguments) == Exit.CRASHED
 
 

@@ -205,14 +205,6 @@ async def test_another_plan_starts_over() -> None:
     assert (other.executed, other.log[0]) == (["a"], "the steps or templates changed, starting over")
 
 
-async def test_a_runner_stopped_while_it_slept_goes_on_with_the_next_attempt() -> None:
-    run = state.start_attempt(state.begin(Plan(hash="h", steps=(step("a", retry=1),))), 0, "t")
-    run = state.fail_attempt(run, 0, "t", exit_code=1, message="x")
-    stage = Stage(step("a", retry=1), outcomes=[OK])
-    assert (await stage.run(run)).steps[0].attempt == 2
-    assert stage.clock.slept == [5]
-
-
 async def test_what_no_retry_can_heal_is_told_line_by_line_with_the_steps_name() -> None:
     stage = Stage(step("a", retry=5), outcomes=[StepError("web.yml, line 3:\nno such name")])
     assert (await stage.run()).state == "Failed"

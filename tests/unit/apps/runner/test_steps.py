@@ -139,10 +139,6 @@ async def test_a_file_is_applied_in_the_templates_folder_itself(stage: Stage) ->
     assert (await stage.run(type="kubectl", path="web.yml")).is_success
     assert stage.lines[:2] == ["kubectl apply -f ./web.yml", f"in {stage.place.templates}"]
     assert [entry.name for entry in stage.place.work.iterdir()] == ["home"]
-
-
-async def test_namespace_and_server_side_apply_are_flags(stage: Stage) -> None:
-    stage.write(web_yml="a")
     await stage.run(type="kubectl", path="web.yml", namespace="apps", server_side=True)
     assert stage.lines[0] == "kubectl apply -f ./web.yml --namespace apps --server-side --force-conflicts"
 
@@ -175,13 +171,6 @@ async def test_scripts_share_a_copy_of_the_templates_and_later_steps_see_what_th
 CLONE = "#!/bin/sh\nset -e\nmkdir server\ntouch server/file\nexit $([ $NESTOR_ATTEMPT = 3 ] && echo 0 || echo 1)\n"
 
 
-async def test_a_retry_begins_with_the_templates_as_they_were(stage: Stage) -> None:
-    stage.write(a_txt="from the image")
-    for number, code in ((1, 1), (2, 1), (3, 0)):
-        assert await stage.script(CLONE, number, retry=5) == Outcome(code, "")
-    assert (await stage.script("#!/bin/sh\nls; cat a.txt")).message == "a.txt\nserver\nfrom the image"
-
-
 async def test_a_retry_begins_with_what_earlier_steps_left(stage: Stage) -> None:
     stage.write(a_txt="from the image")
     first = "echo first > a.txt; mkdir b; ln -s ../a.txt b/link; ln -s /gone out; chmod 500 b; touch ..x; touch -d @9 a.txt"
@@ -199,13 +188,6 @@ async def test_a_script_that_removes_its_folder_leaves_the_images_templates(stag
     stage.write(a_txt="from the image")
     assert (await stage.script("#!/bin/sh\ntouch b; rm -r $NESTOR_TEMPLATES")).is_success
     assert await stage.script("#!/bin/sh\nls") == Outcome(0, "a.txt")
-
-
-async def test_what_is_too_much_to_be_copied_fails_the_step(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert (await stage.script("#!/bin/sh\ntruncate -s 3M big")).is_success
-    monkeypatch.setattr(workspace, "BYTES_LIMIT", 2**20)
-    with pytest.raises(StepError, match="/templates is too large for a step that needs a copy of it: at most 1 MiB and 50000"):
-        await stage.script("#!/bin/sh\nls")
 
 
 async def test_a_copy_that_takes_too_long_spoils_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,19 +257,6 @@ async def test_remote_bases_obey_the_classs_rules(folder: Path) -> None:
     inward.downloader.address = "169.254.169.254"
     with pytest.raises(StepError, match="is link-local"):
         await inward.run(type="kustomize", path="over")
-
-
-@pytest.mark.parametrize("host", ["a..example.com", "a" * 70 + ".example.com", "\\ud800.example.com"])
-async def test_a_remote_base_at_what_is_no_host_name_fails_at_once(stage: Stage, host: str) -> None:
-    real = Downloader(Remote())  # it refuses such a name before it asks anybody
-    stage.executor = Executor(stage.workspace, stage.plan, cast(Api, NoApi()), real)
-    stage.write(over__kustomization_yaml=f'resources: ["https://{host}/repo//base"]')
-    with pytest.raises(StepError, match=r"is not a host name|is not a URL") as refused:
-        await stage.run(type="kustomize", path="over")
-    assert str(refused.value).isprintable()
-    with pytest.raises(StepError, match="does not allow steps to fetch anything") as refused:
-        await Stage(stage.place.work.parent, remote=Remote(enabled=False)).run(type="kustomize", path="over")
-    assert str(refused.value).isprintable()
 
 
 async def test_a_chart_in_the_templates_is_installed_with_its_values(stage: Stage) -> None:
@@ -465,13 +434,3 @@ async def test_what_preparing_took_counts_and_the_limit_is_told_as_it_was_writte
     (folder / "bin" / "kubectl").write_text("#!/bin/sh\nexec sleep 60\n")
     outcome = await stage.run(type="kubectl", format="url", path="https://example.com/a", timeout_seconds=600)
     assert outcome.message.startswith("timed out after 600 s, stopped")
-
-
-async def test_the_limit_holds_for_the_preparation_too(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def hang(*_: Any, **__: Any) -> Fetched:
-        await asyncio.sleep(60)
-        raise AssertionError
-
-    monkeypatch.setattr(stage.downloader, "fetch", hang)
-    outcome = await stage.run(type="kubectl", format="url", path="https://example.com/a", timeout_seconds=1)
-    assert outcome == Outcome(None, "timed out after 1 s, before its command started")

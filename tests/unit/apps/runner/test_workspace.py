@@ -14,7 +14,7 @@ import pytest
 
 from nestor.apps.runner import workspace
 from nestor.apps.runner.attempt import Attempt, StepError
-from nestor.apps.runner.workspace import Copier, Place, Workspace, run_to_its_end
+from nestor.apps.runner.workspace import Copier, Place, Workspace
 from nestor.apps.steps import Plan, Step
 
 
@@ -179,12 +179,3 @@ async def test_a_copy_of_the_templates_that_is_broken_off_has_ended(tmp_path: Pa
     task = asyncio.create_task(workspace.make_writable(Attempt(step, 1, lambda _: None)))
     assert await end(task, slow)
     assert slow.copied == 1
-
-
-async def test_what_a_thread_returns_and_raises() -> None:
-    def fail() -> None:
-        raise ValueError("broken")
-
-    assert await run_to_its_end(lambda: 5) == 5
-    with pytest.raises(ValueError, match="broken"):
-        await run_to_its_end(fail)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import copy
 import json
 from typing import Any
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 
 from nestor.api.appdef import AppDefError, choose_command, read_appdef
 from nestor.apps import steps
-from nestor.apps.steps import Plan, PlanError, Remote, Run, Step, render, sources, state
+from nestor.apps.steps import Plan, PlanError, Remote, Run, Step, render, state
 from tests.unit.apps.steps.builders import chart, script, template
 
 pytestmark = pytest.mark.slow
@@ -205,33 +204,6 @@ def shuffle(content: Any, random: Any) -> Any:
 def test_the_order_of_keys_means_nothing(random: Any) -> None:
     command = GOOD["commands"]["Hello"]["nested_kubernetes"]
     assert steps.build_plan(shuffle(command, random), "base") == steps.build_plan(command, "base")
-
-
-@many
-@given(st.binary(min_size=1, max_size=300), st.integers(1, 80))
-def test_any_bytes_are_a_script_however_the_lines_are_broken(content: bytes, width: int) -> None:
-    text = base64.b64encode(content).decode()
-    broken = "\n".join(text[start : start + width] for start in range(0, len(text), width))
-    is_blank = not content.strip(b" \t\r\n\f\v\0")
-    is_windows = content.partition(b"\n")[0].endswith(b"\r")
-    try:
-        found = sources.decode_script(sources.normalize_script(broken))
-    except sources.ScriptError:
-        assert is_blank or is_windows or content.startswith(b"\xef\xbb\xbf")
-    else:
-        assert found == content
-
-
-@many
-@given(st.text(max_size=200))
-def test_any_text_is_a_script_in_base64_or_refused(text: str) -> None:
-    try:
-        found = sources.normalize_script(text)
-    except sources.ScriptError as error:
-        said = str(error)
-        assert said.startswith("must ")
-    else:
-        assert sources.decode_script(found)
 
 
 letters = st.lists(st.sampled_from("abc"), min_size=1, max_size=5)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from hypothesis import strategies as st
+
 Object = dict[str, Any]
 GOOD = ""
 NESTED = {"templates": [{"name": "web", "type": "kubectl", "path": "web.yml"}]}
@@ -14,6 +16,11 @@ APP: Object = {"image": "registry.test/shop:1", "appDef": APPDEF}
 DONE: Object = {"targets": [{"kind": "Job", "name": "train"}]}
 VERSION = "v1.36"
 LONG = "a" * 53
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
 
 
 def resource(kind: str, spec: Any, name: str = "shop", **meta: Any) -> Object:

@@ -18,13 +18,7 @@ from nestor.clients.cli.manifests import Wishes
 from nestor.clients.cli.offline.check import check_one
 from nestor.clients.cli.offline.documents import read
 from nestor.clients.cli.output import dump_yaml
-from tests.unit.clients.cli.objects import APPDEF, job
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=20,
-)
+from tests.unit.clients.cli.objects import APPDEF, JSON, job
 
 
 @pytest.mark.parametrize(

@@ -190,12 +190,6 @@ def test_a_pod_that_has_ended_is_told_by_how() -> None:
     assert [(item.state.mood, item.state.word) for item in place.pods] == [("bad", "failed"), ("good", "succeeded")]
 
 
-def test_a_pod_is_ready_by_that_condition_alone() -> None:
-    started = [{"type": "Initialized", "status": "True"}, {"type": "Ready", "status": "False"}]
-    ((place,),) = [pods.group_pods([pod("a", "n1", conditions=started)], {}, build_job())]
-    assert place.pods[0].state.word == "not ready yet"
-
-
 def test_the_title_is_what_the_catalog_shows_then_the_entrys_then_the_appdefs() -> None:
     definition = {"name": "From the AppDef", "description": "The AppDef's."}
     found = app(status={"title": "As shown"}, title="The entry's", description="The entry's.", appDef=definition)

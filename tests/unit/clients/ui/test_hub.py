@@ -23,10 +23,12 @@ class OneJob:
 
     host = "https://127.0.0.1:6443"
 
-    def __init__(self) -> None:
+    def __init__(self, *, ends_slowly: bool = False) -> None:
         self.refusal: ApiError | None = None
         self.watches = self.open = 0
-        self.ending = asyncio.Event()
+        self.ending, self.may_end = asyncio.Event(), asyncio.Event()
+        if not ends_slowly:
+            self.may_end.set()
 
     async def request(self, *_: Any, **__: Any) -> Object:
         """A list."""
@@ -43,6 +45,7 @@ class OneJob:
                 raise self.refusal or ApiError(500, "", "it ends")
             yield {}
         finally:
+            await self.may_end.wait()
             self.open -= 1
 
 
@@ -119,28 +122,9 @@ async def test_there_is_an_end_to_watches(monkeypatch: pytest.MonkeyPatch) -> No
     await shared.close()
 
 
-class SlowEnd(OneJob):
-    """One whose watches take a while to end."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.may_end = asyncio.Event()
-
-    async def watch(self, *_: Any) -> AsyncIterator[Object]:
-        """Nothing happens."""
-        self.watches += 1
-        self.open += 1
-        try:
-            await asyncio.Event().wait()
-            yield {}
-        finally:
-            await self.may_end.wait()
-            self.open -= 1
-
-
 async def test_the_end_awaits_watches_that_were_ended_before() -> None:
     """Their connections are closed next."""
-    api = SlowEnd()
+    api = OneJob(ends_slowly=True)
     shared = Hub(cast(Api, api), keep_seconds=0)
     async with shared.use(JOBS):
         await is_true(lambda: api.watches == 1)
@@ -153,16 +137,3 @@ async def test_the_end_awaits_watches_that_were_ended_before() -> None:
     api.may_end.set()
     await closing
     assert api.open == 0
-
-
-async def test_the_end_can_be_cancelled() -> None:
-    api = SlowEnd()
-    shared = Hub(cast(Api, api))
-    async with shared.use(JOBS):
-        await is_true(lambda: api.watches == 1)
-    closing = asyncio.create_task(shared.close())
-    await asyncio.sleep(0)
-    closing.cancel()
-    api.may_end.set()
-    await asyncio.gather(closing, return_exceptions=True)
-    assert closing.cancelled()

@@ -79,20 +79,17 @@ def test_the_newest_job_is_first() -> None:
     old["metadata"]["creationTimestamp"] = builders.ago(5000)
     new["metadata"]["name"] = "b"
     assert [row.name for row in build_rows([old, new], 2)] == ["b", "shop"]
+    assert [row.name for row in build_rows([old, new], 1)] == ["b"]
 
 
-def test_only_the_newest_jobs_are_shown() -> None:
-    old, new = builders.ready(), builders.running()
-    old["metadata"]["creationTimestamp"] = builders.ago(5000)
-    assert [row.state.word for row in build_rows([old, new], 1)] == ["Step running"]
-
-
-def test_a_list_of_jobs_keeps_no_appdefs() -> None:
+def test_a_list_of_jobs_keeps_no_appdefs_and_no_field_managers() -> None:
     job = builders.ready()
+    job["metadata"]["managedFields"] = [{"manager": "kubectl"}]
     job["spec"]["app"]["appDef"]["commands"] = {"Start": {"parameters": {"A": {}}}}
     before = build_rows([job], 1)
     trimmed = trim_for_rows(job)
     assert trimmed["spec"]["app"] == {"image": "registry.test/shop:1", "appDef": {"name": "Shop"}}
+    assert "managedFields" not in trimmed["metadata"]
     assert build_rows([trimmed], 1) == before
 
 
@@ -138,15 +135,6 @@ def test_the_numbers_of_pods_are_told_by_place() -> None:
         ("At backend 'hpc'", "1 running, 1 starting: no room here"),
         ("Waiting for a node", "2"),
     ]
-
-
-def test_what_keeps_a_job_as_its_files_say_is_told() -> None:
-    job = builders.ready()
-    assert jobs.find_keeper(job) == ""
-    job["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "shop:nestor.dev/NestedAppJob:team-a/shop"}
-    assert jobs.find_keeper(job) == "Argo CD"
-    job["metadata"] |= {"annotations": {}, "labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}
-    assert jobs.find_keeper(job) == "Flux"
 
 
 @pytest.mark.parametrize(
@@ -260,16 +248,3 @@ def test_what_has_ended_is_not_resumed() -> None:
     assert not found.resume
     assert not found.suspend
     assert found.rerun_empties
-
-
-def test_a_job_without_parameters_has_none() -> None:
-    job = builders.ready()
-    job["spec"].pop("parameters", None)
-    job["spec"].pop("parametersFrom", None)
-    assert list_parameters(job) == []
-
-
-def test_a_list_of_jobs_keeps_no_field_managers() -> None:
-    job = builders.ready()
-    job["metadata"]["managedFields"] = [{"manager": "kubectl"}]
-    assert "managedFields" not in trim_for_rows(job)["metadata"]
