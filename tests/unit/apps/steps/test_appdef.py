@@ -129,72 +129,60 @@ WORDS = "'kubectl', 'kustomize', 'custom' or 'helm'"
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"type": "ansible"}, f"`templates[0].type` must be {WORDS}, not 'ansible'"),
-        ({"type": "Kubectl"}, f"`templates[0].type` must be {WORDS}, not 'Kubectl'"),
-        ({"type": None}, f"`templates[0].type` must be set: {WORDS}"),
-        ({"type": ["kubectl"]}, f"`templates[0].type` must be {WORDS}, not ['kubectl']"),
-        ({"format": "zip"}, "`templates[0].format` must be 'file' or 'url', not 'zip'"),
-        ({"format": ["url"]}, "`templates[0].format` must be 'file' or 'url', not ['url']"),
-        (
-            {"path": None},
-            "`templates[0].path` must be set: the file's path relative to /templates of the image, or a URL with `format: url`",
-        ),
-        (
-            {"path": "", "type": "kustomize"},
-            "`templates[0].path` must be set: the folder's path relative to /templates of the image",
-        ),
-        ({"name": ""}, "`templates[0].name` must be set: it labels the step's log lines and state"),
-        ({"name": 3}, "`templates[0].name` must be a string, not 3: put it in quotes"),
-        ({"name": "a\nb"}, "`templates[0].name` must be at most 100 printable characters on one line"),
-        ({"name": "a" * 101}, "`templates[0].name` must be at most 100 printable characters on one line"),
-        ({"retry": -1}, "`templates[0].retry` must be an integer from 0 to 10000, not -1"),
-        ({"retry": True}, "`templates[0].retry` must be an integer from 0 to 10000, not True"),
-        ({"retry": "often"}, "`templates[0].retry` must be an integer from 0 to 10000, not 'often'"),
-        ({"retry": "10001"}, "`templates[0].retry` must be an integer from 0 to 10000, not 10001"),
-        ({"retry_sleep": 1.5}, "`templates[0].retry_sleep` must be an integer from 0 to 86400, not 1.5"),
-        ({"timeout_seconds": 0}, "`templates[0].timeout_seconds` must be an integer from 1 to 86400, not 0"),
-        ({"render": "perhaps"}, "`templates[0].render` must be true or false, not 'perhaps'"),
-        ({"render": 1}, "`templates[0].render` must be true or false, not 1"),
-        ({"server_side": []}, "`templates[0].server_side` must be true or false, not []"),
+        ({"type": "ansible"}, f"type` must be {WORDS}, not 'ansible'"),
+        ({"type": "Kubectl"}, f"type` must be {WORDS}, not 'Kubectl'"),
+        ({"type": None}, f"type` must be set: {WORDS}"),
+        ({"type": ["kubectl"]}, f"type` must be {WORDS}, not ['kubectl']"),
+        ({"format": "zip"}, "format` must be 'file' or 'url', not 'zip'"),
+        ({"format": ["url"]}, "format` must be 'file' or 'url', not ['url']"),
+        ({"path": None}, "path` must be set: the file's path relative to /templates of the image, or a URL with `format: url`"),
+        ({"path": "", "type": "kustomize"}, "path` must be set: the folder's path relative to /templates of the image"),
+        ({"name": ""}, "name` must be set: it labels the step's log lines and state"),
+        ({"name": 3}, "name` must be a string, not 3: put it in quotes"),
+        ({"name": "a\nb"}, "name` must be at most 100 printable characters on one line"),
+        ({"name": "a" * 101}, "name` must be at most 100 printable characters on one line"),
+        ({"retry": -1}, "retry` must be an integer from 0 to 10000, not -1"),
+        ({"retry": True}, "retry` must be an integer from 0 to 10000, not True"),
+        ({"retry": "often"}, "retry` must be an integer from 0 to 10000, not 'often'"),
+        ({"retry": "10001"}, "retry` must be an integer from 0 to 10000, not 10001"),
+        ({"retry_sleep": 1.5}, "retry_sleep` must be an integer from 0 to 86400, not 1.5"),
+        ({"timeout_seconds": 0}, "timeout_seconds` must be an integer from 1 to 86400, not 0"),
+        ({"render": "perhaps"}, "render` must be true or false, not 'perhaps'"),
+        ({"render": 1}, "render` must be true or false, not 1"),
+        ({"server_side": []}, "server_side` must be true or false, not []"),
         (
             {"namespace": "Team A"},
-            "`templates[0].namespace` must be a namespace's name of lower-case letters, digits and '-', at most 63, not 'Team A'",
+            "namespace` must be a namespace's name of lower-case letters, digits and '-', at most 63, not 'Team A'",
         ),
-        ({"namespace": {}}, "`templates[0].namespace` must be a string, not {}"),
-        (
-            {"sha256": "f" * 64},
-            "`templates[0].sha256` may be set only together with `format: url`: files of the image need no checksum",
-        ),
-        ({"type": "kustomize", "format": "url"}, "`templates[0].format` may be 'url' only for type 'kubectl'"),
+        ({"namespace": {}}, "namespace` must be a string, not {}"),
+        ({"sha256": "f" * 64}, "sha256` may be set only together with `format: url`: files of the image need no checksum"),
+        ({"type": "kustomize", "format": "url"}, "format` may be 'url' only for type 'kubectl'"),
         (
             {"type": "custom", "path": None, "cmd": "Og==", "final_exit_codes": 3},
-            "`templates[0].final_exit_codes` must be a list of integers from 1 to 255, not 3",
+            "final_exit_codes` must be a list of integers from 1 to 255, not 3",
         ),
         (
             {"type": "custom", "path": None, "cmd": "Og==", "final_exit_codes": [0, True]},
-            "`templates[0].final_exit_codes` must be a list of integers from 1 to 255, not [0, True]",
+            "final_exit_codes` must be a list of integers from 1 to 255, not [0, True]",
         ),
     ],
 )
 def test_a_fault_names_its_field_and_what_is_allowed(changes: Object, fault: str) -> None:
-    assert faults_of(template(**changes)) == [fault]
+    assert faults_of(template(**changes)) == [f"`templates[0].{fault}"]
 
 
 @pytest.mark.parametrize(
     ("step", "fault"),
     [
-        (script(format="url"), "`templates[0].format` may be 'url' only for type 'kubectl'"),
-        (chart(format="url"), "`templates[0].format` may be 'url' only for type 'kubectl'"),
-        (script(server_side=True), "`templates[0].server_side` may be set only for types 'kubectl' and 'kustomize'"),
-        (chart(server_side="true"), "`templates[0].server_side` may be set only for types 'kubectl' and 'kustomize'"),
-        (
-            script(namespace="web"),
-            "`templates[0].namespace` may not be set for type 'custom': the script passes it to the tools that it calls",
-        ),
+        (script(format="url"), "format` may be 'url' only for type 'kubectl'"),
+        (chart(format="url"), "format` may be 'url' only for type 'kubectl'"),
+        (script(server_side=True), "server_side` may be set only for types 'kubectl' and 'kustomize'"),
+        (chart(server_side="true"), "server_side` may be set only for types 'kubectl' and 'kustomize'"),
+        (script(namespace="web"), "namespace` may not be set for type 'custom': the script passes it to the tools that it calls"),
     ],
 )
 def test_keys_that_would_do_nothing_are_refused(step: Object, fault: str) -> None:
-    assert faults_of(step) == [fault]
+    assert faults_of(step) == [f"`templates[0].{fault}"]
     assert read(step | {"format": "", "server_side": False, "namespace": None})
 
 

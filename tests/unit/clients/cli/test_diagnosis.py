@@ -104,6 +104,11 @@ def test_walls_that_stand_or_that_nobody_wants_are_no_finding(status: str, reaso
     assert {finding.level for finding in findings} == {"good"}
 
 
+def classes(**spec: Any) -> Object:
+    """An installation's one class, with another spec."""
+    return {"classes": [changed(CLASS, **spec)]}
+
+
 BROKEN = [
     ({"version": "v1.29.4"}, "bad", "Nestor needs 1.33 or later"),
     ({"has_image_volumes": False}, "bad", "does not support image volumes"),
@@ -130,31 +135,23 @@ BROKEN = [
     ),
     ({"classes": [with_walls("Unknown", "NetworkNotProbed", "no room")]}, "warn", "'default': no room"),
     ({"classes": [CLASS | {"metadata": {"name": "big"}}]}, "warn", "no class is named 'default' or has annotation"),
-    ({"classes": [changed(CLASS, expose={"ingressClassName": "nginx"})]}, "warn", "no `expose.allowedHosts`: no job gets a URL"),
+    (classes(expose={"ingressClassName": "nginx"}), "warn", "no `expose.allowedHosts`: no job gets a URL"),
     (
-        {"classes": [changed(CLASS, expose={"ingressClassName": "nginx", "allowedHosts": ["a.test"]})]},
+        classes(expose={"ingressClassName": "nginx", "allowedHosts": ["a.test"]}),
         "warn",
         "no `expose.domain`: only jobs whose `expose.host` is in `expose.allowedHosts` get a URL",
     ),
     (
-        {"classes": [changed(CLASS, expose=LOGIN)]},
+        classes(expose=LOGIN),
         "warn",
         "class 'default' has annotations for a login, but pods of all namespaces without a job reach targets past it",
     ),
-    (
-        {"classes": [changed(CLASS, maxJobsPerNamespace=501)]},
-        "warn",
-        "class 'default' allows each namespace 501 jobs: one tenant",
-    ),
-    (
-        {"classes": [changed(CLASS, expose={"domain": "x", "ingressClassName": "none"})]},
-        "bad",
-        "IngressClass 'none', which does not exist",
-    ),
-    ({"classes": [changed(CLASS, expose={"domain": "x"})]}, "bad", "the cluster has no default one"),
+    (classes(maxJobsPerNamespace=501), "warn", "class 'default' allows each namespace 501 jobs: one tenant"),
+    (classes(expose={"domain": "x", "ingressClassName": "none"}), "bad", "IngressClass 'none', which does not exist"),
+    (classes(expose={"domain": "x"}), "bad", "the cluster has no default one"),
     ({"ingress_classes": []}, "bad", "no IngressClass"),
     (
-        {"classes": [changed(CLASS, storage={"classes": ["fast", "slow"]})]},
+        classes(storage={"classes": ["fast", "slow"]}),
         "bad",
         "'default' lists StorageClass 'slow', which does not exist; available: fast",
     ),

@@ -103,44 +103,20 @@ def test_only_the_json_that_the_operator_writes_is_parsed(text: str) -> None:
 CLUSTER, USER, CONTEXT = "clusters/0/cluster", "users/0/user", "contexts/0/context"
 
 
-@pytest.mark.parametrize(
-    ("path", "value"),
-    [
-        # Every field of client-go's clientcmd/api/v1 that Nestor does not write.
-        ("preferences", {}),
-        ("preferences", {"colors": True}),
-        ("extensions", []),
-        (f"{CLUSTER}/insecure-skip-tls-verify", True),
-        (f"{CLUSTER}/insecure-skip-tls-verify", False),
-        (f"{CLUSTER}/certificate-authority", "/etc/passwd"),
-        (f"{CLUSTER}/proxy-url", "http://evil.test"),
-        (f"{CLUSTER}/disable-compression", True),
-        (f"{CLUSTER}/extensions", [{"name": "client.authentication.k8s.io/exec", "extension": {}}]),
-        (f"{USER}/client-certificate", "/home/jane/cert"),
-        (f"{USER}/client-key", "/home/jane/key"),
-        (f"{USER}/token", "t"),
-        (f"{USER}/tokenFile", "/home/jane/.vault-token"),
-        (f"{USER}/as", "admin"),
-        (f"{USER}/as-uid", "1"),
-        (f"{USER}/as-groups", ["system:masters"]),
-        (f"{USER}/as-user-extra", {}),
-        (f"{USER}/username", "u"),
-        (f"{USER}/password", "p"),
-        (f"{USER}/auth-provider", {"name": "oidc"}),
-        (f"{USER}/exec", {"command": "sh"}),
-        (f"{USER}/exec", None),
-        (f"{USER}/extensions", []),
-        (f"{CONTEXT}/namespace", "kube-system"),
-        (f"{CONTEXT}/extensions", []),
-        # In another place, and in another spelling.
-        ("exec", {"command": "sh"}),
-        ("clusters/0/server", "https://evil.test"),
-        ("users/0/exec", {"command": "sh"}),
-        ("contexts/0/user", {}),
-        (f"{USER}/Exec", {"command": "sh"}),
-        (f"{USER}/token-file", "/home/jane/.vault-token"),
-    ],
-)
+FOREIGN = {
+    # Every field of client-go's clientcmd/api/v1 that Nestor does not write.
+    "": "preferences extensions",
+    f"{CLUSTER}/": "insecure-skip-tls-verify certificate-authority proxy-url disable-compression extensions",
+    f"{USER}/": "client-certificate client-key token tokenFile as as-uid as-groups as-user-extra username password auth-provider"
+    " exec extensions",
+    f"{CONTEXT}/": "namespace extensions",
+}
+MISPLACED = ["exec", "clusters/0/server", "users/0/exec", "contexts/0/user", f"{USER}/Exec", f"{USER}/token-file"]
+"""In another place, and in another spelling."""
+
+
+@pytest.mark.parametrize("value", [True, None, {"command": "sh"}])
+@pytest.mark.parametrize("path", [place + key for place, keys in FOREIGN.items() for key in keys.split()] + MISPLACED)
 def test_any_other_field_is_named_and_nothing_is_used(path: str, value: object) -> None:
     with pytest.raises(Failure) as raised:
         kubeconfigs.read_secret(secret(changed(path, value)))
@@ -173,39 +149,16 @@ def test_what_is_not_of_the_right_form_is_named(path: str, value: object, what: 
     assert f"was tampered with: {what}" in raised.value.message
 
 
+WRONG_SERVERS = """
+    http://10.43.0.9 HTTPS://10.43.0.9 10.43.0.9 https:// https:///etc https://user@10.43.0.9 https://user:password@10.43.0.9
+    https://10.43.0.9/api/../.. https://10.43.0.9//evil.test https://10.43.0.9/proxy https://10.43.0.9?a=b https://10.43.0.9#a
+    https://10.43.0.9\\@evil.test https://10.43.0.9:0 https://10.43.0.9:65536 https://10.43.0.9:４４３ https://10.43.0.9:
+    https://[fe80::1%eth0] https://[::::] https://[10.43.0.9] https://-option file:///etc/passwd unix:///var/run/docker.sock
+"""
+
+
 @pytest.mark.parametrize(
-    "server",
-    [
-        "http://10.43.0.9",
-        "HTTPS://10.43.0.9",
-        "10.43.0.9",
-        "https://",
-        "https:///etc",
-        "https://user@10.43.0.9",
-        "https://user:password@10.43.0.9",
-        "https://10.43.0.9/api/../..",
-        "https://10.43.0.9//evil.test",
-        "https://10.43.0.9/proxy",
-        "https://10.43.0.9?a=b",
-        "https://10.43.0.9#a",
-        "https://10.43.0.9\\@evil.test",
-        "https://10.43.0.9:0",
-        "https://10.43.0.9:65536",
-        "https://10.43.0.9:４４３",
-        "https://10.43.0.9:",
-        "https://10.43.0.9\n",
-        " https://10.43.0.9",
-        "https://[fe80::1%eth0]",
-        "https://[::::]",
-        "https://[10.43.0.9]",
-        "https://a b",
-        "https://-option",
-        "file:///etc/passwd",
-        "unix:///var/run/docker.sock",
-        None,
-        1,
-        ["https://10.43.0.9"],
-    ],
+    "server", [*WRONG_SERVERS.split(), "https://10.43.0.9\n", " https://10.43.0.9", "https://a b", None, 1, ["https://10.43.0.9"]]
 )
 def test_servers_that_are_refused(server: object) -> None:
     with pytest.raises(Failure, match=r"`clusters\[0\].cluster.server` must be https://HOST"):

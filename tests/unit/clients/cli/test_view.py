@@ -215,25 +215,9 @@ def test_a_job_in_a_word(state: str, expected: tuple[str, str]) -> None:
     assert mood(STATES[state]()) == expected
 
 
-@pytest.mark.parametrize(
-    ("seconds", "expected"),
-    [
-        (0, "0s"),
-        (59.9, "59s"),
-        (119, "119s"),
-        (120, "2m"),
-        (185, "3m5s"),
-        (660, "11m"),
-        (7199, "119m"),
-        (7200, "2h"),
-        (9000, "2h30m"),
-        (172800, "2d"),
-        (176400, "2d1h"),
-        (5184000, "60d"),
-    ],
-)
-def test_short_durations(seconds: float, expected: str) -> None:
-    assert times.short(seconds) == expected
+def test_short_durations() -> None:
+    seconds = [0, 59.9, 119, 120, 185, 660, 7199, 7200, 9000, 172800, 176400, 5184000]
+    assert " ".join(map(times.short, seconds)) == "0s 59s 119s 2m 3m5s 11m 119m 2h 2h30m 2d 2d1h 60d"
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(3.21, "3.2 s"), (75, "1 min 15 s"), (3700, "1 h 1 min")])
