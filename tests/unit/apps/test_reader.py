@@ -22,7 +22,6 @@ APPDEF = {"name": "Hällo", "commands": {"Run": {"nested_kubernetes": {"template
 
 
 def build_image(root: Path, content: bytes | str | None) -> Path:
-    """An app image's files, with that AppDef."""
     folder = root / "etc/NAE"
     folder.mkdir(parents=True)
     if content is not None:
@@ -31,7 +30,6 @@ def build_image(root: Path, content: bytes | str | None) -> Path:
 
 
 def read(image: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> tuple[int, str]:
-    """Exit code and what is printed."""
     code = reader.main([f"--image={image}"])
     return code, capfdbinary.readouterr().out.decode()
 

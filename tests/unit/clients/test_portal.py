@@ -147,6 +147,5 @@ async def test_whose_request_is_under_way_is_not_forgotten(monkeypatch: pytest.M
 
 
 async def find(request: web.Request) -> web.Request:
-    """One whose visitor is known."""
     await find_visitor(request)
     return request

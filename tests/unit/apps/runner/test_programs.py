@@ -64,8 +64,6 @@ def test_the_host_of_a_remote_chart_is_known(fields: dict[str, str], host: str) 
 
 
 class Secrets:
-    """The nested cluster's."""
-
     def __init__(self) -> None:
         self.asked = ""
         self.deleted: list[tuple[str, str]] = []

@@ -113,7 +113,6 @@ async def test_windows_line_ends_stay(stage: Stage, tmp_path: Path) -> None:
 
 
 async def attack(stage: Stage, text: str, limit: float = 60) -> str:
-    """What is said of the template."""
     (stage.place.work / "in").write_text(text)
     files = [rendering.File(str(stage.place.work / "in"), str(stage.place.work / "out"), "in")]
     with pytest.raises((StepError, AttemptError)) as refused:

@@ -142,7 +142,6 @@ class Slow:
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
-    """How files are copied."""
     made = Slow()
     monkeypatch.setattr(shutil, "copy2", made)
     return made
@@ -150,7 +149,6 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
 
 @pytest.fixture
 def templates(tmp_path: Path) -> Path:
-    """Two files in a folder."""
     folder = tmp_path / "templates"
     folder.mkdir()
     for name in "ab":

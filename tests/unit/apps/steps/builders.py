@@ -13,12 +13,10 @@ Object = dict[str, Any]
 
 
 def template(**changes: Any) -> Object:
-    """A step that is fine."""
     return {"name": "install", "type": "kubectl", "path": "web.yml", **changes}
 
 
 def script(text: str = "#!/bin/sh\ntrue\n", **changes: Any) -> Object:
-    """A step of type `custom`."""
     return {"name": "run", "type": "custom", "cmd": encode(text), **changes}
 
 
@@ -33,28 +31,23 @@ def nested(*templates: Any, **settings: Any) -> Object:
 
 
 def encode(text: str) -> str:
-    """As `base64 -w 0`."""
     return base64.b64encode(text.encode()).decode()
 
 
 def build(*templates: Any, base: str = "base", **more: Any) -> steps.Plan:
-    """The plan of these steps."""
     return steps.build_plan(nested(*templates), base, **more)
 
 
 def read(step: Any, **more: Any) -> steps.Step:
-    """The one step of a plan."""
     [found] = build(step, **more).steps
     return found
 
 
 def faults(nested_kubernetes: Object, **more: Any) -> list[str]:
-    """What is wrong with it."""
     with pytest.raises(steps.PlanError) as refused:
         steps.build_plan(nested_kubernetes, "base", **more)
     return refused.value.messages
 
 
 def faults_of(step: Any, **more: Any) -> list[str]:
-    """What is wrong with a step."""
     return faults(nested(step), **more)

@@ -39,7 +39,6 @@ def test_a_value_from_a_secret_is_checked_and_never_shown(declared: Object, faul
 
 
 def value(declared: Object, given: Any) -> Any:
-    """What one parameter comes to."""
     return check({"x": declared}, {} if given is None else {"x": given}).values.get("x", "absent")
 
 

@@ -84,7 +84,6 @@ GOOD: Object = {
 
 
 def list_places(content: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths of all values in `content`."""
     children = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     return [path, *(place for key, child in children for place in list_places(child, (*path, key)))]
 
@@ -113,7 +112,6 @@ def nearly_good(draw: st.DrawFn) -> Any:
 
 
 def read(content: Any, wanted: str | None, values: Any) -> Plan:
-    """As the operator does it."""
     chosen = choose_command(read_appdef(content), wanted)
     checked = steps.check_parameters(chosen.command.parameters, values)
     return steps.build_plan(
@@ -233,7 +231,6 @@ def play(run: Run, ends: list[str]) -> Run:
 
 
 def count_same(before: list[str], after: list[str], earlier: Run) -> int:
-    """How many steps at the beginning are the same and Succeeded."""
     count = 0
     for letter, other, step in zip(before, after, earlier.steps, strict=False):
         if letter != other or step.state != "Succeeded":

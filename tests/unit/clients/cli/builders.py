@@ -17,12 +17,10 @@ def ago(seconds: float) -> str:
 
 
 def condition(kind: str, status: str, reason: str, message: str = "") -> Object:
-    """One condition."""
     return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": ago(60)}
 
 
 def step(name: str, state: str = "Succeeded", kind: str = "kubectl", **more: Any) -> Object:
-    """One step of the status."""
     times: Object = {} if state == "Pending" else {"startTime": ago(30), "attempt": 1}
     times |= {"completionTime": ago(28)} if state in ("Succeeded", "Failed") else {}
     return {"name": name, "type": kind, "state": state, "attempt": 0, "maxAttempts": 1, "message": ""} | times | more

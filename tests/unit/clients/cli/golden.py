@@ -35,7 +35,6 @@ def render(part: RenderableType, form: str) -> str:
 
 
 def check(name: str, text: str) -> None:
-    """Compare with the file of that name."""
     path = FOLDER / name
     if os.environ.get("NESTOR_REWRITE_GOLDEN"):
         path.write_text(text)

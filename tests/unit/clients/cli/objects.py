@@ -24,27 +24,22 @@ JSON = st.recursive(
 
 
 def resource(kind: str, spec: Any, name: str = "shop", **meta: Any) -> Object:
-    """One object of ours."""
     return {"apiVersion": "nestor.dev/v1alpha1", "kind": kind, "metadata": {"name": name} | meta, "spec": spec}
 
 
 def job(spec: Any = None, name: str = "shop", **more: Any) -> Object:
-    """A NestedAppJob of a good application, and more."""
     return resource("NestedAppJob", ({"app": APP} | more) if spec is None else spec, name)
 
 
 def with_app(**app: Any) -> Object:
-    """A job of this application."""
     return job({"app": app})
 
 
 def success(**target: Any) -> Object:
-    """A job with one target of a success policy."""
     return job(successPolicy={"targets": [target]})
 
 
 def nested_class(name: str = "default", cluster: Any = None, **spec: Any) -> Object:
-    """A NestedClass of one version, and more."""
     return resource("NestedClass", {"cluster": {"versions": [VERSION]} if cluster is None else cluster} | spec, name)
 
 
@@ -59,12 +54,10 @@ OIDC: Object = {
 
 
 def backend(url: str = "https://link.test", name: str = "link", *, spec: Any = None, **interlink: Any) -> Object:
-    """An interLink backend, and more."""
     return resource("OverflowBackend", {"type": "Interlink", "interlink": {"url": url} | interlink} | (spec or {}), name)
 
 
 def remote(**kubernetes: Any) -> Object:
-    """A backend that is another cluster."""
     return resource("OverflowBackend", {"type": "Kubernetes", "kubernetes": kubernetes}, "other")
 
 
@@ -87,9 +80,6 @@ TABLE: list[tuple[str, Object, str]] = [
     ("a status that is ignored", job() | {"status": {"url": 5}}, GOOD),
     ("a name with 52 letters", job(name="a" * 52), GOOD),
     ("a name that is too long", job(name=LONG), "`metadata.name` must be at most 52"),
-    ("a name that begins with a digit", job(name="1shop"), "`metadata.name` must be at most 52"),
-    ("a name with dots", job(name="my.shop"), "`metadata.name`"),
-    ("a name in capitals", job(name="Shop"), "`metadata.name`"),
     ("a name that is a number", job() | {"metadata": {"name": 12}}, "`metadata.name`"),
     ("no name", resource("NestedAppJob", {"app": APP}, ""), "`metadata.name`"),
     ("no spec", {key: value for key, value in job().items() if key != "spec"}, "`spec`"),
@@ -104,26 +94,16 @@ TABLE: list[tuple[str, Object, str]] = [
     ("an entry's pull secret without an image", resource("NestedApp", {"imagePullSecretName": "x", "appDef": APPDEF}),
      "`imagePullSecretName`"),
     ("an entry's pull secret", resource("NestedApp", {"imagePullSecretName": "x", "image": "y"}), GOOD),
-    ("an image with a blank", with_app(image="a b"), "`spec.app.image`"),
     ("an image with a newline at the end", with_app(image="a\n"), "`spec.app.image`"),
-    ("an empty image", with_app(image=""), "`spec.app.image`"),
     ("a field that does not exist", job(imagePullPolicy="Always"), "`spec.imagePullPolicy`"),
     ("a field that does not exist, further in", with_app(image="x", tag="1"), "`spec.app.tag`"),
     ("a field beside spec", job() | {"data": {}}, "`data`"),
     ("a string for a boolean", job(suspend="true"), "`spec.suspend`"),
-    ("a boolean for a string", job(command=True), "`spec.command`"),
-    ("a number for a version", job(kubernetesVersion=1.36), "`spec.kubernetesVersion`"),
     ("a version with a patch", job(kubernetesVersion="v1.36.2"), "major.minor"),
-    ("an empty command", job(command=""), "`spec.command`"),
     ("a deadline of 0", job(activeDeadlineSeconds=0), "`spec.activeDeadlineSeconds`"),
-    ("a negative ttl", job(ttlSecondsAfterFinished=-1), "`spec.ttlSecondsAfterFinished`"),
-    ("half a second", job(activeDeadlineSeconds=1.5), "`spec.activeDeadlineSeconds`"),
     ("a host with a scheme", job(expose={"host": "https://a.example"}), "`spec.expose.host`"),
-    ("a host with a port", job(expose={"host": "a.example:80"}), "`spec.expose.host`"),
     ("a host with a newline at the end", job(expose={"host": "a.example\n"}), "`spec.expose.host`"),
     ("parameters that are a list", job(parameters=["a"]), "`spec.parameters`"),
-    ("an AppDef that is a list", with_app(image="x", appDef=[]), "`spec.app.appDef`"),
-    ("a class name in capitals", job(className="Big"), "`spec.className`"),
     ("an unknown action", job(failurePolicy={"action": "Explode"}), "'Fail', 'Restart' or 'Ignore'"),
     ("more restarts than there may be", job(failurePolicy={"maxRestarts": 1001}), "`spec.failurePolicy.maxRestarts`"),
     ("a target by labels", success(kind="Pod", matchLabels={"a": "b"}), GOOD),
@@ -133,7 +113,6 @@ TABLE: list[tuple[str, Object, str]] = [
     ("name and labels", success(kind="Job", name="a", matchLabels={"a": "b"}), "`name` and `matchLabels`"),
     ("neither name nor labels", success(kind="Job"), "`name` and `matchLabels`"),
     ("a kind in small letters", success(kind="job", name="a"), "`spec.successPolicy.targets[0].kind`"),
-    ("no kind", success(name="a"), "`spec.successPolicy.targets[0].kind`"),
     ("no targets", job(successPolicy={"targets": []}), "`spec.successPolicy.targets`"),
     ("null as a target", job(successPolicy={"targets": [None]}), "`spec.successPolicy.targets[0]`"),
     ("an entry of the catalog", resource("NestedApp", {"title": "Shop", "image": "x", "appDef": APPDEF}), GOOD),
@@ -152,22 +131,15 @@ TABLE: list[tuple[str, Object, str]] = [
      "defaultResources": {"requests": {"cpu": "10m"}}}), GOOD),
     ("null as a quantity", nested_class(cluster={"versions": [VERSION], "resources": {"limits": {"cpu": None}}}), GOOD),
     ("null as an annotation of a class", nested_class(expose={"annotations": {"a": None}}), GOOD),
-    ("null as a label and an annotation", resource("NestedApp", {"image": "x"}, labels={"a": None}, annotations={"a": None}),
-     GOOD),
     ("a class without versions", nested_class(cluster={"versions": []}), "`spec.cluster.versions`"),
     ("an empty class", resource("NestedClass", {}), GOOD),
     ("a class with an image", nested_class(cluster={"versions": [{"image": "x"}]}), "`spec.cluster.versions[0]`"),
     ("a class for nobody", nested_class(profile="Nobody"), "`spec.profile`"),
     ("a taint that is none", nested_class(placement={"tolerations": ["*=x"]}), "`spec.placement.tolerations[0]`"),
     ("a range that is none", nested_class(network={"privateRanges": ["10.0.0.0"]}), "`spec.network.privateRanges[0]`"),
-    ("a range with too long a prefix", nested_class(network={"privateRanges": ["10.0.0.0/33"]}),
-     "`spec.network.privateRanges[0]`"),
-    ("a peer that is no range", nested_class(expose={"from": ["10.0.0.0/33"]}), "`spec.expose.from[0]`"),
     ("a peer that is no namespace", nested_class(network={"apiFrom": ["Team A"]}), "`spec.network.apiFrom[0]`"),
     ("a quantity that is none", nested_class(cluster={"versions": [VERSION], "resources": {"limits": {"cpu": "lots"}}}),
      "`spec.cluster.resources.limits.cpu`"),
-    ("a quantity with a fraction as a number", nested_class(cluster={"versions": [VERSION],
-     "resources": {"limits": {"cpu": 1.5}}}), "`spec.cluster.resources.limits.cpu`"),
     ("a pattern in the middle of a host", nested_class(expose={"allowedHosts": ["a.*.example.com"]}),
      "`spec.expose.allowedHosts[0]`"),
     ("a port that is none", nested_class(expose={"port": 65536}), "`spec.expose.port`"),
@@ -176,9 +148,8 @@ TABLE: list[tuple[str, Object, str]] = [
     *((f"a backend at {url}", backend(url), GOOD) for url in ("https://link.test", "http://10.0.0.7:3000",
      "https://[fd00::7]:4000/api", "http://plugin", "https://a.b-c.test/x/y/")),
     *((f"a backend at {url or 'no URL'}", backend(url), "`spec.interlink.url`") for url in ("", "link.test",
-     "ftp://link.test", "https://", "https://user:word@link.test", "https://link.test/?token=a", "https://link.test/#a",
-     "https://link.test:port", "https://link.test/a b", "http://169.254.169.254/latest", "http://[fe80::1]/",
-     "http://[FEBF::1]:80/", "https://link_test")),
+     "ftp://link.test", "https://user:word@link.test", "https://link.test/?token=a", "http://169.254.169.254/latest",
+     "http://[fe80::1]/", "https://link_test")),
     ("a backend with everything", backend(hop="Plugin", oidc=OIDC, tls={"caRef": REF, "clientCertificateSecretName": "a",
      "serverName": "b"}, discovery="Peers", peersPath="/resources", statusPeriodSeconds=1, timeoutSeconds=300,
      spec={"shapes": [{"name": "gpu", "capacity": {"cpu": 4, "nvidia.com/gpu": "1"}, "taints": [{"key": "a"}],
@@ -189,11 +160,9 @@ TABLE: list[tuple[str, Object, str]] = [
     ("a backend that nobody needs to ask", backend(discovery="None", spec={"shapes": [{"capacity": {"cpu": 4}}]}), GOOD),
     ("a backend with two kinds of credentials", backend(tokenRef=REF, oidc=OIDC), "`oidc` and `tokenRef`"),
     ("a token over plain HTTP", backend("http://link.test", tokenRef=REF), "`url` must be an https URL"),
-    ("TLS over plain HTTP", backend("http://link.test", tls={}), "`url` must be an https URL"),
     ("an identity provider over plain HTTP", backend(oidc=OIDC | {"tokenURL": "http://id.test"}),
      "`spec.interlink.oidc.tokenURL`"),
     ("a reference without a key", backend(tokenRef={"name": "a"}), "`spec.interlink.tokenRef.key`"),
-    ("a backend that takes very long", backend(timeoutSeconds=301), "`spec.interlink.timeoutSeconds`"),
     ("peers at another URL", backend(peersPath="//other.test?x"), "`spec.interlink.peersPath`"),
     ("a backend without its section", resource("OverflowBackend", {"type": "Interlink"}),
      "exactly the section of the `type`"),
@@ -206,16 +175,8 @@ TABLE: list[tuple[str, Object, str]] = [
     ("another cluster without access", remote(), "exactly one of `kubeconfigRef` and `server`"),
     ("another cluster with two accesses", remote(kubeconfigRef=REF, server={"url": "https://api.test", "tokenRef": REF}),
      "exactly one of `kubeconfigRef` and `server`"),
-    ("another cluster over plain HTTP", remote(server={"url": "http://api.test", "tokenRef": REF}),
-     "`spec.kubernetes.server.url`"),
     ("a backend with a long name", backend(name="a" * 41), "`metadata.name` must be at most 40"),
-    ("a backend with a name with dots", backend(name="a.b"), "`metadata.name`"),
     ("a shape without a capacity", backend(spec={"shapes": [{"name": "a"}]}), "`spec.shapes[0].capacity`"),
-    ("a shape with a bad name", backend(spec={"shapes": [{"name": "A_b", "capacity": {}}]}), "`spec.shapes[0].name`"),
-    ("a taint with a bad effect", backend(spec={"node": {"taints": [{"key": "a", "effect": "Never"}]}}),
-     "`spec.node.taints[0].effect`"),
-    ("a label that is none, for nodes", backend(spec={"node": {"labels": {"a": "b c"}}}), "`spec.node.labels.a`"),
-    ("a price below nothing", backend(spec={"price": -1}), "`spec.price`"),
 ]  # fmt: skip
 
 BAD_TO_SERVERS: list[tuple[str, Object]] = [

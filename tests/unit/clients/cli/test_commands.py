@@ -323,7 +323,6 @@ def test_what_servers_answer_has_an_exit_code(error: ApiError, code: Code) -> No
 
 
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
-    """Run it in a process of its own."""
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "POD_NAMESPACE": "x"}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)

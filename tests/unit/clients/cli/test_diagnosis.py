@@ -45,7 +45,6 @@ HEALTHY = Installation(
 
 
 def changed(content: Object, **spec: Any) -> Object:
-    """A copy with another spec."""
     result = copy.deepcopy(content)
     result["spec"] |= spec
     return result
@@ -105,7 +104,6 @@ def test_walls_that_stand_or_that_nobody_wants_are_no_finding(status: str, reaso
 
 
 def classes(**spec: Any) -> Object:
-    """An installation's one class, with another spec."""
     return {"classes": [changed(CLASS, **spec)]}
 
 
@@ -198,7 +196,6 @@ def test_a_default_ingress_class_is_enough() -> None:
 
 
 def build_pod(**status: Any) -> Object:
-    """A pod with this status."""
     return {"metadata": {"name": "web", "namespace": "x"}, "status": status}
 
 
@@ -209,7 +206,6 @@ def bound(node: str, **status: Any) -> Object:
 
 
 def container(state: Object, **more: Any) -> Object:
-    """The status of one container."""
     return {"name": "main", "state": state, "restartCount": 0} | more
 
 

@@ -17,7 +17,6 @@ class Server:
         self._answer = answer
 
     async def create(self, kind: Kind, body: Any) -> Any:
-        """Who asks."""
         assert (kind, body["kind"]) == (kinds.SELF_REVIEW, "SelfSubjectReview")
         if isinstance(self._answer, ApiError):
             raise self._answer

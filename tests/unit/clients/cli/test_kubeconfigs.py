@@ -31,12 +31,10 @@ NESTED: Object = json.loads(TEXT)
 
 
 def encode(content: bytes) -> str:
-    """Base64."""
     return base64.b64encode(content).decode()
 
 
 def secret(content: object) -> Object:
-    """A Secret with that kubeconfig."""
     text = content if isinstance(content, str) else json.dumps(content)
     return {"metadata": {"name": "x", "namespace": "team-a"}, "data": {"kubeconfig": encode(text.encode())}}
 

@@ -30,7 +30,6 @@ class FakeApi:
         self.patches: dict[str, Object] = {}
 
     async def get(self, kind: Kind, name: str, namespace: str) -> Object:
-        """One job."""
         if name in self.faults:
             raise self.faults[name]
         if name not in self.jobs:
@@ -38,24 +37,19 @@ class FakeApi:
         return self.jobs[name]
 
     async def patch(self, kind: Kind, name: str, namespace: str, patch: Object) -> Object:
-        """Note it."""
         self.patches[name] = patch
         return await self.get(kind, name, namespace)
 
     async def list(self, kind: Kind, namespace: str) -> list[Object]:
-        """All jobs, for those who may."""
         if "list" in self.faults:
             raise self.faults["list"]
         return list(self.jobs.values())
 
     async def request(self, *question: Any, **_: Any) -> Object:
-        """As `list`."""
         raise self.faults["list"]
 
 
 def call(monkeypatch: pytest.MonkeyPatch, api: FakeApi, *arguments: str) -> Result:
-    """Run a command against these jobs."""
-
     @asynccontextmanager
     async def opened(place: Place) -> AsyncIterator[Session]:
         assert place
@@ -66,7 +60,6 @@ def call(monkeypatch: pytest.MonkeyPatch, api: FakeApi, *arguments: str) -> Resu
 
 
 def ended(reason: str, name: str = "shop", status: str = "False") -> Object:
-    """A job that ended for this reason."""
     job = builders.completed()
     job["metadata"]["name"] = name
     for found in job["status"]["conditions"][-2:]:
@@ -75,7 +68,6 @@ def ended(reason: str, name: str = "shop", status: str = "False") -> Object:
 
 
 def named(job: Object, name: str) -> Object:
-    """The same with another name."""
     job["metadata"]["name"] = name
     return job
 

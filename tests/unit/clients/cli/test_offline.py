@@ -31,7 +31,6 @@ def test_verdicts_and_what_they_say(body: Object, part: str) -> None:
 
 
 def list_rules(schema: Object) -> list[str]:
-    """All CEL rules of a schema."""
     inner = [*(schema.get("properties") or {}).values()]
     inner += [schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)]
     return [item["rule"] for item in schema.get(rules.VALIDATIONS) or ()] + [rule for item in inner for rule in list_rules(item)]

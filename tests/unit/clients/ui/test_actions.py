@@ -20,7 +20,6 @@ class Busy:
         self.version, self.changes, self.patches = 1, changes, list[Object]()
 
     def build(self) -> Object:
-        """The job as it is now."""
         meta = {"name": "shop", "namespace": "team", "uid": "u", "resourceVersion": str(self.version)}
         return {"metadata": meta, "spec": {"activeDeadlineSeconds": 60 * self.version}}
 
@@ -39,7 +38,6 @@ class Busy:
 
 
 def visitor(api: Busy) -> Visitor:
-    """Someone who looks at it."""
     return Visitor(cast(Any, api), cast(Any, None), cast(Any, None), "jane")
 
 

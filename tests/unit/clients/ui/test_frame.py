@@ -35,7 +35,6 @@ class Rows:
 
     @contextlib.asynccontextmanager
     async def open(self, _: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
-        """What the test has put there."""
         self.opened += 1
         self.tell = on_change
         yield self.read
@@ -64,7 +63,6 @@ async def rows(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Rows, Asy
 
 
 def serve(view: Rows, visitor: Visitor) -> TestServer:
-    """The page, for that visitor."""
     app = build_app(find_always(visitor))
 
     async def stream(request: web.Request) -> web.StreamResponse:

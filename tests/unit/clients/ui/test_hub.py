@@ -31,7 +31,6 @@ class OneJob:
             self.may_end.set()
 
     async def request(self, *_: Any, **__: Any) -> Object:
-        """A list."""
         if self.refusal:
             raise self.refusal
         return {"metadata": {"resourceVersion": "1"}, "items": [ITEM]}

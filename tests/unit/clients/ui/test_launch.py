@@ -28,7 +28,6 @@ class Server(MemoryApi):
 
 
 async def create(api: MemoryApi) -> None:
-    """What the form's button does."""
     visitor = Visitor(cast(Any, api), cast(Any, None), cast(Any, None), "jane")
     await launch._create(visitor, cast(App, type("A", (), {"name": "shop"})), FORM, READ)
 

@@ -28,7 +28,6 @@ class Streaming(MemoryApi):
 
     @contextlib.asynccontextmanager
     async def stream(self, *_: object) -> AsyncIterator[Any]:
-        """An answer, as long as it is read."""
         self.open += 1
         try:
             yield self
@@ -37,11 +36,9 @@ class Streaming(MemoryApi):
 
     @property
     def content(self) -> Any:
-        """Of the answer."""
         return self
 
     async def iter_any(self) -> AsyncIterator[bytes]:
-        """Lines without end."""
         while True:
             yield b"[install] one\n[install] two\n"
 

@@ -16,6 +16,7 @@ from nestor.clients.portal import parse
 from nestor.clients.ui.guard import Gate
 from nestor.clients.ui.server import serving
 from nestor.clients.ui.visitor import Find
+from nestor.kube import kubeconfig
 from tests.waiting import eventually
 
 ELSEWHERE = "127.0.0.2"
@@ -44,16 +45,7 @@ async def test_the_page_is_on_this_machine_alone() -> None:
 
 async def test_whoever_is_not_in_the_portals_pod_does_not_reach_its_pages(tmp_path: Path) -> None:
     """Who did could say to be anybody."""
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "a",
-        "clusters": [{"name": "a", "cluster": {"server": "https://127.0.0.1:1"}}],
-        "users": [{"name": "a", "user": {"token": "t"}}],
-        "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-    }
-    file = tmp_path / "config"
-    file.write_text(json.dumps(config))
+    file = write_kubeconfig(tmp_path, "https://127.0.0.1:1")
     pages, health = find_ports()
     task = asyncio.create_task(
         portal.run(parse(["--host=x", f"--port={pages}", f"--health-port={health}", f"--kubeconfig={file}"]))
@@ -65,6 +57,12 @@ async def test_whoever_is_not_in_the_portals_pod_does_not_reach_its_pages(tmp_pa
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+def write_kubeconfig(folder: Path, server: str) -> Path:
+    content = kubeconfig.build({"server": server}, {"token": "t"}, "a", "a")
+    (folder / "config").write_text(json.dumps(content))
+    return folder / "config"
 
 
 def find_ports() -> tuple[int, int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from nestor.clients.ui.guard import Gate
 from nestor.clients.ui.server import serving
 from nestor.clients.ui.visitor import STREAMS, Hub, Use, Visitor, find_always
 from nestor.kube import Api, UserContext
-from tests.unit.clients.ui.test_server import answers, find_ports
+from tests.unit.clients.ui.test_server import answers, find_ports, write_kubeconfig
 from tests.waiting import eventually
 
 JOB = "/apis/nestor.dev/v1alpha1/namespaces/team-a/nestedappjobs/shop"
@@ -100,7 +99,6 @@ class Site:
 
 @contextlib.asynccontextmanager
 async def local(cluster: Cluster, kubeconfig: Path) -> AsyncIterator[Site]:
-    """`nestor ui`."""
     gate = Gate()
     async with (
         await Api.connect(str(kubeconfig)) as api,
@@ -116,7 +114,6 @@ async def local(cluster: Cluster, kubeconfig: Path) -> AsyncIterator[Site]:
 
 @contextlib.asynccontextmanager
 async def shared(cluster: Cluster, kubeconfig: Path) -> AsyncIterator[Site]:
-    """`nestor portal`."""
     pages, health = find_ports()
     options = [f"--port={pages}", f"--health-port={health}", f"--kubeconfig={kubeconfig}"]
     task = asyncio.create_task(portal.run(parse(["--host=x", *options])))
@@ -133,16 +130,7 @@ async def shared(cluster: Cluster, kubeconfig: Path) -> AsyncIterator[Site]:
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
     cluster = Cluster()
     async with cluster.build() as server:
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "a",
-            "clusters": [{"name": "a", "cluster": {"server": str(server.make_url("")).rstrip("/")}}],
-            "users": [{"name": "a", "user": {"token": "t"}}],
-            "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-        }
-        file = tmp_path / "config"
-        file.write_text(json.dumps(config))
+        file = write_kubeconfig(tmp_path, str(server.make_url("")).rstrip("/"))
         async with request.param(cluster, file) as found:
             yield found
 
