@@ -97,7 +97,8 @@ async def run_command(
         return Outcome(None, f"{reason}, stopped" + (f"; its last output:\n{said}" if said else ""))
     if lived:
         show(_describe_leftovers(lived))
-    return Outcome(_normalize(process.returncode or 0), said)
+    code = process.returncode or 0
+    return Outcome(128 - code if code < 0 else code, said)  # as shells have it: 128 + the signal that ended it
 
 
 async def _await_end(
@@ -173,11 +174,6 @@ def _describe_leftovers(lived: list[Process]) -> str:
     shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
     count = "1 process" if len(lived) == 1 else f"{len(lived)} processes"
     return f"ended {count} that the step had left in the background: {shown}"
-
-
-def _normalize(returncode: int) -> int:
-    """As in a shell: 128 + the signal for a process that was ended by a signal."""
-    return 128 - returncode if returncode < 0 else returncode
 
 
 def describe_exit(code: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,18 +43,11 @@ def find_remote(folder: Path) -> list[tuple[str, str]]:
             raise StepError(f"the kustomization includes more than {FOLDERS_LIMIT} folders")
         for reference in _read_references(current):
             local = current / reference
-            if _exists(local):
+            if os.path.exists(local):
                 ahead += [local] if local.is_dir() else []
             elif _WITH_HOST.match(reference) and (match := _HOST.match(reference)):
                 found[reference] = match.group(1).strip("[]")
     return sorted(found.items())
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
 
 
 def _read_references(folder: Path) -> Iterator[str]:

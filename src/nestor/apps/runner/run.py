@@ -35,13 +35,18 @@ class Runner:
                 if status.state == "Failed":  # An earlier runner died in it once too often.
                     self._say(step, f"failed: {status.message}")
         while (index := run.current()) is not None:
-            await self._pause_before_retry(run, index)
+            step, status = self._plan.steps[index], run.steps[index]
+            if status.state == "Retrying" and step.retry_sleep_seconds:
+                self._say(step, f"attempt {status.attempt + 1} of {status.max_attempts} in {step.retry_sleep_seconds} s")
+                await self._clock.sleep(step.retry_sleep_seconds)
             run = state.start_attempt(run, index, self._clock.now())
             try:
                 await self._save(run)
                 run = await self._attempt(run, index)
             except asyncio.CancelledError:
-                await self._record_interrupt(run, index)
+                # Without a record of it, what is there still says Running, which means the same on resume.
+                self._say(step, "stopped; it will be repeated when the runner is back")
+                await self._save_at_last(state.interrupt(run, index), "the interruption")
                 raise
             await self._save_result(run)
         return run
@@ -56,12 +61,6 @@ class Runner:
         if earlier is not None:
             return f"resuming after {done} of {len(run.steps)} steps"
         return f"{len(run.steps)} {'step' if len(run.steps) == 1 else 'steps'} to run"
-
-    async def _pause_before_retry(self, run: Run, index: int) -> None:
-        step, status = self._plan.steps[index], run.steps[index]
-        if status.state == "Retrying" and step.retry_sleep_seconds:
-            self._say(step, f"attempt {status.attempt + 1} of {status.max_attempts} in {step.retry_sleep_seconds} s")
-            await self._clock.sleep(step.retry_sleep_seconds)
 
     async def _attempt(self, run: Run, index: int) -> Run:
         step, status = self._plan.steps[index], run.steps[index]
@@ -89,11 +88,6 @@ class Runner:
             sha256=outcome.sha256,
             is_final=outcome.exit_code in step.final_exit_codes,
         )
-
-    async def _record_interrupt(self, run: Run, index: int) -> None:
-        """Best effort: without it, the record still says Running, which means the same on resume."""
-        self._say(self._plan.steps[index], "stopped; it will be repeated when the runner is back")
-        await self._save_at_last(state.interrupt(run, index), "the interruption")
 
     async def _save_result(self, run: Run) -> None:
         """Stopped meanwhile, the runner tries once more: without it, the step would be repeated."""

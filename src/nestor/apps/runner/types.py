@@ -65,21 +65,16 @@ async def _prepare_kubectl(tools: Tools, attempt: Attempt, desk: Desk) -> Prepar
     step, root = attempt.step, tools.workspace.root
     if step.format == "url":
         path, folder, file = "./manifest.yaml", desk.folder, str(desk.folder / "manifest.yaml")
-        sha256 = await _fetch(tools, attempt, Path(file))
+        fetched = await tools.downloader.fetch(step.path or "", Path(file), sha256=step.sha256, limit=step.timeout_seconds)
+        attempt.show(f"fetched {fetched.size} bytes, sha256 {fetched.sha256}")
+        sha256: str | None = fetched.sha256
         await tools.render(attempt, desk, [rendering.File(file, file, download.redact(step.path or ""))])
     else:
-        path, folder, sha256 = templates.resolve(root, step.path or ""), root, ""
+        path, folder, sha256 = templates.resolve(root, step.path or ""), root, None
         if step.render:
             folder = desk.folder / "rendered"
             await tools.render(attempt, desk, _plan_rendering(root, path, folder))
-    return Prepared(programs.build_apply(step, "-f", path), folder, desk.environment, sha256 or None)
-
-
-async def _fetch(tools: Tools, attempt: Attempt, target: Path) -> str:
-    step = attempt.step
-    fetched = await tools.downloader.fetch(step.path or "", target, sha256=step.sha256, limit=step.timeout_seconds)
-    attempt.show(f"fetched {fetched.size} bytes, sha256 {fetched.sha256}")
-    return fetched.sha256
+    return Prepared(programs.build_apply(step, "-f", path), folder, desk.environment, sha256)
 
 
 def _plan_rendering(root: Path, path: str, folder: Path) -> list[rendering.File]:

@@ -82,7 +82,8 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, str):
-            self.fault(key, f"must be a string, not {faults.show(value)}" + _advise_quotes(value))
+            advice = ": put it in quotes" if isinstance(value, int | float) else ""
+            self.fault(key, f"must be a string, not {faults.show(value)}{advice}")
             return None
         if len(value) > limit or not value.isprintable():
             self.fault(key, f"must be at most {limit} printable characters on one line")
@@ -108,7 +109,3 @@ class Fields:
 def list_words(words: Sequence[str]) -> str:
     quoted = [f"'{word}'" for word in words]
     return quoted[0] if len(quoted) == 1 else f"{', '.join(quoted[:-1])} or {quoted[-1]}"
-
-
-def _advise_quotes(value: Any) -> str:
-    return ": put it in quotes" if isinstance(value, int | float) else ""

@@ -9,7 +9,7 @@ something to a command line or a form (`FORM_KEYS`) is left alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -71,7 +71,14 @@ def check(
     reading = _Reading(_read_declared(declared, where, found), given, found, [], hidden)
     _refuse_unknown(reading)
     checked, environment = _check_all(reading)
-    unknown = [item for fields in reading.declared.values() for item in _find_unknown(fields)]
+    # JARVICE's own examples carry keys of one type in another, which is not worth a warning.
+    known = FORM_KEYS | _list_keys()
+    unknown = [
+        UnknownKey(fields.where, key, fields.asked | FORM_KEYS)
+        for fields in reading.declared.values()
+        for key in fields.unread
+        if key not in known
+    ]
     warnings = (*reading.warnings, *warn_of_unknown(unknown))
     if reading.faults:
         raise PlanError(list(dict.fromkeys(reading.faults)), warnings)
@@ -85,13 +92,6 @@ def _check_all(reading: _Reading) -> tuple[dict[str, Any], dict[str, str]]:
     _require(active, checked, reading)
     environment = _build_environment(active, checked, reading)
     return {name: checked[name] for name in active if checked[name] is not None}, environment
-
-
-def _find_unknown(fields: Fields) -> Iterator[UnknownKey]:
-    """The keys that no type has. JARVICE's own examples carry keys of one type in another, which is not worth a warning."""
-    for key in fields.unread:
-        if key not in FORM_KEYS | _list_keys():
-            yield UnknownKey(fields.where, key, fields.asked | FORM_KEYS)
 
 
 @cache

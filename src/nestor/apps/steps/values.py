@@ -58,7 +58,8 @@ def read_rule(fields: Fields) -> Rule | None:
     kind = "STR" if kind is None else kind
     if not isinstance(kind, str) or kind.upper() not in [name.upper() for name in TYPES]:
         return Rule(OTHER)
-    rule = _READERS.get(kind.upper(), _read_plain)(fields, kind.upper())
+    read = _READERS.get(kind.upper())
+    rule = read(fields, kind.upper()) if read else Rule(kind.upper())
     is_list = bool(fields.read_flag("multi"))
     return dataclasses.replace(rule, is_list=is_list) if len(fields.faults) == before else None
 
@@ -66,7 +67,7 @@ def read_rule(fields: Fields) -> Rule | None:
 def check(rule: Rule, value: Any) -> Any:
     """The value as its type has it: a string, number or boolean, or a list of them. Raises `ValueFault`."""
     if rule.kind == OTHER:
-        return _check_text(rule, value if isinstance(value, str) else _write(value))
+        return _check_text(rule, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
     if rule.is_list:
         listed = value if isinstance(value, list) else [value]
         if len(listed) > LIST_LIMIT:
@@ -82,18 +83,10 @@ def to_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _write(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _check_one(rule: Rule, value: Any) -> Any:
     if value is None or isinstance(value, list | dict):
         raise ValueFault(f"must be one value, not {faults.show(value)}")
     return _CHECKERS[rule.kind](rule, value)
-
-
-def _read_plain(_: Fields, kind: str) -> Rule:
-    return Rule(kind)
 
 
 def _read_numbers(fields: Fields, kind: str) -> Rule:
@@ -158,7 +151,7 @@ def _check_constant(rule: Rule, value: Any) -> Any:
 def _check_integer(rule: Rule, value: Any) -> int:
     is_whole = isinstance(value, int) and not isinstance(value, bool)
     if not is_whole and not (isinstance(value, str) and _INTEGER_FORM.fullmatch(value.strip())):
-        raise ValueFault(f"must be an integer{_describe(rule)}, not {faults.show(value)}")
+        raise ValueFault(f"must be an integer{describe(rule)}, not {faults.show(value)}")
     number = int(value)
     _check_range(rule, Decimal(number), value)
     return number
@@ -167,7 +160,7 @@ def _check_integer(rule: Rule, value: Any) -> int:
 def _check_float(rule: Rule, value: Any) -> float:
     number = _to_number(value)
     if number is None:
-        raise ValueFault(f"must be a number{_describe(rule)}, not {faults.show(value)}")
+        raise ValueFault(f"must be a number{describe(rule)}, not {faults.show(value)}")
     if rule.precision is not None:
         # JARVICE cuts the digits beyond it.
         number = number.quantize(Decimal(1).scaleb(-rule.precision), decimal.ROUND_DOWN, _ARITHMETIC)
@@ -178,20 +171,21 @@ def _check_float(rule: Rule, value: Any) -> float:
 def _check_in_steps(rule: Rule, value: Any) -> int | float:
     number = _to_number(value)
     if number is None:
-        raise ValueFault(f"must be a number{_describe(rule)}, not {faults.show(value)}")
+        raise ValueFault(f"must be a number{describe(rule)}, not {faults.show(value)}")
     _check_range(rule, number, value)
     start = rule.least or Decimal(0)
     if rule.step is not None and _ARITHMETIC.remainder(_ARITHMETIC.subtract(number, start), rule.step) != 0:
-        raise ValueFault(f"must be a number{_describe(rule)}, not {faults.show(value)}")
+        raise ValueFault(f"must be a number{describe(rule)}, not {faults.show(value)}")
     return int(number) if number == number.to_integral_value() else float(number)
 
 
 def _check_range(rule: Rule, number: Decimal, value: Any) -> None:
     if (rule.least is not None and number < rule.least) or (rule.most is not None and number > rule.most):
-        raise ValueFault(f"must be a number{_describe(rule)}, not {faults.show(value)}")
+        raise ValueFault(f"must be a number{describe(rule)}, not {faults.show(value)}")
 
 
-def _describe(rule: Rule) -> str:
+def describe(rule: Rule) -> str:
+    """The limits of a number, each with a blank before it."""
     words = [
         f" from {rule.least}" if rule.least is not None else "",
         f" to {rule.most}" if rule.most is not None else "",

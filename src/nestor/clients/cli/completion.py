@@ -9,6 +9,7 @@ from typing import Any
 
 import typer
 
+from nestor.api import conditions
 from nestor.api.objects import conditions_of, status_of
 from nestor.clients.cli import session
 from nestor.clients.cli.exits import Failure
@@ -24,7 +25,8 @@ LIMIT_SECONDS = 3
 def complete_job(ctx: typer.Context, incomplete: str) -> Candidates:
     async def find(session: Session) -> Candidates:
         jobs = await session.api.list(kinds.NESTED_APP_JOB, session.namespace)
-        return [(job["metadata"]["name"], _reason(job, "Ready")) for job in jobs]
+        ready = {job["metadata"]["name"]: conditions.find(conditions_of(job), conditions.READY) or {} for job in jobs}
+        return [(name, str(found.get("reason", ""))) for name, found in ready.items()]
 
     given = ctx.params.get("names") or ()
     return [item for item in _ask(ctx, find, incomplete) if item[0] not in given]
@@ -81,8 +83,3 @@ def _ask(ctx: typer.Context, find: Callable[[Session], Awaitable[Candidates]], i
         return [item for item in asyncio.run(ask()) if item[0].startswith(incomplete)]
     except (ApiError, Failure, TimeoutError):
         return []
-
-
-def _reason(obj: dict[str, Any], condition: str) -> str:
-    found = [item for item in conditions_of(obj) if item.get("type") == condition]
-    return str(found[0].get("reason", "")) if found else ""

@@ -26,7 +26,7 @@ def call(*arguments: str, text: str | None = None) -> Result:
     return CliRunner().invoke(app, list(arguments), input=text, env={"KUBECONFIG": "/does/not/exist", "COLUMNS": "200"})
 
 
-COMMANDS = [item.name or "" for item in [*app.registered_commands, *app.registered_groups] if not item.hidden]
+COMMANDS = ["cluster", *(item.name or "" for item in app.registered_commands if not item.hidden)]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -98,7 +98,9 @@ async def run_job(place: Place, job: Object, manner: Manner) -> int:
             return conclude(last, ending, manner.form)
         except asyncio.CancelledError:
             if not manner.remove:
-                _say_how_to_go_on(made)
+                console.tell(f"\njob '{made['metadata']['name']}' keeps running")
+                console.tell(f"  nestor status {address(made)} --follow   follow it again")
+                console.tell(f"  nestor delete {address(made)}            delete it")
             raise
         finally:
             if manner.remove:  # Even after an interrupt: the clean-up was requested.
@@ -119,12 +121,6 @@ async def _create(opened: Session, job: Object) -> Object:
     made = await opened.api.create(kinds.NESTED_APP_JOB, body)
     console.tell(f"job '{made['metadata']['name']}' created in namespace '{opened.namespace}'", mark="good")
     return made
-
-
-def _say_how_to_go_on(made: Object) -> None:
-    console.tell(f"\njob '{made['metadata']['name']}' keeps running")
-    console.tell(f"  nestor status {address(made)} --follow   follow it again")
-    console.tell(f"  nestor delete {address(made)}            delete it")
 
 
 def build_job(what: str | None, file: Path | None, wishes: Wishes, random: str) -> Object:

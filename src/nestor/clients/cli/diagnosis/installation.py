@@ -221,7 +221,7 @@ def _judge_ingress(name: str, expose: Object, facts: Installation) -> Iterator[F
             f"class '{name}' names IngressClass '{wanted}', which does not exist; available: {', '.join(known)}",
             "change `expose.ingressClassName` in the class",
         )
-    elif not wanted and not any(_is_default(item) for item in facts.ingress_classes):
+    elif not wanted and not any(annotations_of(item).get(DEFAULT_INGRESS_CLASS) == "true" for item in facts.ingress_classes):
         yield bad(
             f"class '{name}' names no IngressClass and the cluster has no default one; available: {', '.join(known)}",
             "set `expose.ingressClassName` in the class",
@@ -241,21 +241,17 @@ def _judge_storage(name: str, item: Object, facts: Installation) -> Iterator[Fin
         )
 
 
-def _is_default(item: Object) -> bool:
-    return annotations_of(item).get(DEFAULT_INGRESS_CLASS) == "true"
-
-
 def _judge_rights(facts: Installation) -> Iterator[Finding]:
-    if lacking := [describe_right(right) for right, is_allowed in facts.rights.items() if not is_allowed]:
+    if lacking := describe_lacking(facts.rights):
         yield bad(
-            f"in namespace '{facts.namespace}' you have no permission to {', '.join(lacking)}",
+            f"in namespace '{facts.namespace}' you have no permission to {lacking}",
             "ask an admin for the role 'edit' in that namespace: the chart adds Nestor's resources to it",
         )
     elif facts.rights:
         yield good(f"you can run jobs in namespace '{facts.namespace}'")
 
 
-def describe_right(right: tuple[str, str, str]) -> str:
-    """`get pods/log`."""
-    verb, resource, subresource = right
-    return f"{verb} {resource}" + (f"/{subresource}" if subresource else "")
+def describe_lacking(rights: dict[tuple[str, str, str], bool]) -> str:
+    """Those that the user does not have, as `get pods/log, list pods`; empty if there are none."""
+    lacking = [right for right, is_allowed in rights.items() if not is_allowed]
+    return ", ".join(f"{verb} {resource}" + (f"/{part}" if part else "") for verb, resource, part in lacking)

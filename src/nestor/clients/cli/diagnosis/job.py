@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from nestor.api import conditions as words
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.clients.cli.diagnosis.facts import JobFacts
-from nestor.clients.cli.diagnosis.installation import Finding, Level, bad, describe_right, warn
+from nestor.clients.cli.diagnosis.installation import Finding, Level, bad, describe_lacking, warn
 from nestor.clients.cli.view.facts import Mood, condition, describe_trouble, mood
 
 EVENTS_SHOWN = 3
@@ -60,9 +60,9 @@ def _judge_events(facts: JobFacts) -> Iterator[Finding]:
 
 
 def _judge_rights(facts: JobFacts) -> Iterator[Finding]:
-    if lacking := [describe_right(right) for right, is_allowed in facts.rights.items() if not is_allowed]:
+    if lacking := describe_lacking(facts.rights):
         where = status_of(facts.job).get("namespace")
         yield warn(
-            f"in the job's own namespace '{where}' you have no permission to {', '.join(lacking)}",
+            f"in the job's own namespace '{where}' you have no permission to {lacking}",
             "`nestor logs` and tunnels need this; an admin can grant you a role there",
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -81,14 +80,10 @@ def render_steps(job: Object, now: datetime.datetime, marks: Symbols) -> Group:
         line.rstrip()
         parts.append(line)
         if feeling in ("bad", "retry") and step.get("message"):
-            said = Text("\n".join(_last_lines(step["message"])), STYLES[feeling])
+            lines = [line for line in clean(step["message"]).splitlines() if line.strip()]
+            said = Text("\n".join(lines[-MESSAGE_LINES:]), STYLES[feeling])
             parts.append(Padding(said, (0, 0, 0, 5), expand=False))
     return Group(*parts)
-
-
-def _last_lines(message: str) -> Iterable[str]:
-    lines = [line for line in clean(message).splitlines() if line.strip()]
-    return lines[-MESSAGE_LINES:]
 
 
 def _facts(job: Object, now: datetime.datetime) -> Table:

@@ -160,8 +160,7 @@ def _to_choice(rule: values.Rule, text: str) -> str:
 
 
 def _describe(rule: values.Rule) -> str:
-    ends = [f"from {rule.least}" if rule.least is not None else "", f"to {rule.most}" if rule.most is not None else ""]
-    ends += [f"in steps of {rule.step}" if rule.step is not None else ""]
+    ends = [values.describe(rule).strip()]
     ends += ["one value per line" if rule.is_list and rule.kind != "SELECTION" else ""]
     ends += [f"the name of a file like {' or '.join(rule.patterns)}" if rule.patterns else ""]
     return " ".join(filter(None, ends))

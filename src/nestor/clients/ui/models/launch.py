@@ -70,15 +70,13 @@ def offer_classes(classes: list[Object], patterns: Sequence[str] = ()) -> list[C
 def _offer(item: Object, patterns: Sequence[str]) -> ClassOffer:
     name, placement = item["metadata"]["name"], spec_of(item).get("placement") or {}
     machines = [machine for machine in placement.get("machines") or () if isinstance(machine, dict)]
-    taken = [machine for machine in machines if not patterns or _matches(machine, patterns)] or machines
+    taken = [
+        machine for machine in machines if not patterns or any(fnmatchcase(str(machine.get("name")), item) for item in patterns)
+    ] or machines
     default = placement.get("defaultMachine")
     is_any = not default and len(taken) == len(machines)
     offers = [Offer(f"{name}{_MARK}", "any machine")] if is_any or not machines else []
     return ClassOffer(name, (*offers, *(_describe(name, machine, default) for machine in taken)))
-
-
-def _matches(machine: Object, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(str(machine.get("name")), pattern) for pattern in patterns)
 
 
 def _describe(name: str, machine: Object, default: str | None) -> Offer:
