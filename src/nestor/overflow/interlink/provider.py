@@ -120,7 +120,10 @@ class InterlinkProvider:
         body = json.dumps(build.build_delete(pod, grace_seconds, times.write(self._now())))
         async with self._fates.hold(uid):
             await self._send_delete(pod, body)
-            if self._fates.may_be_lost(uid) if _is_unanswered(pod) else self._fates.is_lost(uid):
+            sent = conditions.find(conditions_of(pod), vnode.SENT) or {}
+            # Nobody knows then what has become of the request to create the pod: it may be one of an earlier process.
+            is_unanswered = sent.get("reason") == vnode.SENDING
+            if self._fates.may_be_lost(uid) if is_unanswered else self._fates.is_lost(uid):
                 raise NotYet("the backend may still be about to start this pod")
             self._fates.forget(uid)
             self._endings.forget(uid)
@@ -208,11 +211,6 @@ class InterlinkProvider:
             # Some backends call it an error. Whoever does not know the pod has nothing to delete.
             if await self._questions.find(pod):
                 raise
-
-
-def _is_unanswered(pod: Object) -> bool:
-    """Whether nobody knows what has become of the request to create the pod: it may be one of an earlier process."""
-    return (conditions.find(conditions_of(pod), vnode.SENT) or {}).get("reason") == vnode.SENDING
 
 
 def _with_job(pod: Object, job: str) -> Object:

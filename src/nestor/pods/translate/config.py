@@ -51,7 +51,8 @@ class Reference:
 
 def find_references(pod: Object) -> frozenset[Reference]:
     """All ConfigMaps and Secrets that the pod refers to, including optional ones."""
-    return _collect(pod, [*_of_pulls(pod["spec"]), *_of_spec(pod["spec"])])
+    pulls = [(SECRETS, item) for item in pod["spec"].get("imagePullSecrets") or []]
+    return _collect(pod, [*pulls, *_of_spec(pod["spec"])])
 
 
 def find_required(pod: Object) -> frozenset[Reference]:
@@ -63,10 +64,6 @@ def _collect(pod: Object, parts: list[tuple[str, Object]]) -> frozenset[Referenc
     namespace = pod["metadata"]["namespace"]
     named = ((resource, part.get("name") or part.get("secretName")) for resource, part in parts)
     return frozenset(Reference(resource, namespace, name) for resource, name in named if name)
-
-
-def _of_pulls(spec: Object) -> Iterator[tuple[str, Object]]:
-    yield from ((SECRETS, item) for item in spec.get("imagePullSecrets") or [])
 
 
 def _of_spec(spec: Object) -> Iterator[tuple[str, Object]]:

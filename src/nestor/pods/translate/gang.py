@@ -227,7 +227,8 @@ def join(claim: Claim, said: Object | None) -> Membership | None:
             size, is_whole = _measure_jobset(said, claim.part)
             name = claim.name if is_whole else f"{claim.name}-{claim.part}"
         elif claim.source == "PodGroup":
-            size = _measure_group(said)
+            policy = (said.get("spec") or {}).get("schedulingPolicy") or {}
+            size = read_size((policy.get("gang") or {}).get("minCount"))
         else:
             size = _measure_job(said, is_whole=claim.source == "IndexedJob")
     if size is None or not 1 <= size <= GANG_LIMIT:
@@ -261,9 +262,3 @@ def _measure_replicas(item: Object) -> int:
     spec = (item.get("template") or {}).get("spec") or {}
     parallelism = int(spec.get("parallelism", 1))
     return int(item.get("replicas", 1)) * min(parallelism, int(spec.get("completions", parallelism)))
-
-
-def _measure_group(group: Object) -> int | None:
-    """The least number of pods of a PodGroup; None if it is no gang."""
-    policy = (group.get("spec") or {}).get("schedulingPolicy") or {}
-    return read_size((policy.get("gang") or {}).get("minCount"))

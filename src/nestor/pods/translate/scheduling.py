@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from nestor.api.labels import NESTED_NAMESPACE
 from nestor.api.objects import Object, labels_of
-from nestor.api.placement import Backend, Placement
+from nestor.api.placement import Placement
 from nestor.api.taints import read_toleration
 from nestor.api.words import DEFAULT_TAINT
 from nestor.pods.translate import labels, node_rules
@@ -123,7 +123,7 @@ def build_tolerations(pod: Object, placement: Placement, place: Place) -> list[O
     found = find_own(pod["spec"], placement)
     given = list_given(pod, placement)
     for backend in place.backends:
-        given += _tolerate(backend)
+        given += [f"{DEFAULT_TAINT}={backend.name}:NoSchedule"] if backend.tolerations is None else backend.tolerations
     for item in given:
         toleration = read_toleration(item)
         if toleration not in found:
@@ -183,7 +183,3 @@ def covers(allowed: str, toleration: Object) -> bool:
     if most["operator"] == "Exists":
         return True
     return toleration.get("operator", "Equal") == "Equal" and (toleration.get("value") or "") == str(most["value"])
-
-
-def _tolerate(backend: Backend) -> list[str]:
-    return [f"{DEFAULT_TAINT}={backend.name}:NoSchedule"] if backend.tolerations is None else backend.tolerations

@@ -138,7 +138,10 @@ class BackendView:
         """Until the first call is over, what the last process has said stays."""
         if not self._health.is_known:
             before = conditions.find(conditions_of(self._body), conditions.REACHABLE)
-            return [] if before is None else [_as_decided(before)]
+            if before is None:
+                return []
+            said = before["status"], conditions.reason_of(before), before.get("message", "")
+            return [conditions.Condition(conditions.REACHABLE, *said)]
         is_answering = self._health.is_answering
         why = (conditions.BACKEND_ANSWERS, "The backend answers.") if is_answering else self._health.problem
         return [conditions.Condition(conditions.REACHABLE, "True" if is_answering else "False", *why)]
@@ -214,11 +217,6 @@ async def write_status(api: Api, body: Object, status: Object) -> None:
         return
     meta = {"name": body["metadata"]["name"]}
     await api.apply(kinds.OVERFLOW_BACKEND, {"metadata": meta, "status": status}, subresource="status")
-
-
-def _as_decided(condition: Object) -> conditions.Condition:
-    reason = conditions.reason_of(condition)
-    return conditions.Condition(conditions.REACHABLE, condition["status"], reason, condition.get("message", ""))
 
 
 def _find_own(body: Object) -> list[Object]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 import logging
 import time
 from collections.abc import Callable
 
 from nestor.api import times
-from nestor.api.objects import Object
+from nestor.api.objects import Object, owner_reference
 from nestor.kube import Api, ApiError, Informer, NotFound, kinds
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.node import status
@@ -63,6 +62,10 @@ class NodeKeeper:
     def look(self) -> None:
         self._wake.set()
 
+    @property
+    def is_full(self) -> bool:
+        return self._clock() < self._full_until
+
     async def run(self) -> None:
         """Keep the node until cancelled. Raises `IdentityRefused`."""
         await self.informer.synced.wait()
@@ -97,7 +100,8 @@ class NodeKeeper:
         node = self.informer.get(self._name)
         if node is None:
             return
-        desired = status.build_status(self._find_facts(), self._find_problem(), self._find_room(), times.timestamp())
+        room = self._count_pods() if self.is_full else None
+        desired = status.build_status(self._find_facts(), self._find_problem(), room, times.timestamp())
         patch = status.build_patch(node, desired)
         if patch is not None:
             await self._api.patch(kinds.NODE, self._name, None, patch, subresource="status", how="strategic")
@@ -107,31 +111,21 @@ class NodeKeeper:
         node = self.informer.get(self._name)
         if node is None or not self._health.is_answering:
             return
-        spec = {"holderIdentity": self._name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": _micro_time()}
+        now = times.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        spec = {"holderIdentity": self._name, "leaseDurationSeconds": LEASE_SECONDS, "renewTime": now}
         try:
             await self._api.patch(kinds.LEASE, self._name, LEASE_NAMESPACE, {"spec": spec})
         except NotFound:
-            await self._api.create(kinds.LEASE, _build_lease(node, spec))
+            owner = owner_reference("v1", "Node", self._name, node["metadata"]["uid"])
+            meta = {"name": self._name, "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}
+            kind = {"apiVersion": kinds.LEASE.api_version, "kind": kinds.LEASE.name}
+            await self._api.create(kinds.LEASE, kind | {"metadata": meta, "spec": spec})
 
     def _find_problem(self) -> tuple[str, str] | None:
         if self._health.is_answering:
             return None
         reason, message = self._health.problem
         return f"Backend{reason}", message
-
-    def _find_room(self) -> int | None:
-        return self._count_pods() if self._clock() < self._full_until else None
-
-
-def _build_lease(node: Object, spec: Object) -> Object:
-    meta = node["metadata"]
-    owner = {"apiVersion": "v1", "kind": "Node", "name": meta["name"], "uid": meta["uid"]}
-    metadata = {"name": meta["name"], "namespace": LEASE_NAMESPACE, "ownerReferences": [owner]}
-    return {"apiVersion": kinds.LEASE.api_version, "kind": kinds.LEASE.name, "metadata": metadata, "spec": spec}
-
-
-def _micro_time() -> str:
-    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _trim(node: Object) -> Object:

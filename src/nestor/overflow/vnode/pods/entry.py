@@ -111,7 +111,8 @@ class Entry:
 
     def read_facts(self, *, is_answering: bool) -> Facts:
         now, pod = time.monotonic(), self.pod
-        own, again = status_of(self.last), self._find_repetition(now)
+        own = status_of(self.last)
+        again = None if self.asked is None else self.asked_at + self.asked + decide.REPEAT_SECONDS - now
         return Facts(
             pod,
             self.mark,
@@ -132,9 +133,6 @@ class Entry:
             expires=_find_expiry(self.last),
             overdue=self._find_overdue(now),
         )
-
-    def _find_repetition(self, now: float) -> float | None:
-        return None if self.asked is None else self.asked_at + self.asked + decide.REPEAT_SECONDS - now
 
     def _find_wait(self, now: float) -> float:
         """Seconds since the pod was sent or, before that, since it was first seen."""

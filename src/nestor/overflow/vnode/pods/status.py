@@ -100,7 +100,8 @@ class Ending:
 def build_ended(pod: Object, there: Object | None, ending: Ending, time: str) -> Object:
     """The last status of a pod: how it ended at the backend, else Failed for that reason."""
     reason, message = cut(ending.reason, REASON_LIMIT), cut(ending.message, MESSAGE_LIMIT)
-    last = _read(pod, there) if there is not None else _own(pod)
+    own, fields = status_of(pod), ("phase", "reason", "message", *STATUSES.values())
+    last = _read(pod, there) if there is not None else {key: own[key] for key in fields if key in own}
     gone = _mark("False", reason, time) if ending.is_gone else []
     gone += _find_reported(there or {}, time)
     if last.get("phase") not in TERMINAL:
@@ -132,11 +133,6 @@ def _read(pod: Object, there: Object) -> Object:
     if result["phase"] == "Pending" and "message" not in result:
         result |= _find_delay(there)
     return result
-
-
-def _own(pod: Object) -> Object:
-    fields = ("phase", "reason", "message", *(field for field in STATUSES.values()))
-    return {key: status_of(pod)[key] for key in fields if key in status_of(pod)}
 
 
 def _complete(pod: Object, status: Object, address: str, time: str, own: list[Object]) -> Object:

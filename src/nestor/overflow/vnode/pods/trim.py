@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from nestor.api import labels, names
 from nestor.api.contracts.vnode import SENT
@@ -134,13 +133,9 @@ def _sort_conditions(pod: Object) -> tuple[list[Object], list[Object]]:
 
 
 def _pick(item: Object, keys: Iterable[str]) -> Object:
-    return {key: _shorten(item[key]) for key in keys if key in item}
+    return {key: item[key][:_TEXT_LIMIT] if isinstance(item[key], str) else item[key] for key in keys if key in item}
 
 
 def _pick_item(item: Object) -> Object:
     kept, sizes = _pick(item, _ITEM), item.get("resources")
     return kept | {"resources": sizes} if sizes and len(json.dumps(sizes)) <= _SIZES_LIMIT else kept
-
-
-def _shorten(value: Any) -> Any:
-    return value[:_TEXT_LIMIT] if isinstance(value, str) else value

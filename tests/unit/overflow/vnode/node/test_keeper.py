@@ -171,7 +171,7 @@ async def test_a_node_is_closed_for_half_of_the_time_at_most(scene: Scene, waite
     closed = 0
     for _ in range(5000):
         scene.keeper.note_full(waited)
-        closed += scene.keeper._find_room() is not None
+        closed += scene.keeper.is_full
         scene.now += 1
     assert 2000 < closed <= 2500 + FULL_SECONDS[1]
 
