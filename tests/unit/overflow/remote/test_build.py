@@ -11,7 +11,7 @@ from nestor.api import labels, names
 from nestor.api.objects import annotations_of, labels_of
 from nestor.overflow.remote import patches
 from nestor.overflow.remote.build import Machines, build_pod, is_gated, read_labels
-from nestor.overflow.remote.copies import build_copies, has_links
+from nestor.overflow.remote.copies import build_copies
 from nestor.overflow.remote.reduce import build_words
 from nestor.overflow.remote.refusals import find_refusals
 from nestor.overflow.remote.settings import Access, Settings
@@ -191,12 +191,6 @@ def test_copies_are_of_the_pod_alone() -> None:
     assert spec["containers"][0]["env"][0]["valueFrom"]["configMapKeyRef"]["name"] == plain
 
 
-def test_two_pods_have_copies_of_their_own() -> None:
-    inputs, volume = Inputs({"plain": {"data": {}}}), {"name": "v", "configMap": {"name": "plain"}}
-    found = [build_copies(host_pod("web", uid, volumes=[volume]), inputs, SETTINGS) for uid in ("one", "two")]
-    assert found[0][0]["metadata"]["name"] != found[1][0]["metadata"]["name"]
-
-
 def test_tokens_are_files_of_a_secret() -> None:
     sources = [{"serviceAccountToken": {"path": "token"}}, {"serviceAccountToken": {"path": "vault", "audience": "vault"}}]
     pod = host_pod(volumes=[{"name": "t", "projected": {"sources": sources, "defaultMode": 0o400}}])
@@ -205,11 +199,6 @@ def test_tokens_are_files_of_a_secret() -> None:
     volume = build(pod)["spec"]["volumes"][0]["projected"]
     assert [item["secret"]["items"][0]["path"] for item in volume["sources"]] == ["token", "vault"]
     assert volume["defaultMode"] == 0o400
-
-
-@pytest.mark.parametrize(("environment", "found"), [({}, False), ({"A": "1"}, True), ({"not a key": "1"}, False)])
-def test_without_variables_there_is_no_config_map_of_them(environment: dict[str, str], found: bool) -> None:
-    assert has_links(Inputs(environment=environment)) is found
 
 
 @pytest.mark.parametrize(

@@ -297,35 +297,27 @@ def test_shapes_of_a_cluster_begin_a_new_process() -> None:
     assert isinstance(place.view._problem, Restart)
 
 
-async def test_a_specification_that_cannot_be_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that an older definition has admitted. The process waits for a better one."""
+@pytest.mark.parametrize(
+    ("interlink", "reason", "problem"),
+    [
+        # A specification that an older definition has admitted.
+        ({"url": 7}, "BackendInvalid", ""),
+        ({"url": "https://x.example", "tls": TLS}, "SecretNotFound", "key 'ca' of Secret 'tls'"),
+    ],
+)
+async def test_what_keeps_a_backend_from_being_used_is_told_until_it_is_mended(
+    monkeypatch: pytest.MonkeyPatch, interlink: Object, reason: str, problem: str
+) -> None:
     monkeypatch.setattr(main, "_PATIENCE_SECONDS", 0.01)
-    place = Place(interlink={"url": 7})
-    api, state = place.api, State()
+    api, state = Place(interlink=interlink).api, State()
     task = asyncio.create_task(main._connect(cast(Api, api), parse(BASIC), factory.build_backend, state))
 
     async def is_told() -> bool:
         found = conditions.find(conditions_of(api.look(kinds.OVERFLOW_BACKEND, "gpu")), "Reachable") or {}
-        return found.get("reason") == "BackendInvalid"
-
-    await eventually(is_told)
-    api.put(kinds.OVERFLOW_BACKEND, build_body())
-    _, _, backend = await task
-    await backend.close()
-
-
-async def test_a_missing_secret_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(main, "_PATIENCE_SECONDS", 0.01)
-    place = Place(interlink={"url": "https://x.example", "tokenRef": {"name": "token", "key": "token"}, "tls": TLS})
-    api, state = place.api, State()
-    settings = parse(BASIC)
-    task = asyncio.create_task(main._connect(cast(Api, api), settings, factory.build_backend, state))
-
-    async def is_told() -> bool:
-        found = conditions.find(conditions_of(api.look(kinds.OVERFLOW_BACKEND, "gpu")), "Reachable") or {}
-        return found.get("reason") == "SecretNotFound" and state.problem.startswith("key 'ca' of Secret 'tls'")
+        return found.get("reason") == reason and state.problem.startswith(problem)
 
     await eventually(is_told)
     api.put(kinds.SECRET, {"metadata": {"name": "tls", "namespace": "nestor-system"}, "data": {"ca": ""}})
+    api.put(kinds.OVERFLOW_BACKEND, build_body())
     _, _, backend = await task
     await backend.close()

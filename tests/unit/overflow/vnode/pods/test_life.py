@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api.objects import conditions_of, status_of
+from nestor.api.objects import status_of
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, kinds
 from nestor.overflow.vnode.pods import decide
 from nestor.overflow.vnode.pods.orphans import OrphanFinder
@@ -291,18 +291,6 @@ async def test_a_pod_that_starts_at_the_last_moment_stays(world: World) -> None:
     assert "BouncedBack" not in world.events
 
 
-async def test_a_started_pod_is_never_taken_back(world: World) -> None:
-    uid = world.bind("web", seconds="3600")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.phase("web", "Running")
-    world.entry(uid).last["status"]["startTime"] = "2020-01-01T00:00:00Z"
-    for _ in range(3):
-        world.pods.queue.add(uid)
-        await world.settle()
-    assert world.backend.count("delete") == 0
-
-
 async def test_a_silent_backend_leaves_all_as_it_is(world: World) -> None:
     uid = await world.run()
     world.backend.is_down = True
@@ -422,18 +410,6 @@ async def test_a_list_that_is_nonsense_ends_nothing(world: World, monkeypatch: p
     for _ in range(2):
         await finder.look()
     assert finder.found == 0
-
-
-async def test_pods_of_other_nodes_are_not_touched(world: World) -> None:
-    world.bind("near", nodeName="near")
-    world.bind("web")
-    await world.mark("web", "Accepted")
-    assert conditions_of(world.look("near")) == [{"type": "PodScheduled", "status": "True"}]
-
-
-async def test_an_error_of_the_input_is_no_outage(world: World) -> None:
-    world.health.note_failure(InvalidInput("no"))
-    assert world.health.is_answering
 
 
 async def test_clocks_that_differ_end_nothing_early(world: World) -> None:
