@@ -48,14 +48,6 @@ def body(annotations: Object) -> Object:
     return {"metadata": {"name": "web", "namespace": "home", "annotations": annotations}}
 
 
-async def test_a_settled_object_costs_one_apply_after_a_restart_and_none_then() -> None:
-    api = FakeApi()
-    applier = Applier(api, {kinds.INGRESS: cast(Any, FakeCache(body(KEPT)))})
-    for _ in range(3):
-        await applier.ensure(kinds.INGRESS, body(KEPT))
-    assert api.asked == ["apply web"]
-
-
 async def test_what_is_no_longer_said_is_taken_away_by_an_apply() -> None:
     api = FakeApi()
     applier = Applier(api, {kinds.INGRESS: cast(Any, FakeCache(body({"a": "1", "b": "2"})))})

@@ -163,16 +163,6 @@ async def test_a_renewal_that_arrives_late_does_not_keep_the_lease(server: Serve
     assert await candidate(server, "b").attempt()
 
 
-async def test_nothing_is_written_by_who_never_had_it(server: Server) -> None:
-    first, second = candidate(server, "a"), candidate(server, "b")
-    await second.release()
-    assert server.writes == 0
-    await first.attempt()
-    await second.release()
-    assert server.writes == 1
-    assert leads(first)
-
-
 async def test_a_release_that_fails_is_only_told(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     first = candidate(server, "a")
     await first.attempt()

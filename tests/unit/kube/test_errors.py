@@ -1,7 +1,5 @@
 """What callers learn from a refused request."""
 
-import json
-
 import pytest
 
 from nestor.kube import errors
@@ -22,14 +20,6 @@ from nestor.kube import errors
 )
 def test_the_status_chooses_the_class(status: int, kind: type[errors.ApiError]) -> None:
     assert type(errors.from_response(status, b"no")) is kind
-
-
-def test_the_servers_own_words_are_kept() -> None:
-    body = json.dumps({"kind": "Status", "reason": "AlreadyExists", "message": 'pods "a" already exists'}).encode()
-    error = errors.from_response(409, body)
-    assert isinstance(error, errors.Conflict)
-    assert error.already_exists
-    assert str(error) == '409 AlreadyExists: pods "a" already exists'
 
 
 @pytest.mark.parametrize(("status", "transient"), [(429, True), (500, True), (503, True), (404, False), (409, False)])

@@ -29,15 +29,6 @@ def test_paths(path: str, expected: str) -> None:
     assert URL("https://h" + path).raw_path == expected
 
 
-@pytest.mark.parametrize("part", [".", "..", "a/b", "/", "../../nodes", "a%2Fb", "%2e%2e", "%"])
-def test_what_no_object_can_be_called_is_not_found(part: str) -> None:
-    """As on the API server, whose names have neither `/` nor `%`; it decodes `%2F` before it reads a path."""
-    for arguments in ((part, "web-1", None), ("n", part, None), ("n", part, "log"), ("n", "web-1", part)):
-        with pytest.raises(NotFound) as raised:
-            kinds.POD.path(*arguments)
-        assert raised.value.details == {"name": part, "kind": "pods"}
-
-
 def test_an_empty_name_is_not_the_whole_collection() -> None:
     """A DELETE of it would delete everything."""
     with pytest.raises(NotFound, match="no object can have the name ''"):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nestor.kube import kinds, pages
-from nestor.kube.errors import Gone, TooLong, Unreachable
+from nestor.kube.errors import TooLong, Unreachable
 
 Object = dict[str, Any]
 
@@ -128,20 +128,6 @@ async def test_where_objects_are_trimmed_as_they_are_read_every_page_is_small() 
     server = Server(*[1000] * 45)
     assert len((await pages.read(server, kinds.POD, None, {}, dict)).items) == 45
     assert server.pages == [10, 10, 10, 10, 5]
-
-
-async def test_a_list_that_was_forgotten_between_two_pages_is_read_anew_as_a_whole() -> None:
-    asked: list[Object] = []
-
-    async def answer(method: str, path: str, query: dict[str, str] | None = None, **_: Any) -> Object:
-        asked.append(query or {})
-        if "continue" in asked[-1]:
-            raise Gone(410, "Expired", "too old")
-        is_page = "limit" in asked[-1]
-        return {"metadata": {"continue": "x"} if is_page else {}, "items": [{}] * (1 if is_page else 3)}
-
-    assert len((await pages.read(answer, kinds.POD, None, {"labelSelector": "a"})).items) == 3
-    assert asked[-1] == {"labelSelector": "a"}
 
 
 def test_what_users_write_is_listed_trimmed() -> None:

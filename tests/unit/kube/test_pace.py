@@ -6,7 +6,6 @@ import heapq
 
 import pytest
 
-from nestor.kube import RetryLater
 from nestor.kube.pace import Bucket, Buckets, Pace, Rate
 
 
@@ -81,11 +80,3 @@ def test_nobody_waits_for_longer_than_half_a_minute_before_asking_again() -> Non
     waits = [limited.find_wait(1, 0) for _ in range(1000)]
     assert waits[:10] == [0] * 10
     assert max(waits) == 30
-
-
-def test_a_write_too_many_is_put_off() -> None:
-    limited = pace()
-    for _ in range(10):
-        limited.check({"data": {}})
-    with pytest.raises(RetryLater):
-        limited.check({"data": {}})

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -19,13 +20,18 @@ async def settle(queue: WorkQueue[str]) -> None:
         await task
 
 
-async def test_a_key_added_many_times_runs_once() -> None:
-    seen: list[str] = []
+def noting(seen: list[str]) -> Callable[[str], Awaitable[None]]:
+    """Work that only notes its key."""
 
     async def work(key: str) -> None:
         seen.append(key)
 
-    queue = WorkQueue(work, workers=2)
+    return work
+
+
+async def test_a_key_added_many_times_runs_once() -> None:
+    seen: list[str] = []
+    queue = WorkQueue(noting(seen), workers=2)
     for key in "abab":
         queue.add(key)
     await settle(queue)
@@ -97,10 +103,7 @@ async def test_how_long_a_failure_waits(
 
 
 async def test_a_queue_that_ends_leaves_nothing_to_come() -> None:
-    async def work(_: str) -> None:
-        """Nothing to do."""
-
-    queue = WorkQueue(work)
+    queue = WorkQueue(noting([]))
     task = asyncio.create_task(queue.run())
     await asyncio.sleep(0)
     queue.add("a", 0.01)
@@ -112,11 +115,7 @@ async def test_a_queue_that_ends_leaves_nothing_to_come() -> None:
 
 async def test_the_earliest_wish_counts() -> None:
     seen: list[str] = []
-
-    async def work(key: str) -> None:
-        seen.append(key)
-
-    queue = WorkQueue(work)
+    queue = WorkQueue(noting(seen))
     queue.add("a", 3600)
     queue.add("a", 0.001)
     queue.add("a", 3600)
@@ -146,11 +145,7 @@ async def test_a_delay_that_work_returns_or_raises_brings_the_key_back(is_raised
 
 async def test_lanes_take_turns_so_that_one_full_lane_delays_nobody_else() -> None:
     seen: list[str] = []
-
-    async def work(key: str) -> None:
-        seen.append(key)
-
-    queue = WorkQueue(work, workers=1, lane_of=lambda key: key[0])
+    queue = WorkQueue(noting(seen), workers=1, lane_of=lambda key: key[0])
     for number in range(50):
         queue.add(f"a{number}")
     for key in ("b0", "c0", "b1"):

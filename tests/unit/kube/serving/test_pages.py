@@ -11,10 +11,10 @@ from typing import Any, NoReturn, cast
 import aiohttp
 import pytest
 
-from nestor.kube import Api, Informer, WorkQueue, kinds
+from nestor.kube import Api, Informer, kinds
 from nestor.kube.informer import Stream
 from nestor.kube.serving import http
-from nestor.kube.serving.pages import SOON_SECONDS, Pages, write_caches
+from nestor.kube.serving.pages import Pages, write_caches
 from tests.integration.apiserver import free_ports
 from tests.waiting import eventually
 
@@ -106,18 +106,6 @@ async def test_who_says_nothing_is_cut_off(server: Server, monkeypatch: pytest.M
     assert await server.say(b"GET") == b""
 
 
-async def test_none_is_left_open_at_the_end(server: Server) -> None:
-    """Also one whose caller has said nothing yet."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    assert await server.say(ASK)  # so the one before it is accepted by now
-    assert server.task is not None
-    server.task.cancel()
-    await asyncio.gather(server.task, return_exceptions=True)
-    async with asyncio.timeout(60):
-        assert await reader.read() == b""
-    writer.close()
-
-
 async def test_a_page_that_fails_is_told_and_ends_only_its_connection(caplog: pytest.LogCaptureFixture) -> None:
     def fail() -> NoReturn:
         raise ValueError("broken")
@@ -163,27 +151,3 @@ def test_a_stream_keeps_nothing_and_says_how_far_it_has_come() -> None:
     stream = Stream(API, kinds.EVENT)
     stream._take({"type": "ADDED", "object": pod("one", 5)})
     assert read_caches(stream) == [{"server": "host", "apiVersion": "v1", "resource": "events", "isKnown": True, "version": 5}]
-
-
-async def test_work_is_what_waits_or_runs_or_is_due_soon() -> None:
-    began, go_on = asyncio.Event(), asyncio.Event()
-
-    async def work(_: str) -> None:
-        began.set()
-        await go_on.wait()
-
-    def count() -> int:
-        found: int = json.loads(write_caches({}, [queue]))["busy"]
-        return found
-
-    queue: WorkQueue[str] = WorkQueue(work, workers=1)
-    running = asyncio.create_task(queue.run())
-    assert count() == 0
-    for key in ("runs", "waits"):
-        queue.add(key)
-    queue.add("soon", SOON_SECONDS / 2)
-    queue.add("later", 3600)
-    await began.wait()
-    assert count() == 3
-    running.cancel()
-    await asyncio.gather(running, return_exceptions=True)
