@@ -89,14 +89,17 @@ def check_host(value: Any, path: str) -> str:
     return value
 
 
-def check_certificates(found: Object, path: str, key: str) -> str:
-    """Certificates in PEM form, in base64's one spelling. Raises `Refused`."""
-    return _check_pem(found, path, key, _CERTIFICATES, "certificates")
-
-
-def check_key(found: Object, path: str, key: str) -> str:
-    """A private key in PEM form, in base64's one spelling. Raises `Refused`."""
-    return _check_pem(found, path, key, _KEY, "a private key")
+def check_pem(found: Object, path: str, key: str) -> str:
+    """Certificates in PEM form, or, by the key's name, a private key; in base64's one spelling. Raises `Refused`."""
+    form, what = (_KEY, "a private key") if key.endswith("-key-data") else (_CERTIFICATES, "certificates")
+    value = found.get(key)
+    try:
+        content = base64.b64decode(value, validate=True) if isinstance(value, str) else b""
+    except (binascii.Error, ValueError):
+        content = b""
+    if not form.fullmatch(content):
+        raise Refused(f"`{path}{key}` must be {what} in PEM form, in base64")
+    return base64.b64encode(content).decode()
 
 
 def _parse(text: str) -> Object:
@@ -143,7 +146,7 @@ def _check_cluster(cluster: Object) -> Object:
         raise Refused("`cluster.server` must not be a link-local address: those are of the cloud's metadata services")
     checked: Object = {"server": server}
     if "certificate-authority-data" in cluster:
-        checked["certificate-authority-data"] = check_certificates(cluster, "cluster.", "certificate-authority-data")
+        checked["certificate-authority-data"] = check_pem(cluster, "cluster.", "certificate-authority-data")
     if "tls-server-name" in cluster:
         checked["tls-server-name"] = check_host(cluster["tls-server-name"], "cluster.tls-server-name")
     return checked
@@ -157,8 +160,8 @@ def _check_user(user: Object) -> Object:
             raise Refused("the kubeconfig's `user.token` must be a token")
         return {"token": user["token"]}
     return {
-        "client-certificate-data": check_certificates(user, "user.", "client-certificate-data"),
-        "client-key-data": check_key(user, "user.", "client-key-data"),
+        "client-certificate-data": check_pem(user, "user.", "client-certificate-data"),
+        "client-key-data": check_pem(user, "user.", "client-key-data"),
     }
 
 
@@ -168,14 +171,3 @@ def _is_v6(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _check_pem(found: Object, path: str, key: str, form: re.Pattern[bytes], what: str) -> str:
-    value = found.get(key)
-    try:
-        content = base64.b64decode(value, validate=True) if isinstance(value, str) else b""
-    except (binascii.Error, ValueError):
-        content = b""
-    if not form.fullmatch(content):
-        raise Refused(f"`{path}{key}` must be {what} in PEM form, in base64")
-    return base64.b64encode(content).decode()

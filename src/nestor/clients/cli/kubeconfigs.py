@@ -65,13 +65,13 @@ def _rebuild(content: Object) -> Object:
     _check_keys(context, "contexts[0].context.", {"cluster", "user"})
     checked: Object = {
         "server": kubeconfig.check_server(cluster.get("server"), cluster_path + "server"),
-        "certificate-authority-data": kubeconfig.check_certificates(cluster, cluster_path, "certificate-authority-data"),
+        "certificate-authority-data": kubeconfig.check_pem(cluster, cluster_path, "certificate-authority-data"),
     }
     if "tls-server-name" in cluster:
         checked["tls-server-name"] = kubeconfig.check_host(cluster["tls-server-name"], cluster_path + "tls-server-name")
     credentials = {
-        "client-certificate-data": kubeconfig.check_certificates(user, user_path, "client-certificate-data"),
-        "client-key-data": kubeconfig.check_key(user, user_path, "client-key-data"),
+        "client-certificate-data": kubeconfig.check_pem(user, user_path, "client-certificate-data"),
+        "client-key-data": kubeconfig.check_pem(user, user_path, "client-key-data"),
     }
     return kubeconfig.build(checked, credentials, _NAME, _USER)
 
