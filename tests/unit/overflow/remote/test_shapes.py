@@ -79,19 +79,16 @@ def test_a_node_that_takes_no_pods_does_not_count_but_keeps_its_shape(spec: Obje
 
 
 @pytest.mark.parametrize(
-    "taint",
+    ("taint", "devices"),
     [
-        {"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"},
-        {"key": "team", "value": "a", "effect": "NoExecute"},
-        {"key": GPU, "effect": "NoSchedule"},  # of a node without any
+        ({"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}, {}),
+        ({"key": "team", "value": "a", "effect": "NoExecute"}, {}),
+        ({"key": GPU, "effect": "NoSchedule"}, {}),  # of a node without any
+        (TAINT | {"effect": "NoExecute"}, GPUS),
     ],
 )
-def test_nodes_that_are_reserved_are_left_out(taint: Object) -> None:
-    assert find(build_node("a", taints=[taint])) == []
-
-
-def test_a_taint_that_ends_pods_reserves_a_node_whatever_its_key() -> None:
-    assert find(build_node("a", taints=[TAINT | {"effect": "NoExecute"}], **GPUS)) == []
+def test_nodes_that_are_reserved_are_left_out(taint: Object, devices: Object) -> None:
+    assert find(build_node("a", taints=[taint], **devices)) == []
 
 
 def test_a_taint_that_is_only_a_preference_reserves_nothing() -> None:

@@ -7,15 +7,9 @@ from typing import Any
 import pytest
 
 from nestor.kube import kinds
-from nestor.overflow.vnode.pods import create
 from tests.unit.overflow.vnode.world import SPACE, World
 
 Object = dict[str, Any]
-
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(create, "_FIRST_PAUSE", 0.02)
 
 
 @pytest.mark.slow
@@ -46,17 +40,6 @@ async def test_a_thousand_pods_outlive_it(world: World) -> None:
     written = {item for item in world.api.asked[asked:] if item.startswith("PATCH")}
     untouched = {f"PATCH pods {SPACE}/{name}/status" for name in names[100:]}
     assert not written & untouched
-
-
-async def test_a_pod_that_is_deleted_while_it_is_away_is_ended(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    await world.stop()
-    world.delete("web")
-    await world.start()
-    await world.phase("web", None)
-    assert not world.backend.pods
 
 
 async def test_finished_pods_are_not_sent_again(world: World) -> None:
