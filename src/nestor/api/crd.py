@@ -42,6 +42,10 @@ class Column:
         return found | ({"priority": self.priority} if self.priority else {})
 
 
+def _said(condition: str, field: str) -> str:
+    return f".status.conditions[?(@.type=='{condition}')].{field}"
+
+
 AGE = Column("Age", ".metadata.creationTimestamp", "Time since creation.", "date")
 
 
@@ -72,16 +76,12 @@ RESOURCES = [
         NestedAppJobStatus,
         name_limit=NAME_LIMIT,
         columns=[
-            Column(
-                "Status",
-                ".status.conditions[?(@.type=='Ready')].reason",
-                "AppReady, or what the job is waiting for or failed at.",
-            ),
+            Column("Status", _said("Ready", "reason"), "AppReady, or what the job is waiting for or failed at."),
             Column("URL", ".status.url", "URL of the application."),
             Column("Version", ".status.kubernetesVersion", "Kubernetes version of the nested cluster."),
             Column("Queue", ".status.queue.position", "Its place in the queue of its class; 1 is next.", "integer"),
             AGE,
-            Column("Message", ".status.conditions[?(@.type=='Ready')].message", "The status as a sentence.", priority=1),
+            Column("Message", _said("Ready", "message"), "The status as a sentence.", priority=1),
         ],
     ),
     Resource(
@@ -94,11 +94,11 @@ RESOURCES = [
         scope="Cluster",
         columns=[
             Column("Title", ".status.title", "What it is."),
-            Column("Accepted", ".status.conditions[?(@.type=='Accepted')].status", "Whether its AppDef can be run."),
+            Column("Accepted", _said("Accepted", "status"), "Whether its AppDef can be run."),
             Column("Commands", ".status.commands[*].id", "What a job's `command` may say."),
             Column("Image", ".spec.image", "App image.", priority=1),
             AGE,
-            Column("Message", ".status.conditions[?(@.type=='Accepted')].message", "Why.", priority=1),
+            Column("Message", _said("Accepted", "message"), "Why.", priority=1),
         ],
     ),
     Resource(
@@ -110,8 +110,8 @@ RESOURCES = [
         NestedClusterStatus,
         name_limit=NAME_LIMIT,
         columns=[
-            Column("Ready", ".status.conditions[?(@.type=='Ready')].status", "Whether the nested API server answers."),
-            Column("Status", ".status.conditions[?(@.type=='Ready')].reason", "Why."),
+            Column("Ready", _said("Ready", "status"), "Whether the nested API server answers."),
+            Column("Status", _said("Ready", "reason"), "Why."),
             Column("Version", ".status.kubernetesVersion", "Kubernetes version that the API server reports."),
             AGE,
         ],
@@ -134,11 +134,7 @@ RESOURCES = [
                 "Whether it is the class of jobs that name none.",
             ),
             Column("Access", ".spec.access", "Who may use it."),
-            Column(
-                "Enforced",
-                ".status.conditions[?(@.type=='NetworkEnforced')].status",
-                "Whether the cluster enforces NetworkPolicies.",
-            ),
+            Column("Enforced", _said("NetworkEnforced", "status"), "Whether the cluster enforces NetworkPolicies."),
             AGE,
         ],
     ),
@@ -154,12 +150,12 @@ RESOURCES = [
         name_use="nodes",
         columns=[
             Column("Type", ".spec.type", "What the backend is."),
-            Column("Ready", ".status.conditions[?(@.type=='Ready')].status", "Whether all its nodes take pods."),
-            Column("Status", ".status.conditions[?(@.type=='Ready')].reason", "Why."),
+            Column("Ready", _said("Ready", "status"), "Whether all its nodes take pods."),
+            Column("Status", _said("Ready", "reason"), "Why."),
             Column("Nodes", ".status.readyNodes", "How many of its nodes are ready."),
             AGE,
-            Column("Reachable", ".status.conditions[?(@.type=='Reachable')].status", "Whether the backend answers.", priority=1),
-            Column("Message", ".status.conditions[?(@.type=='Ready')].message", "The status as a sentence.", priority=1),
+            Column("Reachable", _said("Reachable", "status"), "Whether the backend answers.", priority=1),
+            Column("Message", _said("Ready", "message"), "The status as a sentence.", priority=1),
         ],
     ),
 ]

@@ -123,8 +123,8 @@ async def connect_content(content: Object) -> Connection:
     return await _connect(found, None, "the kubeconfig")
 
 
-def is_in_cluster(environ: Mapping[str, str] = os.environ) -> bool:
-    return "KUBERNETES_SERVICE_HOST" in environ
+def is_in_cluster() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ
 
 
 def connect_pod(environ: Mapping[str, str] = os.environ, account: Path = _ACCOUNT) -> Connection:
@@ -136,8 +136,8 @@ def connect_pod(environ: Mapping[str, str] = os.environ, account: Path = _ACCOUN
     return Connection(server, authority=account / "ca.crt", authorization=_bearer_from(account / "token"))
 
 
-def read_pod_namespace(account: Path = _ACCOUNT) -> str:
-    file = account / "namespace"
+def read_pod_namespace() -> str:
+    file = _ACCOUNT / "namespace"
     return file.read_text().strip() if file.is_file() else "default"
 
 

@@ -1,10 +1,19 @@
-"""Which images a class allows."""
+"""Which images a class allows, and the Secret that an app image is pulled with."""
 
 from __future__ import annotations
 
 import pytest
 
-from nestor.api.images import complete, find_fault, is_allowed, name_on_host
+from nestor.api.images import (
+    PullSecret,
+    choose_pull_secret,
+    complete,
+    find_fault,
+    find_pull_secret_fault,
+    is_allowed,
+    name_on_host,
+)
+from nestor.api.objects import Object
 
 DIGEST = "@sha256:" + 64 * "a"
 
@@ -74,3 +83,46 @@ def test_a_refusal_names_the_whole_image_and_what_is_allowed() -> None:
         "'nginx' ('docker.io/library/nginx') is not allowed; allowed: ghcr.io/a, quay.io (`images.allowed`)"
     )
     assert find_fault("ghcr.io/b", []) == "'ghcr.io/b' is not allowed; allowed: none (`images.allowed`)"
+
+
+OWN = PullSecret("mine", "team-a", "`app.imagePullSecretName`")
+ENTRYS = PullSecret("shared", "nestor", "NestedApp 'hello': `imagePullSecretName`")
+
+
+@pytest.mark.parametrize(
+    ("jobs", "entrys", "entry", "chosen"),
+    [
+        (None, None, "", None),
+        ("mine", None, "", OWN),
+        ("mine", "shared", "", OWN),
+        (None, "shared", "hello", ENTRYS),
+        ("mine", "shared", "hello", ENTRYS),
+        ("mine", None, "hello", None),
+    ],
+)
+def test_a_jobs_secret_is_its_users_and_an_entrys_the_operators(
+    jobs: str | None, entrys: str | None, entry: str, chosen: PullSecret | None
+) -> None:
+    assert choose_pull_secret(jobs, "team-a", entrys, "nestor", entry=entry) == chosen
+
+
+@pytest.mark.parametrize(
+    ("found", "fault"),
+    [
+        ({"type": "kubernetes.io/dockerconfigjson"}, None),
+        ({"type": "kubernetes.io/dockercfg"}, None),
+        (None, "NestedApp 'hello': `imagePullSecretName`: no Secret 'shared' in namespace 'nestor'"),
+        (
+            {"type": "Opaque"},
+            "NestedApp 'hello': `imagePullSecretName`: Secret 'shared' in namespace 'nestor' has type 'Opaque'; it must be "
+            "one of kubernetes.io/dockerconfigjson, kubernetes.io/dockercfg",
+        ),
+        (
+            {},
+            "NestedApp 'hello': `imagePullSecretName`: Secret 'shared' in namespace 'nestor' has type 'None'; it must be one of "
+            "kubernetes.io/dockerconfigjson, kubernetes.io/dockercfg",
+        ),
+    ],
+)
+def test_only_a_pull_secret_can_be_used(found: Object | None, fault: str | None) -> None:
+    assert find_pull_secret_fault(ENTRYS, found) == fault
