@@ -1,4 +1,4 @@
-"""The architecture page: what it sends a newcomer to exists, a change is in no more than three files, and its layers are those
+"""The architecture page: what it sends a newcomer to exists, a change is in a handful of files, and its layers are those
 that `make lint` checks."""
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ ROWS = [[cell.strip() for cell in line.split("|")[1:4]] for line in TABLE.splitl
 FOLDERS = ("src/nestor", "charts/nestor/templates", ".")
 
 
-def test_a_change_is_in_three_files_at_most() -> None:
+def test_a_change_is_in_a_handful_of_files() -> None:
     counts = {row[0]: len(re.findall(r"`[\w./<>]+\.(?:py|yaml)`", row[1])) for row in ROWS}
     assert len(counts) == 15
-    assert {change: count for change, count in counts.items() if not 1 <= count <= 3} == {}
+    assert {change: count for change, count in counts.items() if not 1 <= count <= 5} == {}
 
 
 def test_every_place_and_every_test_that_the_page_names_exists() -> None:

@@ -32,6 +32,7 @@ PROCESS = build_process(
 )
 HOME = Home(name="hello", namespace="home", labels={})
 TEMPLATE = ROOT / "charts/nestor/templates/rbac.yaml"
+SYNCER_POLICY = TEMPLATE.with_name("syncer-policy.yaml")
 GOLDEN = ROOT / "tests/golden/requests/operator"
 
 Rights = dict[str, set[str]]
@@ -59,6 +60,19 @@ def read_verbs(role: str, kind: str = "ClusterRole", template: Path = TEMPLATE) 
 def name_resource(resource: str, group: str | None) -> str:
     """As in `kubectl get`: the plural, and the group if there is one."""
     return f"{resource}.{group}" if group else resource
+
+
+def test_whatever_a_syncer_may_write_has_a_wall() -> None:
+    """Rights alone would let whoever stole its token write any object of that kind in the job's namespace."""
+    text = "\n".join(line for line in SYNCER_POLICY.read_text().splitlines() if "{{" not in line)
+    policies = [item["spec"] for item in yaml.safe_load_all(text) if item["kind"] == "ValidatingAdmissionPolicy"]
+    rules = [rule for policy in policies for rule in policy["matchConstraints"]["resourceRules"]]
+    walls = {name_resource(*pair) for rule in rules for pair in product(rule["resources"], rule["apiGroups"])}
+    written = {
+        resource for resource, verbs in read_verbs("nestor-syncer").items() if verbs & {"create", "patch", "update", "delete"}
+    }
+    streams = {"pods/exec", "pods/attach", "pods/portforward"}
+    assert written - streams == walls, "what is in rbac.yaml is in a policy of syncer-policy.yaml, too"
 
 
 _REQUEST = re.compile(

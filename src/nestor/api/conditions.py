@@ -1,6 +1,7 @@
 """Condition types and reasons, each with what it means, and how a condition is set; the only place with these words.
 
 A row here is all that the operator's events and the command line need: a new reason is a row and the decision that gives it.
+A new condition also needs a line in the pages and models that list them; only stages have events and a line in the clients.
 """
 
 from __future__ import annotations

@@ -39,7 +39,10 @@ class Word:
 
 
 class Guest:
-    """The moments of a pass, in their order. Each does nothing unless the guest says otherwise."""
+    """The moments of a pass, in their order. Each does nothing unless the guest says otherwise.
+
+    Caches keep labels and annotations of ours, and few others (`world.trim`).
+    """
 
     informers: Sequence[Informer] = ()
     """Caches of its own that it runs itself."""
@@ -82,7 +85,7 @@ class Guest:
         """It is written, or was as it should be."""
 
     async def follow(self, job: Object) -> None:
-        """The pass is over."""
+        """The pass is over, without an error. `job` is as it was before; the cache has the status that was written."""
 
     async def spare(self, namespace: Object) -> None:
         """Before the application's volumes in a job's namespace are deleted."""

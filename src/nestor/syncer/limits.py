@@ -35,7 +35,7 @@ hundred pods these are 100,000, the order of a large cluster. An application has
 SYNCED_ENDPOINTS = 10_000
 """Of all EndpointSlices that users wrote, one for each port and address, for the same reason."""
 
-MOST: dict[Kind, tuple[int, str]] = {
+MOST_COPIES: dict[Kind, tuple[int, str]] = {
     # Those with a cluster IP. Kubernetes' own conformance tests make 200 at a time; an application has a dozen or two.
     kinds.SERVICE: (250, "a nested cluster may have {} Services with a cluster IP; delete others first"),
     # An application has one for each of its workloads at most.
@@ -102,7 +102,7 @@ def find_excess_of_data(total: int, copy: Object | None, desired: Object) -> str
 
 def find_surplus(kind: Kind, count: int) -> str | None:
     """Why there may be no further host object beside `count` others; None if there may."""
-    most, message = MOST.get(kind, (math.inf, ""))
+    most, message = MOST_COPIES.get(kind, (math.inf, ""))
     return message.format(most) if count >= most else None
 
 

@@ -29,9 +29,9 @@ def test_data_is_bounded_in_total(total: int, before: int, after: int, is_refuse
     assert not is_refused or "32 MiB in total" in str(message)
 
 
-@pytest.mark.parametrize("kind", limits.MOST)
+@pytest.mark.parametrize("kind", limits.MOST_COPIES)
 def test_copies_are_bounded_by_number(kind: Kind) -> None:
-    most, _ = limits.MOST[kind]
+    most, _ = limits.MOST_COPIES[kind]
     assert limits.find_surplus(kind, most - 1) is None
     assert f"{most} {kind.name}"[:-1] in str(limits.find_surplus(kind, most))
     assert limits.find_surplus(kinds.SECRET, 10**6) is None

@@ -13,7 +13,7 @@ from nestor.api import faults
 DEFAULT_RETRY = 0
 DEFAULT_RETRY_SLEEP_SECONDS = 5
 DEFAULT_TIMEOUT_SECONDS = 300
-"""Of kubectl, which waits for nothing."""
+"""Of `kubectl apply`, which waits for nothing."""
 LONG_TIMEOUT_SECONDS = 3600
 """Of scripts and helm, which wait for what they install: KubeAI in the KNS tutorial takes ten minutes."""
 DEFAULT_START_TIMEOUT_SECONDS = 600

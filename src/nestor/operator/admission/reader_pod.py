@@ -88,7 +88,7 @@ def decide_without_log(pod: Object, why: str, now: datetime.datetime) -> Action:
 
 
 def _explain_waiting(pod: Object) -> Action:
-    if waiting := pod_status.find_waiting(pod):
+    if waiting := pod_status.find_first_waiting(pod):
         reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.READING_APPDEF
         return _wait(waiting.describe(pod), reason)
     if unschedulable := pod_status.find_unschedulable(pod):

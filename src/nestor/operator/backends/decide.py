@@ -96,7 +96,7 @@ def find_process(name: str, pods: Iterable[Object]) -> Process:
     if any(pod_status.is_ready(pod) for pod in found):
         return Process()
     for pod in found:
-        if waiting := pod_status.find_waiting(pod):
+        if waiting := pod_status.find_first_waiting(pod):
             return Process(waiting.describe(pod), is_running=False)
         if unschedulable := pod_status.find_unschedulable(pod):
             return Process(f"pod '{pod['metadata']['name']}': {unschedulable}", is_running=False)

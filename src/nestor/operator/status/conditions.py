@@ -115,7 +115,7 @@ def _explain_server(server: Object | None, said: Object | None) -> tuple[str, st
         said_of = f"pod '{name}', container '{starved}'"
         message = f"{said_of}: it exceeded its memory limit and was killed ({pod_status.OUT_OF_MEMORY})"
         return conditions.SERVER_OUT_OF_MEMORY, message
-    if waiting := pod_status.find_waiting(server):
+    if waiting := pod_status.find_first_waiting(server):
         reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.SERVER_NOT_READY
         return reason, waiting.describe(server)
     if unschedulable := pod_status.find_unschedulable(server):
@@ -157,7 +157,7 @@ def _leave_out(stage: conditions.Type) -> Condition:
 def _find_runner_problem(runner: Object | None) -> Condition | None:
     if runner is None or is_terminating(runner):
         return None
-    if waiting := pod_status.find_waiting(runner):
+    if waiting := pod_status.find_first_waiting(runner):
         reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.RUNNER_STARTING
         return _steps("False", reason, waiting.describe(runner) + _describe_app_image(runner))
     if unschedulable := pod_status.find_unschedulable(runner):

@@ -41,8 +41,8 @@ class Waiting:
         return text + (f": {self.message}" if self.message else "") + (f"; before, it {self.last}" if self.last else "")
 
 
-def find_waiting(pod: Object) -> Waiting | None:
-    """The first container that is waiting for more than its ordinary start."""
+def find_first_waiting(pod: Object) -> Waiting | None:
+    """The first container that waits for more than its ordinary start; others may wait for something else."""
     status = status_of(pod)
     for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         waiting = (item.get("state") or {}).get("waiting")
@@ -73,7 +73,7 @@ def find_held(pod: Object) -> str:
     """Why a pod that should run does not, in a sentence; empty if it does, or just starts."""
     if is_finished(pod) or is_terminating(pod):
         return ""
-    if waiting := find_waiting(pod):
+    if waiting := find_first_waiting(pod):
         said = f": {waiting.message}" if waiting.message else ""
         before = f"; before, it {waiting.last}" if waiting.last else ""
         return f"container '{waiting.container}': {waiting.reason}{said}{before}"

@@ -34,7 +34,9 @@ class Field:
 
 
 def value(path: str, *, ignores: Iterable[str] = ()) -> Field:
-    """A value that we own as a whole. Lists are compared item by item; extra fields of an item do not count."""
+    """A value that must contain what is desired. What it has besides, keys or fields of items, does not count, whether the server
+    has added it or the source has dropped it. For a dictionary that is to equal the source's, use `mapping`.
+    """
     return Field(_split(path), ignores=frozenset(ignores))
 
 

@@ -27,7 +27,8 @@ class Row:
     source's namespace and name.
 
     A subclass must define `kind`, `fields` and `build`; everything else has a default that suits most kinds. It needs rights on
-    the host: `nestor-syncer` in the chart's `rbac.yaml` for kinds with a namespace, `nestor-syncer-nodes` for those without.
+    the host: `nestor-syncer` in the chart's `rbac.yaml` for kinds with a namespace, `nestor-syncer-nodes` for those without;
+    copies in the host need a wall in `syncer-policy.yaml` as well.
     """
 
     kind: ClassVar[Kind]

@@ -14,6 +14,7 @@ from typing import Any, cast
 import pytest
 from aiohttp.abc import ResolveResult
 
+from nestor.api.appdef_models import NestedKubernetes
 from nestor.apps.runner import command, processes, programs, workspace
 from nestor.apps.runner import types as execution
 from nestor.apps.runner.attempt import Attempt, AttemptError, StepError
@@ -100,8 +101,11 @@ def stage(folder: Path) -> Stage:
     return Stage(folder)
 
 
-def test_every_type_of_step_can_be_executed() -> None:
+def test_every_type_of_step_can_be_executed_and_is_told() -> None:
     assert list(TYPES) == list(types.TYPES)
+    page = (Path(__file__).parents[4] / "docs/app-authors.md").read_text()
+    told = NestedKubernetes.model_fields["templates"].description or ""
+    assert [name for name in TYPES if f"| `{name}`" not in page or f"`{name}`" not in told] == []
 
 
 async def test_another_type_is_a_row_in_either_table(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

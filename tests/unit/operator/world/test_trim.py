@@ -348,7 +348,7 @@ def test_of_our_own_pods_what_decisions_read_is_kept() -> None:
     kept = trim_pod(POD)
     assert size(kept) < 20_000
     for read in (
-        pod_status.find_waiting,
+        pod_status.find_first_waiting,
         pod_status.find_unschedulable,
         pod_status.find_starved,
         pod_status.is_ready,

@@ -123,7 +123,7 @@ def _works(engine: Engine) -> bool:
 
 def allow_most(monkeypatch: pytest.MonkeyPatch, kind: Kind, number: int) -> None:
     """Let the host have only so many copies of a kind."""
-    monkeypatch.setitem(limits.MOST, kind, (number, limits.MOST[kind][1]))
+    monkeypatch.setitem(limits.MOST_COPIES, kind, (number, limits.MOST_COPIES[kind][1]))
 
 
 @contextlib.asynccontextmanager
