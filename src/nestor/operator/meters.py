@@ -69,10 +69,10 @@ class Meters:
     def note_status(self, job: Object, old: Object, new: Object) -> None:
         for stage in conditions.TIMED:
             reached = (new.get("timings") or {}).get(stage.timing)
+            created: str = job["metadata"]["creationTimestamp"]
+            begin = created if stage == conditions.ADMITTED else max(created, new.get("startTime") or created)
             if reached and not (old.get("timings") or {}).get(stage.timing):
-                self._families.stages.labels(stage).observe(
-                    max(0.0, times.seconds_since(_find_begin(job, stage, new), times.read(reached)))
-                )
+                self._families.stages.labels(stage).observe(max(0.0, times.seconds_since(begin, times.read(reached))))
         if new.get("rerun") != old.get("rerun") and old.get("conditions"):
             self._families.reruns.inc()
         else:
@@ -89,8 +89,3 @@ class Meters:
             if step["type"] in TYPES:
                 more = max(step.get("attempt", 0), 1) - max(known.get("attempt", 0), 1)
                 self._families.retries.labels(step["type"]).inc(max(0, more))
-
-
-def _find_begin(job: Object, stage: conditions.Type, status: Object) -> str:
-    created: str = job["metadata"]["creationTimestamp"]
-    return created if stage == conditions.ADMITTED else max(created, status.get("startTime") or created)

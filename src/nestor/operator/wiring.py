@@ -78,7 +78,7 @@ class Operator:
             **dict.fromkeys(self.cache.exposing, self._on_exposing),
         }
         for kind, informer in self.cache.informers.items():
-            informer.on_change(special.get(kind, self._on_child))
+            informer.on_change(special.get(kind, lambda change: self._add_owner(change.latest)))
             if kind in OWN:
                 informer.on_change(_warn_of_fault)
         self.cache.informers[kinds.NODE].on_change(self._on_node)
@@ -204,9 +204,6 @@ class Operator:
             if spec.placement and spec.placement.overflow and backend in {item.name for item in spec.placement.overflow.backends}
         }
         self._add_jobs(job for job in self.cache.jobs if find_class_name(job, self.context.classes.default) in users)
-
-    def _on_child(self, change: Change) -> None:
-        self._add_owner(change.latest)
 
     def _on_node(self, change: Change) -> None:
         """Queue the jobs that may have pods on a virtual node that became ready, or stopped being that."""

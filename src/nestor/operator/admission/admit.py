@@ -124,7 +124,10 @@ def admit(
     checked = _check_parameters(known, source, chosen, given)
     offer = _choose_offer(known, chosen)
     asked = known.spec.kubernetes_version or chosen.nested.kubernetes_version
-    made_of = _complete_spec(known, offer.version if offer else asked, cluster, images)
+    spec = NestedClusterSpec(
+        class_name=known.class_name, success_policy=known.spec.success_policy, failure_policy=known.spec.failure_policy
+    ).model_copy(update={"kubernetes_version": offer.version if offer else asked})
+    made_of = complete_spec(spec, known.policy.cluster, find_running(cluster, known.uid), images)
     version = made_of.kubernetes_version
     ignored = list_warnings(chosen.nested.model_dump(), chosen.where)
     warnings = [source.blame(item) for item in (*chosen.warnings, *ignored, *checked.warnings)]
@@ -170,16 +173,6 @@ def _choose_offer(known: JobIdentity, chosen: Chosen) -> Offer | None:
     if known.spec.kubernetes_version or not wanted:
         return None
     return find_offer(wanted, policy.versions or [wanted])
-
-
-def _complete_spec(
-    known: JobIdentity, version: str | None, cluster: Object | None, images: Mapping[str, str]
-) -> NestedClusterSpec:
-    """The desired spec of the job's NestedCluster. Raises `Refused`."""
-    spec = NestedClusterSpec(
-        class_name=known.class_name, success_policy=known.spec.success_policy, failure_policy=known.spec.failure_policy
-    ).model_copy(update={"kubernetes_version": version})
-    return complete_spec(spec, known.policy.cluster, find_running(cluster, known.uid), images)
 
 
 def _check_parameters(known: JobIdentity, source: AppSource, chosen: Chosen, given: SecretParameters | None) -> Parameters:

@@ -11,7 +11,6 @@ from nestor.api import conditions, data
 from nestor.api.appdef import ANY_MACHINE
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.overflowbackend import Taint
 from nestor.api.placement import MOST, Names, Overflow, OverflowMode, Placement
 from nestor.api.placement_rules import ClassPlacement, JobOverflow, JobPlacement, Machine
 from nestor.api.taints import read_toleration
@@ -186,11 +185,12 @@ def apply_machine(policy: NestedClassSpec, name: str | None) -> NestedClassSpec:
 def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> Resolved:
     """The placement of a job's pods. `job` is None if its spec cannot be read: then it has no wishes."""
     said = policy.placement or ClassPlacement()
-    base = _strip(said)
+    base = Placement(**{name: getattr(said, name) for name in data.list_names(Placement)})  # without what only classes have
     if machine := find_machine(policy, job.machine if job else None):
         base = _add(base, machine.node_selector, [*base.tolerations, *machine.tolerations])
     wishes = job.placement if job and job.placement else JobPlacement()
-    problems = [*_check_nodes(wishes, base), *_check_names(wishes, base), *_check_overflow(wishes, base)]
+    problems = [*_check_nodes(wishes, base), *_check_names(wishes, base)]
+    problems += find_excess(base.overflow, wishes.overflow) if wishes.overflow is not None else ()
     found = _apply(wishes, base)
     return Resolved(found if found != Placement() else None, tuple(problems))
 
@@ -202,21 +202,12 @@ def tolerate_backends(placement: Placement | None, taints: Taints) -> Placement 
     if placement is None or placement.overflow is None:
         return placement
     backends = [
-        replace(item, tolerations=[_name(taint) for taint in taints[item.name] if taint.effect in _HARD])
+        replace(item, tolerations=[f"{it.key}={it.value}:{it.effect}" for it in taints[item.name] if it.effect in _HARD])
         if item.tolerations is None and item.name in taints
         else item
         for item in placement.overflow.backends
     ]
     return replace(placement, overflow=replace(placement.overflow, backends=backends))
-
-
-def _name(taint: Taint) -> str:
-    return f"{taint.key}={taint.value}:{taint.effect}"
-
-
-def _strip(said: ClassPlacement) -> Placement:
-    """Without what only classes have."""
-    return Placement(**{name: getattr(said, name) for name in data.list_names(Placement)})
 
 
 def _add(base: Placement, selector: dict[str, str], tolerations: list[str]) -> Placement:
@@ -269,8 +260,3 @@ def _check_names(wishes: JobPlacement, base: Placement) -> Iterator[str]:
         known: Names = getattr(base, field)
         if not known.allows(name):
             yield f"`spec.placement.{spelled}` may not be '{name}': {list_allowed(known.allowed)}"
-
-
-def _check_overflow(wishes: JobPlacement, base: Placement) -> Iterator[str]:
-    if wishes.overflow is not None:
-        yield from find_excess(base.overflow, wishes.overflow)

@@ -88,7 +88,9 @@ class AppResolver:
         if not known.spec.has_app or (own and own.app_def is not None):
             return find_source(known, ())
         if kept := await self._snapshots.find(known, status_of(job).get("appDigest")):
-            await self._remove_reader(known)
+            pod = self._find_reader(known)  # its work is done
+            if pod is not None and not is_terminating(pod):
+                await self._api.delete(kinds.POD, pod["metadata"]["name"], known.home.namespace, uid=pod["metadata"]["uid"])
             return kept
         source = find_source(known, self._context.cache.apps)
         if source.app_def is not None:
@@ -155,11 +157,6 @@ class AppResolver:
             message = f"{_describe(source)}: {made.problem}"
             raise Refused(conditions.PROVISIONING_FAILED, message, retry_seconds=made.retry_after)
         return replace(action, delay=made.retry_after)
-
-    async def _remove_reader(self, known: JobIdentity) -> None:
-        pod = self._find_reader(known)
-        if pod is not None and not is_terminating(pod):
-            await self._api.delete(kinds.POD, pod["metadata"]["name"], known.home.namespace, uid=pod["metadata"]["uid"])
 
     def _find_reader(self, known: JobIdentity) -> Object | None:
         return self._context.cache.find(kinds.POD, known.home.child(Part.READER), known.home.namespace)

@@ -77,7 +77,7 @@ def decide_ready(seen: Observed) -> Condition:
         return not_ready(conditions.NODE_CONFLICT, "; ".join(item.conflict for item in refused))
     kept = [item for item in seen.nodes if item.removed_since is None]
     if waiting := [item for item in kept if not item.is_ready]:
-        return not_ready(conditions.NODES_NOT_READY, "; ".join(_describe(item) for item in waiting))
+        return not_ready(conditions.NODES_NOT_READY, "; ".join(f"node '{item.name}': {item.why}" for item in waiting))
     leaving = [item.name for item in seen.nodes if item.removed_since]
     said = f"{count_ready(seen.nodes)} nodes take pods" + (f"; being removed: {', '.join(leaving)}" if leaving else "")
     if uncertified:  # nodes need only the first of their two certificates
@@ -110,10 +110,6 @@ def read_node(node: Object, shape: str, removed_since: str | None) -> NodeState:
     is_ready = found is not None and found.get("status") == "True"
     why = "its state has not been reported yet" if found is None else found.get("message") or found.get("reason") or "not ready"
     return NodeState(name, shape, is_ready, "" if is_ready else str(why), removed_since)
-
-
-def _describe(node: NodeState) -> str:
-    return f"node '{node.name}': {node.why}"
 
 
 def not_ready(reason: Reason, message: str) -> Condition:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
@@ -180,11 +181,8 @@ class Drain:
             return node
 
     async def _clear(self, step: Removal) -> None:
-        ways: dict[str, Callable[[Object], Coroutine[Any, Any, None]]] = {
-            "Evict": self._evict,
-            "Delete": self._delete,
-            "Force": self._force,
-        }
+        ways: dict[str, Callable[[Object], Coroutine[Any, Any, None]]] = {"Evict": self._evict, "Delete": self._delete}
+        ways["Force"] = functools.partial(self._delete, grace_seconds=0)
         if (way := ways.get(step.act)) is not None:
             for first in range(0, len(step.pods), TOGETHER):
                 await together(*(way(pod) for pod in step.pods[first : first + TOGETHER]))
@@ -207,13 +205,9 @@ class Drain:
                 raise
             log.info("pod %s/%s does not leave its node yet: %s", meta["namespace"], meta["name"], error.message)
 
-    async def _delete(self, pod: Object) -> None:
+    async def _delete(self, pod: Object, grace_seconds: int | None = None) -> None:
         meta = pod["metadata"]
-        await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"])
-
-    async def _force(self, pod: Object) -> None:
-        meta = pod["metadata"]
-        await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=0)
+        await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace_seconds)
 
     async def _tell(self, backend: Object, node: str, pods: Iterable[Object]) -> None:
         """Name what may still run at the backend: nobody has confirmed its end."""

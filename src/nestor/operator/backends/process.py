@@ -28,8 +28,8 @@ def build_process(backend: Object, spec: OverflowBackendSpec, settings: Settings
     return [
         (kinds.SERVICE_ACCOUNT, {"metadata": _metadata(backend, settings), "automountServiceAccountToken": False}),
         (kinds.ROLE, _build_role(backend, spec, settings)),
-        (kinds.ROLE_BINDING, _build_role_binding(backend, settings)),
-        (kinds.CLUSTER_ROLE_BINDING, _build_cluster_role_binding(backend, settings)),
+        (kinds.ROLE_BINDING, _bind(backend, settings, "Role", _metadata(backend, settings))),
+        (kinds.CLUSTER_ROLE_BINDING, _bind(backend, settings, "ClusterRole", _metadata(backend, None))),
         (kinds.NETWORK_POLICY, _build_network_policy(backend, settings)),
         (kinds.DEPLOYMENT, _build_deployment(backend, spec, settings)),
     ]
@@ -65,18 +65,12 @@ def _build_role(backend: Object, spec: OverflowBackendSpec, settings: Settings) 
     return {"metadata": _metadata(backend, settings), "rules": [rule] if spec.secret_names() else []}
 
 
-def _build_role_binding(backend: Object, settings: Settings) -> Object:
-    role = {"apiGroup": _RBAC, "kind": "Role", "name": names.vnode(backend["metadata"]["name"])}
-    return {"metadata": _metadata(backend, settings), "roleRef": role, "subjects": [_subject(backend, settings)]}
-
-
-def _build_cluster_role_binding(backend: Object, settings: Settings) -> Object:
-    role = {"apiGroup": _RBAC, "kind": "ClusterRole", "name": VNODE_ROLE}
-    return {"metadata": _metadata(backend, None), "roleRef": role, "subjects": [_subject(backend, settings)]}
-
-
-def _subject(backend: Object, settings: Settings) -> Object:
-    return {"kind": "ServiceAccount", "name": names.vnode(backend["metadata"]["name"]), "namespace": settings.namespace}
+def _bind(backend: Object, settings: Settings, kind: str, metadata: Object) -> Object:
+    """Gives the process the rights of its own Role, or of the chart's ClusterRole."""
+    own = names.vnode(backend["metadata"]["name"])
+    role = {"apiGroup": _RBAC, "kind": kind, "name": own if kind == "Role" else VNODE_ROLE}
+    subject = {"kind": "ServiceAccount", "name": own, "namespace": settings.namespace}
+    return {"metadata": metadata, "roleRef": role, "subjects": [subject]}
 
 
 def _build_network_policy(backend: Object, settings: Settings) -> Object:

@@ -44,10 +44,11 @@ class ArgoCD(Guest):
         job = self._context.cache.jobs.get(resolved.name, resolved.namespace)
         policy, recorded = resolved.policy.argo_cd, status_of(job).get("argoCDNamespace")
         where, problem = policy.namespace if policy else None, ""
+        cluster = self._context.cache.clusters.get(home.name, home.namespace)
         try:
             if recorded and recorded != where:
                 await self._delete(home, recorded)
-            elif policy and recorded and self._is_ready(home):
+            elif policy and recorded and conditions.is_true(conditions_of(cluster), conditions.READY):
                 problem = await self._write(Registration(home, resolved.class_name, policy), resolved.uid)
         except ApiError as error:
             where, problem = recorded, f"could not register the cluster with Argo CD: {error.message}"
@@ -75,10 +76,6 @@ class ArgoCD(Guest):
         secret = await self._context.api.find(kinds.SECRET, home.namespace, namespace)
         if secret is not None and _is_of(secret, home):
             await self._context.api.delete(kinds.SECRET, home.namespace, namespace, uid=secret["metadata"]["uid"])
-
-    def _is_ready(self, home: Home) -> bool:
-        cluster = self._context.cache.clusters.get(home.name, home.namespace)
-        return conditions.is_true(conditions_of(cluster), conditions.READY)
 
     async def _write(self, registration: Registration, uid: str) -> str:
         """Write the Secret if it is not there or not as it should be. Returns why that is impossible."""

@@ -55,7 +55,10 @@ class Hosts:
         if (job := self._jobs.get(uid)) is None:
             return
         meta, wanted = job["metadata"], (spec_of(job).get("expose") or {}).get("host")
-        labels = {_find_label(meta["name"], meta["namespace"], is_shared=is_shared) for is_shared in (False, True)}
+        labels = {
+            names.default_host(meta["name"], meta["namespace"], "", is_shared=is_shared).removesuffix(".")
+            for is_shared in (False, True)
+        }
         known = _list_hosts(status_of(job)) | self.held(job).keys() | self._further.get(uid, frozenset())
         self._claimants.put(uid, frozenset(labels | known | ({wanted} if wanted else set())))
 
@@ -83,7 +86,8 @@ class Hosts:
         meta, policy = job["metadata"], self._find_policy(job)
         held = self.held(job)
         is_shared = self._is_shared(job, policy, held)
-        first = _choose_host(job, policy, is_shared=is_shared) if policy else None
+        wanted = (spec_of(job).get("expose") or {}).get("host")
+        first = choose_host(meta["name"], meta["namespace"], wanted, policy, is_shared=is_shared) if policy else None
         further = self._find_further(job, policy, held)
         for host in further | held.keys() | ({first} if first else set()):
             is_own = host in further
@@ -135,19 +139,10 @@ def _find_namespace(job: Object) -> str:
     return names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
 
 
-def _find_label(name: str, namespace: str, *, is_shared: bool) -> str:
-    return names.default_host(name, namespace, "", is_shared=is_shared).removesuffix(".")
-
-
 def _list_hosts(status: Object) -> set[str]:
     """The hosts of the URLs in a job's status."""
     urls = [status.get("url"), *(target.get("url") for target in status.get("targets") or ())]
     return {urlsplit(url).hostname or "" for url in urls if url}
-
-
-def _choose_host(job: Object, policy: ExposePolicy, *, is_shared: bool) -> str | None:
-    meta, wanted = job["metadata"], (spec_of(job).get("expose") or {}).get("host")
-    return choose_host(meta["name"], meta["namespace"], wanted, policy, is_shared=is_shared)
 
 
 class Claimants:

@@ -58,7 +58,8 @@ class JobReconciler:
         if job is None:
             self._failures.pop((namespace, name), None)
             return swept
-        if _is_others(job):
+        # What has our finalizer nevertheless, somebody's copy, must not hang.
+        if is_managed_elsewhere(job) and not (is_terminating(job) and has_finalizer(job)):
             return swept
         try:
             result = await self._try(job)
@@ -148,8 +149,3 @@ class JobReconciler:
             denial = guest.deny(job, denial)
         await self._children.keep_walls(job)
         return await reconcile_refused(self._context, self.guests, self.hosts, job, denial)
-
-
-def _is_others(job: Object) -> bool:
-    """Whether the job is another controller's to run. What has our finalizer nevertheless, somebody's copy, must not hang."""
-    return is_managed_elsewhere(job) and not (is_terminating(job) and has_finalizer(job))

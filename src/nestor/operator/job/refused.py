@@ -64,7 +64,8 @@ async def reconcile_refused(context: Context, guests: Sequence[Guest], hosts: Ho
         result = replace(result, error=error)
     spec = _read_spec(job, is_held=denial.is_held)
     most = policy.max_active_deadline_seconds if (policy := context.classes.of(job)) else None
-    life = _decide_lifecycle(context, job, spec, most)
+    facts = gather_facts(context.cache, job, find_home(job), spec, now(), most=most)
+    life = decide_lifecycle(facts, now()) if facts.record.succeeded or facts.made_at else None  # None: it never ran
     await keep_home_keys(context, find_home(job))
     if life is None:
         await report(context, guests, job, build_status(job, [*found, summarize(found)], timestamp(), details))
@@ -96,9 +97,3 @@ def _read_spec(job: Object, *, is_held: bool) -> NestedAppJobSpec:
             ttl_seconds_after_finished=ttl if isinstance(ttl, int) else None,
         )
     return spec.model_copy(update={"suspend": spec.suspend or is_held})
-
-
-def _decide_lifecycle(context: Context, job: Object, spec: NestedAppJobSpec, most: int | None) -> Lifecycle | None:
-    """The lifecycle of a refused job; None if it never ran."""
-    facts = gather_facts(context.cache, job, find_home(job), spec, now(), most=most)
-    return decide_lifecycle(facts, now()) if facts.record.succeeded or facts.made_at else None

@@ -154,7 +154,7 @@ def _begin(facts: Facts, now: datetime.datetime) -> Record:
 
 def _is_revived(facts: Facts, record: Record) -> bool:
     """A failed step no longer counts when the plan has changed: other templates, or another cluster."""
-    return record.ended_by in KEPT and not facts.is_refused and not _has_failed(facts.run)
+    return record.ended_by in KEPT and not facts.is_refused and not _says(facts.run, "Failed")
 
 
 def _go_on(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
@@ -250,7 +250,7 @@ def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Lifecyc
 
 def _find_failure(facts: Facts) -> Condition | None:
     """The failure of the application, if any, as the condition that would end the job."""
-    if _has_failed(facts.run):
+    if _says(facts.run, "Failed"):
         steps = (facts.run or {}).get("steps") or []
         failed = next((item for item in steps if item.get("state") == "Failed"), {"name": "?"})
         said = f": {failed['message']}" if failed.get("message") else ""
@@ -267,10 +267,6 @@ def _describe_running(facts: Facts) -> str:
         return "it runs until it is deleted: it has no `successPolicy`"
     said = (facts.outcome or {}).get("message")
     return f"not done yet: {said}" if said else "the objects that `successPolicy` names are not done yet"
-
-
-def _has_failed(run: Object | None) -> bool:
-    return _says(run, "Failed")
 
 
 def _says(found: Object | None, state: str) -> bool:

@@ -55,6 +55,7 @@ def build_status(job: Object, found: list[Condition], time: str, details: Object
 def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle, kubeconfig: str | None) -> Object:
     """Everything in an admitted job's status except its conditions; None for fields that do not (or no longer) apply."""
     cluster_status = status_of(observed.cluster)
+    pods: Object | None = cluster_status.get("pods")
     # A finished job shows how far its steps got, whatever the AppDef says now.
     run = observed.recorded if life.phase == "Finished" else observed.run
     is_running = not life.is_stopped or life.phase == "Restarting"
@@ -73,17 +74,11 @@ def describe(resolved: Resolved, observed: Observed, plan: Plan, life: Lifecycle
         "kubernetesVersion": cluster_status.get("kubernetesVersion") or resolved.version,
         "kubeconfigSecretName": kubeconfig,
         "steps": list_steps(run, plan) or None,
-        "pods": _describe_pods(cluster_status.get("pods"), observed.held),
+        "pods": pods | {"why": observed.held} if pods and observed.held else pods,
         "queue": None,
         "reserved": resolved.reserved if is_running or is_ending else None,
         "assigned": write_assigned(resolved.turn) if is_running else None,
     }
-
-
-def _describe_pods(counts: Object | None, held: str | None) -> Object | None:
-    if not counts or not held:
-        return counts
-    return {**counts, "why": held}
 
 
 def list_steps(run: Object | None, plan: Plan) -> list[Object]:
@@ -114,13 +109,10 @@ def list_events(old: Object, new: Object) -> list[Event]:
             events += _list_warnings(before.get("message", ""), condition)
         if condition["status"] == "True" and before.get("status") != "True":
             events.append(Event("Normal", stage.event, condition["message"]))
-        if stage in conditions.STAGES and _is_news(condition, before):
+        is_urgent = conditions.reason_of(condition).needs != "nobody"
+        if stage in conditions.STAGES and is_urgent and before.get("reason") != condition["reason"]:
             events.append(Event("Warning", condition["reason"], condition["message"]))
     return [*events, *_list_life(old, new)]
-
-
-def _is_news(condition: Object, before: Object) -> bool:
-    return conditions.reason_of(condition).needs != "nobody" and before.get("reason") != condition["reason"]
 
 
 def _list_life(old: Object, new: Object) -> list[Event]:

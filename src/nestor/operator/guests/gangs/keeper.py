@@ -10,7 +10,7 @@ import logging
 import time
 
 from nestor.api import data, labels, times
-from nestor.api.objects import Object, labels_of
+from nestor.api.objects import labels_of
 from nestor.api.observed import GangStatus
 from nestor.kube import ApiError, Change, WorkQueue, kinds
 from nestor.kube.tasks import together
@@ -68,7 +68,8 @@ class GangKeeper(Guest):
         # It may take a while, which nobody else should wait for.
         decided = await asyncio.to_thread(decide, gangs, rooms, now)
         is_written = await self._write(decided)
-        is_unsettled = any(_is_unsettled(entry) for part in decided.values() for entry in part)
+        entries = [entry for part in decided.values() for entry in part]
+        is_unsettled = any(entry.state == "Released" or entry.retry_time for entry in entries)  # time alone may change something
         return POLL_SECONDS if waiting or is_unsettled or not is_written else None
 
     async def _find_gangs(self) -> list[Seen]:
@@ -93,9 +94,9 @@ class GangKeeper(Guest):
         """
         cache, is_written = self._context.cache, True
         for cluster in cache.clusters:
-            wanted = {entry.name: entry for entry in decided.get(_key(cluster), [])}
+            meta = cluster["metadata"]
+            wanted = {entry.name: entry for entry in decided.get((meta["namespace"], meta["name"]), [])}
             if dict(read_entries(cluster)) != wanted:
-                meta = cluster["metadata"]
                 said = [data.write(entry) for entry in wanted.values()]
                 patch = {"metadata": {"uid": meta["uid"]}, "status": {"gangs": said or None}}
                 try:
@@ -108,12 +109,3 @@ class GangKeeper(Guest):
                 else:
                     cache.clusters.put(made)
         return is_written
-
-
-def _key(cluster: Object) -> Cluster:
-    return cluster["metadata"]["namespace"], cluster["metadata"]["name"]
-
-
-def _is_unsettled(entry: GangStatus) -> bool:
-    """Whether time alone may change something."""
-    return entry.state == "Released" or bool(entry.retry_time)

@@ -13,6 +13,7 @@ from nestor.api.observed import GangStatus
 from nestor.api.placement import Backend, NodeRequirement, Placement
 from nestor.api.policy import Policy
 from nestor.api.words import HOST
+from nestor.operator.world import pod_status
 from nestor.pods.translate.gang import GATE, is_held, read_entries, read_size
 from nestor.pods.translate.gang_room import REQUIRED, measure
 from nestor.pods.translate.node_rules import select_nodes
@@ -57,7 +58,7 @@ class Seen:
     @property
     def loose(self) -> list[Object]:
         """Those that were let go and have not ended."""
-        return [pod for pod in self.pods if not is_held(pod) and not is_terminating(pod) and not _has_ended(pod)]
+        return [pod for pod in self.pods if not is_held(pod) and not is_terminating(pod) and not pod_status.is_finished(pod)]
 
     @property
     def done(self) -> list[Object]:
@@ -73,10 +74,6 @@ class Seen:
 def age(pod: Object) -> tuple[str, str]:
     """Orders pods, the oldest first."""
     return pod["metadata"].get("creationTimestamp") or "", pod["metadata"]["name"]
-
-
-def _has_ended(pod: Object) -> bool:
-    return status_of(pod).get("phase") in ("Succeeded", "Failed")
 
 
 def find_cluster(pod: Object) -> Cluster:
@@ -105,12 +102,8 @@ def find_gangs(pods: Iterable[Object], clusters: Mapping[Cluster, Object]) -> li
     for where, gangs in members.items():
         entries, placement = read_entries(clusters[where]), Policy.read(clusters[where]).places
         seen = [Seen(*where, name, items, placement, entries.get(name)) for name, items in gangs.items()]
-        found += sorted(seen, key=_find_seniority)[:GANGS_LIMIT]
+        found += sorted(seen, key=lambda each: (each.entry is None, min(age(pod) for pod in each.pods)))[:GANGS_LIMIT]
     return found
-
-
-def _find_seniority(seen: Seen) -> tuple[bool, tuple[str, str]]:
-    return seen.entry is None, min(age(pod) for pod in seen.pods)
 
 
 # The places that a gang may go to, and how pods are told: by what labels of nodes must meet.
@@ -183,7 +176,7 @@ def trim_node(node: Object) -> Object:
 def trim_pod(pod: Object) -> Object:
     """What it takes, and of which node. Of a large one, only the sums."""
     spec = _find_needs(pod)
-    if _is_large(spec):
+    if len(json.dumps(spec)) > POD_LIMIT:
         most = sorted(((name, amount) for name, amount in measure(pod).items() if amount and name != "pods"), key=_find_rank)
         sums = {name: str(amount) for name, amount in most[:_NAMES]}
         spec = {"containers": [{"resources": {"requests": sums}}]} | {key: spec[key] for key in ("nodeName",) if key in spec}
@@ -249,13 +242,5 @@ def _find_needs(pod: Object) -> Object:
     spec = {key: value for key, value in spec_of(pod).items() if key in _SPEC}
     for group in ("containers", "initContainers"):
         if group in spec:
-            spec[group] = [_trim_container(item) for item in spec[group] or ()]
+            spec[group] = [{key: item[key] for key in _CONTAINER if key in item} for item in spec[group] or ()]
     return spec
-
-
-def _trim_container(container: Object) -> Object:
-    return {key: container[key] for key in _CONTAINER if key in container}
-
-
-def _is_large(part: Object) -> bool:
-    return len(json.dumps(part)) > POD_LIMIT

@@ -180,14 +180,10 @@ def find_nodes(workload: Object, pod_set: str, flavors: Mapping[str, Object]) ->
     ]
     selector: dict[str, str] = {}
     tolerations: dict[str, None] = {}
-    for item in (*({"nodeSelector": spec.get("nodeLabels"), **_keep_tolerations(spec)} for spec in specs), *updates):
+    for item in (*({"nodeSelector": spec.get("nodeLabels"), "tolerations": spec.get("tolerations")} for spec in specs), *updates):
         selector |= item.get("nodeSelector") or {}
         tolerations |= dict.fromkeys(write_tolerated(found) for found in item.get("tolerations") or ())
     return AssignedNodes.model_validate({"nodeSelector": selector, "tolerations": [*tolerations][:64]})
-
-
-def _keep_tolerations(spec: Object) -> Object:
-    return {"tolerations": spec.get("tolerations") or []}
 
 
 def build_release(workload: Object, time: str) -> Object:
