@@ -69,9 +69,9 @@ class Meters:
     def note_status(self, job: Object, old: Object, new: Object) -> None:
         for stage in conditions.TIMED:
             reached = (new.get("timings") or {}).get(stage.timing)
-            created: str = job["metadata"]["creationTimestamp"]
-            begin = created if stage == conditions.ADMITTED else max(created, new.get("startTime") or created)
             if reached and not (old.get("timings") or {}).get(stage.timing):
+                created: str = job["metadata"]["creationTimestamp"]
+                begin = created if stage == conditions.ADMITTED else max(created, new.get("startTime") or created)
                 self._families.stages.labels(stage).observe(max(0.0, times.seconds_since(begin, times.read(reached))))
         if new.get("rerun") != old.get("rerun") and old.get("conditions"):
             self._families.reruns.inc()

@@ -60,9 +60,9 @@ def read_attempt(pod: Object) -> int:
     return int(annotations_of(pod).get(labels.RUNNER_ATTEMPT, "1"))
 
 
-def find_pause(attempt: int) -> float:
-    """Seconds between the end of a pod and its successor: 1, 2, 4 … 60, by attempt."""
-    return float(min(MOST_SECONDS, 2.0 ** min(attempt - 1, 10)))
+def find_pause(attempt: int, first: float = 1.0, most: float = MOST_SECONDS) -> float:
+    """Seconds to wait after an attempt: 1, 2, 4 … 60, unless the `first` and the `most` are others."""
+    return min(most, first * 2.0 ** min(attempt - 1, 10))
 
 
 def lacks_image_volume(pod: Object) -> bool:

@@ -112,17 +112,15 @@ class AdmittedJobs:
         words = await self._report(it, children, refused=refused, runner_problem=runner.problem)
         if error is not None:
             return Result(error=error)
-        result = Result(runner.retry_after).within(it.life.delay)
-        if is_waiting(children.routes):
-            result = result.within(REFUSAL_SECONDS)
-        for word in words:
-            result = result.within(word.retry_after)
-        if (delay := find_delay(context, it.shape)) is not None:
-            result = result.within(delay or REFUSAL_SECONDS)
-        if context.applier.is_settling(it.shape.namespace):
-            result = result.within(LAG_SECONDS)
-        deadline = find_start_deadline(it.job, it.life.record.start_time)
-        return result.within(deadline or RESYNC_SECONDS)
+        delay = find_delay(context, it.shape)
+        return Result(runner.retry_after).within(
+            it.life.delay,
+            REFUSAL_SECONDS if is_waiting(children.routes) else None,
+            REFUSAL_SECONDS if delay == 0 else delay,
+            LAG_SECONDS if context.applier.is_settling(it.shape.namespace) else None,
+            find_start_deadline(it.job, it.life.record.start_time) or RESYNC_SECONDS,
+            *(word.retry_after for word in words),
+        )
 
     async def _ensure_children(self, it: _Admitted) -> tuple[Children, str | None, Exception | None]:
         """The children; or what the host refused, as text for the user and as the error for the retry."""

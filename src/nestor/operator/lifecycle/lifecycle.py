@@ -18,6 +18,7 @@ from nestor.api.objects import Object
 from nestor.api.policies import FailurePolicy
 from nestor.operator.lifecycle.record import KEPT, Record, Restart, begin_anew, seconds_since, stop_clock
 from nestor.operator.lifecycle.suspend import SuspendProgress, SuspendState, decide_suspend
+from nestor.operator.oneshot import find_pause
 
 CAUSE_LIMIT = 1000
 """Maximum length of a restart's recorded cause: a step may print many lines."""
@@ -203,7 +204,7 @@ def _restart(facts: Facts, record: Record, restart: Restart, now: datetime.datet
 
 def find_backoff(restarts: int) -> float:
     """Seconds between a failure and the restart with this number: 10, 20, 40 … 300; 0 before a rerun."""
-    return float(min(MOST_BACKOFF_SECONDS, FIRST_BACKOFF_SECONDS * 2 ** min(restarts - 1, 10))) if restarts else 0.0
+    return find_pause(restarts, FIRST_BACKOFF_SECONDS, MOST_BACKOFF_SECONDS) if restarts else 0.0
 
 
 def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:

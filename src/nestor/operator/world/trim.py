@@ -239,13 +239,10 @@ TRIMS: dict[Kind, Trim] = {
     kinds.POD: trim_pod,
     kinds.INGRESS: trim_ingress,
     kinds.ENDPOINT_SLICE: trim_slice,
-    kinds.SERVICE: trim_object,
-    kinds.STATEFUL_SET: trim_object,
-    kinds.PERSISTENT_VOLUME_CLAIM: trim_object,
-    kinds.NAMESPACE: trim_object,
     kinds.NODE: trim_node,
-    kinds.DEPLOYMENT: trim_object,
     kinds.CERTIFICATE_REQUEST: trim_request,
+    **dict.fromkeys((kinds.SERVICE, kinds.STATEFUL_SET, kinds.PERSISTENT_VOLUME_CLAIM), trim_object),
+    **dict.fromkeys((kinds.NAMESPACE, kinds.DEPLOYMENT), trim_object),
 }
 """Every kind that a cache has."""
 

@@ -16,6 +16,7 @@ from nestor.api.objects import Object
 from nestor.api.observed import GangStatus
 from nestor.api.placement import GANG_LIMIT, NodeRequirement
 from nestor.operator.guests.gangs.observe import TOO_LARGE, Cluster, PlaceNodes, Seen, age, describe, list_places
+from nestor.operator.oneshot import find_pause
 from nestor.pods.translate.gang_room import Fit, Room, find_effort, fit
 
 GANG_EFFORT, CLUSTER_EFFORT = 2_000_000, 20_000_000
@@ -90,7 +91,7 @@ def _advance_released(seen: Seen, entry: GangStatus, now: datetime.datetime) -> 
         return replace(entry, state="Started", since=times.write(now))
     if entry.since and times.seconds_since(entry.since, now) < START_SECONDS:
         return entry
-    retry = now + datetime.timedelta(seconds=min(PAUSE_LIMIT, START_SECONDS * 2.0 ** min(entry.round - 1, 20)))
+    retry = now + datetime.timedelta(seconds=find_pause(entry.round, START_SECONDS, PAUSE_LIMIT))
     few = f"{describe(entry.place)} gave nodes to {there} of the {seen.size} pods of gang '{seen.title}': they are taken back"
     return _restart(entry, now, few, times.write(retry))
 
