@@ -18,7 +18,7 @@ from nestor.kube.serving import pages
 from nestor.kube.serving.pages import METRICS, Pages
 from nestor.kube.tasks import together
 from nestor.operator import gauges, logs
-from nestor.operator.admission.catalog import AppReconciler
+from nestor.operator.admission.catalog import reconcile_app
 from nestor.operator.backends.reconcile import BackendReconciler
 from nestor.operator.backends.requests import RequestReconciler
 from nestor.operator.job.reconcile import JobReconciler
@@ -59,7 +59,6 @@ class Operator:
         context.wake = self._wake
         self._jobs = JobReconciler(context)
         self.guests = self._jobs.guests
-        self._apps = AppReconciler(context)
         self._backends = BackendReconciler(context)
         self._requests = RequestReconciler(context)
         self._taints: Taints = {}
@@ -138,14 +137,15 @@ class Operator:
     async def _pass(self, key: Key) -> Result:
         if key.kind == JOB:
             return await self._jobs.reconcile(key.namespace, key.name)
-        if key.kind == APP:
-            return await self._apps.reconcile(key.name)
-        if key.kind == CLASS:
-            await reconcile_class(self.context, self.guests, key.name)
-            return Result()
         if key.kind == BACKEND:
             return await self._backends.reconcile(key.name)
-        return await self._requests.reconcile(key.name)
+        if key.kind == REQUEST:
+            return await self._requests.reconcile(key.name)
+        if key.kind == APP:
+            await reconcile_app(self.context, key.name)
+        else:
+            await reconcile_class(self.context, self.guests, key.name)
+        return Result()
 
     def _wake(self, kind: Kind, name: str, namespace: str) -> None:
         self.queue.add(Key(kind.name, namespace, name))

@@ -21,7 +21,7 @@ from tests.unit.operator.scene import Scene
 Object = dict[str, Any]
 
 
-@pytest.mark.parametrize("kind", [JOB, APP, BACKEND, REQUEST])
+@pytest.mark.parametrize("kind", [JOB, BACKEND, REQUEST])
 async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kind: str) -> None:
     error = ValueError("refused")
     results = [Result(), Result(7), Result(7, "a problem"), Result(7, error=error)]
@@ -35,7 +35,7 @@ async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kin
     operator = Operator.__new__(Operator)
     operator.context = Scene().context
     operator.cache = operator.context.cache
-    rooms = {"_jobs": JOB, "_apps": APP, "_backends": BACKEND, "_requests": REQUEST}
+    rooms = {"_jobs": JOB, "_backends": BACKEND, "_requests": REQUEST}
     vars(operator).update({room: SimpleNamespace(reconcile=reconcile if kind == its else other) for room, its in rooms.items()})
     key = Key(kind, "team-a", "x")
     assert [await operator._reconcile(key) for _ in range(3)] == [None, 7, 7]

@@ -16,27 +16,18 @@ from nestor.kube import NotFound, kinds
 from nestor.operator.admission.admit import JOBS_PARAMETERS
 from nestor.operator.admission.app_source import read_catalog
 from nestor.operator.admission.identity import Refused
-from nestor.operator.world.context import Context, Result
+from nestor.operator.world.context import Context
 
 COMMAND_LIMIT, ID_LIMIT, TITLE_LIMIT = 64, 253, 1024
 """The limits in the CRD's schema."""
 
 
-class AppReconciler:
-    """Reconciles NestedApps."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    async def reconcile(self, name: str) -> Result:
-        app = self._context.cache.apps.get(name)
-        if app is None or is_terminating(app):
-            return Result()
-        status = build_status(app, timestamp())
-        if status != status_of(app):
-            with contextlib.suppress(NotFound):
-                await self._context.apply_status(kinds.NESTED_APP, app, status)
-        return Result()
+async def reconcile_app(context: Context, name: str) -> None:
+    """One pass over one NestedApp."""
+    app = context.cache.apps.get(name)
+    if app is not None and not is_terminating(app) and (status := build_status(app, timestamp())) != status_of(app):
+        with contextlib.suppress(NotFound):
+            await context.apply_status(kinds.NESTED_APP, app, status)
 
 
 def build_status(app: Object, time: str) -> Object:
@@ -58,14 +49,14 @@ def describe(app: Object) -> tuple[Condition, str, list[Object]]:
     try:
         source = read_catalog(app["metadata"]["name"], [app])
     except Refused as refused:
-        return _accepted("False", refused.denial.reason, refused.denial.message), title, []
+        return _accept(refused.denial.reason, refused.denial.message), title, []
     if source.app_def is None:
         said = "the AppDef is read from the image when a job runs; its commands are unknown until then"
-        return _accepted("True", conditions.ADMITTED_REASON, said), title, []
+        return _accept(conditions.ADMITTED_REASON, said), title, []
     try:
         found = read_appdef(source.app_def)
     except AppDefError as error:
-        return _accepted("False", conditions.APPDEF_INVALID, str(error)), title, []
+        return _accept(conditions.APPDEF_INVALID, str(error)), title, []
     return _check_commands(found), title or (found.name or "")[:TITLE_LIMIT], list_entries(found)
 
 
@@ -92,9 +83,9 @@ def _check_commands(app: AppDef) -> Condition:
         except PlanError as error:
             faults += [f"command '{command}': {message}" for message in error.messages]
     if faults:
-        return _accepted("False", conditions.APPDEF_INVALID, join(faults))
+        return _accept(conditions.APPDEF_INVALID, join(faults))
     said = "; ".join(["jobs can run it", *(f"warning: {warning}" for warning in dict.fromkeys(warnings))])
-    return _accepted("True", conditions.ADMITTED_REASON, said)
+    return _accept(conditions.ADMITTED_REASON, said)
 
 
 def _check_plan(chosen: Chosen) -> tuple[str, ...]:
@@ -115,5 +106,5 @@ def _check_plan(chosen: Chosen) -> tuple[str, ...]:
     return warnings
 
 
-def _accepted(status: conditions.Status, reason: str, message: str) -> Condition:
-    return Condition(conditions.ACCEPTED, status, reason, message)
+def _accept(reason: str, message: str) -> Condition:
+    return Condition(conditions.ACCEPTED, "True" if reason == conditions.ADMITTED_REASON else "False", reason, message)

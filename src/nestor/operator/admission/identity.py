@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -42,17 +42,10 @@ class Denial:
 class Refused(Exception):
     """The job cannot be admitted as it is. A job that only waits is denied by a result, not by an exception."""
 
-    def __init__(
-        self,
-        reason: str,
-        message: str,
-        *,
-        retry_seconds: float | None = None,
-        status: Literal["False", "Unknown"] = "False",
-        queue: Object | None = None,
-    ) -> None:
+    def __init__(self, reason: str, message: str, **more: Any) -> None:
+        """`more`: further fields of the `Denial`."""
         super().__init__(message)
-        self.denial = Denial(reason, message, retry_seconds, status, queue)
+        self.denial = Denial(reason, message, **more)
 
 
 @dataclass(frozen=True, kw_only=True)

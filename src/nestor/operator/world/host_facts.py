@@ -90,18 +90,10 @@ def build_remote(hosts: Sequence[str] | None, host: Host | None) -> Remote:
     """What a job's steps may download, as part of its plan: from the hosts that its class allows, or any, and never from the
     host cluster's own addresses. Pure.
     """
-    return Remote(enabled=hosts is None or bool(hosts), allowed_hosts=tuple(hosts or ()), denied_addresses=list_denied(host))
-
-
-def list_denied(host: Host | None) -> tuple[str, ...]:
-    """Addresses that steps must not download from: the host's API server (by Service and directly) and the cloud's metadata.
-
-    The network policies block them too, if the host's network plugin enforces policies.
-    """
-    if host is None:
-        return tuple(METADATA)
-    services = (str(ipaddress.ip_network(cidr)[1]) for cidr in host.service_cidrs)
-    return (*services, *host.api_addresses, *METADATA)
+    denied = list(METADATA)
+    if host is not None:  # its API server, by Service and directly; network policies block it too, if the host enforces them
+        denied = [*(str(ipaddress.ip_network(cidr)[1]) for cidr in host.service_cidrs), *host.api_addresses, *denied]
+    return Remote(enabled=hosts is None or bool(hosts), allowed_hosts=tuple(hosts or ()), denied_addresses=tuple(denied))
 
 
 log = logging.getLogger(__name__)
