@@ -38,7 +38,6 @@ def build_policy(**changes: Any) -> NestedClassSpec:
 
 
 def build_job(name: str = "hello", namespace: str = "team-a", *, nested: Object | None = None, **spec: Any) -> Object:
-    """A job as the API server gives it."""
     kubernetes = {"targets": [TARGET], "templates": STEPS} if nested is None else nested
     app = {"image": "registry.test/hello:1", "appDef": {"commands": {"Hello": {"nested_kubernetes": kubernetes}}}}
     return {
@@ -70,12 +69,10 @@ def resolve(
 
 
 def build_resolved(job: Object | None = None, policy: NestedClassSpec | None = None) -> Resolved:
-    """An admitted job."""
     return resolve(job or build_job(), {"default": policy or build_policy()})
 
 
 def build_shape(resolved: Resolved | None = None, **changes: Any) -> Shape:
-    """The nested cluster of a job."""
     found = resolved or build_resolved()
     values: Object = {
         **vars(found.home),
@@ -90,19 +87,16 @@ def build_shape(resolved: Resolved | None = None, **changes: Any) -> Shape:
 def build_pod(
     name: str = "hello-k3s-0", *, status: Object | None = None, annotations: Object | None = None, **meta: Any
 ) -> Object:
-    """A pod."""
     metadata = {"name": name, "namespace": "nestor-x", "uid": "p1", "annotations": annotations or {}} | meta
     return {"metadata": metadata, "spec": {"volumes": []}, "status": status or {"phase": "Pending"}}
 
 
 def waiting(reason: str, message: str = "") -> Object:
-    """A pod's status with a waiting container."""
     state = {"waiting": {"reason": reason, "message": message}}
     return {"phase": "Pending", "containerStatuses": [{"name": "k3s", "image": "x", "state": state}]}
 
 
 def ended(code: int, finished: str, reason: str = "Error") -> Object:
-    """A pod's status with an ended container."""
     state = {"terminated": {"exitCode": code, "finishedAt": finished, "reason": reason}}
     return {"phase": "Failed" if code else "Succeeded", "containerStatuses": [{"name": "runner", "image": "x", "state": state}]}
 
@@ -117,16 +111,13 @@ def build_cluster(*, is_ready: bool = True, **status: Any) -> Object:
 
 
 def build_run(state: str, *steps: Object, plan_hash: str = "h") -> Object:
-    """A run's record."""
     return {"version": 1, "hash": plan_hash, "state": state, "steps": list(steps)}
 
 
 def step(name: str, state: str, attempt: int = 1, most: int = 3, message: str = "") -> Object:
-    """One step of a run."""
     return {"name": name, "type": "kubectl", "state": state, "attempt": attempt, "maxAttempts": most, "message": message}
 
 
 def build_life(phase: Phase = "Running", reason: str = conditions.RUNNING, message: str = "it runs", **more: Any) -> Lifecycle:
-    """What a job's life says."""
     status: conditions.Status = "Unknown" if phase != "Finished" else "True" if reason == conditions.COMPLETED else "False"
     return Lifecycle(phase, Condition(conditions.SUCCEEDED, status, reason, message), more.pop("record", Record()), **more)

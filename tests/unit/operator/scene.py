@@ -44,7 +44,6 @@ class Scene:
             self.hide(kinds.NESTED_CLASS, item)
 
     def add_job(self, **spec: Any) -> Object:
-        """A job with our finalizer."""
         job = build_job()
         job["metadata"]["finalizers"] = [labels.FINALIZER]
         job["spec"] |= spec

@@ -53,7 +53,6 @@ def test_the_state_of_a_job(job: Object, state: str) -> None:
 
 @pytest.fixture
 def operator() -> Operator:
-    """One with a class and a backend."""
     return build_operator()
 
 

@@ -61,7 +61,6 @@ async def test_what_is_not_listed_yet_is_named_and_no_reason_for_a_restart(opera
 
 
 def read_caches(operator: Operator) -> tuple[dict[str, dict[str, Any]], int]:
-    """What it says of each kind, and how much it has to do."""
     page = json.loads((ask(operator, "debug/caches"))[1])
     return {cache["resource"]: cache for cache in page["caches"]}, page["busy"]
 

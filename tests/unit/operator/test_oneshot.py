@@ -27,12 +27,10 @@ class FakeApi:
     async def delete(
         self, kind: Kind, name: str, namespace: str, *, uid: str, version: str = "", grace_seconds: int | None = None
     ) -> bool:
-        """Note it."""
         self.requests.append(("delete", name, uid, grace_seconds, *filter(None, [version])))
         return True
 
     async def create(self, kind: Kind, body: Object) -> Object:
-        """Note it, or refuse it."""
         self.requests.append(("create", body["metadata"]["name"]))
         if self.error is not None:
             raise self.error
@@ -40,7 +38,6 @@ class FakeApi:
 
 
 async def make(api: FakeApi, former: Object | None = None, *, is_patient: bool = True, refused_since: float = 60) -> Result:
-    """The pod is made."""
     return await oneshot.make(cast(Api, api), BODY, former, is_patient=is_patient, refused_since=refused_since)
 
 

@@ -41,13 +41,11 @@ def build(*, has_operator: bool = True) -> MemoryApi:
 
 
 def put(api: MemoryApi, kind: Kind, name: str, namespace: str = "", own: Object | None = None) -> None:
-    """Have it there."""
     api.put(kind, {"metadata": {"name": name, "labels": own or {}} | ({"namespace": namespace} if namespace else {})})
 
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Look again at once."""
     monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
 
 

@@ -113,7 +113,6 @@ def plan_of(job: Object) -> Plan | Denial:
 
 
 def job_with(appdef: Any, **spec: Any) -> Object:
-    """A job with that AppDef."""
     job = build_job(**spec)
     job["spec"]["app"]["appDef"] = appdef
     return job

@@ -30,7 +30,6 @@ BY_NAME = NestedAppJobSpec.model_validate({"appRef": {"name": "hello"}})
 
 
 def known(**app: object) -> JobIdentity:
-    """A job with that `app`."""
     return identify(build_job(app=app), CLASSES)
 
 

@@ -18,7 +18,6 @@ RULES: Object = {
 
 
 def secret(name: str, kind: str = "kubernetes.io/dockerconfigjson") -> Object:
-    """A Secret in the operator's namespace."""
     return {"metadata": {"name": name, "namespace": "nestor-system"}, "type": kind, "data": {".dockerconfigjson": "e30="}}
 
 

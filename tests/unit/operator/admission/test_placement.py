@@ -38,12 +38,10 @@ def found(rules: Object | None = CLASS, **spec: Any) -> Placement | None:
 
 
 def read(**spec: Any) -> NestedAppJobSpec:
-    """A job's spec."""
     return NestedAppJobSpec.model_validate(build_job(**spec)["spec"])
 
 
 def refusal(rules: Object | None = CLASS, **spec: Any) -> Denial:
-    """Why a job is refused."""
     policy = build_policy(**({"placement": rules} if rules is not None else {}))
     with pytest.raises(Refused) as refused:
         resolve(build_job(**spec), {"default": policy})
@@ -91,7 +89,6 @@ def test_a_machine_may_have_a_quota_of_its_own() -> None:
 
 
 def build_taking(*patterns: str, **spec: Any) -> Object:
-    """A job whose AppDef takes these machines."""
     job = build_job(**spec)
     job["spec"]["app"]["appDef"]["machines"] = list(patterns)
     return job

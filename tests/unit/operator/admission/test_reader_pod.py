@@ -24,7 +24,6 @@ SOURCE = AppSource(image=IMAGE, origin=f"image '{IMAGE}'")
 
 
 def ago(seconds: int) -> str:
-    """A time before NOW."""
     return (NOW - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

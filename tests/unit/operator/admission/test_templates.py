@@ -50,7 +50,6 @@ def read_copy(scene: Scene) -> str | None:
 
 
 def read_admitted(scene: Scene) -> tuple[str, str]:
-    """Reason and message."""
     job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
     found = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
     return found["reason"], found["message"]

@@ -51,7 +51,6 @@ def build_live(backend: Object | None = None, shape: Object = SHAPE, *, ready: b
 
 
 def build_pod(name: str, node: str = "link", *, phase: str = "Running", **meta: Any) -> Object:
-    """A pod that is bound to a node."""
     metadata = {"name": name, "namespace": "team-a", "uid": f"uid-of-{name}"} | meta
     return {"metadata": metadata, "spec": {"nodeName": node}, "status": {"phase": phase}}
 

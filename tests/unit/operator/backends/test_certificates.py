@@ -32,7 +32,6 @@ NAME = x509.DNSName("link")
 
 
 def subject(name: str = "system:node:link", *organizations: str, **more: str) -> x509.Name:
-    """A certificate's subject."""
     found = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, item) for item in organizations or ("system:nodes",)]
     found += [x509.NameAttribute(getattr(NameOID, key), value) for key, value in more.items()]
     return x509.Name([*found, x509.NameAttribute(NameOID.COMMON_NAME, name)] if name else found)
@@ -60,7 +59,6 @@ def build(
 
 
 def serving(*sans: x509.GeneralName, who: x509.Name | None = None, **more: Any) -> Object:
-    """A request for a serving certificate."""
     return build(sign(who or subject(), *sans), signer=vnode.SERVING_SIGNER, **more)
 
 

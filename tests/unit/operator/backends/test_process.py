@@ -28,14 +28,12 @@ REMOTE: Object = {"kubeconfigRef": {"name": "other-cluster", "key": "kubeconfig"
 
 
 def build(settings: Settings | None = None, **spec: Any) -> dict[Kind, Object]:
-    """The objects of a backend, by kind."""
     found = build_process(build_backend(), build_spec(**spec), settings or Settings(image="nestor:1"))
     assert len({kind for kind, _ in found}) == len(found)
     return dict(found)
 
 
 def read_container(**spec: Any) -> Object:
-    """The container of the Deployment."""
     (found,) = build(**spec)[kinds.DEPLOYMENT]["spec"]["template"]["spec"]["containers"]
     return dict(found)
 

@@ -50,11 +50,9 @@ class Stage:
         return result.retry_after
 
     def all(self, kind: Any) -> list[Object]:
-        """What there is of a kind."""
         return [item for key, item in self.api.objects.items() if key[0] == kind.plural]
 
     def names(self) -> list[str]:
-        """The names of all nodes."""
         return sorted(node["metadata"]["name"] for node in self.all(kinds.NODE))
 
     def age(self, node: str, seconds: float) -> None:
@@ -66,20 +64,17 @@ class Stage:
 
     @property
     def status(self) -> Object:
-        """The backend's status."""
         found: Object = (self.api.look(kinds.OVERFLOW_BACKEND, "link") or {}).get("status", {})
         return found
 
     @property
     def ready(self) -> tuple[str, str]:
-        """Reason and message of `Ready`."""
         found = conditions.find(self.status["conditions"], "Ready")
         assert found is not None
         return found["reason"], found["message"]
 
     @property
     def events(self) -> list[tuple[str, str]]:
-        """Reason and message of all events."""
         return [(item["reason"], item["message"]) for item in self.all(kinds.EVENT)]
 
 

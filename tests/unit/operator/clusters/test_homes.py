@@ -43,7 +43,6 @@ class World:
         self.context = Context(cast(Any, self), nothing, known, nothing, nothing, nothing, applier, provisioner)
 
     async def create(self, kind: Kind, body: Object) -> Object:
-        """One of that name may be there."""
         self.asked.append("create")
         if self.live is not None:
             raise Conflict(409, "AlreadyExists", "namespaces already exists")
@@ -51,7 +50,6 @@ class World:
         return self.live
 
     async def get(self, kind: Kind, name: str) -> Object:
-        """As it is."""
         self.asked.append("get")
         return cast(Object, self.live)
 
@@ -68,29 +66,24 @@ class World:
         return self.job
 
     async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:
-        """The job."""
         self.asked.append("find")
         assert (kind, name, namespace) == (kinds.NESTED_APP_JOB, "hello", "team")
         return self.job
 
     async def delete(self, kind: Kind, name: str, *, uid: str) -> bool:
-        """It goes."""
         self.asked.append(f"delete {uid}")
         return True
 
     async def ensure(self) -> Home:
-        """One pass."""
         return await ensure_home(self.context, (), HOME, build_policy(), lambda: self.forgotten.append("the job's"))
 
 
 def job(recorded: str | None) -> Object:
-    """The job whose status has that UID."""
     meta = {"name": "hello", "namespace": "team", "uid": "1234", "resourceVersion": "1"}
     return {"metadata": meta, "status": {"kept": "kept"} | ({"namespaceUID": recorded} if recorded else {})}
 
 
 def namespace(uid: str = "n1", owner: str | None = "1234", **meta: Any) -> Object:
-    """A namespace of that job."""
     marks = {labels.JOB_UID: owner} if owner else {}
     return {"metadata": {"name": "home", "uid": uid, "labels": marks, **meta}}
 

@@ -39,26 +39,21 @@ class FakeApi:
         self.found: dict[Kind, Object] = {}
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        """The job, and what a test has put there."""
         return self.job if kind == kinds.NESTED_APP_JOB else self.found.get(kind)
 
     async def list(self, kind: Kind, *_: Any, **__: Any) -> list[Object]:
-        """What a test has put there."""
         return [self.found[kind]] if kind in self.found else []
 
     async def delete(
         self, kind: Kind, name: str, namespace: str = "", *, uid: str = "", grace_seconds: int | None = None
     ) -> bool:
-        """Note it."""
         self.deleted.append((kind, name, grace_seconds))
         return True
 
     async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
-        """A status."""
         return body
 
     async def patch(self, kind: Kind, name: str, namespace: str, patch: Object) -> Object:
-        """The finalizer's removal."""
         if self.conflicts:
             self.conflicts -= 1
             raise Conflict(409, "Conflict", "changed meanwhile")
@@ -66,7 +61,6 @@ class FakeApi:
         return patch
 
     async def create(self, kind: Kind, body: Object) -> Object:
-        """An event."""
         self.events.append(body["reason"])
         self.posted.append(body)
         return body
@@ -91,7 +85,6 @@ def build_context(api: FakeApi, *, is_terminating: bool = False) -> Context:
 
 
 def limit(context: Context, force: float, give_up: float) -> None:
-    """Other deadlines."""
     context.settings = replace(context.settings, force_after_seconds=force, give_up_after_seconds=give_up)
 
 

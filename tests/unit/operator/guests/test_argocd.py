@@ -44,7 +44,6 @@ def count(api: MemoryApi) -> tuple[int, int]:
 
 
 def build_registrar(api: MemoryApi, *, is_ready: bool = True) -> ArgoCD:
-    """Of an operator that knows the job's cluster."""
     world = Cache(cast(Api, api))
     cluster = build_cluster(is_ready=is_ready)
     world.clusters.put(

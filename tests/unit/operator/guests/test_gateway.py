@@ -41,7 +41,6 @@ async def make_job(**spec: Any) -> tuple[Scene, JobReconciler]:
 
 
 def look(scene: Scene) -> None:
-    """Have the operator know what there is."""
     for kind in (kinds.INGRESS, kinds.HTTP_ROUTE):
         for item in list(scene.context.cache.informers[kind]):
             scene.hide(kind, item)
@@ -74,18 +73,15 @@ async def reconcile(scene: Scene, reconciler: JobReconciler) -> Object:
 
 
 def edit(scene: Scene, **spec: Any) -> None:
-    """Have the job's user change that of its spec."""
     job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
     scene.change(kinds.NESTED_APP_JOB, job | {"spec": job["spec"] | spec})
 
 
 def route_of(scene: Scene) -> Object | None:
-    """The job's HTTPRoute."""
     return scene.api.look(kinds.HTTP_ROUTE, "hello", HOME)
 
 
 def ingress_of(scene: Scene) -> Object | None:
-    """The job's Ingress."""
     return scene.api.look(kinds.INGRESS, "hello", HOME)
 
 
@@ -97,7 +93,6 @@ def answer(scene: Scene, status: str) -> None:
 
 
 def exposed(job: Object) -> Object:
-    """The condition `Exposed`."""
     return conditions.find(job["status"]["conditions"], conditions.EXPOSED) or {}
 
 

@@ -34,7 +34,6 @@ KNOWN = {*HOSTS, HASHED, SQUATTERS, VICTIMS, "shop.jobs.test", "other.jobs.test"
 
 
 def job(name: str = "hello", uid: str = "1234", created: str = "2026-01-01T00:00:00Z", **spec: Any) -> Object:
-    """A job with two targets, both exposed."""
     made = build_job(name, nested={"targets": [TARGET, OTHER], "templates": STEPS}, **{"expose": {"allTargets": True}} | spec)
     made["metadata"] |= {"uid": uid, "creationTimestamp": created}
     return made
@@ -61,7 +60,6 @@ def list_deleted(api: MemoryApi) -> list[str]:
 
 
 def put_ingress(context: Context, owner: Object, *hosts: str, name: str = "x", **own: str) -> None:
-    """An Ingress of a job, as a watch tells of it."""
     meta = owner["metadata"]
     home = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
     marks = {labels.JOB_UID: meta["uid"], labels.COMPONENT: labels.COMPONENT_EXPOSURE} | own
@@ -82,7 +80,6 @@ def hosts(context: Context) -> Hosts:
 
 
 def admit(context: Context, hosts: Hosts, found: Object, problem: str | None = None) -> Routes:
-    """A pass over a job."""
     resolved = build_resolved(found)
     hosts.note(resolved.uid, resolved.routes)
     return admit_routes(context.cache, hosts, resolved, problem)
@@ -203,7 +200,6 @@ async def test_a_host_that_a_job_does_not_have_yet_is_anothers_whatever_the_labe
 
 
 def put_namespace(context: Context, name: str) -> None:
-    """A namespace of the host cluster."""
     context.cache.informers[kinds.NAMESPACE].store["", name] = {"metadata": {"name": name}}
 
 

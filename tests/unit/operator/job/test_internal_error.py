@@ -39,7 +39,6 @@ async def make_job(**spec: Any) -> tuple[Scene, JobReconciler]:
 
 
 def said(scene: Scene, kind: str) -> tuple[str, str]:
-    """Status and reason of a condition."""
     job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
     found = conditions.find(job["status"]["conditions"], kind) or {}
     return found["status"], found["reason"]

@@ -26,7 +26,6 @@ HOME = names.job_namespace("hello", "team-a", "1234")
 
 
 def settle(scene: Scene) -> None:
-    """Have the job's namespace known to the informer."""
     scene.show(kinds.NAMESPACE, scene.api.look(kinds.NAMESPACE, HOME) or {})
 
 
@@ -113,7 +112,6 @@ async def test_a_refused_job_without_a_namespace_costs_no_requests_for_keys() ->
 
 
 def ask_for(scene: Scene, command: str) -> None:
-    """The job names that command, whether or not there is one."""
     job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
     job["spec"]["command"] = command
     scene.change(kinds.NESTED_APP_JOB, job)
@@ -141,14 +139,12 @@ async def test_keys_are_made_again_with_a_namespace_that_went_while_its_job_was_
 
 
 def ask_for_rotation(scene: Scene, kind: Kind, name: str) -> None:
-    """Annotate it, as a user does."""
     live = scene.api.look(kind, name, "team-a") or {}
     live["metadata"]["annotations"] = {labels.ROTATE: "leaked"}
     scene.change(kind, live)
 
 
 def told(scene: Scene) -> list[tuple[str, str, str, str]]:
-    """All events about keys."""
     found = [item for key, item in scene.api.objects.items() if key[0] == "events" and "Rotated" in item["reason"]]
     return [(item["involvedObject"]["kind"], item["involvedObject"]["uid"], item["reason"], item["message"]) for item in found]
 
@@ -159,7 +155,6 @@ def find_kubeconfig(scene: Scene) -> str:
 
 
 def authority(scene: Scene, cluster: str, home: str) -> bytes:
-    """What signs a cluster's certificates."""
     secret = scene.api.look(kinds.SECRET, f"{cluster}-pki", home) or {}
     return base64.b64decode(secret["data"]["access-ca.crt"])
 

@@ -23,7 +23,6 @@ SELECTOR = {"nestor.dev/cluster": "hello", "app": "web"}
 
 
 def name_open(api: MemoryApi) -> set[str]:
-    """The policies that there are."""
     return {name for kind, _, name in api.objects if kind == kinds.NETWORK_POLICY.plural}
 
 

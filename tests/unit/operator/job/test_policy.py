@@ -36,7 +36,6 @@ async def scene() -> Scene:
 
 
 async def reconcile(scene: Scene) -> None:
-    """A pass, however it ends."""
     with contextlib.suppress(Exception):
         await JobReconciler(scene.context).reconcile("team-a", "hello")
 
@@ -109,7 +108,6 @@ RULES: Object = {
 
 
 def placement(scene: Scene) -> Object:
-    """What the syncer knows about places."""
     found = scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {}
     result: Object = found["status"]["policy"].get("placement", {})
     return result

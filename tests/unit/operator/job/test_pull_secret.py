@@ -54,7 +54,6 @@ def copy_in(scene: Scene) -> Any:
 
 
 def admitted(job: Object) -> Object:
-    """The condition `Admitted`."""
     return conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
 
 

@@ -19,7 +19,6 @@ HOME = names.job_namespace("hello", "team-a", "1234")
 
 
 def condition(job: Object, kind: str) -> tuple[str, str, str]:
-    """Status, reason and message."""
     found = conditions.find(job["status"]["conditions"], kind) or {}
     return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
@@ -72,7 +71,6 @@ async def make_job() -> Scene:
 
 
 def edit(scene: Scene, **spec: Any) -> None:
-    """Have the job's user change that of its spec."""
     job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
     scene.change(kinds.NESTED_APP_JOB, job | {"spec": job["spec"] | spec})
 

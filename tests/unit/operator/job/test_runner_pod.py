@@ -31,7 +31,6 @@ def pod(status: Object, *, plan: str = "h", attempt: int = 1, **meta: str) -> Ob
 
 
 def ago(seconds: int) -> str:
-    """A time before NOW."""
     return (NOW - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -144,7 +143,6 @@ def test_a_new_plan_gets_a_runner_even_after_the_last_one_was_given_up() -> None
 
 
 def build(job: Object | None = None) -> Object:
-    """The pod of a job."""
     resolved = builders.build_resolved(job)
     return build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.9", 2)
 

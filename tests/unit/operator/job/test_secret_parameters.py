@@ -37,7 +37,6 @@ def scene() -> Scene:
 
 
 def put_secret(scene: Scene, kind: str = "Opaque", **values: str) -> None:
-    """Write the user's Secret."""
     data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
     meta = {"name": "login", "namespace": "team-a"}
     scene.api.put(kinds.SECRET, {"metadata": meta, "type": kind, "data": data})

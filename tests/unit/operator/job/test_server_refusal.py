@@ -27,7 +27,6 @@ def show_server(scene: Scene, shape: Shape, seconds: float) -> None:
 
 
 def show_pod(scene: Scene, shape: Shape) -> None:
-    """Its pod."""
     meta = {"name": names.server_pod(shape.name), "namespace": shape.namespace, "uid": "p"}
     scene.show(kinds.POD, {"metadata": meta, "spec": {"containers": []}, "status": {}})
 

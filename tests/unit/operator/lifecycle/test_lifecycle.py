@@ -32,7 +32,6 @@ def ago(seconds: float) -> str:
 
 
 def says(status: conditions.Status, reason: str, message: str = "as it was") -> Condition:
-    """The condition `Succeeded`."""
     return Condition(conditions.SUCCEEDED, status, reason, message)
 
 
@@ -57,7 +56,6 @@ def ended(reason: str, seconds: float = 60, **more: Any) -> Record:
 
 
 def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: Any) -> Facts:
-    """A job whose steps are applied; what is no field of the facts is one of the spec."""
     known = {key: changes.pop(key) for key in list(changes) if key in Facts.__dataclass_fields__}
     spec = NestedAppJobSpec.model_validate({"app": {"image": "x", "appDef": {}}} | changes)
     values: Object = {"spec": spec, "record": record, "run": run, "made_at": ago(0), "has_data": True}

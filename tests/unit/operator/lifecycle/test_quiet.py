@@ -20,7 +20,6 @@ SOON, LATE = 1, CONFIRM_SECONDS + 1
 
 
 def ago(seconds: float) -> str:
-    """A time before now."""
     return times.write(times.now() - datetime.timedelta(seconds=seconds))
 
 

@@ -90,7 +90,6 @@ class Cache:
         )
 
     def live(self, *, writes: bool = True, acts: bool = True) -> Lifecycle:
-        """One pass of an operator, which may die in it."""
         life = decide_lifecycle(self.facts(), self.now)
         if life.is_reset_due and acts:
             self.resets += 1
@@ -107,7 +106,6 @@ class Cache:
         self.epoch, self.run, self.outcome = self.epoch + 1, None, None
 
     def fail(self) -> None:
-        """Note that this cluster's application failed."""
         if self.failed_epoch != self.epoch:
             self.failed_epoch, self.failures = self.epoch, self.failures + 1
 

@@ -23,7 +23,6 @@ class Judge(Guest):
     said: Condition | None = None
 
     def judge(self, item: Object, policy: NestedClassSpec) -> Condition | None:
-        """What it was told to."""
         return self.said
 
 

@@ -80,7 +80,6 @@ def test_cluster_ready(observed: Observed, status: str, reason: str, message: st
 
 
 def with_run(run: Object) -> Observed:
-    """Observed, with this run."""
     return Observed(cluster=build_cluster(run=run), plan_hash="h")
 
 

@@ -29,7 +29,6 @@ def pod(name: str, *, node: str = "", component: str = labels.COMPONENT_APP, end
 
 
 def virtual(status: str, message: str = "") -> Object:
-    """A node of backend `hpc`."""
     ready = {"type": "Ready", "status": status, "reason": "NodeStatusUnknown", "message": message}
     return {"metadata": {"name": "far", "labels": {labels.BACKEND: "hpc"}}, "status": {"conditions": [ready]}}
 
@@ -70,7 +69,6 @@ def test_long_words_are_cut() -> None:
 
 
 def merged(*found: tuple[conditions.Type, conditions.Status, conditions.Reason]) -> list[Object]:
-    """As in a status."""
     return conditions.merge(
         [], [Condition(kind, status, reason, "") for kind, status, reason in found], 1, "2026-01-01T00:00:00Z"
     )

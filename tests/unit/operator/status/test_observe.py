@@ -41,7 +41,6 @@ class FakeApi:
         return self.snapshots
 
     async def delete(self, kind: Kind, name: str, namespace: str, *, uid: str | None = None, **_: Any) -> bool:
-        """Note it."""
         self.deleted.append((f"{kind.name} {name}", uid))
         return True
 
@@ -72,14 +71,12 @@ def build_world(
 
 
 def put(world: Cache, kind: Kind, name: str, uid: str = "p1", component: str = "", **more: Any) -> None:
-    """An object in the job's namespace, in the caches."""
     own = {labels.COMPONENT: component, labels.CLUSTER: more.pop("cluster", "hello")}
     meta = {"name": name, "namespace": WHERE, "uid": uid, "labels": own} | more.pop("meta", {})
     world.informers[kind]._set((WHERE, name), {"metadata": meta, **more})
 
 
 def gather(world: Cache, plan_hash: str | None = "h") -> Facts:
-    """The facts of the job."""
     job = build_job()
     return gather_facts(world, job, find_home(job), NestedAppJobSpec.model_validate(job["spec"]), NOW, plan_hash=plan_hash)
 

@@ -22,11 +22,9 @@ class FakeApi:
         self.addresses = list(addresses)
 
     async def get(self, kind: Kind, name: str) -> Object:
-        """Its Service range."""
         return {"spec": {"cidrs": ["10.43.0.0/16"]}}
 
     async def list(self, kind: Kind, namespace: str, *, labels: str) -> list[Object]:
-        """Its endpoints."""
         found = self.addresses.pop(0)
         if found is None:
             raise Unreachable("no answer")
@@ -60,7 +58,6 @@ async def test_a_range_that_cannot_be_read_any_more_stays() -> None:
         """It has no ServiceCIDR any more."""
 
         async def get(self, kind: Kind, name: str) -> Object:
-            """Not there."""
             raise NotFound(404, "NotFound", "no")
 
     api = cast(Api, Silent(BEFORE))

@@ -33,7 +33,6 @@ class FakeHost:
         self.deleted: list[str] = []
 
     async def get(self, kind: Kind, name: str) -> Object:
-        """The operator's own namespace."""
         assert (kind, name) == (kinds.NAMESPACE, "nestor-system")
         return OWNER
 
@@ -55,12 +54,10 @@ class FakeHost:
         return made
 
     async def apply(self, kind: Kind, body: Object) -> Object:
-        """Policies."""
         self.made.append(body)
         return body
 
     async def list_trimmed(self, kind: Kind, trim: Any, namespace: str, *, fields: str) -> list[Object]:
-        """A pod of the probe's."""
         assert kind == kinds.POD
         name = fields.removeprefix("metadata.name=")
         return [
@@ -68,14 +65,12 @@ class FakeHost:
         ]
 
     async def delete(self, kind: Kind, name: str, uid: str = "") -> bool:
-        """A namespace."""
         assert kind == kinds.NAMESPACE
         self.deleted.append(name)
         return True
 
 
 def build(host: FakeHost) -> tuple[Enforcement, Context, list[str]]:
-    """The probe with the class `default`."""
     scene, told = Scene(), list[str]()
     context = scene.context
     context.api = cast(Api, host)
@@ -86,12 +81,10 @@ def build(host: FakeHost) -> tuple[Enforcement, Context, list[str]]:
 
 @pytest.fixture(autouse=True)
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No pauses."""
     monkeypatch.setattr(keeper, "POLL_SECONDS", 0.001)
 
 
 async def probe(enforcement: Enforcement) -> Verdict:
-    """One probe."""
     return await vars(Enforcement)["_try"](enforcement)  # type: ignore[no-any-return]
 
 

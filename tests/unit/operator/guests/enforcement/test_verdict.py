@@ -16,7 +16,6 @@ OPEN, CLOSED, UNKNOWN = Verdict(Exit.NEITHER), Verdict(Exit.ENFORCED), Verdict(N
 
 
 def build_pod(phase: str, code: int | None = None, **status: Any) -> Object:
-    """The caller's pod."""
     state = {"terminated": {"exitCode": code}} if code is not None else {"running": {}}
     return {"status": {"phase": phase, "containerStatuses": [{"name": "probe", "state": state}], **status}}
 
@@ -59,7 +58,6 @@ def test_the_condition_of_a_class(verdict: Verdict, unenforced: str, status: str
 
 
 def build_class(verdict: Verdict | None, unenforced: str) -> tuple[Object, Any]:
-    """A class with its condition."""
     spec = build_policy(network={"unenforced": unenforced})
     found = [vars(decide_condition(verdict, spec))] if verdict else []
     return {"metadata": {"name": "default", "uid": "c"}, "status": {"conditions": found}}, spec

@@ -22,7 +22,6 @@ RULES: Object = {"gang": {}, "overflow": {"backends": [{"name": "hpc"}, {"name":
 
 
 def ago(seconds: float) -> str:
-    """A time in the past."""
     return times.write(NOW - datetime.timedelta(seconds=seconds))
 
 
@@ -58,12 +57,10 @@ def node(name: str, cpu: str, backend: str = "", **own: str) -> Object:
 
 
 def seen(gang: str, *pods: Object, entry: GangStatus | None = None, home: str = HOME, rules: Object | None = None) -> Seen:
-    """A gang as it is."""
     return Seen(home, "hello", gang, pods, read(Placement, RULES if rules is None else rules), entry)
 
 
 def held(gang: str, count: int, **more: Any) -> list[Object]:
-    """So many pods of a gang that are held."""
     return [member(gang, number, **more) for number in range(count)]
 
 

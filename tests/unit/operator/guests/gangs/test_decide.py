@@ -23,18 +23,15 @@ CLOUD = node("far", "8", "cloud")
 
 
 def one(gang: Seen, there: Rooms | None) -> GangStatus:
-    """What is decided about one gang."""
     (found,) = decide([gang], there, NOW)[(HOME, "hello")]
     return found
 
 
 def waiting(number: int = 1, **more: Any) -> GangStatus:
-    """A gang that waits."""
     return read(GangStatus, {"name": "a", "state": "Waiting", "round": number, "since": ago(500)} | more)
 
 
 def released(seconds: float, place: str = "hpc", **more: Any) -> GangStatus:
-    """A gang that was let go."""
     nodes = [{"key": "nestor.dev/backend", "operator": "In", "values": [place]}]
     return read(GangStatus, {"name": "a", "state": "Released", "place": place, "nodes": nodes, "since": ago(seconds)} | more)
 
@@ -244,7 +241,6 @@ def test_nodes_that_are_not_nestors_are_excluded_by_the_label_that_fewest_others
 
 
 def cluster(home: str, *gangs: Object) -> Object:
-    """A NestedCluster."""
     status = {"policy": {"placement": RULES}, "gangs": list(gangs)}
     return {"metadata": {"name": "hello", "namespace": home}, "status": status}
 

@@ -36,7 +36,6 @@ class Host(Scene):
         self.keeper = GangKeeper(self.context)
 
     def add(self, *pods: Object) -> None:
-        """Have pods there."""
         for pod in pods:
             self.show(kinds.POD, pod)
 
@@ -47,12 +46,10 @@ class Host(Scene):
         return {item["name"]: item for item in status_of(found).get("gangs") or []}
 
     def count(self, what: str) -> int:
-        """How often something was asked for."""
         return sum(item.startswith(what) for item in self.api.asked)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """While the operator runs."""
         task = asyncio.create_task(self.keeper.run())
         try:
             yield

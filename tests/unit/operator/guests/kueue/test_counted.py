@@ -46,11 +46,9 @@ class World:
         self.set_class(mode)
 
     def set_class(self, mode: str) -> None:
-        """Have the class say that."""
         self.scene.set_class("Privileged", queue={"kueue": mode}, placement=MACHINES)
 
     def put(self, name: str = "a", own: Object | None = None, status: Object | None = None, **spec: Any) -> Object:
-        """A job like this."""
         job = build_job(name, **spec)
         job["metadata"] |= {"uid": f"uid-{name}", "labels": QUEUE if own is None else own}
         return self.scene.change(kinds.NESTED_APP_JOB, job | {"status": status or {}})
@@ -78,14 +76,12 @@ class World:
             self.informer._set(key, self.informer._complete(dict(item)))
 
     def say(self, name: str, *said: str) -> None:
-        """Have Kueue say that these are True."""
         known = self.api.look(kinds.WORKLOAD, name, "team-a") or {}
         listed = [{"type": kind, "status": "True", "reason": "x", "message": "", "lastTransitionTime": THEN} for kind in said]
         self.api.put(kinds.WORKLOAD, known | {"status": {"conditions": listed}})
         self.look()
 
     def names(self) -> list[str]:
-        """Of the Workloads that there are."""
         return [key[2] for key in self.api.objects if key[0] == "workloads"]
 
 

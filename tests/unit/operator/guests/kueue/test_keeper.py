@@ -38,7 +38,6 @@ class World:
         self.kueue._informer = cast(Informer, informer) if is_installed else None
 
     def add(self, own: Object | None = None, status: Object | None = None, **spec: Any) -> Object:
-        """A job with these labels."""
         job = build_job(**spec)
         job["metadata"]["labels"] = own or {}
         return self.scene.change(kinds.NESTED_APP_JOB, job | {"status": status or {}})
@@ -48,7 +47,6 @@ class World:
         return await self.kueue.admit(identify(job, self.scene.context.classes.all()))
 
     async def ask(self, job: Object) -> str:
-        """What the job is told."""
         try:
             found = await self.take(job)
         except Refused as refused:

@@ -19,7 +19,6 @@ RUNNER = {"requests": {"cpu": "50m"}, "limits": {"cpu": "1"}}
 
 
 def spec(**said: Any) -> NestedAppJobSpec:
-    """A job's."""
     return NestedAppJobSpec.model_validate(build_job(**said)["spec"])
 
 

@@ -16,7 +16,6 @@ THEN, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
 
 def job(**own: str) -> Object:
-    """A job in the queue `batch`."""
     made = build_job()
     made["metadata"]["labels"] = {labels.KUEUE_QUEUE: "batch"} | own
     return made

@@ -19,7 +19,6 @@ T1, T2, T3 = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "2026-01-01T00:00:0
 
 
 def status(ready: str = "", succeeded: str = "", *, ready_time: str = T1, message: str = "m", **more: Any) -> Object:
-    """A status with these conditions."""
     found = []
     for kind, value, time in ((conditions.READY, ready, ready_time), (conditions.SUCCEEDED, succeeded, T2)):
         if value:

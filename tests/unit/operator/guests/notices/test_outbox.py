@@ -74,7 +74,6 @@ class Stage:
         return found
 
     def look(self) -> list[tuple[str, list[str]]]:
-        """What the job's status still owes to whom."""
         return [(item["type"], item["sinks"]) for item in self.job["status"].get("notices") or []]
 
     def events(self) -> list[tuple[str, str]]:
@@ -100,7 +99,6 @@ class Stage:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """The outbox at work."""
         task = asyncio.create_task(self.outbox.queue.run())
         try:
             async with asyncio.timeout(30):

@@ -17,7 +17,6 @@ SIZED: Object = {"placement": {"machines": MACHINES}, "queue": {"quota": {"reque
 
 
 def say(refused: Any) -> str:
-    """Reason and message."""
     return f"{refused.reason}: {refused.message}" if refused else "starts"
 
 

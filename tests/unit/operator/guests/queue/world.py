@@ -26,7 +26,6 @@ def job(uid: str, created: str = OLD, *, is_placed: bool = False, refused: str =
 
 
 def end(of: Object, reason: str = conditions.COMPLETED, **status: Any) -> Object:
-    """The job after its end."""
     said = {"type": conditions.SUCCEEDED, "status": "True" if reason == conditions.COMPLETED else "False", "reason": reason}
     return of | {"status": of["status"] | {"completionTime": YOUNG, "conditions": [said]} | status}
 
@@ -56,15 +55,12 @@ class Town:
         )
 
     def get(self, name: str, namespace: str) -> Object | None:
-        """As a store does."""
         return self.jobs.get((namespace, name))
 
     def __iter__(self) -> Iterator[Object]:
-        """As a store does."""
         return iter(self.jobs.values())
 
     def set_class(self, **policy: Any) -> None:
-        """Have the class say that."""
         self.classes["default"] = build_policy(**policy)
         self.queues.note_class("default")
 
@@ -74,7 +70,6 @@ class Town:
         self.queues.note(item)
 
     def drop(self, uid: str, namespace: str = "team-a") -> None:
-        """The job goes."""
         self.queues.note(self.jobs.pop((namespace, uid)))
 
     def see(self, uid: str, *, is_busy: bool) -> None:
@@ -115,5 +110,4 @@ class Town:
                         self.run(name, namespace)
 
     def running(self) -> list[str]:
-        """The UIDs of those that were admitted."""
         return [item["metadata"]["uid"] for item in self.jobs.values() if (item["status"].get("timings") or {}).get("admitted")]

@@ -1,14 +1,15 @@
-"""Classes are parsed once per version; an invalid one is treated as absent."""
+"""The classes, parsed once, and what passes return."""
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 import pytest
 
 from nestor.api.class_choice import find_class_name, find_default
 from nestor.kube import Api, Informer, kinds
-from nestor.operator.world.context import Classes
+from nestor.operator.world.context import Classes, Result
 from nestor.operator.world.trim import trim_class
 from tests.unit.operator.builders import IMAGES, Object, build_policy
 
@@ -16,12 +17,10 @@ GOOD = build_policy().model_dump(by_alias=True, exclude_none=True)
 
 
 def build(name: str, spec: Object, version: str = "1") -> Object:
-    """A class as the API server gives it."""
     return {"metadata": {"name": name, "uid": name, "resourceVersion": version}, "spec": spec}
 
 
 def build_store() -> Informer:
-    """A cache of classes."""
     return Informer(cast(Api, None), kinds.NESTED_CLASS, trim=trim_class)
 
 
@@ -115,3 +114,23 @@ def test_a_job_keeps_the_class_that_it_was_given(spec: Object, status: Object, n
     store.put(build("gold", GOOD))
     assert find_class_name({"spec": spec, "status": status}, "bronze") == name
     assert (Classes(store, IMAGES).of({"spec": spec, "status": status}) is not None) is (name == "gold")
+
+
+@pytest.mark.parametrize(
+    ("result", "wishes", "expected"),
+    [
+        (Result(), (), None),
+        (Result(), (None,), None),
+        (Result(), (5, None, 3), 3),
+        (Result(4), (5, None), 4),
+        (Result(600), (math.inf, 10), 10),
+        (Result(0), (1,), 0),
+    ],
+)
+def test_the_earliest_wish_counts(result: Result, wishes: tuple[float | None, ...], expected: float | None) -> None:
+    assert result.within(*wishes).retry_after == expected
+
+
+def test_what_it_says_besides_stays() -> None:
+    error = ValueError()
+    assert Result(9, "refused", error).within(1) == Result(1, "refused", error)

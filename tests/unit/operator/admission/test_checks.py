@@ -1,4 +1,4 @@
-"""What a class and a job's wishes come to."""
+"""Whose jobs a class takes, for how long they may run, from which image they come, and what volumes they get."""
 
 from __future__ import annotations
 
@@ -10,21 +10,94 @@ from nestor.api import conditions
 from nestor.api.allowances import JobStorage, Storage
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.operator.admission.checks import apply_size, read_wishes, resolve_storage
+from nestor.api.words import Access
+from nestor.operator.admission.checks import apply_size, check_app, check_class, read_wishes, resolve_storage
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.placement import apply_machine
-from tests.unit.operator.builders import Object, build_job, build_policy, resolve
+from tests.unit.operator.builders import Object, build_app, build_job, build_policy, resolve
+
+JOB_TIME = "2026-01-01T00:00:00Z"
+"""When `build_job` says that the job was created."""
+
+
+def build_class(created: str) -> Object:
+    """A class as the cache has it."""
+    return {"metadata": {"name": "gold", "creationTimestamp": created}}
+
+
+@pytest.mark.parametrize(
+    ("access", "spec", "created", "refusal"),
+    [
+        ("Everyone", {"className": "gold"}, "2026-02-01T00:00:00Z", None),
+        ("Everyone", {"className": None}, "2025-01-01T00:00:00Z", None),
+        ("Permitted", {"className": "gold"}, "2025-12-31T23:59:59Z", None),
+        ("Permitted", {"className": "gold"}, JOB_TIME, "is not older than this object, so your permission was not checked"),
+        ("Permitted", {"className": "gold"}, "2026-02-01T00:00:00Z", "takes the verb `use` on nestedclasses 'gold'"),
+        ("Permitted", {"className": None}, "2025-01-01T00:00:00Z", "create it again with `className: gold`"),
+    ],
+)
+def test_whose_jobs_a_class_takes(access: Access, spec: Object, created: str, refusal: str | None) -> None:
+    if refusal is None:
+        check_class(build_job(**spec), build_class(created), access)
+        return
+    with pytest.raises(Refused, match=refusal) as refused:
+        check_class(build_job(**spec), build_class(created), access)
+    assert refused.value.denial.reason == conditions.CLASS_NOT_PERMITTED
+
+
+def test_an_entry_of_the_catalog_must_be_older_than_the_job() -> None:
+    job = build_job(app=None, appRef={"name": "shop"})
+    entry = build_app("shop", access="Permitted")
+    for created, is_refused in (("2025-01-01T00:00:00Z", False), (JOB_TIME, True)):
+        item = entry | {"metadata": entry["metadata"] | {"creationTimestamp": created}}
+        if is_refused:
+            with pytest.raises(Refused, match="NestedApp 'shop' takes jobs only from those who may use it"):
+                check_app(job, item)
+        else:
+            check_app(job, item)
+    check_app(job, build_app("shop"))
+    check_app(job, None)
+
+
+@pytest.mark.parametrize(("most", "wanted"), [(None, None), (None, 99), (60, None), (60, 60), (60, 30)])
+def test_a_jobs_own_deadline_stays_what_it_is(most: int | None, wanted: int | None) -> None:
+    job, policy = build_job(activeDeadlineSeconds=wanted), build_policy(maxActiveDeadlineSeconds=most)
+    assert resolve(job, {"default": policy}).spec.active_deadline_seconds == wanted
+
+
+def test_a_longer_deadline_than_the_classs_is_refused() -> None:
+    job, policy = build_job(activeDeadlineSeconds=61), build_policy(maxActiveDeadlineSeconds=60)
+    with pytest.raises(Refused) as refused:
+        resolve(job, {"default": policy})
+    assert refused.value.denial.reason == conditions.DEADLINE_NOT_ALLOWED
+    assert refused.value.denial.message == (
+        "`spec.activeDeadlineSeconds` may not be 61: at most 60 is allowed (class 'default', `maxActiveDeadlineSeconds`)"
+    )
+
+
+def test_an_app_image_must_be_allowed_when_the_job_starts() -> None:
+    policy = build_policy(images={"allowed": ["registry.example.com", "docker.io/library"]})
+    with pytest.raises(Refused) as refused:
+        resolve(build_job(), {"default": policy})
+    assert refused.value.denial.reason == conditions.IMAGE_NOT_ALLOWED
+    assert refused.value.denial.message == (
+        "app image 'registry.test/hello:1' is not allowed; allowed: docker.io/library, registry.example.com (`images.allowed`) "
+        "(class 'default')"
+    )
+    running: Object = {"metadata": {}, "spec": {}}
+    assert resolve(build_job(), {"default": policy}, running).app.image == "registry.test/hello:1"
+    allowed = build_policy(images={"allowed": ["registry.test"]})
+    assert resolve(build_job(), {"default": allowed}).app.image == "registry.test/hello:1"
+
 
 CLASS: Object = {"classes": ["fast", "slow"], "retention": "Retain"}
 
 
 def read(**spec: Any) -> NestedAppJobSpec:
-    """A job's spec."""
     return NestedAppJobSpec.model_validate(build_job(**spec)["spec"])
 
 
 def policy(storage: Object | None = CLASS, **spec: Any) -> NestedClassSpec:
-    """A class."""
     return build_policy(**({"storage": storage} if storage is not None else {}), **spec)
 
 
