@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from nestor.api import labels
+from nestor.api import conditions, labels, names
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Change, Kind, kinds
+from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.settings import Settings
-from nestor.operator.world.context import Cache, Context
+from nestor.operator.world.context import Cache, Context, Result
 from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import IMAGES, Object, build_job, build_policy
+
+HOME = names.job_namespace("hello", "team-a", "1234")
+"""Of its job."""
 
 
 class Scene:
@@ -48,6 +52,46 @@ class Scene:
         job["metadata"]["finalizers"] = [labels.FINALIZER]
         job["spec"] |= spec
         return self.change(kinds.NESTED_APP_JOB, job)
+
+    @classmethod
+    async def started(cls, **spec: Any) -> Scene:
+        """A job after its first pass."""
+        made = cls()
+        made.add_job(**spec)
+        await made.run()
+        return made
+
+    async def run(self) -> Result:
+        """A pass over the job by a reconciler that has seen none yet."""
+        return await JobReconciler(self.context).reconcile("team-a", "hello")
+
+    def look(self, kind: Kind, name: str, namespace: str = HOME) -> Object:
+        """Empty where there is none."""
+        return self.api.look(kind, name, namespace) or {}
+
+    def show_home(self) -> None:
+        """Have the informer know the job's namespace."""
+        self.show(kinds.NAMESPACE, self.look(kinds.NAMESPACE, HOME, ""))
+
+    @property
+    def job(self) -> Object:
+        """As the API server has it."""
+        return self.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+
+    def settle(self, **changes: Any) -> Object:
+        """Have the informer know the job as it is, with those changes."""
+        return self.change(kinds.NESTED_APP_JOB, self.job | changes)
+
+    def edit(self, **spec: Any) -> None:
+        self.settle(spec=self.job["spec"] | spec)
+
+    def record(self, **status: Any) -> None:
+        self.settle(status=self.job["status"] | status)
+
+    def said(self, kind: str, name: str = "hello") -> tuple[str, str, str]:
+        """Status, reason and message of a condition of a job."""
+        found = conditions.find(self.look(kinds.NESTED_APP_JOB, name, "team-a")["status"]["conditions"], kind) or {}
+        return found.get("status", ""), found.get("reason", ""), found.get("message", "")
 
     def change(self, kind: Kind, body: Object) -> Object:
         """Have one of our resources like this, and known to be so."""

@@ -9,14 +9,14 @@ from unittest.mock import Mock
 
 import pytest
 
-from nestor.api import labels, names
+from nestor.api import labels
 from nestor.api.objects import conditions_of
 from nestor.kube import Kind, kinds
 from nestor.operator import wiring
 from nestor.operator.wiring import APP, BACKEND, CLASS, JOB, REQUEST, Key, Operator
 from nestor.operator.world.context import Result
 from tests.unit.operator.builders import build_job
-from tests.unit.operator.scene import Scene
+from tests.unit.operator.scene import HOME, Scene
 
 Object = dict[str, Any]
 
@@ -52,9 +52,6 @@ async def test_a_cluster_that_is_no_jobs_is_left_alone() -> None:
     assert len(operator.queue) == 0
     operator.look_at("nestedclusters", "team-a", "own")
     assert len(operator.queue) == 0
-
-
-HOME = names.job_namespace("hello", "team-a", "1234")
 
 
 async def test_what_kopf_tells_of_is_looked_at() -> None:
@@ -107,7 +104,7 @@ async def test_no_job_is_without_a_status_for_long(monkeypatch: pytest.MonkeyPat
         await operator._first.idle.wait()
     for task in running:
         task.cancel()
-    found = [scene.api.look(kinds.NESTED_APP_JOB, job["metadata"]["name"], "team-a") or {} for job in jobs]
+    found = [scene.look(kinds.NESTED_APP_JOB, job["metadata"]["name"], "team-a") for job in jobs]
     told = [{item["type"]: item["reason"] for item in conditions_of(job)} for job in found]
     assert told == [{"Admitted": "Pending", "Ready": "Pending"}] * 40
     assert len(operator.queue) == 40

@@ -1,8 +1,9 @@
-"""Templates from a ConfigMap: copied for the runner as they are when the job starts, and not kept in the operator's memory."""
+"""Templates and backends' Secrets that are copied into a job's namespace."""
 
 from __future__ import annotations
 
 import gc
+from typing import Any
 
 import pytest
 
@@ -11,10 +12,9 @@ from nestor.kube import RetryLater, kinds
 from nestor.operator.admission.copied_inputs import KEYS, CopiedInputs, TemplateCopies
 from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS
 from nestor.operator.job.reconcile import JobReconciler
-from tests.unit.operator.builders import TARGET, Object, build_job, build_resolved
-from tests.unit.operator.scene import Scene
+from tests.unit.operator.builders import TARGET, Object, build_job, build_policy, build_resolved, resolve
+from tests.unit.operator.scene import HOME, Scene
 
-HOME = names.job_namespace("hello", "team-a", "1234")
 COPY = "hello-templates"
 MARK = "only-in-this-test.yml"
 
@@ -50,9 +50,7 @@ def read_copy(scene: Scene) -> str | None:
 
 
 def read_admitted(scene: Scene) -> tuple[str, str]:
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
-    found = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
-    return found["reason"], found["message"]
+    return scene.said(conditions.ADMITTED)[1:]
 
 
 async def start() -> tuple[Scene, TemplateCopies]:
@@ -93,8 +91,7 @@ async def test_a_job_that_was_refused_starts_with_the_templates_of_then() -> Non
     reconciler = JobReconciler(scene.context)
     await reconciler.reconcile("team-a", "hello")
     put_files(scene, "new")
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
-    scene.change(kinds.NESTED_APP_JOB, job | {"spec": job["spec"] | {"app": APP}})
+    scene.edit(app=APP)
     await reconciler.reconcile("team-a", "hello")
     assert read_copy(scene) == "new"
 
@@ -114,7 +111,7 @@ async def test_a_job_keeps_the_templates_it_started_with_and_reads_them_once() -
 @pytest.mark.parametrize("is_changed", [False, True], ids=["gone", "changed"])
 async def test_a_lost_copy_is_made_again_from_the_original(is_changed: bool) -> None:
     scene, copies = await start()
-    found = scene.api.look(kinds.CONFIG_MAP, COPY, HOME) or {}
+    found = scene.look(kinds.CONFIG_MAP, COPY)
     if is_changed:
         scene.api.put(kinds.CONFIG_MAP, found | {"data": {MARK: "by hand"}})
     else:
@@ -171,3 +168,57 @@ async def test_a_config_map_has_only_so_many_templates() -> None:
     put_files(scene, keys=KEYS)
     await reconciler.reconcile("team-a", "hello")
     assert read_admitted(scene)[0] == conditions.ADMITTED_REASON
+
+
+RULES: Object = {
+    "overflow": {
+        "backends": [{"name": "aci", "imagePullSecrets": ["acr", "site"]}, {"name": "hpc", "imagePullSecrets": ["site", "plain"]}]
+    }
+}
+
+
+def secret(name: str, kind: str = "kubernetes.io/dockerconfigjson") -> Object:
+    return {"metadata": {"name": name, "namespace": "nestor-system"}, "type": kind, "data": {".dockerconfigjson": "e30="}}
+
+
+async def copy(scene: Scene, **spec: Any) -> tuple[str | None, dict[str, str]]:
+    """What is missing, and the types of the copies."""
+    resolved = resolve(build_job(**spec), {"default": build_policy(placement=RULES)})
+    missing = await CopiedInputs(scene.context.applier, "nestor-system").ensure_pull_secrets(resolved)
+    home = resolved.home.namespace
+    copies = {key[2]: item["type"] for key, item in scene.api.objects.items() if key[:2] == ("secrets", home)}
+    return missing, copies
+
+
+async def test_each_is_copied_once_and_what_is_missing_or_none_is_named() -> None:
+    scene = Scene()
+    for item in (secret("acr"), secret("plain", "Opaque")):
+        scene.api.put(kinds.SECRET, item)
+    missing, copies = await copy(scene)
+    assert missing == "no pull secret 'plain', 'site', which class 'default' names, in namespace 'nestor-system'"
+    assert copies == {names.operators_pull_secret("acr"): "kubernetes.io/dockerconfigjson"}
+    scene.api.put(kinds.SECRET, secret("site"))
+    scene.api.drop(kinds.SECRET, "plain", "nestor-system")
+    scene.api.put(kinds.SECRET, secret("plain"))
+    missing, copies = await copy(scene)
+    assert missing is None
+    assert copies.keys() == {names.operators_pull_secret(name) for name in ("acr", "site", "plain")}
+
+
+async def test_a_job_gets_only_those_of_the_backends_that_it_may_use() -> None:
+    scene = Scene()
+    for name in ("acr", "site", "plain"):
+        scene.api.put(kinds.SECRET, secret(name))
+    missing, copies = await copy(scene, placement={"overflow": {"backends": ["aci"]}})
+    assert missing is None
+    assert copies.keys() == {names.operators_pull_secret(name) for name in ("acr", "site")}
+
+
+async def test_those_of_all_jobs_are_copied_too() -> None:
+    scene = Scene()
+    scene.api.put(kinds.SECRET, secret("house"))
+    resolved = resolve(build_job(), {"default": build_policy(images={"pullSecretNames": ["house", "gone"]})})
+    missing = await CopiedInputs(scene.context.applier, "nestor-system").ensure_pull_secrets(resolved)
+    assert missing == "no pull secret 'gone', which class 'default' names, in namespace 'nestor-system'"
+    home = resolved.home.namespace
+    assert [key[2] for key in scene.api.objects if key[:2] == ("secrets", home)] == [names.operators_pull_secret("house")]

@@ -149,10 +149,6 @@ def test_a_new_node_belongs_to_its_backend_and_takes_no_pods_by_accident() -> No
     assert not is_of({"metadata": node["metadata"] | {"labels": {}}}, backend)
 
 
-def test_a_node_that_is_right_is_left_alone() -> None:
-    assert find_change(build_live(), want()) is None
-
-
 def test_what_others_added_stays_and_what_was_ours_goes() -> None:
     node = build_live(shape=GPU)
     node["metadata"]["labels"] |= {"team": "a"}

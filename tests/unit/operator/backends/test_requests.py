@@ -50,13 +50,6 @@ async def test_a_request_of_the_process_is_approved(request_: Object) -> None:
     assert scene.api.bodies[-1]["metadata"].keys() == {"uid", "resourceVersion"}
 
 
-async def test_a_request_for_another_name_is_denied_with_the_reason() -> None:
-    scene = Scene()
-    await show(scene, serving(x509.DNSName("kubernetes"), ADDRESS)).reconcile("csr")
-    (answer,) = read_answer(scene)
-    assert (answer["type"], answer["message"]) == ("Denied", "'kubernetes' is not the name of the node")
-
-
 @pytest.mark.parametrize("name", ["worker-1", "other"])
 async def test_a_node_of_nobody_is_waited_for_and_then_denied(name: str) -> None:
     """Also a node with the label of a backend, but without its owner."""

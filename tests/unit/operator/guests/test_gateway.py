@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.api import conditions, labels, names
+from nestor.api import conditions, labels
 from nestor.api.times import now, write
 from nestor.kube import Forbidden, kinds
 from nestor.kube.optional import OptionalInformer
@@ -16,12 +16,11 @@ from nestor.operator.deletion.finalize import Finalizer
 from nestor.operator.deletion.sweep import Sweeper
 from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import Object, build_job
-from tests.unit.operator.scene import Scene
+from tests.unit.operator.scene import HOME, Scene
 
 GATEWAY = {"name": "public", "namespace": "gateways"}
 VICTIMS = "shop-team-b.jobs.test"
 OWN = "hello-team-a.jobs.test"
-HOME = names.job_namespace("hello", "team-a", "1234")
 
 
 def set_gateway(scene: Scene) -> None:
@@ -61,8 +60,7 @@ def start(scene: Scene) -> JobReconciler:
 async def reconcile(scene: Scene, reconciler: JobReconciler) -> Object:
     """A pass, whose writes the caches know afterwards. The job."""
     await reconciler.reconcile("team-a", "hello")
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
-    scene.change(kinds.NESTED_APP_JOB, job)
+    job = scene.settle()
     for kind in (kinds.INGRESS, kinds.HTTP_ROUTE):
         for _, namespace, name in [key for key in scene.api.objects if key[0] == kind.plural]:
             made = scene.api.look(kind, name, namespace) or {}
@@ -70,11 +68,6 @@ async def reconcile(scene: Scene, reconciler: JobReconciler) -> Object:
             scene.api.put(kind, made)
     look(scene)
     return job
-
-
-def edit(scene: Scene, **spec: Any) -> None:
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
-    scene.change(kinds.NESTED_APP_JOB, job | {"spec": job["spec"] | spec})
 
 
 def route_of(scene: Scene) -> Object | None:
@@ -92,10 +85,6 @@ def answer(scene: Scene, status: str) -> None:
     scene.api.put(kinds.HTTP_ROUTE, route | {"status": {"parents": [{"parentRef": GATEWAY, "conditions": [said]}]}})
 
 
-def exposed(job: Object) -> Object:
-    return conditions.find(job["status"]["conditions"], conditions.EXPOSED) or {}
-
-
 def add_victim(scene: Scene) -> None:
     """A job whose default host another one has."""
     victim = build_job("shop", "team-b")
@@ -105,7 +94,7 @@ def add_victim(scene: Scene) -> None:
 
 async def test_a_refused_job_holds_its_host_and_loses_it_to_whose_it_is_also_after_a_restart() -> None:
     scene, reconciler = await make_job(expose={"host": VICTIMS})
-    edit(scene, command="no such command")
+    scene.edit(command="no such command")
     await reconcile(scene, reconciler)
     assert route_of(scene) is not None
 
@@ -115,7 +104,7 @@ async def test_a_refused_job_holds_its_host_and_loses_it_to_whose_it_is_also_aft
     add_victim(scene)
     job = await reconcile(scene, reconciler)
     assert route_of(scene) is None
-    assert exposed(job)["reason"] == conditions.HOSTNAME_CONFLICT
+    assert scene.said(conditions.EXPOSED)[1] == conditions.HOSTNAME_CONFLICT
     assert "url" not in job["status"]
     assert all(claim.host != VICTIMS or claim.uid == "2" for claim in reconciler.hosts.find({VICTIMS}))
 
@@ -149,10 +138,10 @@ async def test_an_ingress_stays_until_the_gateway_has_accepted_the_route(status:
     await reconcile(scene, reconciler)
     assert ingress_of(scene) is not None
     set_gateway(scene)
-    job = await reconcile(scene, reconciler)
+    await reconcile(scene, reconciler)
     assert route_of(scene) is not None
     assert ingress_of(scene) is not None
-    assert exposed(job)["reason"] == conditions.GATEWAY_PENDING
+    assert scene.said(conditions.EXPOSED)[1] == conditions.GATEWAY_PENDING
     answer(scene, status)
     look(scene)
     await reconcile(scene, reconciler)
@@ -194,8 +183,7 @@ async def test_the_silence_of_a_gateway_is_told_once_it_has_lasted(age: float, r
     scene.api.put(kinds.HTTP_ROUTE, route)
     look(scene)
     result = await reconciler.reconcile("team-a", "hello")
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
-    assert conditions.reason_of(exposed(job)) == reason
+    assert scene.said(conditions.EXPOSED)[1] == reason
     assert result.retry_after is not None
     assert result.retry_after <= 41
 
@@ -204,24 +192,22 @@ async def test_until_its_routes_are_known_a_job_waits() -> None:
     scene = Scene()
     set_gateway(scene)
     scene.add_job()
-    result = await JobReconciler(scene.context).reconcile("team-a", "hello")
+    result = await scene.run()
     assert result.retry_after == 0.5
     assert route_of(scene) is None
 
 
 async def test_a_deletion_begins_with_the_routes() -> None:
     scene, reconciler = await make_job()
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
-    job["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    scene.change(kinds.NESTED_APP_JOB, job)
-    scene.show(kinds.NAMESPACE, scene.api.look(kinds.NAMESPACE, HOME) or {})
+    scene.settle(metadata=scene.job["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    scene.show_home()
     await reconciler.reconcile("team-a", "hello")
     assert route_of(scene) is None
 
 
 async def test_of_a_namespace_without_a_job_the_routes_go_too() -> None:
     scene, _ = await make_job()
-    scene.show(kinds.NAMESPACE, scene.api.look(kinds.NAMESPACE, HOME) or {})
+    scene.show_home()
     scene.api.drop(kinds.NESTED_APP_JOB, "hello", "team-a")
     for item in list(scene.context.cache.jobs):
         scene.hide(kinds.NESTED_APP_JOB, item)

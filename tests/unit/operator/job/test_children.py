@@ -1,19 +1,20 @@
-"""What a job's namespace gets, in which order, and two jobs of one application side by side."""
+"""What a job's namespace gets, in which order; two jobs of one application side by side, and a job without one."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
 from nestor.api import conditions, labels, names
-from nestor.cluster.shape import Host
+from nestor.api.objects import Object, status_of
 from nestor.kube import Forbidden, kinds
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.status.report import write_status
-from nestor.operator.world.context import Context
-from tests.unit.operator.builders import build_app, build_job
-from tests.unit.operator.scene import Scene
+from nestor.operator.world.ownership import find_home
+from tests.unit.operator.builders import READY, build_app, build_cluster, build_job, build_pod
+from tests.unit.operator.scene import HOME, Scene
 
-HOME = names.job_namespace("hello", "team-a", "1234")
 STAGES = (
     (f"APPLY services {HOME}/hello-k3s", f"APPLY nestedclusters {HOME}/hello", f"APPLY secrets {HOME}/hello-plan"),
     (f"APPLY secrets {HOME}/hello-access", f"APPLY nestedclusters {HOME}/hello/status"),
@@ -22,9 +23,7 @@ STAGES = (
 
 
 async def test_nothing_is_made_before_what_it_needs() -> None:
-    scene = Scene()
-    scene.add_job()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    scene = await Scene.started()
     first, second, third = ([scene.api.asked.index(item) for item in stage] for stage in STAGES)
     assert max(first) < min(second)
     assert max(second) < min(third)
@@ -36,20 +35,19 @@ async def test_without_what_it_needs_no_server_is_made(refused: str) -> None:
     scene.add_job()
     error = Forbidden(403, "Forbidden", "exceeded quota")
     scene.api.refusal = lambda _, body: error if body["metadata"].get("name") == refused else None
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    await scene.run()
     assert any(line.endswith(refused) for line in scene.api.asked)
     assert STAGES[2][0] not in scene.api.asked
 
 
 async def test_a_kubeconfig_that_cannot_be_written_is_told_and_ends_nothing() -> None:
     scene = Scene()
-    job = scene.add_job()
+    scene.add_job()
     scene.api.put(kinds.SECRET, {"metadata": {"name": "hello-kubeconfig", "namespace": "team-a"}})
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    await scene.run()
     assert STAGES[2][0] in scene.api.asked
-    said = scene.api.look(kinds.NESTED_APP_JOB, job["metadata"]["name"], "team-a") or {}
-    assert "kubeconfigSecretName" not in said["status"]
-    assert conditions.find(said["status"]["conditions"], conditions.ADMITTED)["status"] == "True"  # type: ignore[index]
+    assert "kubeconfigSecretName" not in scene.job["status"]
+    assert scene.said(conditions.ADMITTED)[0] == "True"
 
 
 async def test_two_jobs_of_one_name_and_kind_share_nothing() -> None:
@@ -70,13 +68,10 @@ async def test_two_jobs_of_one_name_and_kind_share_nothing() -> None:
 
 async def test_default_limits_come_before_any_pod_and_the_quota_after_what_all_pods_need() -> None:
     """A quota refuses pods and Secrets until the host has counted what there is."""
-    scene = Scene()
-    scene.add_job()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
-    home = names.job_namespace("hello", "team-a", "1234")
-    asked = [line.removeprefix("APPLY ") for line in scene.api.asked if line.startswith("APPLY") and f" {home}/" in line]
+    scene = await Scene.started()
+    asked = [line.removeprefix("APPLY ") for line in scene.api.asked if line.startswith("APPLY") and f" {HOME}/" in line]
     limits, access, quota, server = (
-        asked.index(f"{kind} {home}/{name}")
+        asked.index(f"{kind} {HOME}/{name}")
         for kind, name in (
             ("limitranges", "nestor"),
             ("secrets", "hello-access"),
@@ -107,12 +102,9 @@ async def test_a_catalogs_entry_takes_templates_only_from_where_their_owner_lets
     entry = build_app("shop", image=None, templatesFrom={"configMapRef": {"name": "theirs", "namespace": namespace}})
     scene.context.cache.apps.put(entry)
     scene.add_job(app=None, appRef={"name": "shop"})
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
-    home = names.job_namespace("hello", "team-a", "1234")
-    assert (scene.api.look(kinds.CONFIG_MAP, "hello-templates", home) is not None) is is_admitted
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
-    found = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
-    assert found["reason"] == (conditions.ADMITTED_REASON if is_admitted else conditions.TEMPLATES_NOT_FOUND)
+    await scene.run()
+    assert (scene.api.look(kinds.CONFIG_MAP, "hello-templates", HOME) is not None) is is_admitted
+    assert scene.said(conditions.ADMITTED)[1] == (conditions.ADMITTED_REASON if is_admitted else conditions.TEMPLATES_NOT_FOUND)
 
 
 async def test_a_namespace_beyond_its_limit_of_jobs_gets_no_further_cluster() -> None:
@@ -123,45 +115,36 @@ async def test_a_namespace_beyond_its_limit_of_jobs_gets_no_further_cluster() ->
         job["metadata"] |= {"uid": uid, "finalizers": [labels.FINALIZER]}
         scene.change(kinds.NESTED_APP_JOB, job)
         await JobReconciler(scene.context).reconcile("team-a", name)
-        scene.change(kinds.NESTED_APP_JOB, scene.api.look(kinds.NESTED_APP_JOB, name, "team-a") or {})
+        scene.change(kinds.NESTED_APP_JOB, scene.look(kinds.NESTED_APP_JOB, name, "team-a"))
     assert {key[2] for key in scene.api.objects if key[0] == kinds.NESTED_CLUSTER.plural} == {"hello"}
 
 
 async def test_the_status_proves_to_the_next_operator_whose_the_namespace_is() -> None:
-    scene = Scene()
-    scene.add_job()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
-    home = names.job_namespace("hello", "team-a", "1234")
-    live = scene.api.look(kinds.NAMESPACE, home) or {}
-    job = scene.change(kinds.NESTED_APP_JOB, scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {})
-    assert job["status"]["namespaceUID"] == live["metadata"]["uid"]
+    scene = await Scene.started()
+    live = scene.look(kinds.NAMESPACE, HOME, "")
+    assert scene.settle()["status"]["namespaceUID"] == live["metadata"]["uid"]
     scene.show(kinds.NAMESPACE, live)
-    context = Context.create(scene.context.api, scene.context.settings, scene.context.cache, Host(()))
-    await JobReconciler(context).reconcile("team-a", "hello")
-    assert (scene.api.look(kinds.NAMESPACE, home) or {})["metadata"]["uid"] == live["metadata"]["uid"]
+    scene.restart()
+    await scene.run()
+    assert scene.look(kinds.NAMESPACE, HOME, "")["metadata"]["uid"] == live["metadata"]["uid"]
 
 
 async def test_nothing_is_made_in_a_namespace_before_the_status_has_its_uid() -> None:
-    scene = Scene()
-    scene.add_job()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
-    home = names.job_namespace("hello", "team-a", "1234")
-    first = next(index for index, line in enumerate(scene.api.asked) if f" {home}/" in line)
+    scene = await Scene.started()
+    first = next(index for index, line in enumerate(scene.api.asked) if f" {HOME}/" in line)
     recorded = scene.api.asked.index("APPLY nestedappjobs team-a/hello/status")
-    assert scene.api.asked.index(f"POST namespaces {home}") < recorded < first
-    live = scene.api.look(kinds.NAMESPACE, home) or {}
+    assert scene.api.asked.index(f"POST namespaces {HOME}") < recorded < first
+    live = scene.look(kinds.NAMESPACE, HOME, "")
     assert scene.api.bodies[recorded]["status"]["namespaceUID"] == live["metadata"]["uid"]
 
 
 async def test_a_status_made_from_an_older_state_of_the_job_does_not_lose_the_record() -> None:
     scene = Scene()
     before = scene.add_job()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
-    home = names.job_namespace("hello", "team-a", "1234")
-    live = scene.api.look(kinds.NAMESPACE, home) or {}
-    await write_status(scene.context, before, {"namespace": home})
-    after = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
-    assert after["status"] == {"namespace": home, "namespaceUID": live["metadata"]["uid"]}
+    await scene.run()
+    live = scene.look(kinds.NAMESPACE, HOME, "")
+    await write_status(scene.context, before, {"namespace": HOME})
+    assert scene.job["status"] == {"namespace": HOME, "namespaceUID": live["metadata"]["uid"]}
 
 
 @pytest.mark.parametrize("is_shared", [False, True])
@@ -170,7 +153,70 @@ async def test_a_default_host_that_is_also_anothers_is_not_given_to_the_first_to
     if is_shared:  # where a job `hello-team` would have the same
         scene.show(kinds.NAMESPACE, {"metadata": {"name": "a"}})
     scene.add_job()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
+    await scene.run()
     host = names.default_host("hello", "team-a", "jobs.test", is_shared=is_shared)
-    assert job["status"]["url"] == f"http://{host}:8080/"
+    assert scene.job["status"]["url"] == f"http://{host}:8080/"
+
+
+def add_job(scene: Scene, **spec: Any) -> None:
+    job = scene.add_job(**spec)
+    del job["spec"]["app"]
+    scene.change(kinds.NESTED_APP_JOB, job)
+
+
+async def run(scene: Scene, **status: Any) -> Object:
+    """A pass, the cluster's start, and another pass; the job's status."""
+    reconciler = JobReconciler(scene.context)
+    await reconciler.reconcile("team-a", "hello")
+    scene.show_home()
+    made = scene.look(kinds.NESTED_CLUSTER, "hello")
+    told = build_cluster(**status)["status"]
+    scene.change(kinds.NESTED_CLUSTER, {**made, "status": made.get("status", {}) | told})
+    scene.show(kinds.POD, build_pod("hello-k3s-0", status=READY, namespace=HOME))
+    await reconciler.reconcile("team-a", "hello")
+    return status_of(scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a"))
+
+
+def say(status: Object) -> dict[str, tuple[str, str]]:
+    return {item["type"]: (item["status"], item["reason"]) for item in status["conditions"]}
+
+
+async def test_it_is_ready_with_its_cluster_and_leaves_out_the_other_stages() -> None:
+    scene = Scene()
+    add_job(scene)
+    status = await run(scene)
+    assert say(status) == {
+        conditions.ADMITTED: ("True", conditions.ADMITTED_REASON),
+        conditions.CLUSTER_READY: ("True", conditions.PROVISIONED),
+        conditions.STEPS_APPLIED: ("False", conditions.NOT_REQUESTED),
+        conditions.EXPOSED: ("False", conditions.NOT_REQUESTED),
+        conditions.READY: ("True", conditions.APP_READY),
+        conditions.SUCCEEDED: ("Unknown", conditions.RUNNING),
+    }
+    assert status["kubeconfigSecretName"] == "hello-kubeconfig"
+    assert not status.keys() & {"command", "steps", "targets", "url", "appDigest"}
+
+
+async def test_it_has_no_runner_and_nothing_for_one() -> None:
+    scene = Scene()
+    add_job(scene)
+    await run(scene)
+    assert scene.api.look(kinds.SECRET, "hello-kubeconfig", "team-a")
+    assert scene.api.look(kinds.SECRET, find_home(scene.add_job()).child(names.Part.PLAN), HOME) is None
+    assert [line for line in scene.api.asked if " pods " in line and ("create" in line or "POST" in line)] == []
+
+
+async def test_it_can_end_by_what_its_user_runs_in_it() -> None:
+    scene = Scene()
+    add_job(scene, successPolicy={"targets": [{"kind": "Job", "name": "train"}]})
+    status = await run(scene, outcome={"state": "Succeeded", "message": "done", "serverUID": "p1"})
+    assert say(status)[conditions.SUCCEEDED] == ("True", conditions.COMPLETED)
+
+
+async def test_it_is_suspended_as_others_are() -> None:
+    scene = Scene()
+    add_job(scene, suspend=True)
+    await scene.run()
+    status = status_of(scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a"))
+    assert say(status)[conditions.READY] == ("False", conditions.SUSPENDED)
+    assert scene.api.look(kinds.NAMESPACE, HOME) is None

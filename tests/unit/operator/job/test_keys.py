@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api import conditions, labels, names
+from nestor.api import conditions, labels
 from nestor.cluster import pki
 from nestor.cluster.home import build_secret
 from nestor.cluster.provision import ForeignObject, Provisioner
@@ -20,13 +20,7 @@ from nestor.operator.admission.identity import Refused
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.ownership import find_home
 from tests.unit.operator.builders import Object
-from tests.unit.operator.scene import Scene
-
-HOME = names.job_namespace("hello", "team-a", "1234")
-
-
-def settle(scene: Scene) -> None:
-    scene.show(kinds.NAMESPACE, scene.api.look(kinds.NAMESPACE, HOME) or {})
+from tests.unit.operator.scene import HOME, Scene
 
 
 def lose_keys(scene: Scene, cluster: str, home: str) -> Callable[[], set[str]]:
@@ -49,10 +43,8 @@ def lose_keys(scene: Scene, cluster: str, home: str) -> Callable[[], set[str]]:
     ids=lambda error: type(error).__name__,
 )
 async def test_a_job_that_is_refused_keeps_its_keys(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene()
-    scene.add_job()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
-    settle(scene)
+    scene = await Scene.started()
+    scene.show_home()
     look = lose_keys(scene, "hello", HOME)
 
     async def fail(*_: Any) -> None:
@@ -60,18 +52,16 @@ async def test_a_job_that_is_refused_keeps_its_keys(error: Exception, monkeypatc
 
     monkeypatch.setattr(CopiedInputs, "ensure_pull_secret", fail)
     with contextlib.suppress(type(error)):
-        await JobReconciler(scene.context).reconcile("team-a", "hello")
+        await scene.run()
     assert look() == {"hello-access", "hello-kubeconfig"}
 
 
 async def test_a_job_without_its_class_keeps_its_keys() -> None:
-    scene = Scene()
-    scene.add_job()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
-    settle(scene)
+    scene = await Scene.started()
+    scene.show_home()
     look = lose_keys(scene, "hello", HOME)
     scene.drop_class()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    await scene.run()
     assert look() == {"hello-access", "hello-kubeconfig"}
 
 
@@ -79,7 +69,7 @@ def make_beforehand(scene: Scene) -> Object:
     """Somebody makes the namespace of a job that is refused, as its labels would be, with the syncer's binding, and with keys and
     a server of their own. Returns the namespace.
     """
-    own = find_home(scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}).labels
+    own = find_home(scene.job).labels
     content = pki.mint_authorities("evil", datetime.datetime.now(datetime.UTC))
     made = scene.show(kinds.NAMESPACE, {"metadata": {"name": HOME, "labels": own}})
     binding = {"metadata": {"name": "hello-syncer", "namespace": HOME}, "roleRef": {"name": "nestor-syncer"}}
@@ -98,7 +88,7 @@ async def test_keys_in_a_namespace_that_somebody_made_beforehand_are_nobodys_kub
     made = make_beforehand(scene)
     if is_proven:
         scene.change(kinds.NESTED_APP_JOB, job | {"status": {"namespaceUID": made["metadata"]["uid"]}})
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    await scene.run()
     assert (scene.api.look(kinds.SECRET, "hello-kubeconfig", "team-a") is not None) is is_proven
     assert (scene.api.look(kinds.SECRET, "hello-access", HOME) is not None) is is_proven
 
@@ -107,32 +97,24 @@ async def test_a_refused_job_without_a_namespace_costs_no_requests_for_keys() ->
     scene = Scene()
     scene.add_job()
     scene.drop_class()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    await scene.run()
     assert [line for line in scene.api.asked if " secrets " in line or " services " in line] == []
-
-
-def ask_for(scene: Scene, command: str) -> None:
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
-    job["spec"]["command"] = command
-    scene.change(kinds.NESTED_APP_JOB, job)
 
 
 async def test_keys_are_made_again_with_a_namespace_that_went_while_its_job_was_refused() -> None:
     """The operator has restarted, and knows the cluster only as one that is refused."""
-    scene = Scene()
-    scene.add_job()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
-    settle(scene)
+    scene = await Scene.started()
+    scene.show_home()
     scene.restart()
     reconciler = JobReconciler(scene.context)
-    ask_for(scene, "no such command")
+    scene.edit(command="no such command")
     await reconciler.reconcile("team-a", "hello")
     scene.hide(kinds.NAMESPACE, {"metadata": {"name": HOME}})
-    scene.hide(kinds.NESTED_CLUSTER, scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {})
+    scene.hide(kinds.NESTED_CLUSTER, scene.look(kinds.NESTED_CLUSTER, "hello"))
     for kind, namespace, name in list(scene.api.objects):
         if namespace == HOME or (kind, name) == (kinds.NAMESPACE.plural, HOME):
             del scene.api.objects[kind, namespace, name]
-    ask_for(scene, "Hello")
+    scene.edit(command="Hello")
     await reconciler.reconcile("team-a", "hello")
     assert scene.api.look(kinds.SECRET, "hello-pki", HOME) is not None
     assert scene.api.look(kinds.SECRET, "hello-access", HOME) is not None
@@ -151,7 +133,7 @@ def told(scene: Scene) -> list[tuple[str, str, str, str]]:
 
 def find_kubeconfig(scene: Scene) -> str:
     """What the job's user gets."""
-    return str((scene.api.look(kinds.SECRET, "hello-kubeconfig", "team-a") or {})["data"]["kubeconfig"])
+    return str(scene.look(kinds.SECRET, "hello-kubeconfig", "team-a")["data"]["kubeconfig"])
 
 
 def authority(scene: Scene, cluster: str, home: str) -> bytes:
@@ -183,11 +165,9 @@ async def test_a_rotation_is_told_once_and_by_the_job_that_asked_for_it(monkeypa
 
 
 async def test_a_job_that_is_refused_tells_of_its_rotation_too() -> None:
-    scene = Scene()
-    scene.add_job()
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
-    settle(scene)
+    scene = await Scene.started()
+    scene.show_home()
     scene.drop_class()
     ask_for_rotation(scene, kinds.NESTED_APP_JOB, "hello")
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    await scene.run()
     assert [item[2] for item in told(scene)] == ["KeysRotated"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api import conditions, data, names
+from nestor.api import conditions, data
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.cluster.provision import ForeignObject
@@ -19,9 +19,8 @@ from nestor.operator.job.children import write_policy
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.kept import SPEC_LIMIT
 from tests.unit.operator.builders import Object
-from tests.unit.operator.scene import Scene
+from tests.unit.operator.scene import HOME, Scene
 
-HOME = names.job_namespace("hello", "team-a", "1234")
 TERMINATING = {"causes": [{"reason": "NamespaceTerminating"}]}
 
 
@@ -37,7 +36,7 @@ async def scene() -> Scene:
 
 async def reconcile(scene: Scene) -> None:
     with contextlib.suppress(Exception):
-        await JobReconciler(scene.context).reconcile("team-a", "hello")
+        await scene.run()
 
 
 @pytest.mark.parametrize(
@@ -108,7 +107,7 @@ RULES: Object = {
 
 
 def placement(scene: Scene) -> Object:
-    found = scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {}
+    found = scene.look(kinds.NESTED_CLUSTER, "hello")
     result: Object = found["status"]["policy"].get("placement", {})
     return result
 
@@ -118,12 +117,10 @@ async def test_a_changed_placement_reaches_the_syncer_and_the_quota_is_the_machi
     scene.set_class("Baseline", placement=RULES)
     await reconcile(scene)
     assert placement(scene)["nodeSelector"] == {"site": "a"}
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
-    scene.change(kinds.NESTED_APP_JOB, job | {"spec": job["spec"] | {"machine": "n4"}})
+    scene.edit(machine="n4")
     await reconcile(scene)
     assert placement(scene)["nodeSelector"] == {"site": "a", "pool": "n4"}
-    quota = scene.api.look(kinds.RESOURCE_QUOTA, "nestor", HOME)
-    assert quota is not None
+    quota = scene.look(kinds.RESOURCE_QUOTA, "nestor")
     # With what the cluster's own pods need.
     assert quota["spec"]["hard"]["requests.nvidia.com/gpu"] == "1"
     assert quota["spec"]["hard"]["requests.cpu"] == "4320m"
@@ -155,16 +152,16 @@ async def test_it_is_written_alone_and_once_and_over_what_somebody_else_wrote() 
     meta = {"name": "hello", "namespace": HOME, "uid": "u"}
     scene.change(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"kubernetesVersion": "v1.36"}})
     for _ in range(2):
-        await write_policy(scene.context, scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {}, wanted)
+        await write_policy(scene.context, scene.look(kinds.NESTED_CLUSTER, "hello"), wanted)
     assert scene.api.bodies == [{"metadata": meta, "status": {"policy": data.write(wanted)}}]
-    await write_policy(scene.context, scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {}, Policy())
+    await write_policy(scene.context, scene.look(kinds.NESTED_CLUSTER, "hello"), Policy())
     assert scene.level("hello", HOME) == "Baseline"
 
 
 async def test_no_node_selector_is_written_as_none_rather_than_as_an_empty_one(scene: Scene) -> None:
     """Server-side apply makes null of a map whose last key goes, and the schema refuses that."""
     for selector in ({"pool": "gold"}, {}):
-        cluster = scene.api.look(kinds.NESTED_CLUSTER, "hello", HOME) or {}
+        cluster = scene.look(kinds.NESTED_CLUSTER, "hello")
         await write_policy(scene.context, cluster, Policy(placement=Placement(node_selector=selector)))
     with_pool, without = (body["status"]["policy"]["placement"] for body in scene.api.bodies[-2:])
     assert with_pool["nodeSelector"] == {"pool": "gold"}
@@ -180,7 +177,6 @@ async def test_a_pull_secret_of_another_type_takes_the_place_of_the_earlier_copy
     scene.add_job(app=job["spec"]["app"] | app)
     for kind in ("dockerconfigjson", "dockercfg"):
         scene.api.put(kinds.SECRET, secret | {"type": f"kubernetes.io/{kind}"})
-        await JobReconciler(scene.context).reconcile("team-a", "hello")
-        copy = scene.api.look(kinds.SECRET, "hello-pull", HOME)
-        assert copy is not None
+        await scene.run()
+        copy = scene.look(kinds.SECRET, "hello-pull")
         assert copy["type"] == f"kubernetes.io/{kind}"

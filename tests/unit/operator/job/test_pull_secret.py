@@ -7,16 +7,12 @@ from typing import Any
 
 import pytest
 
-from nestor.api import conditions, names
-from nestor.cluster.shape import Host
+from nestor.api import conditions
 from nestor.kube import kinds
 from nestor.operator.admission.app_source import KEY
-from nestor.operator.job.reconcile import JobReconciler
-from nestor.operator.world.context import Context
 from tests.unit.operator.builders import Object, build_app
-from tests.unit.operator.scene import Scene
+from tests.unit.operator.scene import HOME, Scene
 
-HOME = names.job_namespace("hello", "team-a", "1234")
 PRIVATE = "registry.test/private:1"
 DOCKER = "kubernetes.io/dockerconfigjson"
 
@@ -38,23 +34,17 @@ def add_secret(scene: Scene, name: str, namespace: str) -> None:
     scene.api.put(kinds.SECRET, secret)
 
 
-async def reconcile(scene: Scene) -> Object:
-    """A pass of an operator that has just started; the job afterwards."""
-    context = Context.create(scene.context.api, scene.context.settings, scene.context.cache, Host(()))
-    await JobReconciler(context).reconcile("team-a", "hello")
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a")
-    assert job is not None
-    return scene.change(kinds.NESTED_APP_JOB, job)
+async def reconcile(scene: Scene) -> None:
+    """A pass of an operator that has just started."""
+    scene.restart()
+    await scene.run()
+    scene.settle()
 
 
 def copy_in(scene: Scene) -> Any:
     """Where the copy in the job's namespace is from."""
     found = scene.api.look(kinds.SECRET, "hello-pull", HOME)
     return found and found["data"]["from"]
-
-
-def admitted(job: Object) -> Object:
-    return conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
 
 
 async def test_an_entrys_secret_is_the_operators_and_never_the_tenants(scene: Scene) -> None:
@@ -67,10 +57,11 @@ async def test_an_entrys_secret_that_is_not_there_is_named_with_its_namespace(sc
     scene.api.drop(kinds.SECRET, "shared", "nestor-system")
     if kind:
         scene.api.put(kinds.SECRET, {"metadata": {"name": "shared", "namespace": "nestor-system"}, "type": kind})
-    found = admitted(await reconcile(scene))
-    assert (found["status"], found["reason"]) == ("False", "PullSecretNotFound")
-    assert found["message"].startswith("NestedApp 'private': `imagePullSecretName`: ")
-    assert "Secret 'shared' in namespace 'nestor-system'" in found["message"]
+    await reconcile(scene)
+    status, reason, message = scene.said(conditions.ADMITTED)
+    assert (status, reason) == ("False", "PullSecretNotFound")
+    assert message.startswith("NestedApp 'private': `imagePullSecretName`: ")
+    assert "Secret 'shared' in namespace 'nestor-system'" in message
     assert copy_in(scene) is None
 
 
@@ -78,8 +69,8 @@ async def test_a_jobs_own_image_never_gets_a_secret_of_the_operators(scene: Scen
     scene.api.drop(kinds.SECRET, "shared", "team-a")
     appdef = build_app("x")["spec"]["appDef"]
     scene.add_job(app={"image": PRIVATE, "imagePullSecretName": "shared", "appDef": appdef})
-    found = admitted(await reconcile(scene))
-    assert found["message"] == "`app.imagePullSecretName`: no Secret 'shared' in namespace 'team-a'"
+    await reconcile(scene)
+    assert scene.said(conditions.ADMITTED)[2] == "`app.imagePullSecretName`: no Secret 'shared' in namespace 'team-a'"
     assert copy_in(scene) is None
 
 
@@ -99,12 +90,11 @@ async def test_a_job_keeps_the_secret_that_its_entry_named_when_it_started(scene
 async def test_who_rewrites_the_kept_application_gets_the_entrys(scene: Scene, change: Object) -> None:
     await reconcile(scene)
     add_secret(scene, "operators-own", "nestor-system")
-    kept = scene.api.look(kinds.CONFIG_MAP, "hello-app", HOME)
-    assert kept is not None
+    kept = scene.look(kinds.CONFIG_MAP, "hello-app")
     kept["data"][KEY] = json.dumps(json.loads(kept["data"][KEY]) | change)
     scene.api.put(kinds.CONFIG_MAP, kept)
     await reconcile(scene)
     assert copy_in(scene) == "nestor-system/shared"
-    healed = scene.api.look(kinds.CONFIG_MAP, "hello-app", HOME) or {}
+    healed = scene.look(kinds.CONFIG_MAP, "hello-app")
     content = json.loads(healed["data"][KEY])
     assert (content["image"], content["imagePullSecretName"]) == (PRIVATE, "shared")

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
 
 import pytest
 
-from nestor.api import conditions, names
+from nestor.api import conditions
 from nestor.apps.steps import Plan
-from nestor.cluster.shape import Host
 from nestor.kube import kinds
 from nestor.operator.job.reconcile import JobReconciler
-from nestor.operator.world.context import Context
 from tests.unit.operator.builders import Object
-from tests.unit.operator.scene import Scene
+from tests.unit.operator.scene import HOME, Scene
 
-HOME = names.job_namespace("hello", "team-a", "1234")
 SECRET = "correct-horse-battery"
 PARAMETERS: Object = {"PASSWORD": {"required": True, "variable": True}, "USER": {"value": "admin"}, "PORT": {"type": "INT"}}
 STEPS = [
@@ -44,16 +40,14 @@ def put_secret(scene: Scene, kind: str = "Opaque", **values: str) -> None:
 
 async def reconcile(scene: Scene) -> Object:
     """A pass of an operator that has just started; condition `Admitted` afterwards."""
-    context = Context.create(scene.context.api, scene.context.settings, scene.context.cache, Host(()))
-    await JobReconciler(context).reconcile("team-a", "hello")
-    job: Any = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a")
-    scene.change(kinds.NESTED_APP_JOB, job)
-    return conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
+    scene.restart()
+    await scene.run()
+    return conditions.find(scene.settle()["status"]["conditions"], conditions.ADMITTED) or {}
 
 
 def plan_of(scene: Scene) -> Plan:
     """What the runner gets."""
-    found = scene.api.look(kinds.SECRET, "hello-plan", HOME) or {}
+    found = scene.look(kinds.SECRET, "hello-plan")
     return Plan.model_validate_json(base64.b64decode(found["data"]["plan.json"]))
 
 
@@ -85,7 +79,7 @@ async def test_hashes_which_all_may_see_do_not_tell_a_guessed_value(scene: Scene
 @pytest.mark.parametrize("values", [{"PORT": "http", "PASSWORD": "x"}, {"PORT": "1"}])
 async def test_a_secret_with_faults_is_read_again_soon_since_nobody_watches_it(scene: Scene, values: dict[str, str]) -> None:
     put_secret(scene, **values)
-    result = await JobReconciler(scene.context).reconcile("team-a", "hello")
+    result = await scene.run()
     assert result.retry_after == 5
     put_secret(scene, PASSWORD=SECRET)
     assert (await reconcile(scene))["status"] == "True"
@@ -93,8 +87,7 @@ async def test_a_secret_with_faults_is_read_again_soon_since_nobody_watches_it(s
 
 async def test_what_the_job_says_itself_takes_precedence(scene: Scene) -> None:
     put_secret(scene, PASSWORD=SECRET, USER="root")
-    job: Any = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a")
-    scene.change(kinds.NESTED_APP_JOB, job | {"spec": job["spec"] | {"parameters": {"USER": "me"}}})
+    scene.edit(parameters={"USER": "me"})
     await reconcile(scene)
     assert plan_of(scene).parameters == {"PASSWORD": SECRET, "USER": "me"}
 
@@ -124,9 +117,7 @@ async def test_a_settled_job_asks_for_no_secret_and_gets_its_copy_again_with_its
     scene.api.drop(kinds.NAMESPACE, HOME)
     scene.context.applier.forget(HOME)
     await reconciler.reconcile("team-a", "hello")
-    assert (scene.api.look(kinds.SECRET, "hello-parameters", HOME) or {})["data"] == {
-        "PASSWORD": base64.b64encode(SECRET.encode()).decode()
-    }
+    assert scene.look(kinds.SECRET, "hello-parameters")["data"] == {"PASSWORD": base64.b64encode(SECRET.encode()).decode()}
     assert plan_of(scene) == before
 
 
@@ -173,13 +164,11 @@ async def test_a_job_that_stays_refused_is_looked_at_less_and_less_often(scene: 
             put_secret(scene, kind, OTHER="x")
         clock[0] += seconds
         delays.append((await reconciler.reconcile("team-a", "hello")).retry_after or 0)
-        job: Any = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a")
-        scene.change(kinds.NESTED_APP_JOB, job)
+        scene.settle()
     assert delays == [5, 5, 10, 20, 40, 60]
     put_secret(scene, PASSWORD=SECRET)
     await reconciler.reconcile("team-a", "hello")
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a")
-    assert (conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {})["status"] == "True"
+    assert scene.said(conditions.ADMITTED)[0] == "True"
 
 
 async def test_large_values_are_read_again_from_the_copy_instead_of_being_remembered(scene: Scene) -> None:

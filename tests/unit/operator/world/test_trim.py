@@ -22,7 +22,6 @@ from nestor.operator.backends.certificates import Known, decide_request
 from nestor.operator.backends.decide import read_node
 from nestor.operator.backends.nodes import find_change, is_of
 from nestor.operator.backends.process import account_of
-from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.oneshot import lacks_image_volume
 from nestor.operator.wiring import Operator
 from nestor.operator.world import pod_status
@@ -290,11 +289,9 @@ async def test_a_job_that_is_too_large_to_be_kept_is_refused_and_not_written_but
     """Each write of it brings all of it back."""
     scene = Scene()
     scene.change(kinds.NESTED_APP_JOB, build_job(parameters={"a": WIDE}))
-    await JobReconciler(scene.context).reconcile("team-a", "hello")
+    await scene.run()
     assert [line for line in scene.api.asked if "nestedappjobs" in line and "hello/status" not in line] == []
-    job = scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a") or {}
-    admitted = conditions.find(job["status"]["conditions"], conditions.ADMITTED) or {}
-    assert (admitted["status"], admitted["reason"]) == ("False", conditions.APPDEF_INVALID)
+    assert scene.said(conditions.ADMITTED)[:2] == ("False", conditions.APPDEF_INVALID)
 
 
 async def test_a_stub_is_logged_when_it_becomes_one(caplog: pytest.LogCaptureFixture) -> None:

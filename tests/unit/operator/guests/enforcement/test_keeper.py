@@ -1,24 +1,188 @@
-"""The probe: its objects, its end, what is left behind, and when the next one is due."""
+"""Whether the host enforces NetworkPolicies: how that is asked, told and remembered."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
+import socket
+from collections.abc import AsyncIterator
 from typing import Any, cast
 
 import pytest
 
+from nestor.api import conditions
 from nestor.kube import Api, Forbidden, Kind, kinds
-from nestor.operator.guests.enforcement import keeper
+from nestor.operator.guests.enforcement import keeper, probe
 from nestor.operator.guests.enforcement.keeper import ENFORCED_SECONDS, OPEN_SECONDS, UNKNOWN_SECONDS, Enforcement
 from nestor.operator.guests.enforcement.probe import EGRESS_PORT, INGRESS_PORT, OPEN_PORT, Exit
-from nestor.operator.guests.enforcement.verdict import Verdict
+from nestor.operator.guests.enforcement.verdict import Verdict, decide_condition, explain_open, find_denial, read_verdict
 from nestor.operator.settings import Settings
 from nestor.operator.world.context import Context
 from tests.unit.operator.builders import build_policy
 from tests.unit.operator.scene import Scene
 
 Object = dict[str, Any]
+OPEN, CLOSED, UNKNOWN = Verdict(Exit.NEITHER), Verdict(Exit.ENFORCED), Verdict(None, "no room")
+
+
+def build_pod(phase: str, code: int | None = None, **status: Any) -> Object:
+    state = {"terminated": {"exitCode": code}} if code is not None else {"running": {}}
+    return {"status": {"phase": phase, "containerStatuses": [{"name": "probe", "state": state}], **status}}
+
+
+@pytest.mark.parametrize(
+    ("pod", "verdict"),
+    [
+        ({"status": {"phase": "Pending"}}, None),
+        (build_pod("Running"), None),
+        (build_pod("Succeeded", 0), CLOSED),
+        (build_pod("Failed", 22), OPEN),
+        (build_pod("Failed", 20), Verdict(Exit.NO_EGRESS)),
+        (build_pod("Failed", 21), Verdict(Exit.NO_INGRESS)),
+        (build_pod("Failed", 23), Verdict(None, "its pods do not even reach each other where policies allow it")),
+        (build_pod("Failed", 137), Verdict(None, "its pod ended without a result: Failed")),
+        ({"status": {"phase": "Failed", "reason": "Evicted"}}, Verdict(None, "its pod ended without a result: Evicted")),
+    ],
+)
+def test_what_a_pod_has_found_out(pod: Object, verdict: Verdict | None) -> None:
+    assert read_verdict(pod) == verdict
+
+
+@pytest.mark.parametrize(
+    ("verdict", "unenforced", "status", "reason", "said"),
+    [
+        (CLOSED, "Warn", "True", "PoliciesEnforced", "are enforced"),
+        (CLOSED, "Accept", "True", "PoliciesEnforced", "are enforced"),
+        (OPEN, "Warn", "False", "NetworkNotEnforced", "install a network plugin"),
+        (OPEN, "Refuse", "False", "NetworkNotEnforced", "does not enforce NetworkPolicies: "),
+        (Verdict(Exit.NO_EGRESS), "Warn", "False", "NetworkNotEnforced", "for what pods connect to"),
+        (Verdict(Exit.NO_INGRESS), "Warn", "False", "NetworkNotEnforced", "for who connects to pods"),
+        (OPEN, "Accept", "False", "UnenforcedAccepted", "the class accepts it"),
+        (UNKNOWN, "Accept", "Unknown", "NetworkNotProbed", "no room"),
+    ],
+)
+def test_the_condition_of_a_class(verdict: Verdict, unenforced: str, status: str, reason: str, said: str) -> None:
+    found = decide_condition(verdict, build_policy(network={"unenforced": unenforced}))
+    assert (found.type, found.status, found.reason) == ("NetworkEnforced", status, reason)
+    assert said in found.message
+
+
+def build_class(verdict: Verdict | None, unenforced: str) -> tuple[Object, Any]:
+    spec = build_policy(network={"unenforced": unenforced})
+    found = [vars(decide_condition(verdict, spec))] if verdict else []
+    return {"metadata": {"name": "default", "uid": "c"}, "status": {"conditions": found}}, spec
+
+
+@pytest.mark.parametrize("verdict", [OPEN, CLOSED, UNKNOWN, None])
+@pytest.mark.parametrize("unenforced", ["Warn", "Refuse", "Accept"])
+def test_jobs_say_so_until_an_admin_accepts_it(verdict: Verdict | None, unenforced: str) -> None:
+    said = explain_open(*build_class(verdict, unenforced), "default")
+    assert bool(said) == (verdict == OPEN and unenforced != "Accept")
+    if said:
+        assert said.startswith("this cluster does not enforce NetworkPolicies: pods of jobs can reach")
+        assert "class 'default' (`network.unenforced: Accept`)" in said
+
+
+def test_nothing_is_said_without_a_class() -> None:
+    assert explain_open(None, build_policy(), "default") == ""
+
+
+@pytest.mark.parametrize(
+    ("verdict", "unenforced", "status", "reason"),
+    [
+        (OPEN, "Refuse", "False", conditions.NETWORK_NOT_ENFORCED),
+        (UNKNOWN, "Refuse", "Unknown", conditions.NETWORK_NOT_PROBED),
+        (None, "Refuse", "Unknown", conditions.NETWORK_NOT_PROBED),
+        (CLOSED, "Refuse", "", ""),
+        (OPEN, "Warn", "", ""),
+        (OPEN, "Accept", "", ""),
+    ],
+)
+def test_a_class_may_refuse_jobs_unless_the_host_is_known_to_enforce(
+    verdict: Verdict | None, unenforced: str, status: str, reason: str
+) -> None:
+    found = find_denial(*build_class(verdict, unenforced), "default")
+    if not reason:
+        assert found is None
+        return
+    assert found is not None
+    assert (found.status, found.reason) == (status, reason)
+    assert "network.unenforced: Refuse" in found.message
+
+
+@pytest.mark.parametrize(
+    ("is_open", "egress", "ingress", "code"),
+    [
+        (True, False, False, Exit.ENFORCED),
+        (True, True, True, Exit.NEITHER),
+        (True, True, False, Exit.NO_EGRESS),
+        (True, False, True, Exit.NO_INGRESS),
+        (False, False, False, Exit.UNREACHED),
+        (False, True, True, Exit.UNREACHED),
+    ],
+)
+def test_what_the_ports_mean(is_open: bool, egress: bool, ingress: bool, code: Exit) -> None:
+    assert probe.judge(is_open, egress, ingress) == code
+
+
+def free_ports() -> tuple[int, int, int]:
+    """Three ports where nobody listens."""
+    with contextlib.ExitStack() as stack:
+        found = [stack.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(3)]
+    first, second, third = found
+    return first, second, third
+
+
+@contextlib.asynccontextmanager
+async def listening(*ports: int) -> AsyncIterator[None]:
+    """A listener at these ports alone, as policies that are enforced leave it."""
+    task = asyncio.create_task(probe.listen(ports))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_caller_waits_for_the_listener_and_is_done_as_soon_as_policies_hold() -> None:
+    ports = free_ports()
+    calling = asyncio.create_task(probe.call("127.0.0.1", ports, pause=0.01))
+    async with listening(ports[0]):
+        assert await asyncio.wait_for(calling, 20) == Exit.ENFORCED
+
+
+@pytest.mark.parametrize(("count", "code"), [(2, Exit.NO_EGRESS), (3, Exit.NEITHER)])
+async def test_policies_have_a_while_to_come_into_force(count: int, code: Exit) -> None:
+    ports = free_ports()
+    async with listening(*ports[:count]):
+        assert await probe.call("127.0.0.1", ports, pause=0.01, lag=0.1) == code
+
+
+async def test_a_policy_that_comes_into_force_late_counts() -> None:
+    ports = free_ports()
+    async with listening(ports[0]):
+        async with listening(*ports[1:]):
+            calling = asyncio.create_task(probe.call("127.0.0.1", ports, pause=0.01, lag=60))
+            await asyncio.sleep(0)
+        assert await asyncio.wait_for(calling, 20) == Exit.ENFORCED
+
+
+async def test_whoever_reaches_nothing_knows_nothing() -> None:
+    assert await probe.call("127.0.0.1", free_ports(), pause=0.01, patience=0.05) == Exit.UNREACHED
+
+
+def test_the_exit_code_of_the_process_is_the_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    async def call(address: str) -> Exit:
+        return Exit.NEITHER
+
+    monkeypatch.setattr(probe, "call", call)
+    assert probe.main(["call", "10.42.0.7"]) == Exit.NEITHER
+    assert capsys.readouterr().out == "NEITHER: policies between this pod and 10.42.0.7\n"
+    with pytest.raises(SystemExit):
+        probe.main(["call", "example.org"])
+
+
 OWNER = {"metadata": {"name": "nestor-system", "uid": "system"}}
 
 
@@ -84,14 +248,14 @@ def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeper, "POLL_SECONDS", 0.001)
 
 
-async def probe(enforcement: Enforcement) -> Verdict:
+async def try_once(enforcement: Enforcement) -> Verdict:
     return await vars(Enforcement)["_try"](enforcement)  # type: ignore[no-any-return]
 
 
 async def test_a_probe_makes_two_pods_with_policies_between_them_and_leaves_nothing() -> None:
     host = FakeHost(refusals=2)
     enforcement, _, _ = build(host)
-    assert await probe(enforcement) == Verdict(Exit.ENFORCED)
+    assert await try_once(enforcement) == Verdict(Exit.ENFORCED)
     namespace, first, second, listener, caller = host.made
     name = namespace["metadata"]["name"]
     assert name.startswith("nestor-probe-")
@@ -126,7 +290,7 @@ async def test_what_an_earlier_operator_left_behind_goes_and_nobody_elses() -> N
     store = context.cache.informers[kinds.NAMESPACE].store
     for item in (left, foreign, other_name):
         store[("", item["metadata"]["name"])] = {**item, "metadata": item["metadata"] | {"uid": "u"}}
-    await probe(enforcement)
+    await try_once(enforcement)
     assert host.deleted[0] == "nestor-probe-left"
     assert len(host.deleted) == 2
 
@@ -135,7 +299,7 @@ async def test_a_probe_that_takes_too_long_is_given_up(monkeypatch: pytest.Monke
     host = FakeHost(code=None)
     enforcement, _, _ = build(host)
     monkeypatch.setattr(keeper, "LIMIT_SECONDS", 0.05)
-    assert (await probe(enforcement)).problem.startswith("its pods did not end within")
+    assert (await try_once(enforcement)).problem.startswith("its pods did not end within")
     assert len(host.deleted) == 1
 
 
@@ -143,7 +307,7 @@ async def test_what_the_host_refuses_is_no_verdict(monkeypatch: pytest.MonkeyPat
     host = FakeHost(refusals=10**6)
     enforcement, _, _ = build(host)
     monkeypatch.setattr(keeper, "_ACCOUNT_SECONDS", 0.05)
-    assert (await probe(enforcement)).problem == "the host refuses it: no service account yet"
+    assert (await try_once(enforcement)).problem == "the host refuses it: no service account yet"
     assert len(host.deleted) == 1
 
 
@@ -160,7 +324,7 @@ async def test_the_next_probe_is_seldom_and_a_known_verdict_stays() -> None:
     assert told == ["NestedClass default"] * 6
 
 
-OPEN = {"type": "NetworkEnforced", "status": "False", "reason": "NetworkNotEnforced", "message": "x"}
+UNGUARDED = {"type": "NetworkEnforced", "status": "False", "reason": "NetworkNotEnforced", "message": "x"}
 
 
 @pytest.mark.parametrize(
@@ -168,10 +332,10 @@ OPEN = {"type": "NetworkEnforced", "status": "False", "reason": "NetworkNotEnfor
     [
         (True, None, "Refuse", [], None),
         (True, Verdict(Exit.NEITHER), "Warn", [], ("False", "NetworkNotEnforced")),
-        (True, Verdict(Exit.ENFORCED), "Warn", [OPEN], ("True", "PoliciesEnforced")),
+        (True, Verdict(Exit.ENFORCED), "Warn", [UNGUARDED], ("True", "PoliciesEnforced")),
         # Without a probe, nothing is said but what was said before is taken back, and why no job comes in.
         (False, Verdict(None, "no probe"), "Warn", [], None),
-        (False, Verdict(None, "no probe"), "Warn", [OPEN], ("Unknown", "NetworkNotProbed")),
+        (False, Verdict(None, "no probe"), "Warn", [UNGUARDED], ("Unknown", "NetworkNotProbed")),
         (False, Verdict(None, "no probe"), "Refuse", [], ("Unknown", "NetworkNotProbed")),
     ],
 )
