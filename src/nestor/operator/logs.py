@@ -19,19 +19,14 @@ def about(kind: str, namespace: str, name: str, obj: Object | None) -> Iterator[
     """What is logged in this block is about that object; `obj` is its state at the beginning, if it is known."""
     found = {"kind": kind, "namespace": namespace, "name": name}
     if kind == "NestedAppJob":
-        found = {"job": name, "namespace": namespace, "stage": find_stage(obj)}
+        missing = (stage for stage in conditions.STAGES if not conditions.is_true(conditions_of(obj), stage))
+        found = {"job": name, "namespace": namespace, "stage": next(missing, conditions.READY)}
     uid = str(((obj or {}).get("metadata") or {}).get("uid") or "")
     token = _ABOUT.set({key: value for key, value in {**found, "uid": uid}.items() if value})
     try:
         yield
     finally:
         _ABOUT.reset(token)
-
-
-def find_stage(job: Object | None) -> str:
-    """The first stage that a job has not reached; `Ready` if it has reached all of them."""
-    found = conditions_of(job)
-    return next((stage for stage in conditions.STAGES if not conditions.is_true(found, stage)), conditions.READY)
 
 
 class JsonFormatter(logging.Formatter):

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from nestor.api import conditions, data, faults, labels, names
 from nestor.api.appdef import AppDefError, Chosen, CommandNotFound, choose_command, read_appdef
 from nestor.api.appdef_models import NestedKubernetes
-from nestor.api.appdef_versions import Offer, find_offer, sort_versions
+from nestor.api.appdef_versions import find_offer, sort_versions
 from nestor.api.class_parts import ClusterPolicy
 from nestor.api.expose import ExposePolicy, JobExpose
 from nestor.api.nestedcluster import NestedClusterSpec
@@ -122,8 +122,10 @@ def admit(
     known = choose_machine(known, chosen.machines, is_counted=turn.app is not None)
     check_storage(known.policy, known.spec)  # again: a machine may have less room
     checked = _check_parameters(known, source, chosen, given)
-    offer = _choose_offer(known, chosen)
-    asked = known.spec.kubernetes_version or chosen.nested.kubernetes_version
+    offer, wanted = None, chosen.nested.kubernetes_version
+    if wanted and not known.spec.kubernetes_version:
+        offer = find_offer(wanted, known.policy.cluster.versions or [wanted])
+    asked = known.spec.kubernetes_version or wanted
     spec = NestedClusterSpec(
         class_name=known.class_name, success_policy=known.spec.success_policy, failure_policy=known.spec.failure_policy
     ).model_copy(update={"kubernetes_version": offer.version if offer else asked})
@@ -165,14 +167,6 @@ def check_wishes(known: JobIdentity) -> None:
     check_placement(known.policy, known.spec)
     check_storage(known.policy, known.spec)
     check_deadline(known)
-
-
-def _choose_offer(known: JobIdentity, chosen: Chosen) -> Offer | None:
-    """The version that the AppDef gets; None where it has no say."""
-    wanted, policy = chosen.nested.kubernetes_version, known.policy.cluster
-    if known.spec.kubernetes_version or not wanted:
-        return None
-    return find_offer(wanted, policy.versions or [wanted])
 
 
 def _check_parameters(known: JobIdentity, source: AppSource, chosen: Chosen, given: SecretParameters | None) -> Parameters:

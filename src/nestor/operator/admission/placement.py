@@ -52,20 +52,16 @@ def find_excess(said: Overflow | None, wish: JobOverflow) -> Iterator[str]:
         if asked := [f"`spec.placement.overflow.{field}`" for field, is_asked in fields if is_asked]:
             yield f"{', '.join(asked)} may not ask for a backend: the class allows none"
         return
-    yield from _find_wider_places(said, wish)
+    modes = _MODES[: _MODES.index(said.mode) + 1]
+    for field, own, allowed in (("mode", wish.mode, modes), ("gpu", wish.gpu, _list_gpu_places(said))):
+        if own is not None and own not in allowed:
+            yield f"`spec.placement.overflow.{field}` may not be '{own}': {list_allowed(allowed)}"
     yield from _find_wider_numbers(said, wish)
 
 
 def list_allowed(names: Iterable[str]) -> str:
     """What the class allows, for a message."""
     return "the class allows " + (", ".join(f"'{item}'" for item in names) or "none")
-
-
-def _find_wider_places(said: Overflow, wish: JobOverflow) -> Iterator[str]:
-    modes = _MODES[: _MODES.index(said.mode) + 1]
-    for field, own, allowed in (("mode", wish.mode, modes), ("gpu", wish.gpu, _list_gpu_places(said))):
-        if own is not None and own not in allowed:
-            yield f"`spec.placement.overflow.{field}` may not be '{own}': {list_allowed(allowed)}"
 
 
 def _find_wider_numbers(said: Overflow, wish: JobOverflow) -> Iterator[str]:

@@ -54,7 +54,11 @@ class AppResolver:
     async def resolve(self, job: Object) -> Resolved | Denial:
         """The job with everything it refers to, or for what it waits. Raises `Refused`."""
         known = identify(job, self._context.classes.all(), self._context.classes.default)
-        self._check_access(known, job)
+        if not was_admitted(job):
+            cache = self._context.cache
+            check_class(job, cache.classes.get(known.class_name), known.policy.access)
+            if known.spec.app_ref is not None:
+                check_app(job, cache.apps.get(known.spec.app_ref.name))
         # Where reading has begun, it goes on even if the job has lost its place by it.
         source = await self._find(known, job) if self._find_reader(known) is not None else None
         if isinstance(source, Denial):
@@ -74,14 +78,6 @@ class AppResolver:
                 raise
             # For what is in its Secret: anything else is seen when it changes.
             return replace(refused.denial, retry_seconds=self._inputs.parameters.find_delay(known.uid))
-
-    def _check_access(self, known: JobIdentity, job: Object) -> None:
-        if was_admitted(job):
-            return
-        cache = self._context.cache
-        check_class(job, cache.classes.get(known.class_name), known.policy.access)
-        if known.spec.app_ref is not None:
-            check_app(job, cache.apps.get(known.spec.app_ref.name))
 
     async def _find(self, known: JobIdentity, job: Object) -> AppSource | Denial:
         own = known.spec.app

@@ -80,7 +80,10 @@ class AdmittedJobs:
             return await expire(context, job, life)
         admitted = _Admitted(job, resolved, replace(shape, replicas=life.replicas), plan, facts, life)
         if life.is_stopped and not facts.made_at:
-            return await self._keep_unmade(admitted)
+            # It was created suspended, and has only a status; its templates are read again when it starts.
+            await self._report(admitted, Children(admit_routes(context.cache, self._hosts, resolved)))
+            self._inputs.templates.forget(resolved.uid)
+            return Result(RESYNC_SECONDS).within(life.delay)
         if life.is_reset_due or (life.phase == "Running" and not facts.made_at):
             for guest in self._guests:
                 if (denial := await guest.begin(resolved)) is not None:
@@ -92,12 +95,6 @@ class AdmittedJobs:
     async def _spare(self, namespace: Object) -> None:
         for guest in self._guests:
             await guest.spare(namespace)
-
-    async def _keep_unmade(self, it: _Admitted) -> Result:
-        """A job that was created suspended has only a status; its templates are read again when it starts."""
-        await self._report(it, Children(admit_routes(self._context.cache, self._hosts, it.resolved)))
-        self._inputs.templates.forget(it.resolved.uid)
-        return Result(RESYNC_SECONDS).within(it.life.delay)
 
     async def _keep(self, it: _Admitted) -> Result:
         context = self._context

@@ -83,9 +83,10 @@ class Lifecycle:
 
 def decide_lifecycle(facts: Facts, now: datetime.datetime) -> Lifecycle:
     record = _begin(facts, now)
-    if record.ended_by is not None and not _is_revived(facts, record):
-        return _stay_ended(facts, record, now)
     if record.ended_by is not None:
+        # A failed step no longer counts when the plan has changed: other templates, or another cluster.
+        if record.ended_by not in KEPT or facts.is_refused or _says(facts.run, "Failed"):
+            return _stay_ended(facts, record, now)
         record = replace(stop_clock(record, now), completion_time=None)
     if facts.spec.suspend:
         return _suspend(facts, replace(stop_clock(record, now), suspend_time=record.suspend_time or times.write(now)), now)
@@ -151,11 +152,6 @@ def _begin(facts: Facts, now: datetime.datetime) -> Record:
     # What ended the job would end it again at once: its Jobs are complete or have failed.
     restart = Restart(facts.epoch + 1, times.write(now), "a rerun was requested") if facts.has_data else record.restart
     return begin_anew(replace(record, ran=0), facts.rerun, restart)
-
-
-def _is_revived(facts: Facts, record: Record) -> bool:
-    """A failed step no longer counts when the plan has changed: other templates, or another cluster."""
-    return record.ended_by in KEPT and not facts.is_refused and not _says(facts.run, "Failed")
 
 
 def _go_on(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:

@@ -140,15 +140,12 @@ async def end_pods(context: Context, home: Home, *, grace_seconds: int | None = 
 
     `grace_seconds`: what is left to them at the most, also to those that are ending.
     """
+    most = math.inf if grace_seconds is None else grace_seconds
     pods = _find_pods(context.cache, home, labels.COMPONENT_APP)
-    found = [pod for pod in pods if not is_terminating(pod) or _may_take_longer(pod, grace_seconds)]
+    found = [pod for pod in pods if not is_terminating(pod) or pod["metadata"].get("deletionGracePeriodSeconds", 0) > most]
     if found:
         log.info("%s: deleting %d pods that no syncer stopped", home.namespace, len(found))
         await together(*(_delete(context, pod, grace_seconds) for pod in found))
-
-
-def _may_take_longer(pod: Object, seconds: int | None) -> bool:
-    return seconds is not None and int(pod["metadata"].get("deletionGracePeriodSeconds") or 0) > seconds
 
 
 async def _delete(context: Context, pod: Object, most: int | None) -> None:

@@ -136,7 +136,7 @@ def _list_life(old: Object, new: Object) -> list[Event]:
 
 def explain_held(pods: Iterable[Object], nodes: Mapping[str, Object]) -> str | None:
     """Why one of the application's pods does not start, and how many more there are. `nodes`: the virtual ones, by name."""
-    found = {_name(pod): text for pod in pods if _is_of_app(pod) and (text := _find_held(pod, nodes))}
+    found = {_name(pod): text for pod in pods if (text := _find_held(pod, nodes))}
     if not found:
         return None
     name = min(found)
@@ -145,6 +145,8 @@ def explain_held(pods: Iterable[Object], nodes: Mapping[str, Object]) -> str | N
 
 
 def _find_held(pod: Object, nodes: Mapping[str, Object]) -> str | None:
+    if labels_of(pod).get(labels.COMPONENT) != labels.COMPONENT_APP or is_terminating(pod):
+        return None
     node = nodes.get(spec_of(pod).get("nodeName") or "")
     ready = conditions.find(conditions_of(node), conditions.READY) or {}
     is_lost = node is not None and ready.get("status") != "True"
@@ -154,10 +156,6 @@ def _find_held(pod: Object, nodes: Mapping[str, Object]) -> str | None:
         return f"node '{spec_of(pod)['nodeName']}' of backend '{backend}' is not ready: {said}"
     found: str | None = status_of(pod).get(HELD)
     return found
-
-
-def _is_of_app(pod: Object) -> bool:
-    return labels_of(pod).get(labels.COMPONENT) == labels.COMPONENT_APP and not is_terminating(pod)
 
 
 def _name(pod: Object) -> str:

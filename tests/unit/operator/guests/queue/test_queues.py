@@ -34,24 +34,6 @@ def line(*needs: dict[str, int]) -> list[Entry]:
     return [dataclasses.replace(entry(number), needs=amounts(jobs=1, **item)) for number, item in enumerate(needs)]
 
 
-@pytest.mark.parametrize(
-    ("limits", "waiting", "started"),
-    [
-        ({}, line({}, {"cpu": 1000}), "01"),
-        ({"jobs": 2}, line({}, {}, {}), "01"),
-        ({"jobs": 0}, line({}), ""),
-        ({"cpu": 4}, line({"cpu": 4}, {"cpu": 1}), "0"),
-        ({"cpu": 4}, line({"cpu": 5}, {"cpu": 1}), ""),
-        ({"cpu": 4}, line({"cpu": 3}, {"cpu": 2}, {"cpu": 1}), "0"),
-        ({"gpu": 0, "cpu": 4}, line({"gpu": 1, "cpu": 2}, {"cpu": 2}), ""),
-        ({"gpu": 0, "cpu": 1}, line({"gpu": 0, "cpu": 1}), "0"),
-        ({"jobs": 1}, line({}, {})[::-1], "0"),
-    ],
-)
-def test_who_starts(limits: dict[str, int], waiting: list[Entry], started: str) -> None:
-    assert "".join(decide(waiting, amounts(**limits), None)[0]) == started
-
-
 def test_only_the_next_one_is_told_what_is_free() -> None:
     holds = [entry(0, "Holds", cpu=3), entry(1, "Holds", cpu=3)]
     _, waits = decide([*holds, entry(2, cpu=4, gpu=1), entry(3, cpu=1)], amounts(cpu=4, gpu=1, jobs=9), None)
