@@ -11,13 +11,13 @@ from nestor.overflow.interlink.env import build_env, expand
 from nestor.overflow.interlink.files import build_files, trim_object
 from nestor.pods.providers.base import Inputs, Options
 from nestor.pods.providers.errors import InvalidInput
+from nestor.pods.translate.container_status import RUN, list_containers
 
 JOB = "JobID"
 """Annotation in which interLink keeps the backend's own name of a pod."""
 
 _META = ("name", "namespace", "uid", "generateName", "creationTimestamp")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-_GROUPS = ("initContainers", "containers")
 _NOTES_LIMIT, _IMAGES_LIMIT = 1024, 4096
 """Characters of all labels, of all annotations, and of all images in a question. Of each pod, it is asked every second or so."""
 _LONGEST_GRACE_SECONDS = 10**9
@@ -39,9 +39,8 @@ def find_refusals(pod: Object) -> list[str]:
         found.append("`spec.resourceClaims` may not be set: interLink cannot carry dynamic resource claims")
     for index, volume in enumerate(spec.get("volumes") or []):
         found += _check_volume(f"spec.volumes[{index}]", volume)
-    for group in (*_GROUPS, "ephemeralContainers"):
-        for index, container in enumerate(spec.get(group) or []):
-            found += _check_container(f"spec.{group}[{index}]", container)
+    for path, container in list_containers(spec):
+        found += _check_container(path, container)
     return found
 
 
@@ -76,7 +75,7 @@ def build_create(pod: Object, inputs: Inputs) -> Object:
     """What the API server gets. Raises `NotYet` if something is missing, `InvalidInput` if something cannot be resolved."""
     files = build_files(pod, inputs)
     spec = {key: value for key, value in pod["spec"].items() if key != "ephemeralContainers"}
-    for group in _GROUPS:
+    for group in RUN:
         if group in spec:
             spec[group] = [
                 _build_container(pod, item, inputs, f"spec.{group}[{index}]") for index, item in enumerate(spec[group] or [])
@@ -120,7 +119,7 @@ def build_question(pod: Object) -> Object:
 
     Its phase is one of a pod that runs: interLink's API server answers for others from memory, and asks nobody.
     """
-    groups = {group: pod["spec"].get(group) or [] for group in _GROUPS}
+    groups = {group: pod["spec"].get(group) or [] for group in RUN}
     is_long = sum(len(item.get("image") or "") for items in groups.values() for item in items) > _IMAGES_LIMIT
     names = ("name", "restartPolicy") if is_long else ("name", "image", "restartPolicy")
     spec: Object = {

@@ -27,6 +27,7 @@ from nestor.pods.providers.errors import (
     hide,
 )
 from nestor.pods.providers.host import EXCEEDED
+from nestor.pods.translate.container_status import RUN
 
 _WATCH_SECONDS = 60
 """A stream that is silent for half a minute more is cut off: the server sends bookmarks about once a minute."""
@@ -37,7 +38,6 @@ _ANNOTATIONS = (labels.NESTED_NAME, labels.NESTED_NAMESPACE, labels.HOST_LABELS)
 _META = ("name", "namespace", "uid", "resourceVersion", "labels", "deletionTimestamp", "deletionGracePeriodSeconds")
 _SPEC = ("nodeName", "schedulingGates", "restartPolicy", "terminationGracePeriodSeconds")
 _CONTAINER = ("name", "image", "restartPolicy")
-_GROUPS = ("initContainers", "containers")
 _STATUS = ("phase", "reason", "message", "conditions", "initContainerStatuses", "containerStatuses", "ephemeralContainerStatuses")
 _NO_RIGHT = re.compile(r'forbidden: User "[^"]*" cannot [a-z]+ ')
 """What RBAC says. Admission, which refuses objects, has the same status."""
@@ -208,7 +208,7 @@ def trim(pod: Object) -> Object:
     notes = meta.get("annotations") or {}
     own["annotations"] = {key: notes[key] for key in _ANNOTATIONS if len(notes.get(key, "")) in range(1, _ANNOTATION_LIMIT)}
     kept = {key: spec[key] for key in _SPEC if key in spec}
-    for group in _GROUPS:
+    for group in RUN:
         if spec.get(group):
             kept[group] = [{key: item[key] for key in _CONTAINER if key in item} for item in spec[group]]
     return {"metadata": own, "spec": kept, "status": {key: status[key] for key in _STATUS if key in status}}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.pods.translate import containers, refusals
+from nestor.pods.translate.container_status import list_containers
 from nestor.pods.translate.fields.volumes import BY_STORAGE
 
 POLICY = Policy(always_pull_images=False)
@@ -30,7 +31,6 @@ _OF_HOST = frozenset({
 _CHECKED = frozenset({"hostIPC", "hostNetwork", "hostPID", "resourceClaims"})
 _KNOWN = frozenset(CARRIED) | _CHANGED | _OF_HOST | _CHECKED
 _KNOWN_OF_CONTAINER = frozenset(containers.FIELDS) | {"env", "envFrom"}
-_GROUPS = ("initContainers", "containers", "ephemeralContainers")
 
 
 def find_refusals(pod: Object) -> list[str]:
@@ -52,7 +52,6 @@ def _find_claims(spec: Object) -> Iterator[str]:
 def _find_unknown(spec: Object) -> Iterator[str]:
     for field in sorted(key for key in spec.keys() - _KNOWN if spec[key]):
         yield f"`spec.{field}` may not be set: it is not known how to carry it to another cluster"
-    for group in _GROUPS:
-        for index, container in enumerate(spec.get(group) or []):
-            for field in sorted(key for key in container.keys() - _KNOWN_OF_CONTAINER if container[key]):
-                yield f"`spec.{group}[{index}].{field}` may not be set: it is not known how to carry it to another cluster"
+    for path, container in list_containers(spec):
+        for field in sorted(key for key in container.keys() - _KNOWN_OF_CONTAINER if container[key]):
+            yield f"`{path}.{field}` may not be set: it is not known how to carry it to another cluster"

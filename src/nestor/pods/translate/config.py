@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 
 from nestor.api.objects import Object
+from nestor.pods.translate.container_status import list_containers
 from nestor.pods.translate.target import Target
 
 # The host's controllers act on Secrets of these types; its kubelet reads any type.
@@ -69,9 +70,8 @@ def _collect(pod: Object, parts: list[tuple[str, Object]]) -> frozenset[Referenc
 def _of_spec(spec: Object) -> Iterator[tuple[str, Object]]:
     for volume in spec.get("volumes") or []:
         yield from _of_volume(volume)
-    for group in ("initContainers", "containers", "ephemeralContainers"):
-        for container in spec.get(group) or []:
-            yield from _of_container(container)
+    for _, container in list_containers(spec):
+        yield from _of_container(container)
 
 
 def _of_volume(volume: Object) -> Iterator[tuple[str, Object]]:

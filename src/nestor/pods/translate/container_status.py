@@ -1,8 +1,8 @@
-"""The statuses of containers: what is assumed of those that nobody tells about, and what follows from them. Pure."""
+"""Containers of pods, and their statuses: what is assumed of those that nobody tells about, and what follows from them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from nestor.api.objects import Object
 
@@ -12,7 +12,14 @@ STATUSES = {
     "ephemeralContainers": "ephemeralContainerStatuses",
 }
 """The field of a pod's status for each group of containers in its spec."""
+RUN = ("initContainers", "containers")
+"""The groups that a pod has from its start."""
 _UNKNOWN = "ContainerStatusUnknown"
+
+
+def list_containers(spec: Object, groups: Iterable[str] = STATUSES) -> list[tuple[str, Object]]:
+    """The containers of a pod, each with the path of its field."""
+    return [(f"spec.{group}[{index}]", item) for group in groups for index, item in enumerate(spec.get(group) or [])]
 
 
 def build_placeholder(container: Object) -> Object:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from nestor.api import labels, names
 from nestor.api.objects import Object
+from nestor.pods.translate.container_status import list_containers
 
 LIMIT = 32 * 1024
 """Characters that all copies of one pod may have. What does not fit, in the order of its keys, is left out."""
@@ -85,10 +86,9 @@ def _values(path: str, pod: Object) -> list[str]:
 
 
 def _paths(spec: Object) -> Iterator[str]:
-    for group in ("initContainers", "containers", "ephemeralContainers"):
-        for container in spec.get(group) or []:
-            sources = (variable.get("valueFrom") or {} for variable in container.get("env") or [])
-            yield from (source["fieldRef"]["fieldPath"] for source in sources if source.get("fieldRef"))
+    for _, container in list_containers(spec):
+        sources = (variable.get("valueFrom") or {} for variable in container.get("env") or [])
+        yield from (source["fieldRef"]["fieldPath"] for source in sources if source.get("fieldRef"))
     for volume in spec.get("volumes") or []:
         parts = [volume, *((volume.get("projected") or {}).get("sources") or [])]
         items = [item for part in parts for item in (part.get("downwardAPI") or {}).get("items") or []]

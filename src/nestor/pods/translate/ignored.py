@@ -11,6 +11,7 @@ from nestor.api.placement import Names
 from nestor.api.policy import Policy
 from nestor.api.taints import read_toleration
 from nestor.pods.translate import fields, hostname
+from nestor.pods.translate.container_status import RUN, list_containers
 from nestor.pods.translate.fields import Table
 from nestor.pods.translate.fields.containers import CONTAINER
 from nestor.pods.translate.fields.pods import POD_SPEC
@@ -36,9 +37,8 @@ def _check(pod: Object, policy: Policy) -> Iterator[str]:
     if name := spec.get("priorityClassName"):
         yield from _name("priorityClassName", name, places.priority_classes)
     yield from _find_in_table("spec", spec, POD_SPEC)
-    for group in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(group) or []):
-            yield from _find_in_table(f"spec.{group}[{index}]", container, CONTAINER)
+    for path, container in list_containers(spec, RUN):
+        yield from _find_in_table(path, container, CONTAINER)
     if native := (spec.get("schedulingGroup") or {}).get("podGroupName"):
         if places.gang is None:
             yield f"`spec.schedulingGroup` is '{native}', but the class has no `placement.gang`"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,12 +12,11 @@ from nestor.api import data, labels, names
 from nestor.api.objects import Object, annotations_of, is_of_daemon_set
 from nestor.api.placement import GPU_RESOURCES, Backend, Overflow, Placement, ResourceRule
 from nestor.api.quantities import parse_quantity
+from nestor.pods.translate.container_status import RUN, list_containers
 from nestor.pods.translate.volumes import find_claims
 
 Where = Literal["Host", "HostFirst", "Backend", "Wait"]
 """`HostFirst`: on the host cluster's own nodes if one has room, otherwise at a backend."""
-
-_GROUPS = ("initContainers", "containers")
 
 
 @dataclass(frozen=True)
@@ -106,8 +104,7 @@ def list_extended_resources(pod: Object) -> list[str]:
 
 
 def _find_requested(spec: Object) -> Iterator[str]:
-    parts = [spec, *itertools.chain.from_iterable(spec.get(group) or [] for group in _GROUPS)]
-    for part in parts:
+    for part in (spec, *(container for _, container in list_containers(spec, RUN))):
         for side in ("requests", "limits"):
             for name, amount in ((part.get("resources") or {}).get(side) or {}).items():
                 if parse_quantity(str(amount)) > 0:

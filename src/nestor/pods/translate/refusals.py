@@ -13,6 +13,7 @@ from nestor.api import images
 from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.pods.translate import device_claims, fields, gang, node_rules, volumes
+from nestor.pods.translate.container_status import RUN, list_containers
 from nestor.pods.translate.device_claims import NO_DEVICES
 from nestor.pods.translate.fields import Table
 from nestor.pods.translate.fields.containers import CONTAINER
@@ -21,7 +22,6 @@ from nestor.pods.translate.fields.volumes import BY_STORAGE, PROJECTION, VOLUME
 from nestor.pods.translate.volumes import NO_BLOCK_VOLUMES, NO_VOLUMES
 
 _SOURCES = fields.find(PROJECTION, "Translate")
-_GROUPS = ("initContainers", "containers", "ephemeralContainers")
 _CAPABILITIES = frozenset({
     "AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID",
     "SETPCAP", "SETUID", "SYS_CHROOT",
@@ -45,9 +45,8 @@ def find_refusals(pod: Object, policy: Policy) -> list[str]:
         found += _check_baseline(spec)
     for index, volume in enumerate(spec.get("volumes") or []):
         found += _check_volume(f"spec.volumes[{index}]", volume, policy)
-    for group in _GROUPS:
-        for index, container in enumerate(spec.get(group) or []):
-            found += _check_container(f"spec.{group}[{index}]", container, policy)
+    for path, container in list_containers(spec):
+        found += _check_container(path, container, policy)
     return found
 
 
@@ -96,10 +95,9 @@ def _check_fields(path: str, there: Object, table: Table) -> Iterator[str]:
 def find_image_refusals(pod: Object, before: Mapping[str, str], policy: Policy) -> list[str]:
     """One message per container that was given another image than `before`, which is not allowed."""
     found: list[str] = []
-    for group in ("initContainers", "containers"):
-        for index, container in enumerate(pod["spec"].get(group) or []):
-            if before.get(container["name"], container.get("image")) != container.get("image"):
-                found += _check_image(f"spec.{group}[{index}].image", container.get("image"), policy)
+    for path, container in list_containers(pod["spec"], RUN):
+        if before.get(container["name"], container.get("image")) != container.get("image"):
+            found += _check_image(f"{path}.image", container.get("image"), policy)
     return found
 
 
