@@ -24,7 +24,7 @@ from nestor.api.times import timestamp
 from nestor.cluster.certificates import new_key
 from nestor.kube import Api, Forbidden, kinds
 from nestor.operator.backends.process import account_of
-from nestor.overflow.vnode.identity.request import Wish, build_request
+from nestor.overflow.vnode.identity import Wish, build_request
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import READY_POD

@@ -12,7 +12,7 @@ from nestor.api import labels
 from nestor.api.contracts import vnode
 from nestor.cluster import certificates
 from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, kinds
-from nestor.overflow.vnode.identity.request import Wish, build_request
+from nestor.overflow.vnode.identity import Wish, build_request
 from tests.integration import apiserver
 from tests.integration.operator import kueue, stolen, stolen_wishes
 from tests.integration.operator.conftest import ACCOUNT

@@ -16,8 +16,7 @@ from nestor.api.contracts.vnode import SERVING_SIGNER
 from nestor.api.objects import conditions_of, status_of
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
-from nestor.overflow.vnode import restart
-from nestor.overflow.vnode.identity import certificate
+from nestor.overflow.vnode import identity, restart
 from nestor.overflow.vnode.pods import decide, orphans
 from nestor.overflow.vnode.restart import IdentityRefused
 from tests.integration.vnode.world import World, ready_of
@@ -167,7 +166,7 @@ async def test_where_nobody_signs_serving_certificates_pods_run_and_that_is_told
     virtual: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     await virtual.stop()
-    monkeypatch.setattr(certificate, "NOTICE_SECONDS", 1.0)
+    monkeypatch.setattr(identity, "NOTICE_SECONDS", 1.0)
     virtual.settings = replace(virtual.settings, folder=tmp_path / "fresh")
     virtual.unanswered = SERVING_SIGNER
     await virtual.start()

@@ -15,8 +15,8 @@ import pytest
 
 from nestor.api.objects import conditions_of, spec_of, status_of
 from nestor.kube import ApiError, Forbidden, kinds
+from nestor.overflow.vnode import identity
 from nestor.overflow.vnode.backend import health
-from nestor.overflow.vnode.identity import request
 from nestor.overflow.vnode.node import keeper
 from nestor.overflow.vnode.node.keeper import LEASE_NAMESPACE
 from nestor.overflow.vnode.restart import Restart
@@ -231,7 +231,7 @@ async def test_the_kubelet_api_lets_in_whom_the_api_server_lets_in(virtual: Worl
 async def test_certificates_are_renewed_while_it_works(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
     await virtual.stop()
     # The signer dates back by five minutes.
-    monkeypatch.setattr(request, "RENEW_AT", 303 / (request.LIFETIME_SECONDS + 300))
+    monkeypatch.setattr(identity, "RENEW_AT", 303 / (identity.LIFETIME_SECONDS + 300))
     files = [virtual.settings.folder / f"{purpose}-{virtual.name}.pem" for purpose in ("client", "serving")]
     before = [file.read_bytes() for file in files]
     await virtual.start()

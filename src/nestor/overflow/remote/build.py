@@ -1,4 +1,4 @@
-"""A host pod as a pod of another cluster. Pure.
+"""A host pod as a pod of another cluster, and the copies that it has there: of ConfigMaps, Secrets, tokens and variables. Pure.
 
 It is placed by that cluster's scheduler, among the machines of the shape whose node the host's scheduler has chosen. What has
 done its work in the host cluster stays behind: node, tolerations, affinities, priority, service account.
@@ -6,17 +6,22 @@ done its work in the host cluster stays behind: node, tolerations, affinities, p
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from nestor.api import labels as marks
 from nestor.api import names
-from nestor.api.objects import Object, annotations_of, labels_of
+from nestor.api.objects import Object, annotations_of, labels_of, owner_reference
 from nestor.overflow.remote.refusals import CARRIED, POLICY
 from nestor.overflow.remote.settings import Settings
-from nestor.pods.translate import containers, downward, env, labels, volumes
+from nestor.pods.providers.base import Inputs
+from nestor.pods.providers.errors import NotYet
+from nestor.pods.translate import config, containers, downward, env, labels, volumes
+from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references, find_required
 from nestor.pods.translate.hostname import find_hostname
 from nestor.pods.translate.placement import list_extended_resources
 from nestor.pods.translate.pod import SECCOMP
@@ -27,6 +32,8 @@ WHOLE = ("activeDeadlineSeconds", "resources")
 EACH = ("image", "resources")
 """What can change of a pod that runs, and of each container of it."""
 _RESERVED = ("kubernetes.io", "k8s.io")
+_COPIED = {CONFIG_MAPS: "ConfigMap", SECRETS: "Secret"}
+_VARIABLE = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
 
 @dataclass(frozen=True)
@@ -200,3 +207,56 @@ def _build_tolerations(pod: Object) -> Iterator[Object]:
 def pick_extended(resources: Iterable[str]) -> frozenset[str]:
     """Those of the resources that are extended ones, such as `nvidia.com/gpu`."""
     return frozenset(name for name in resources if "/" in name and not name.partition("/")[0].endswith(_RESERVED))
+
+
+def build_copies(pod: Object, inputs: Inputs, settings: Settings, *, is_complete: bool = True) -> list[Object]:
+    """Everything that the pod refers to, not yet owned by anyone.
+
+    `is_complete`: raise `NotYet` if something is missing; otherwise, leave it out.
+    """
+    found = list(_build_all(pod, inputs, is_complete=is_complete))
+    marks = build_marks(pod, settings)
+    for copy in found:
+        copy["metadata"] |= {"namespace": settings.namespace, "labels": marks}
+    return found
+
+
+def has_links(inputs: Inputs) -> bool:
+    """Whether the pod has variables that come from nowhere else."""
+    return any(_VARIABLE.fullmatch(key) for key in inputs.environment)
+
+
+def digest_copies(copies: list[Object]) -> str:
+    return names.digest(json.dumps(copies, sort_keys=True), length=32)
+
+
+def own_copy(copy: Object, there: Object) -> Object:
+    """The copy, to be removed with the pod there."""
+    meta = there["metadata"]
+    return copy | {"metadata": copy["metadata"] | {"ownerReferences": [owner_reference("v1", "Pod", meta["name"], meta["uid"])]}}
+
+
+def _build_all(pod: Object, inputs: Inputs, *, is_complete: bool) -> Iterator[Object]:
+    uid, required = pod["metadata"]["uid"], find_required(pod)
+    for item in sorted(find_references(pod)):
+        kind = _COPIED[item.resource]
+        original = (inputs.secrets if kind == "Secret" else inputs.config_maps).get(item.name)
+        if original is not None:
+            yield _build_copy(kind, names.remote_input(item.name, uid)) | config.carry(original, kind)
+        elif item in required and is_complete:
+            raise NotYet(f"{kind} '{item.name}' does not exist")
+    if has_links(inputs):
+        variables = {key: value for key, value in inputs.environment.items() if _VARIABLE.fullmatch(key)}
+        yield _build_copy("ConfigMap", links_name(pod)) | {"data": variables}
+    tokens = volumes.find_tokens(pod)
+    missing = [token for token in tokens if (token.volume, token.path) not in inputs.tokens]
+    if missing and is_complete:
+        raise NotYet(f"volume '{missing[0].volume}' has no service account token yet")
+    if tokens and not missing:
+        data = {token.key: inputs.tokens[token.volume, token.path] for token in tokens}
+        encoded = {key: base64.b64encode(text.encode()).decode() for key, text in data.items()}
+        yield _build_copy("Secret", volumes.token_secret_name(pod)) | {"type": "Opaque", "data": encoded}
+
+
+def _build_copy(kind: str, name: str) -> Object:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name}}

@@ -13,7 +13,7 @@ from nestor.api import labels
 from nestor.api.objects import Object, is_terminating
 from nestor.kube import Conflict, Kind, kinds
 from nestor.kube.tasks import together
-from nestor.overflow.remote import build, copies
+from nestor.overflow.remote import build
 from nestor.overflow.remote.cluster import Cluster
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, Unauthorized, Unreachable
 from nestor.pods.translate.status import is_terminal
@@ -44,7 +44,7 @@ class Creator:
     async def refresh(self, pod: Object, there: Object, wanted: list[Object]) -> None:
         """Bring the copies of a pod up to date. One that runs is not refused for them."""
         is_ending = is_terminating(there) or is_terminal(there)
-        if is_ending or self._written.get(pod["metadata"]["uid"]) == copies.digest(wanted):
+        if is_ending or self._written.get(pod["metadata"]["uid"]) == build.digest_copies(wanted):
             return
         try:
             await self._write(pod, there, wanted)
@@ -107,5 +107,5 @@ class Creator:
     async def _write(self, pod: Object, there: Object, wanted: list[Object]) -> None:
         api = await self._cluster.connect()
         with self._cluster.in_our_words():
-            await together(*(api.apply(_KINDS[copy["kind"]], copies.own(copy, there)) for copy in wanted))
-        self._written[pod["metadata"]["uid"]] = copies.digest(wanted)
+            await together(*(api.apply(_KINDS[copy["kind"]], build.own_copy(copy, there)) for copy in wanted))
+        self._written[pod["metadata"]["uid"]] = build.digest_copies(wanted)

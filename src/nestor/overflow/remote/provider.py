@@ -13,7 +13,7 @@ from nestor.kube import Api, Forbidden, kinds
 from nestor.kube import NotFound as ApiNotFound
 from nestor.kube.kinds import right
 from nestor.kube.tasks import together
-from nestor.overflow.remote import build, copies, patches, reduce
+from nestor.overflow.remote import build, patches, reduce
 from nestor.overflow.remote.build import Machines
 from nestor.overflow.remote.cluster import Cluster, lacks_right
 from nestor.overflow.remote.create import Creator
@@ -63,9 +63,9 @@ class RemoteProvider:
         given = inputs or Inputs()
         if refusals := find_refusals(pod):
             raise InvalidInput("; ".join(refusals))
-        wanted = copies.build_copies(pod, given, self._settings)
+        wanted = build.build_copies(pod, given, self._settings)
         machines = await self._find_machines(given.shape)
-        has_links = copies.has_links(given)
+        has_links = build.has_links(given)
         body = build.build_pod(pod, self._settings, machines, has_links=has_links, is_gated=bool(wanted))
         await self._creator.create(pod, body, wanted)
         return pod
@@ -74,7 +74,7 @@ class RemoteProvider:
         there = await self._cluster.find(pod)
         if there is None or build.is_gated(there):
             raise NotFound(f"the cluster does not know pod '{pod['metadata']['name']}'")
-        found = copies.build_copies(pod, inputs, self._settings, is_complete=False)
+        found = build.build_copies(pod, inputs, self._settings, is_complete=False)
         await self._creator.refresh(pod, there, found)
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from nestor.api.contracts import vnode
 from nestor.kube import Api, ApiError, kinds
 from nestor.kube.kinds import right
-from nestor.overflow.vnode.identity.certificate import Certificate
-from nestor.overflow.vnode.identity.request import Wish
+from nestor.overflow.vnode.identity import Certificate, Wish
 from nestor.overflow.vnode.nodes import Nodes
 from nestor.overflow.vnode.pods.registry import Registry
 from nestor.overflow.vnode.restart import Restart

@@ -24,7 +24,7 @@ from nestor.overflow.vnode.api import NodeApi
 from nestor.overflow.vnode.backend import factory, health, view
 from nestor.overflow.vnode.backend.factory import MissingSecret, Secrets
 from nestor.overflow.vnode.backend.view import BackendView
-from nestor.overflow.vnode.identity.certificate import describe_lacking
+from nestor.overflow.vnode.identity import describe_lacking
 from nestor.overflow.vnode.nodes import Nodes
 from nestor.overflow.vnode.pods.controller import PodController
 from nestor.overflow.vnode.pods.inputs import Refresher

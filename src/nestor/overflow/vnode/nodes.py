@@ -12,8 +12,7 @@ from nestor.kube import Api, Informer, kinds
 from nestor.kube.process import spawn
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.backend.view import BackendView, NodeRef, find_capacity
-from nestor.overflow.vnode.identity.certificate import Certificate
-from nestor.overflow.vnode.identity.request import Wish
+from nestor.overflow.vnode.identity import Certificate, Wish
 from nestor.overflow.vnode.node.keeper import NodeKeeper
 from nestor.overflow.vnode.node.status import NodeFacts
 from nestor.overflow.vnode.pods.controller import PodController

@@ -8,7 +8,7 @@ from nestor.api import conditions
 from nestor.api.objects import status_of
 from nestor.kube import Api, kinds
 from nestor.operator.backends.process import account_of
-from nestor.overflow.vnode.identity.request import Wish
+from nestor.overflow.vnode.identity import Wish
 from tests.integration import apiserver
 from tests.integration.operator.requests.conftest import Stage
 from tests.integration.operator.test_backends import CPU, GPU, SYSTEM, Backend

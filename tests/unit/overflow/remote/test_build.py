@@ -10,8 +10,7 @@ import pytest
 from nestor.api import labels, names
 from nestor.api.objects import annotations_of, labels_of
 from nestor.overflow.remote import patches
-from nestor.overflow.remote.build import Machines, build_pod, is_gated, read_labels
-from nestor.overflow.remote.copies import build_copies
+from nestor.overflow.remote.build import Machines, build_copies, build_pod, is_gated, read_labels
 from nestor.overflow.remote.reduce import build_words
 from nestor.overflow.remote.refusals import find_refusals
 from nestor.overflow.remote.settings import Access, Settings

@@ -18,8 +18,7 @@ from nestor.overflow.vnode.api import build_finder
 from nestor.overflow.vnode.backend import factory
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.backend.view import BackendView, NodeRef
-from nestor.overflow.vnode.identity.certificate import Certificate
-from nestor.overflow.vnode.identity.request import Wish
+from nestor.overflow.vnode.identity import Certificate, Wish
 from nestor.overflow.vnode.main import State
 from nestor.overflow.vnode.restart import Restart
 from nestor.overflow.vnode.settings import Settings, parse

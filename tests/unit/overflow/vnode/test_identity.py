@@ -18,9 +18,8 @@ from nestor.api import labels, times
 from nestor.api.contracts import vnode
 from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, Kind
-from nestor.overflow.vnode.identity import certificate, request
-from nestor.overflow.vnode.identity.certificate import Certificate, describe_lacking
-from nestor.overflow.vnode.identity.request import Wish
+from nestor.overflow.vnode import identity
+from nestor.overflow.vnode.identity import Certificate, Wish, describe_lacking
 from tests.waiting import eventually
 
 Object = dict[str, Any]
@@ -70,8 +69,8 @@ class Signer:
 
 @pytest.fixture
 def signer(monkeypatch: pytest.MonkeyPatch) -> Signer:
-    monkeypatch.setattr(certificate, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(certificate, "RETRY_SECONDS", (0.01, 0.02))
+    monkeypatch.setattr(identity, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(identity, "RETRY_SECONDS", (0.01, 0.02))
     return Signer()
 
 
@@ -91,7 +90,7 @@ def make(signer: Signer, folder: Path, wish: Wish = CLIENT) -> Certificate:
     [(CLIENT, vnode.CLIENT_SIGNER, vnode.CLIENT_USAGES), (SERVING, vnode.SERVING_SIGNER, vnode.SERVING_USAGES)],
 )
 def test_a_request_is_what_the_operator_approves(wish: Wish, signer_name: str, usages: Any) -> None:
-    body = request.build_request(wish, certificates.new_key())
+    body = identity.build_request(wish, certificates.new_key())
     asked = read(body)
     subject = [(item.oid, item.value) for item in asked.subject]
     assert subject == [(NameOID.ORGANIZATION_NAME, "system:nodes"), (NameOID.COMMON_NAME, "system:node:gpu-a100")]
@@ -112,7 +111,7 @@ async def test_it_is_obtained_and_stored_for_nobody_else(signer: Signer, tmp_pat
     await made.obtain()
     assert made.problem == ""
     assert made.file.stat().st_mode & 0o777 == 0o600
-    assert request.find_renewal(made.file.read_bytes(), wish, times.now()) == pytest.approx(0.5 * 7 * 86400, rel=0.01)
+    assert identity.find_renewal(made.file.read_bytes(), wish, times.now()) == pytest.approx(0.5 * 7 * 86400, rel=0.01)
 
 
 async def test_a_new_container_has_the_stored_one(signer: Signer, tmp_path: Path) -> None:
@@ -135,15 +134,15 @@ async def test_one_that_was_refused_is_not_used_again(signer: Signer, tmp_path: 
 )
 async def test_one_that_does_not_fit_is_not_used(signer: Signer, stored: Wish, now: float) -> None:
     key = certificates.new_key()
-    content = sign(request.build_request(stored, key)) + key
+    content = sign(identity.build_request(stored, key)) + key
     wish = SERVING if stored.purpose == "serving" else CLIENT
-    assert request.find_renewal(content, wish, times.now() + datetime.timedelta(days=now)) is None
-    assert request.find_renewal(content, stored, times.now()) is not None
+    assert identity.find_renewal(content, wish, times.now() + datetime.timedelta(days=now)) is None
+    assert identity.find_renewal(content, stored, times.now()) is not None
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", certificates.new_key()], ids=["empty", "nonsense", "key-alone"])
 def test_a_torn_file_is_not_used(content: bytes) -> None:
-    assert request.find_renewal(content, CLIENT, times.now()) is None
+    assert identity.find_renewal(content, CLIENT, times.now()) is None
 
 
 @pytest.mark.parametrize(
@@ -157,7 +156,7 @@ def test_a_torn_file_is_not_used(content: bytes) -> None:
 async def test_it_says_why_there_is_none_and_asks_again(
     signer: Signer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Object, words: str
 ) -> None:
-    monkeypatch.setattr(certificate, "WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(identity, "WAIT_SECONDS", 0.05)
     good, signer.answer = signer.answer, lambda _: answer
     made = make(signer, tmp_path)
     task = asyncio.create_task(made.obtain())
@@ -179,7 +178,7 @@ async def test_a_signer_that_stays_silent_is_told_while_it_is_waited_for(
     task = asyncio.create_task(made.obtain())
     await until(lambda: "is approved, but signer" in made.problem)
     assert describe_lacking([made]) == ""
-    monkeypatch.setattr(certificate, "NOTICE_SECONDS", 0.0)
+    monkeypatch.setattr(identity, "NOTICE_SECONDS", 0.0)
     await until(lambda: made.is_lacking)
     assert len(signer.made) == 1
     assert describe_lacking([made]) == made.problem
@@ -199,8 +198,8 @@ async def test_an_error_of_the_api_server_is_told(signer: Signer, tmp_path: Path
 
 
 async def test_a_certificate_for_another_key_is_not_taken(signer: Signer, tmp_path: Path) -> None:
-    foreign = sign(request.build_request(CLIENT, certificates.new_key()))
-    answer = request.read_answer({"status": {"certificate": base64.b64encode(foreign).decode()}}, certificates.new_key())
+    foreign = sign(identity.build_request(CLIENT, certificates.new_key()))
+    answer = identity.read_answer({"status": {"certificate": base64.b64encode(foreign).decode()}}, certificates.new_key())
     assert answer.refusal
     assert not answer.certificate
 
