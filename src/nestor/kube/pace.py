@@ -7,6 +7,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from nestor.kube.queue import RetryLater
@@ -64,8 +65,12 @@ class Buckets(Generic[K]):
     def take(self, key: K, now: float) -> None:
         self._buckets.setdefault(key, Bucket(self._rate)).take(now)
         self._buckets.move_to_end(key)
-        while self._buckets and next(iter(self._buckets.values())).is_full(now):
-            self._buckets.popitem(last=False)
+        # Two of them are looked at for each that comes, in turn, so that full ones go however empty others are.
+        for first, bucket in list(islice(self._buckets.items(), 2)):
+            if bucket.is_full(now):
+                del self._buckets[first]
+            else:
+                self._buckets.move_to_end(first)
 
     def __len__(self) -> int:
         return len(self._buckets)

@@ -44,6 +44,12 @@ def test_buckets_are_apart_and_forgotten_when_full() -> None:
     for number in range(1000):
         buckets.take(str(number), 30 + number)
     assert len(buckets) <= 2
+    slow: Buckets[str] = Buckets(Rate(per_second=0.01, burst=30))
+    for _ in range(30):
+        slow.take("empty", 0)
+    for number in range(2000):
+        slow.take(str(number), number)
+    assert len(slow) < 250, "those that are full go although another is not"
 
 
 def pace() -> Pace:
