@@ -38,9 +38,6 @@ class Engine:
             row.sources.on_change(self._on_source)
         row.copies.on_change(self._on_copy)
         row.wake = self.queue.add
-        if row.follows_policy:
-            row.caches.on_policy(row.wake_all)
-        row.follow()
 
     @property
     def remembered(self) -> int:

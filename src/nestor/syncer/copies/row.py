@@ -64,6 +64,14 @@ class Row:
         """Has the engine look at a key again, soon."""
         if self.direction == "Down":
             self.caches.copied_bytes.follow(self.copies)
+        if self.follows_policy:
+            self.caches.on_policy(self.wake_all)
+        self.set_up()
+
+    def set_up(self) -> None:
+        """Name the caches and build the indexes that the row needs: later there are no new ones. Subscribe to other objects that
+        copies depend on, and `wake` affected keys; find them by an index.
+        """
 
     @property
     def policy(self) -> Policy:
@@ -188,9 +196,6 @@ class Row:
         return True
 
     # When to look again, and at what
-
-    def follow(self) -> None:
-        """Subscribe to other objects that copies depend on, and `wake` affected keys; find them by an index."""
 
     def wake_each(self, sources: Iterable[Object]) -> None:
         for found in sources:

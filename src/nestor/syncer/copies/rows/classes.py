@@ -13,9 +13,7 @@ from nestor.api.placement import Names
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key
 from nestor.syncer.copies.fields import LABELS, fixed, value
-from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
-from nestor.syncer.view.context import Context
 
 
 class _NamedRow(Row):
@@ -24,9 +22,9 @@ class _NamedRow(Row):
     follows_policy = True
     workers = 1
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
+    def set_up(self) -> None:
         self._hosts = self.caches.host(self.kind)
+        self._hosts.on_change(self._on_host)
 
     @property
     def names(self) -> Names:
@@ -35,9 +33,6 @@ class _NamedRow(Row):
     def find_source(self, key: Key) -> Object | None:
         """The host object, if the class allows it and the host has it."""
         return self._hosts.get(key[1]) if key[1] in self.names.allowed else None
-
-    def follow(self) -> None:
-        self._hosts.on_change(self._on_host)
 
     def _on_host(self, change: Change) -> None:
         if change.key[1] in self.names.allowed:
@@ -69,8 +64,9 @@ class RuntimeClassRow(_NamedRow):
     def names(self) -> Names:
         return self.policy.places.runtime_classes
 
-    def follow(self) -> None:
+    def set_up(self) -> None:
         """Find the tenant's own ones too, which may stand for those that are allowed."""
+        super().set_up()
 
         def find_own(_: Change | None = None) -> None:
             self.caches.set_own_runtimes(find_own_runtimes(self.names.allowed, self._hosts, self.copies))
@@ -78,7 +74,6 @@ class RuntimeClassRow(_NamedRow):
         self._hosts.on_change(find_own, first=True)
         self.copies.on_change(find_own, first=True)
         self.caches.on_policy(find_own)
-        super().follow()
 
     def build(self, source: Object) -> Object:
         return build_runtime_class(source)

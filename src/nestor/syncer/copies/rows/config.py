@@ -14,10 +14,8 @@ from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references
 from nestor.pods.translate.target import nested_key
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
 from nestor.syncer.copies.memory import Patience
-from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.view.caches import UNCACHED_TYPE
-from nestor.syncer.view.context import Context
 
 CONFIG_MAP_FIELDS = (LABELS, ANNOTATIONS, mapping("data", is_sparse=True), mapping("binaryData", is_sparse=True))
 SECRET_FIELDS = (*CONFIG_MAP_FIELDS, fixed("type"))
@@ -54,8 +52,8 @@ class _ReferredRow(PodsRow):
     def build(self, source: Object) -> Object:
         return config.build_config(source, self.context.target)
 
-    def follow(self) -> None:
-        self.references.on_change(self.resource, self.wake)
+    def set_up(self) -> None:
+        self.references.on_change(self.resource, lambda key: self.wake(key))  # noqa: PLW0108 - the engine sets it later
 
     def find_needs(self, pod: Object) -> Iterable[Key]:
         return [(item.namespace, item.name) for item in find_references(pod) if item.resource == self.resource]
@@ -66,8 +64,8 @@ class ConfigMapRow(_ReferredRow):
     fields = CONFIG_MAP_FIELDS
     resource = CONFIG_MAPS
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
+    def set_up(self) -> None:
+        super().set_up()
         self._patience: Patience[Key] = Patience(40, 0.05)
 
     def missing(self, key: Key) -> None:
@@ -129,7 +127,7 @@ class ServiceLinksRow(PodsRow):
     def version(self, source: Object) -> Any:
         return source["data"]
 
-    def follow(self) -> None:
+    def set_up(self) -> None:
         self.caches.nested(kinds.SERVICE).on_change(self._on_service)
         self.caches.nested(kinds.POD).on_change(self._on_pod)
 

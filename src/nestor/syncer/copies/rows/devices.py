@@ -17,11 +17,9 @@ from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import Target, nested_uid
 from nestor.syncer.copies.fields import LABELS
 from nestor.syncer.copies.memory import Patience
-from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.copies.rows.storage import OWN
 from nestor.syncer.translate import storage
-from nestor.syncer.view.context import Context
 
 
 class DeviceClassRow(Row):
@@ -49,11 +47,12 @@ class ResourceClaimRow(Row):
     is_small = True
     fields = OWN
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
+    def set_up(self) -> None:
         self._patience: Patience[Key] = Patience(20, 0.1)
         self._classes = self.caches.nested(kinds.DEVICE_CLASS)
         self._pods = self.caches.host(kinds.POD)
+        self._classes.on_change(self.wake_all)
+        self._pods.on_change(self._on_pod)
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """A claim that is being deleted gets no new copy."""
@@ -95,10 +94,6 @@ class ResourceClaimRow(Row):
             nested = self.caches.nested_by_uid.get(nested_uid(host))
             if nested is not None and not is_terminal(nested):
                 yield nested
-
-    def follow(self) -> None:
-        self._classes.on_change(self.wake_all)
-        self._pods.on_change(self._on_pod)
 
     def _on_pod(self, change: Change) -> None:
         for item in spec_of(change.new).get("resourceClaims") or [] if change.old is None else ():

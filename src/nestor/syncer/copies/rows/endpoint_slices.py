@@ -22,11 +22,9 @@ from nestor.kube.informer import Key, key_of
 from nestor.pods.translate.target import Target
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, value
-from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate.network_policy import list_addresses
 from nestor.syncer.translate.service import decide_fate
-from nestor.syncer.view.context import Context
 
 SERVICE_NAME = "kubernetes.io/service-name"
 CONTROLLER = "endpointslice.kubernetes.io/managed-by"
@@ -46,12 +44,13 @@ class EndpointSliceRow(Row):
     fields = (LABELS, ANNOTATIONS, fixed("addressType"), value("ports"), value("endpoints"))
     workers = 4
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
+    def set_up(self) -> None:
         pods = self.caches.host(kinds.POD)
         self._pods: list[Index[str]] = [Index(pods, partial(_read_address, at)) for at in (0, 1)]
         """Host pods by their first and by their second address."""
         self._by_service: Index[Key] = Index(self.caches.nested(self.kind), _find_service_key)
+        self.caches.host(kinds.POD).on_change(self._on_pod)
+        self.caches.nested(kinds.SERVICE).on_change(lambda change: self.wake_each(self._by_service.all(change.key)))
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """If its Service has a host Service. A selector may make slices of its own besides."""
@@ -93,10 +92,6 @@ class EndpointSliceRow(Row):
 
     def _find_pod(self, address: str) -> Object | None:
         return next(filter(None, (index.get(address) for index in self._pods)), None)
-
-    def follow(self) -> None:
-        self.caches.host(kinds.POD).on_change(self._on_pod)
-        self.caches.nested(kinds.SERVICE).on_change(lambda change: self.wake_each(self._by_service.all(change.key)))
 
     def _on_pod(self, change: Change) -> None:
         """Look at the slices with addresses that a pod gets or loses."""

@@ -41,7 +41,7 @@ class NetworkPolicyRow(Row):
     def build(self, source: Object) -> Object:
         return translate.build_policy(source, self._look_around())
 
-    def follow(self) -> None:
+    def set_up(self) -> None:
         self.caches.nested(kinds.NAMESPACE).on_change(self._on_namespace)
         self.caches.host(kinds.POD).on_change(self._on_pod)
 

@@ -16,11 +16,9 @@ from nestor.pods.translate.gang_room import Amounts, add, measure
 from nestor.pods.translate.node_rules import find_backend
 from nestor.pods.translate.status import is_terminal
 from nestor.syncer.copies.fields import annotation, is_current, mapping, mirrored, value
-from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import node
 from nestor.syncer.view.caches import Caches
-from nestor.syncer.view.context import Context
 
 
 class NodeRow(Row):
@@ -46,11 +44,15 @@ class NodeRow(Row):
         value("status.daemonEndpoints"),
     )
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
+    def set_up(self) -> None:
         self._shares = Shares(self.caches)
         self._on_host = self.caches.host_by_node
-        self._cluster_uid = str(context.target.owner.get("uid", ""))
+        self._cluster_uid = str(self.context.target.owner.get("uid", ""))
+        self.copies.on_change(self._watch_mirrored)
+        self.caches.nested(kinds.POD).on_change(self._on_pod)
+        self.caches.on_suspend(self._wake_copies)
+        self.caches.on_policy(self._on_policy)
+        self._shares.wake = self._wake_copies
 
     @property
     def is_settled(self) -> bool:
@@ -98,13 +100,6 @@ class NodeRow(Row):
 
     def missing(self, key: Key) -> None:
         raise NotFound(404, "NotFound", f'nodes "{key[1]}" not found')
-
-    def follow(self) -> None:
-        self.copies.on_change(self._watch_mirrored)
-        self.caches.nested(kinds.POD).on_change(self._on_pod)
-        self.caches.on_suspend(self._wake_copies)
-        self.caches.on_policy(self._on_policy)
-        self._shares.wake = self._wake_copies
 
     def _watch_mirrored(self, _: Change) -> None:
         ours = ((found["metadata"]["name"], found) for found in self.copies if self.is_ours(found))

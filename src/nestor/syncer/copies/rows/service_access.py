@@ -84,7 +84,7 @@ class _OutwardRow(Row):
         """Look at those of these Services that ask to be reached from outside."""
         self.wake_each(found for found in services if spec_of(found).get("type") in translate.OUTWARD)
 
-    def follow(self) -> None:
+    def set_up(self) -> None:
         self.caches.nested(kinds.SERVICE).on_change(
             lambda change: self.wake_outward(item for item in (change.old, change.new) if item is not None)
         )
@@ -109,8 +109,8 @@ class ServiceAccessRow(_OutwardRow):
         spec = {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": self.build_rules(source)}
         return self.build_policy(source, spec)
 
-    def follow(self) -> None:
-        super().follow()
+    def set_up(self) -> None:
+        super().set_up()
         services = self.caches.by_namespace(kinds.SERVICE)
         self.caches.nested(kinds.NETWORK_POLICY).on_change(lambda change: self.wake_outward(services.all(change.key[0])))
 
@@ -131,8 +131,8 @@ class NodePortsRow(_OutwardRow):
         selector = {"matchLabels": pods, "matchExpressions": isolated}
         return self.build_policy(source, {"podSelector": selector, "policyTypes": ["Egress"], "egress": self.build_rules(source)})
 
-    def follow(self) -> None:
-        super().follow()
+    def set_up(self) -> None:
+        super().set_up()
         self.caches.host(kinds.SERVICE).on_change(self._on_host)
         self.caches.host_nodes.on_change(self._on_node)
 

@@ -17,10 +17,8 @@ from nestor.kube import ApiError, Change, Conflict, Forbidden, Invalid, RetryLat
 from nestor.kube.informer import Key, key_of
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, annotation, fixed, mapping, optional, value
-from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import service as translate
-from nestor.syncer.view.context import Context
 
 _RELEASE_SECONDS = 5
 _RESERVATION = datetime.timedelta(minutes=1)
@@ -48,11 +46,11 @@ class ServiceRow(Row):
         fixed("spec.clusterIP"),
     )
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
+    def set_up(self) -> None:
         self._released: dict[str, float] = {}
         self._behind: set[Key] = set()
         """Services whose selector waits for their pods' labels."""
+        self.caches.host(kinds.POD).on_change(self._on_pod)
 
     @property
     def _allowed(self) -> AllowedServices:
@@ -100,9 +98,6 @@ class ServiceRow(Row):
         """A Service that is being created may take a minute: other webhooks are asked after ours."""
         until = annotations_of(copy).get(labels.RESERVED_UNTIL)
         return max(0.0, min(-times.seconds_since(until), _RESERVATION.total_seconds())) if until else 0.0
-
-    def follow(self) -> None:
-        self.caches.host(kinds.POD).on_change(self._on_pod)
 
     def _on_pod(self, _: Change) -> None:
         for key in self._behind:

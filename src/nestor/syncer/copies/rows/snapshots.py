@@ -13,7 +13,6 @@ from nestor.kube.index import Index
 from nestor.kube.informer import Key
 from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.syncer.copies.fields import LABELS, annotation, fixed, value
-from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.copies.rows.storage import OWN, LastingRow
 from nestor.syncer.translate import snapshots, storage
@@ -59,11 +58,15 @@ class SnapshotRow(LastingRow):
     fields = OWN
     workers = 2
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
+    def set_up(self) -> None:
+        super().set_up()
         self._claims = self.caches.nested(kinds.PERSISTENT_VOLUME_CLAIM)
         self._hosts = self.caches.host(kinds.PERSISTENT_VOLUME_CLAIM)
         self._classes = self.caches.nested(kinds.VOLUME_SNAPSHOT_CLASS)
+        of_claim: Index[Key] = Index(self.caches.nested(self.kind), _find_claim_key)
+        self._classes.on_change(self.wake_all)
+        self._claims.on_change(lambda change: self.wake_each(of_claim.all(change.key)))
+        self._hosts.on_change(lambda change: self.wake_each(of_claim.all(nested_key(change.latest))))
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """Once the host has the claim. One that is being deleted gets no new copy."""
@@ -107,12 +110,6 @@ class SnapshotRow(LastingRow):
     def lift(self, source: Object, copy: Object) -> Object | None:
         return snapshots.lift_status(source, copy, self.context.target)
 
-    def follow(self) -> None:
-        of_claim: Index[Key] = Index(self.caches.nested(self.kind), _find_claim_key)
-        self._classes.on_change(self.wake_all)
-        self._claims.on_change(lambda change: self.wake_each(of_claim.all(change.key)))
-        self._hosts.on_change(lambda change: self.wake_each(of_claim.all(nested_key(change.latest))))
-
 
 def _find_claim_key(snapshot: Object) -> Key:
     return snapshot["metadata"]["namespace"], snapshots.find_claim(snapshot)
@@ -129,11 +126,12 @@ class SnapshotContentRow(Row):
     workers = 2
     fields = (LABELS, fixed("spec.volumeSnapshotRef.uid"), value("status"))
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
+    def set_up(self) -> None:
         self._snapshots = self.caches.nested(kinds.VOLUME_SNAPSHOT)
         self._hosts = self.caches.host(kinds.VOLUME_SNAPSHOT)
         self._by_content: Index[str] = Index(self._hosts, snapshots.find_content)
+        self._hosts.on_change(self._on_host)
+        self._snapshots.on_change(self._on_nested)
 
     @property
     def read(self) -> Iterable[Informer]:
@@ -161,10 +159,6 @@ class SnapshotContentRow(Row):
             patch = {"metadata": {"uid": meta["uid"]}} | snapshots.build_lost(times.timestamp())
             await self.context.nested.patch(kinds.VOLUME_SNAPSHOT, meta["name"], meta["namespace"], patch, subresource="status")
         return False
-
-    def follow(self) -> None:
-        self._hosts.on_change(self._on_host)
-        self._snapshots.on_change(self._on_nested)
 
     def _on_host(self, change: Change) -> None:
         for found in (change.old, change.new):

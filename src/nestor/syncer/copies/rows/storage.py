@@ -16,10 +16,8 @@ from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.pods.translate.volumes import find_claims
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, Field, annotation, fixed, mapping, value
 from nestor.syncer.copies.memory import Patience
-from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import snapshots, storage
-from nestor.syncer.view.context import Context
 
 OWN = (LABELS, ANNOTATIONS, Field(("metadata", "labels", labels.NESTED_UID), is_fixed=True))
 """The fields that say whose copy it is."""
@@ -58,8 +56,7 @@ class LastingRow(Row):
     holds = "volume"
     """What a copy holds, in messages."""
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
+    def set_up(self) -> None:
         self._namespaces = self.caches.nested(kinds.NAMESPACE)
 
     async def settle(self, source: Object, copy: Object) -> bool:
@@ -108,11 +105,13 @@ class ClaimRow(LastingRow):
     follows_policy = True
     fields = (*OWN, value("spec.resources.requests.storage"))
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
+    def set_up(self) -> None:
+        super().set_up()
         self._patience: Patience[Key] = Patience(20, 0.1)
         self._snapshots = self.caches.host(kinds.VOLUME_SNAPSHOT)
         self._classes = self.caches.nested(kinds.STORAGE_CLASS)
+        self._classes.on_change(self._on_class)
+        self._snapshots.on_change(self._on_snapshot)
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """A claim that is being deleted gets no new copy."""
@@ -148,10 +147,6 @@ class ClaimRow(LastingRow):
         """Size, and how far a change of it has come."""
         return storage.lift_status(source, copy, self.context.target)
 
-    def follow(self) -> None:
-        self._classes.on_change(self._on_class)
-        self._snapshots.on_change(self._on_snapshot)
-
     def _on_class(self, change: Change) -> None:
         claims = self.caches.nested(self.kind)
         self.wake_each(found for found in claims if spec_of(found).get("storageClassName") == change.key[1])
@@ -183,11 +178,12 @@ class VolumeRow(Row):
     sources = None
     fields = (LABELS, mapping("spec.capacity"), fixed("spec.claimRef.uid"))
 
-    def __init__(self, context: Context, references: References) -> None:
-        super().__init__(context, references)
+    def set_up(self) -> None:
         self._claims = self.caches.nested(kinds.PERSISTENT_VOLUME_CLAIM)
         self._hosts = self.caches.host(kinds.PERSISTENT_VOLUME_CLAIM)
         self._by_volume: Index[str] = Index(self._hosts, lambda claim: spec_of(claim).get("volumeName"))
+        self._hosts.on_change(self._on_host)
+        self._claims.on_change(self._on_claim)
 
     def find_source(self, key: Key) -> Object | None:
         """The host's claim for the volume, while the host has both."""
@@ -217,10 +213,6 @@ class VolumeRow(Row):
             gone = {"metadata": {"uid": meta["uid"], "finalizers": None}}
             await self.context.nested.patch(self.kind, meta["name"], None, gone)
         return True
-
-    def follow(self) -> None:
-        self._hosts.on_change(self._on_host)
-        self._claims.on_change(self._on_claim)
 
     def _on_host(self, change: Change) -> None:
         for claim in (change.old, change.new):
