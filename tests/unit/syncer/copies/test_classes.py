@@ -55,22 +55,6 @@ async def test_what_was_left_by_an_earlier_syncer_goes() -> None:
         await made.until(lambda: clusters.nested.look(PRIORITY, "old") is None)
 
 
-async def test_a_runtime_class_comes_up_without_its_nodes() -> None:
-    clusters = Clusters.build(RUNTIME)
-    overhead = {"podFixed": {"cpu": "250m"}}
-    put(clusters, RUNTIME, "kata", handler="kata")
-    put(clusters, RUNTIME, "gvisor", handler="runsc", overhead=overhead, scheduling={"nodeSelector": {"runtime": "gvisor"}})
-    allow(clusters, runtimeClasses=["gvisor"])
-    async with running(clusters, RuntimeClassRow) as made:
-        await made.until(lambda: clusters.nested.look(RUNTIME, "gvisor"))
-        copy: Any = clusters.nested.look(RUNTIME, "gvisor")
-        assert {key: copy[key] for key in copy.keys() - {"metadata", "apiVersion", "kind"}} == {
-            "handler": "runsc",
-            "overhead": overhead,
-        }
-        assert clusters.nested.look(RUNTIME, "kata") is None
-
-
 def runtimes(made: Running) -> dict[str, str | None]:
     """What these names stand for on the host; absent if pods may not use them."""
     found = made.caches.policy.places.runtime_classes
@@ -113,6 +97,8 @@ def test_a_priority_is_one_that_the_nested_api_server_takes(value: int, expected
     assert built["metadata"] == {"name": "high", "labels": OURS}
 
 
-def test_a_runtime_without_overhead_has_none() -> None:
-    host = {"apiVersion": "a", "kind": "b", "metadata": {"name": "x"}, "handler": "runc"}
-    assert "overhead" not in build_runtime_class(host)
+@pytest.mark.parametrize("overhead", [{}, {"overhead": {"podFixed": {"cpu": "250m"}}}])
+def test_a_runtime_class_comes_up_without_its_nodes(overhead: Object) -> None:
+    host = {"apiVersion": "a", "kind": "b", "metadata": {"name": "x"}, "handler": "runsc", **overhead}
+    built = build_runtime_class(host | {"scheduling": {"nodeSelector": {"runtime": "gvisor"}}})
+    assert built == host | {"metadata": {"name": "x", "labels": OURS}}

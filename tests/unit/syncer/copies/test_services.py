@@ -75,20 +75,6 @@ async def test_a_node_port_that_is_taken_on_the_host_is_the_host_s_choice_on_bot
         assert node_port(host_spec(clusters)) == 30009
 
 
-async def test_a_restart_between_the_host_s_choice_and_its_way_back() -> None:
-    clusters = Clusters.build()
-    allow(clusters, **NODE_PORTS)
-    refuse_port(clusters, 30007, 30008)
-    clusters.nested.put(kinds.SERVICE, build_outward())
-    clusters.nested.refusal = lambda verb, _: Invalid(422, "Invalid", "not now") if verb == "PATCH" else None
-    async with running(clusters, ServiceRow):
-        assert node_port(clusters.nested.look(kinds.SERVICE, "web", SPACE)) == 30007
-        assert node_port(host_spec(clusters)) == 30008
-    clusters.nested.refusal = lambda _, __: None
-    async with running(clusters, ServiceRow):
-        assert node_port(clusters.nested.look(kinds.SERVICE, "web", SPACE)) == 30008
-
-
 async def test_load_balancers_of_the_nested_cluster_s_own_are_not_touched() -> None:
     clusters = Clusters.build()
     ingress = [{"ip": "10.0.0.1"}]
@@ -292,20 +278,6 @@ async def test_endpoints_are_the_cluster_s_own_pods_as_long_as_these_live() -> N
         await made.settle()
         assert host_addresses(clusters) == ["10.42.0.8"]
         await made.drop_host(kinds.POD, pod["metadata"]["name"], HOST)
-        assert host_addresses(clusters) == []
-
-
-async def test_the_class_allows_further_addresses_but_not_the_closed_ones() -> None:
-    clusters = Clusters.build()
-    clusters.nested.put(kinds.SERVICE, build_service(selector=None))
-    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("203.0.113.7", "203.0.113.9", "169.254.169.254"))
-    async with running(clusters, EndpointSliceRow) as made:
-        allow(clusters, endpointRanges=["203.0.113.0/24", "169.254.0.0/16"], closedRanges=["203.0.113.9/32"])
-        await made.settle()
-        assert host_addresses(clusters) == ["203.0.113.7"]
-        assert "203.0.113.9, 169.254.169.254" in clusters.events[-1][1]
-        allow(clusters)
-        await made.settle()
         assert host_addresses(clusters) == []
 
 

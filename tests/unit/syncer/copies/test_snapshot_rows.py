@@ -158,18 +158,6 @@ async def test_a_snapshot_of_a_claim_that_the_host_does_not_have_waits_for_it() 
         await made.until(lambda: copy(clusters))
 
 
-async def test_a_class_of_the_tenant_s_own_is_not_the_host_s() -> None:
-    clusters = build()
-    clusters.nested.put(CLASS, {"metadata": {"name": "hourly"}, "driver": "own.example.org", "deletionPolicy": "Delete"})
-    async with running(clusters, *ROWS) as made:
-        clusters.nested.put(CLAIM, claim())
-        await made.put_nested(SNAPSHOT, snapshot(volumeSnapshotClassName="hourly"))
-        ((_, told),) = clusters.events
-        assert told.startswith("VolumeSnapshotClass 'hourly' of this cluster is not the host cluster's")
-        clusters.nested.drop(CLASS, "hourly")
-        await made.until(lambda: copy(clusters))
-
-
 def restored(name: str, source: str) -> Object:
     return claim(name, dataSource={"apiGroup": SNAPSHOT.group, "kind": SNAPSHOT.name, "name": source})
 

@@ -68,22 +68,6 @@ class Scene:
         return next((item for item in conditions_of(found) if item["type"] == "PodScheduled"), {})
 
 
-async def test_it_is_created_after_all_its_needs() -> None:
-    log: list[str] = []
-
-    def need(name: str) -> Need:
-        async def note(pod: Object) -> None:
-            log.append(f"{name} {pod['metadata']['name']} {len(scene.provider.pods)}")
-
-        return note
-
-    scene = Scene(build_pod(), need("config"), need("tokens"))
-    await scene.create()
-    assert log == ["config web 0", "tokens web 0"]
-    assert len(scene.provider.pods) == 1
-    assert scene.events == []
-
-
 async def test_a_refused_pod_is_told_once_and_needs_nothing() -> None:
     async def need(_: Object) -> None:
         raise AssertionError("nothing is prepared for a pod that does not run")
@@ -198,17 +182,6 @@ async def test_a_pod_whose_turn_it_is_but_that_asks_for_no_room_holds_up_nobody(
         with contextlib.suppress(RetryLater):
             await scene.create()
     assert turns == ["next"]
-
-
-async def test_a_need_that_the_host_refuses_is_told() -> None:
-    async def need(_: Object) -> None:
-        raise Forbidden(403, "Forbidden", "ConfigMap 'x' is in the way")
-
-    scene = Scene(build_pod(), need)
-    with pytest.raises(RetryLater):
-        await scene.create()
-    assert scene.events == ["ConfigMap 'x' is in the way"]
-    assert scene.provider.asked == []
 
 
 async def test_a_pod_beyond_the_bytes_that_a_cluster_may_have_is_told_and_comes_when_there_is_room() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from nestor.kube import NotFound
-from nestor.syncer.pods import decide
 from nestor.syncer.pods.delete import PodDeleter
 from tests.conformance.providers.memory import MemoryProvider
 from tests.unit.pods.translate.builders import build_host_pod, build_pod
@@ -74,17 +73,6 @@ async def test_a_host_pod_that_gets_its_node_meanwhile_is_not_withdrawn(version:
     before = host | {"metadata": host["metadata"] | {"resourceVersion": "1"}}
     await ending.withdraw(before)
     assert bool(provider.pods) is is_left
-
-
-async def test_a_nested_pod_whose_host_pod_is_ended_by_the_host_gets_the_same_grace() -> None:
-    nested, host, api, log = build_pod(nodeName="n"), build_host_pod(nodeName="n"), fakes.FakeApi(), Syncer()
-    host["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": 30}
-    ending = PodDeleter(fakes.context(nested=api), MemoryProvider(), log)  # type: ignore[arg-type]
-    await ending.follow(nested, host)
-    assert log.synced == ["web"]  # with the host's reason, DisruptionTarget
-    assert api.deleted == ["pods shop/web {'uid': 'pod-uid', 'grace_seconds': 30}"]
-    nested["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": 30}
-    assert not decide.is_removal_due(nested, host)
 
 
 async def test_a_nested_pod_is_ended_with_its_host_pod_even_if_its_status_cannot_be_written() -> None:

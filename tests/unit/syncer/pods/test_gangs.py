@@ -83,20 +83,6 @@ RELEASED: Object = {
 }
 
 
-async def test_pods_of_a_gang_are_held_and_say_what_it_waits_for() -> None:
-    scene = Cluster()
-    scene.allow()
-    async with scene.running():
-        scene.start("train", 3)
-        await scene.until(lambda: scene.held() == 3)
-        scene.gate()
-        await scene.until(lambda: scene.why("train-0")[0] == "GangWaiting")
-        assert "all 3 pods of gang 'shop/train'" in scene.why("train-0")[1]
-        scene.decide(state="Waiting", message="no room")
-        await scene.until(lambda: {scene.why(f"train-{number}") for number in range(3)} == {("GangWaiting", "no room")})
-        assert scene.held() == 3
-
-
 async def test_they_are_let_go_together_to_the_place_that_was_decided() -> None:
     scene = Cluster()
     scene.allow()
