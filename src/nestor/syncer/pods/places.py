@@ -13,7 +13,7 @@ from nestor.pods.translate.node_rules import find_backend
 from nestor.pods.translate.placement import Batch, Place, Where, decide_place, is_counting
 from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import nested_uid
-from nestor.syncer.suspend.decide import find_controller
+from nestor.syncer.suspend.jobs import find_controller
 from nestor.syncer.view.context import Context
 
 _REMEMBERED = 1000

@@ -6,6 +6,7 @@ stored in a nested ConfigMap, which is deleted only after the new pod exists. So
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 from collections.abc import Callable
@@ -15,9 +16,9 @@ from nestor.api.objects import Object, is_terminating
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.pods.providers.base import Provider
 from nestor.pods.translate.status import is_bound, is_terminal
-from nestor.syncer.suspend import decide
-from nestor.syncer.suspend.jobs import JobSuspender
+from nestor.syncer.suspend.jobs import JobSuspender, find_controller
 from nestor.syncer.view.context import Context
+from nestor.syncer.view.trim import names_its_node
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +26,8 @@ NAMESPACE = "kube-system"
 _PREFIX = "nestor-pod-"
 _PURPOSE = "suspended-pod"
 _KEY = "pod.json"
+# Admission computes the last two again, and rejects other values if the priority class has changed meanwhile.
+_NOT_COPIED = ("nodeName", "ephemeralContainers", "priority", "preemptionPolicy")
 
 
 class PodEvictor:
@@ -41,7 +44,7 @@ class PodEvictor:
         now = await self._find_staying(nested)
         if now is None or is_terminal(now) or not is_bound(now):
             return
-        if decide.find_controller(now) is None:
+        if find_controller(now) is None:
             await self._remember(now)
         if self._context.caches.is_suspended:  # still
             # The version protects a pod that finishes at the same moment.
@@ -79,7 +82,7 @@ class PodEvictor:
                 "labels": {labels.MANAGED_BY: "nestor", labels.PURPOSE: _PURPOSE},
                 "annotations": {labels.NESTED_NAMESPACE: meta["namespace"], labels.NESTED_NAME: meta["name"]},
             },
-            "data": {_KEY: json.dumps(decide.build_copy(pod), separators=(",", ":"))},
+            "data": {_KEY: json.dumps(build_copy(pod), separators=(",", ":"))},
         }
         await self._context.nested.apply(kinds.CONFIG_MAP, memory)
 
@@ -135,3 +138,16 @@ class SuspendStatus:
             # Nothing is created while suspended, so once true, this stays true until the resume.
             self._confirmed = caches.is_suspended and not self._is_creating() and all(map(is_terminal, pods))
         return self._confirmed
+
+
+def build_copy(pod: Object) -> Object:
+    """A pod to create in place of `pod`: the same, as it was before it was bound and ran.
+
+    Finalizers are not copied: their owner adds its own to the new pod, and might never remove a copied one.
+    """
+    meta, spec = pod["metadata"], copy.deepcopy(pod["spec"])
+    for key in _NOT_COPIED:
+        if key != "nodeName" or not names_its_node(pod):
+            spec.pop(key, None)
+    kept = {key: meta[key] for key in ("name", "namespace", "labels", "annotations", "ownerReferences") if meta.get(key)}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": kept, "spec": spec}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nestor.syncer.suspend import decide
+from nestor.syncer.suspend import evict, jobs
 from tests.unit.pods.translate.builders import build_pod
 
 Object = dict[str, Any]
@@ -36,7 +36,7 @@ def job(*, annotations: Object | None = None, deleting: bool = False, condition:
     ],
 )
 def test_what_is_suspended(found: Object, is_due: bool) -> None:
-    patch = decide.build_job_patch(found, suspended=True)
+    patch = jobs.build_job_patch(found, suspended=True)
     assert patch == ({"metadata": {"resourceVersion": "7", "annotations": OURS}, "spec": {"suspend": True}} if is_due else None)
 
 
@@ -51,7 +51,7 @@ def test_what_is_suspended(found: Object, is_due: bool) -> None:
     ],
 )
 def test_what_is_resumed(found: Object, is_due: bool) -> None:
-    patch = decide.build_job_patch(found, suspended=False)
+    patch = jobs.build_job_patch(found, suspended=False)
     metadata = {"resourceVersion": "7", "annotations": {"nestor.dev/suspended-by": None}}
     assert patch == ({"metadata": metadata, "spec": {"suspend": False}} if is_due else None)
 
@@ -69,20 +69,20 @@ def test_what_is_resumed(found: Object, is_due: bool) -> None:
     ],
 )
 def test_when_a_job_will_not_end_its_pods_itself(found: Object, is_done: bool) -> None:
-    assert decide.is_done_with_pods(found) is is_done
+    assert jobs.is_done_with_pods(found) is is_done
 
 
 def test_the_controller_is_the_owner_that_controls() -> None:
     pod = build_pod()
-    assert decide.find_controller(pod) is None
+    assert jobs.find_controller(pod) is None
     owner, controller = {"kind": "A", "uid": "a"}, {"kind": "B", "uid": "b", "controller": True}
     pod["metadata"]["ownerReferences"] = [owner]
-    assert decide.find_controller(pod) is None
+    assert jobs.find_controller(pod) is None
     pod["metadata"]["ownerReferences"] = [owner, controller]
-    assert decide.find_controller(pod) == controller
+    assert jobs.find_controller(pod) == controller
 
 
 def test_a_node_that_the_user_named_is_kept() -> None:
     pod = build_pod(nodeName="n")
     pod["metadata"]["managedFields"] = [{"manager": "kubectl", "fieldsV1": {"f:spec": {"f:nodeName": {}}}}]
-    assert decide.build_copy(pod)["spec"]["nodeName"] == "n"
+    assert evict.build_copy(pod)["spec"]["nodeName"] == "n"
