@@ -281,6 +281,20 @@ async def test_endpoints_are_the_cluster_s_own_pods_as_long_as_these_live() -> N
         assert host_addresses(clusters) == []
 
 
+async def test_the_class_allows_further_addresses_but_not_the_closed_ones() -> None:
+    clusters = Clusters.build()
+    clusters.nested.put(kinds.SERVICE, build_service(selector=None))
+    clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("203.0.113.7", "203.0.113.9", "169.254.169.254"))
+    async with running(clusters, EndpointSliceRow) as made:
+        allow(clusters, endpointRanges=["203.0.113.0/24", "169.254.0.0/16"], closedRanges=["203.0.113.9/32"])
+        await made.settle()
+        assert host_addresses(clusters) == ["203.0.113.7"]
+        assert "203.0.113.9, 169.254.169.254" in clusters.events[-1][1]
+        allow(clusters)
+        await made.settle()
+        assert host_addresses(clusters) == []
+
+
 @pytest.mark.parametrize(
     ("service", "manager"),
     [
