@@ -23,14 +23,6 @@ class Attempt:
     show: Show
 
 
-@dataclass(frozen=True)
-class Again:
-    """A command that is run in place of the one that failed, in the same attempt; `note` tells why."""
-
-    command: list[str]
-    note: str
-
-
 Execute = Callable[[Attempt], Awaitable[Outcome]]
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from nestor.apps.runner.attempt import Again, StepError
+from nestor.apps.runner.attempt import StepError
 from nestor.apps.runner.command import Outcome
 from nestor.apps.steps import Step
 from nestor.apps.steps.plan import Helm
@@ -36,15 +36,15 @@ def build_apply(step: Step, flag: str, path: str) -> list[str]:
     return [*command, *(SERVER_SIDE if step.server_side else ())]
 
 
-def repeat_apply(command: list[str], outcome: Outcome) -> Again | None:
-    """What to run at once, in the same attempt, after an apply that failed; None where only the step's own retries may help."""
+def repeat_apply(command: list[str], outcome: Outcome) -> tuple[list[str], str] | None:
+    """What to run at once, in the same attempt, after an apply that failed, and why; None where only the step's retries help."""
     if outcome.exit_code is None:
         return None
     if TOO_LONG in outcome.message and SERVER_SIDE[0] not in command:
         note = "an object is too large for client-side apply; all are applied again by server-side apply"
-        return Again([*command, *SERVER_SIDE], note)
+        return [*command, *SERVER_SIDE], note
     if any(race in outcome.message for race in RACES):
-        return Again(command, "another writer was faster; applied again")
+        return command, "another writer was faster; applied again"
     return None
 
 

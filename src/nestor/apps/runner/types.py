@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nestor.apps.runner import download, kustomize, programs, rendering, templates
-from nestor.apps.runner.attempt import Again, Attempt, AttemptError, StepError
+from nestor.apps.runner.attempt import Attempt, AttemptError, StepError
 from nestor.apps.runner.command import Outcome, run_command
 from nestor.apps.runner.download import Downloader
 from nestor.apps.runner.workspace import Desk, Workspace
@@ -57,8 +57,8 @@ class Execution:
     """A step in a few words, for the log."""
     find_hint: Callable[[Step, Outcome], str] = lambda _, __: ""
     """What to add to the message of an attempt that failed; may be empty."""
-    repeat: Callable[[list[str], Outcome], Again | None] = lambda _, __: None
-    """What to run after a command that failed, before the attempt counts as failed; usually nothing."""
+    repeat: Callable[[list[str], Outcome], tuple[list[str], str] | None] = lambda _, __: None
+    """What to run after a command that failed, before the attempt counts as failed, and why; usually nothing."""
 
 
 async def _prepare_kubectl(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
@@ -207,9 +207,10 @@ class Executor:
             again = None if outcome.is_success else row.repeat(prepared.command, outcome)
             if again is None or time.monotonic() - start > limit:
                 break
-            attempt.show(again.note)
+            command, note = again
+            attempt.show(note)
             await asyncio.sleep(count * REPEAT_PAUSE_SECONDS)
-            prepared = replace(prepared, command=again.command)
+            prepared = replace(prepared, command=command)
             outcome = await self._run(attempt, prepared, start)
         return replace(outcome, message=outcome.message + row.find_hint(attempt.step, outcome), sha256=prepared.sha256)
 

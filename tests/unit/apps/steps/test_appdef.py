@@ -13,7 +13,6 @@ from tests.unit.apps.steps.builders import Object, build, chart, faults, faults_
     [
         ({}, {}, 0, 5),
         ({"global_retry": 20}, {}, 20, 5),
-        ({"global_retry_sleep": 15}, {}, 0, 15),
         ({"global_retry": 20, "global_retry_sleep": 15}, {}, 20, 15),
         ({"global_retry": 20, "global_retry_sleep": 15}, {"retry": 10}, 10, 15),
         ({"global_retry": 20, "global_retry_sleep": 15}, {"retry_sleep": 30}, 20, 30),
@@ -21,7 +20,6 @@ from tests.unit.apps.steps.builders import Object, build, chart, faults, faults_
         ({"global_retry": 20, "global_retry_sleep": 15}, {"retry": 0, "retry_sleep": 0}, 0, 0),
         ({"global_retry": 20}, {"retry": None}, 20, 5),
         ({"global_retry": "20", "global_retry_sleep": ""}, {"retry_sleep": "30"}, 20, 30),
-        ({}, {"retry": 3}, 3, 5),
     ],
 )
 @pytest.mark.parametrize("step", [template(), template(type="kustomize", path="."), script(), chart()])
@@ -198,7 +196,6 @@ def test_kubectl_steps_may_name_a_namespace_and_apply_on_the_server() -> None:
         ({}, {}, False),
         ({}, {"render": True}, True),
         ({"render": True}, {}, True),
-        ({"render": "true"}, {}, True),
         ({"render": True}, {"render": False}, False),
         ({"render": False}, {"render": "True"}, True),
     ],

@@ -163,17 +163,6 @@ def test_any_appdef_that_is_nearly_good_is_read_or_refused_in_sentences(content:
 
 
 @many
-@given(st.lists(st.dictionaries(keys, anything, max_size=8), min_size=1, max_size=4), anything)
-def test_any_steps_make_a_plan_or_sentences(templates: list[Object], defaults: Any) -> None:
-    try:
-        plan = steps.build_plan({"templates": templates, "templates_settings": defaults}, "base")
-    except PlanError as error:
-        check_messages(error)
-    else:
-        assert Plan.model_validate_json(plan.to_json()) == plan
-
-
-@many
 @given(st.dictionaries(keys, st.dictionaries(keys, anything, max_size=6) | anything, max_size=4), st.dictionaries(keys, anything))
 def test_any_parameters_are_checked_or_refused_in_sentences(declared: Object, values: Object) -> None:
     try:

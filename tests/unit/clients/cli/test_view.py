@@ -198,23 +198,6 @@ def test_a_job_that_restarts_has_not_failed() -> None:
     assert find_ending(job, until_finished=False) is None
 
 
-@pytest.mark.parametrize(
-    ("state", "expected"),
-    [
-        ("created", ("waiting", "Created")),
-        ("waiting", ("warn", "ImagePullFailed")),
-        ("running", ("busy", "StepRunning")),
-        ("retrying", ("retry", "StepRetrying")),
-        ("ready", ("good", "Ready")),
-        ("failed", ("bad", "StepFailed")),
-        ("completed", ("good", "Completed")),
-        ("suspended", ("waiting", "Suspended")),
-    ],
-)
-def test_a_job_in_a_word(state: str, expected: tuple[str, str]) -> None:
-    assert mood(STATES[state]()) == expected
-
-
 def test_short_durations() -> None:
     seconds = [0, 59.9, 119, 120, 185, 660, 7199, 7200, 9000, 172800, 176400, 5184000]
     assert " ".join(map(times.short, seconds)) == "0s 59s 119s 2m 3m5s 11m 119m 2h 2h30m 2d 2d1h 60d"

@@ -86,12 +86,6 @@ def test_an_object_goes_with_the_last_of_those_who_have_it() -> None:
     assert pool.size == 0
 
 
-def test_what_has_no_version_is_nobody_elses() -> None:
-    share = Pool().share(trim_little)
-    bare: Object = {"metadata": {"name": "a", "uid": "u"}}
-    assert share(copy.deepcopy(bare)) is not share(copy.deepcopy(bare))
-
-
 def test_something_is_made_once_of_a_shared_object_and_each_time_of_others() -> None:
     made: list[str] = []
 

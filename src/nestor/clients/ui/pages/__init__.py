@@ -1,1 +1,1 @@
-"""One file per page: what it looks at, and what its forms do."""
+"""The pages: what each looks at, and what its forms do."""
