@@ -28,6 +28,10 @@ def explain(address: str) -> str | None:
     return None if address == "127.0.0.1" else addresses.explain_refusal(address, ["10.40.0.2"])
 
 
+def build_answer(host: str, port: int, address: str) -> ResolveResult:
+    return ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0)
+
+
 class Site:
     """The server, the names that lead to it, and what it was asked for."""
 
@@ -49,9 +53,7 @@ class Site:
         found = self.names[host]
         # Another answer each time, as of a name server that plays tricks.
         answers = [found.pop(0)] if len(found) > 1 else found
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0) for address in answers
-        ]
+        return [build_answer(host, port, address) for address in answers]
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(request.path)
@@ -64,15 +66,13 @@ class Site:
             return await _stream(request, b"x" * 65536, 0)
         if request.path == "/slow":
             return await _stream(request, b"x", 0.05)
-        if request.path == "/page":
-            return web.Response(body=b"<html>", content_type="text/html")
-        if request.path == "/zipped":
-            return web.Response(body=MANIFEST, headers={"Content-Encoding": "gzip"})
-        if request.path == "/broken":
-            return web.Response(status=503)
-        if request.path == "/large":
-            return web.Response(body=b"x" * 2000)
-        return web.Response(body=MANIFEST, content_type="text/plain")
+        answers: dict[str, dict[str, Any]] = {
+            "/page": {"body": b"<html>", "content_type": "text/html"},
+            "/zipped": {"body": MANIFEST, "headers": {"Content-Encoding": "gzip"}},
+            "/broken": {"status": 503},
+            "/large": {"body": b"x" * 2000},
+        }
+        return web.Response(**answers.get(request.path, {"body": MANIFEST, "content_type": "text/plain"}))
 
 
 async def _stream(request: web.Request, chunk: bytes, pause: float) -> web.StreamResponse:
@@ -200,10 +200,7 @@ async def test_a_redirect_to_the_same_name_is_resolved_and_checked_again(site: S
 
 async def test_one_bad_address_among_good_ones_is_refused(tmp_path: Path) -> None:
     async def resolve(host: str, port: int, family: socket.AddressFamily) -> list[ResolveResult]:
-        return [
-            ResolveResult(hostname=host, host=address, port=port, family=socket.AF_INET, proto=0, flags=0)
-            for address in ("93.184.216.34", "10.40.0.2")
-        ]
+        return [build_answer(host, port, address) for address in ("93.184.216.34", "10.40.0.2")]
 
     with pytest.raises(StepError, match=r"its address 10\.40\.0\.2 belongs to the cluster"):
         await Downloader(Remote(), explain=explain, resolve=resolve).fetch("http://two.test/", tmp_path / "x")

@@ -199,6 +199,10 @@ def build_pod(**status: Any) -> Object:
     return {"metadata": {"name": "web", "namespace": "x"}, "status": status}
 
 
+def with_container(state: Object, **status: Any) -> Object:
+    return build_pod(containerStatuses=[container(state)], **status)
+
+
 def bound(node: str, **status: Any) -> Object:
     """A pod on a node where its container is being created."""
     waiting = container({"waiting": {"reason": "ContainerCreating"}})
@@ -209,30 +213,24 @@ def container(state: Object, **more: Any) -> Object:
     return {"name": "main", "state": state, "restartCount": 0} | more
 
 
+PULLING = {"waiting": {"reason": "ErrImagePull", "message": "no such host"}}
+CRASHED = container(
+    {"waiting": {"reason": "CrashLoopBackOff"}}, lastState={"terminated": {"reason": "OOMKilled", "exitCode": 137}}
+)
+
+
 @pytest.mark.parametrize(
     ("pod", "expected"),
     [
-        (build_pod(phase="Running", containerStatuses=[container({"running": {}})]), None),
-        (build_pod(phase="Pending", containerStatuses=[container({"waiting": {"reason": "ContainerCreating"}})]), None),
+        (with_container({"running": {}}, phase="Running"), None),
+        (with_container({"waiting": {"reason": "ContainerCreating"}}, phase="Pending"), None),
+        (with_container(PULLING, phase="Pending"), "pod 'web', container 'main': ErrImagePull: no such host"),
         (
-            build_pod(
-                phase="Pending", containerStatuses=[container({"waiting": {"reason": "ErrImagePull", "message": "no such host"}})]
-            ),
-            "pod 'web', container 'main': ErrImagePull: no such host",
-        ),
-        (
-            build_pod(
-                initContainerStatuses=[
-                    container(
-                        {"waiting": {"reason": "CrashLoopBackOff"}},
-                        lastState={"terminated": {"reason": "OOMKilled", "exitCode": 137}},
-                    )
-                ]
-            ),
+            build_pod(initContainerStatuses=[CRASHED]),
             "pod 'web', container 'main': CrashLoopBackOff (it ended earlier: OOMKilled, exit code 137)",
         ),
         (
-            build_pod(containerStatuses=[container({"terminated": {"reason": "Error", "exitCode": 2}})]),
+            with_container({"terminated": {"reason": "Error", "exitCode": 2}}),
             "pod 'web', container 'main': ended: Error, exit code 2",
         ),
         (
@@ -252,7 +250,7 @@ def container(state: Object, **more: Any) -> Object:
         (bound("far"), None),
         (build_pod(phase="Pending", reason="SomethingElse"), None),
         (build_pod(phase="Failed", reason="Evicted"), "pod 'web' failed: Evicted"),
-        (build_pod(phase="Succeeded", containerStatuses=[container({"terminated": {"exitCode": 0}})]), None),
+        (with_container({"terminated": {"exitCode": 0}}, phase="Succeeded"), None),
         (build_pod(), None),
     ],
 )
