@@ -59,16 +59,15 @@ class Recent(Generic[K, V]):
         return len(self._values)
 
 
-_MISSED = 1000
-
-
 class Patience(Generic[K]):
-    """How often things were looked for in vain that may come in a moment."""
+    """How often things were looked for in vain that may come in a moment. `most`: how many there are at a time; of more, none
+    would come to an end.
+    """
 
-    def __init__(self, tries: int, seconds: float) -> None:
+    def __init__(self, tries: int, seconds: float, most: int = 10_000) -> None:
         self._tries = tries
         self._seconds = seconds
-        self._misses: Recent[K, int] = Recent(_MISSED)
+        self._misses: Recent[K, int] = Recent(most)
 
     def wait(self, key: K, what: str) -> None:
         """Raises `RetryLater` after the first misses. Then it returns, and the next miss counts as the first."""

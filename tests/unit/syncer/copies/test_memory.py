@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from nestor.syncer.copies.memory import Told
+import pytest
+
+from nestor.kube import RetryLater
+from nestor.syncer.copies.memory import Patience, Told
+from nestor.syncer.pods.events import WAITING_LIMIT
 
 
 def test_the_same_is_told_once_until_it_is_over() -> None:
@@ -17,3 +21,12 @@ def test_the_same_is_told_once_until_it_is_over() -> None:
     told.forget("never")
     assert told.is_news("a", "y")
     assert len(told) == 2
+
+
+def test_as_many_as_there_are_come_to_an_end() -> None:
+    patience: Patience[int] = Patience(1, 0, WAITING_LIMIT)
+    for key in range(WAITING_LIMIT):
+        with pytest.raises(RetryLater):
+            patience.wait(key, "an object")
+    for key in range(WAITING_LIMIT):
+        patience.wait(key, "an object")

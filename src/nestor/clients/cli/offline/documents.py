@@ -15,8 +15,10 @@ import yaml
 from nestor.clients.cli.exits import Code, Failure
 
 BYTES_LIMIT = 8 * 2**20
+VALUE_BYTES = 40
+"""What a value counts besides its text."""
 DEPTH_LIMIT = 100
-_INT, _FLOAT, _DATE, _EQUAL = (f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp", "value"))
+_TEXT, _INT, _FLOAT, _DATE, _EQUAL = (f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "timestamp", "value"))
 
 
 class Loader(yaml.CSafeLoader):
@@ -78,7 +80,7 @@ def read(text: str, name: str) -> Iterator[Document]:
     """The documents of a file, empty ones left out. Raises `Failure` that names file and line."""
     try:
         found = _parse(text)
-    except (yaml.YAMLError, ValueError, LookupError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise Failure(f"{name}: {_describe(error)}") from error
     yield from (document for document in found if document.content is not None)
 
@@ -90,26 +92,44 @@ def list_items(content: Any) -> list[Any]:
 
 
 def _parse(text: str) -> list[Document]:
-    """Raises ValueError, LookupError, RecursionError, and YAML's own errors."""
+    """Raises ValueError, RecursionError, and YAML's own errors."""
     if text.lstrip()[:1] == "{":
         try:
             return [Document(1, json.loads(text, object_pairs_hook=_build_object))]
         except json.JSONDecodeError:
             pass  # YAML in braces
-    lines = _list_starts(text)
+    lines = _count(text)
     return [Document(*item) for item in zip(lines, yaml.load_all(text, Loader=Loader), strict=True)]
 
 
-def _list_starts(text: str) -> list[int]:
-    """The line of each document. Raises ValueError for what is nested so deeply that the loader would crash."""
-    lines, depth = [], 0
+def _count(text: str) -> list[int]:
+    """The line of each document. Raises ValueError for what takes too much to build: depth, aliases of aliases, odd tags."""
+    lines: list[int] = []
+    sizes: dict[str | None, int] = {}
+    opened: list[tuple[str | None, int]] = []
+    total = 0
     for event in yaml.parse(text, Loader=Loader):
         line = event.start_mark.line + 1 if event.start_mark else 1
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > DEPTH_LIMIT:
-            raise ValueError(f"line {line}: nested more than {DEPTH_LIMIT} levels deep")
         if isinstance(event, yaml.DocumentStartEvent):
             lines.append(line)
+            sizes, total = {}, 0
+        elif isinstance(event, yaml.AliasEvent):
+            total += sizes.get(event.anchor, 0)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = opened.pop()
+            sizes[anchor] = total - before
+        elif isinstance(event, yaml.NodeEvent):
+            if (tag := getattr(event, "tag", None)) not in (None, "!", _TEXT):
+                raise ValueError(f"line {line}: the tag {tag} is not supported; supported: !!str")
+            is_open = isinstance(event, yaml.CollectionStartEvent)
+            opened += [(event.anchor, total)] if is_open else []
+            size = VALUE_BYTES + len(getattr(event, "value", ""))
+            sizes[event.anchor] = BYTES_LIMIT if is_open else size  # what contains itself has no end
+            total += size
+        if total > BYTES_LIMIT:
+            raise ValueError(f"line {line}: too large once its aliases are expanded; no API server accepts that")
+        if len(opened) > DEPTH_LIMIT:
+            raise ValueError(f"line {line}: nested more than {DEPTH_LIMIT} levels deep")
     return lines
 
 
