@@ -15,13 +15,9 @@ PATIENCE_SECONDS = 60.0
 def build_http_route(
     name: str, namespace: str, labels: dict[str, str], host: str, target: Target, policy: ExposePolicy
 ) -> Object:
-    """The HTTPRoute: all paths lead to the Service. The policy's annotations are the target's own by now.
-
-    Raises `ValueError` if the policy has no Gateway.
-    """
+    """The HTTPRoute: all paths lead to the Service. The policy has a Gateway, and its annotations are the target's own by now."""
     gateway = policy.gateway
-    if gateway is None:
-        raise ValueError("the class has no Gateway")
+    assert gateway is not None
     parent = {"name": gateway.name, "namespace": gateway.namespace}
     if gateway.section_name:
         parent["sectionName"] = gateway.section_name
