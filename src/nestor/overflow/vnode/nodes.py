@@ -56,7 +56,7 @@ class Nodes:
 
     @property
     def names(self) -> frozenset[str]:
-        return frozenset(wish.name for wish in self._view.nodes)
+        return frozenset(ref.name for ref in self._view.nodes)
 
     @property
     def informers(self) -> list[Informer]:
@@ -69,11 +69,11 @@ class Nodes:
 
     def find_problem(self) -> str | None:
         """Why not all nodes work, if so."""
-        for wish, parts in self._parts.items():
+        for ref, parts in self._parts.items():
             if parts.certificate.problem:
                 return parts.certificate.problem
             if parts.pods is None or not parts.pods.synced.is_set():
-                return f"the pods of node '{wish.name}' are not known yet"
+                return f"the pods of node '{ref.name}' are not known yet"
         return None
 
     async def wait_for_one(self) -> NodeRef:
@@ -83,7 +83,7 @@ class Nodes:
         while not (found := self._view.nodes):
             await changed.wait()
             changed.clear()
-        return min(found, key=lambda wish: wish.name)
+        return min(found, key=lambda ref: ref.name)
 
     async def run(self) -> None:
         """Keep the nodes that there should be until cancelled. Raises `Restart` when the kubelet API's own is gone."""
@@ -92,54 +92,54 @@ class Nodes:
                 await self._changed.wait()
                 self._changed.clear()
                 wanted = self._view.nodes
-                for wish in self._parts.keys() - wanted:
-                    await self._end(wish)
-                for wish in sorted(wanted - self._parts.keys(), key=lambda item: item.name):
-                    self._begin(group, wish)
+                for ref in self._parts.keys() - wanted:
+                    await self._end(ref)
+                for ref in sorted(wanted - self._parts.keys(), key=lambda item: item.name):
+                    self._begin(group, ref)
 
-    def _begin(self, group: asyncio.TaskGroup, wish: NodeRef) -> None:
-        log.info("node %s, shape %s", wish.name, wish.shape)
-        own = Wish(self._view.name, wish.name, "client")
+    def _begin(self, group: asyncio.TaskGroup, ref: NodeRef) -> None:
+        log.info("node %s, shape %s", ref.name, ref.shape)
+        own = Wish(self._view.name, ref.name, "client")
         certificate = Certificate(self._api, own, self._settings.folder, self._view.look)
-        task = spawn(group, self._run(wish, certificate), f"node {wish.name}")
-        self._parts[wish] = _Parts(task, certificate)
+        task = spawn(group, self._run(ref, certificate), f"node {ref.name}")
+        self._parts[ref] = _Parts(task, certificate)
 
-    async def _end(self, wish: NodeRef) -> None:
-        log.info("node %s is gone", wish.name)
-        task = self._parts.pop(wish).task
+    async def _end(self, ref: NodeRef) -> None:
+        log.info("node %s is gone", ref.name)
+        task = self._parts.pop(ref).task
         task.cancel()
         await asyncio.wait([task])
-        self._pods.registry.leave(wish.name)
-        if wish.name == self.speaker:
-            raise Restart(f"node '{wish.name}', which the kubelet API's certificate names, is gone")
+        self._pods.registry.leave(ref.name)
+        if ref.name == self.speaker:
+            raise Restart(f"node '{ref.name}', which the kubelet API's certificate names, is gone")
 
-    async def _run(self, wish: NodeRef, certificate: Certificate) -> None:
+    async def _run(self, ref: NodeRef, certificate: Certificate) -> None:
         await certificate.obtain()
         async with self._api.with_certificate(certificate.file) as api:
-            pods = Informer(api, kinds.POD, fields=f"spec.nodeName={wish.name}", trim=trim_pod)
-            self._pods.registry.watch(Home(wish.name, wish.shape, api), pods)
-            count = partial(self._pods.registry.count_active, wish.name)
-            keeper = NodeKeeper(api, wish.name, self._health, lambda: self._find_facts(wish, keeper), count)
-            self._parts[wish].pods, self._parts[wish].keeper = pods, keeper
+            pods = Informer(api, kinds.POD, fields=f"spec.nodeName={ref.name}", trim=trim_pod)
+            self._pods.registry.watch(Home(ref.name, ref.shape, api), pods)
+            count = partial(self._pods.registry.count_active, ref.name)
+            keeper = NodeKeeper(api, ref.name, self._health, lambda: self._find_facts(ref, keeper), count)
+            self._parts[ref].pods, self._parts[ref].keeper = pods, keeper
             try:
                 # Without it, no cache would ever be filled.
-                await check_accepted(api, wish.name)
+                await check_accepted(api, ref.name)
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(certificate.keep(api.reconnect), name=f"certificate of {wish.name}")
+                    group.create_task(certificate.keep(api.reconnect), name=f"certificate of {ref.name}")
                     for part in (pods, keeper.informer, keeper):
-                        spawn(group, part.run(), f"a part of node {wish.name}")
+                        spawn(group, part.run(), f"a part of node {ref.name}")
             except* IdentityRefused:
                 certificate.discard()
                 raise
 
-    def _find_facts(self, wish: NodeRef, keeper: NodeKeeper) -> NodeFacts:
-        capacity = find_capacity(self._view.shapes, wish.shape, self._view.spec.node.pods)
-        architecture = labels_of(keeper.informer.get(wish.name)).get(_ARCHITECTURE, "")
+    def _find_facts(self, ref: NodeRef, keeper: NodeKeeper) -> NodeFacts:
+        capacity = find_capacity(self._view.shapes, ref.shape, self._view.spec.node.pods)
+        architecture = labels_of(keeper.informer.get(ref.name)).get(_ARCHITECTURE, "")
         own = self._settings
         return NodeFacts(capacity, own.address, own.kubelet_port, self._server_version, architecture)
 
     def _keepers(self) -> dict[str, NodeKeeper]:
-        return {wish.name: parts.keeper for wish, parts in self._parts.items() if parts.keeper is not None}
+        return {ref.name: parts.keeper for ref, parts in self._parts.items() if parts.keeper is not None}
 
     def _on_change(self) -> None:
         self._changed.set()

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.api.objects import labels_of
 from nestor.cluster import certificates
 from nestor.cluster.pki import build_kubeconfig
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds, kubeconfig
@@ -574,14 +573,6 @@ async def test_our_token_is_not_repeated(far: Far) -> None:
     with pytest.raises(InvalidInput) as caught:
         await far.set_up().create(build_pod())
     assert caught.value.message == "you said ***"
-
-
-async def test_labels_of_a_host_pod_mean_nothing_there(far: Far) -> None:
-    await far.set_up().create(build_pod())
-    found = labels_of(far.api.of("host-uid"))
-    assert "app" not in found
-    assert found[labels.HOST_NAMESPACE] == "shop"
-    assert found[labels.BACKEND] == "big"
 
 
 async def test_a_patch_for_somebody_elses_state_is_not_sent(far: Far) -> None:
