@@ -1,110 +1,24 @@
-"""What is special about each kind, between two clusters in memory."""
+"""Nodes of the host between two clusters in memory, and which of them a class shows."""
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 from typing import Any
 
 import pytest
 
 from nestor.api import labels
-from nestor.kube import Forbidden, NotFound, RetryLater, kinds
-from nestor.pods.translate.env import links_name
-from nestor.pods.translate.labels import host_labels
+from nestor.api.data import read
+from nestor.api.policy import Policy
+from nestor.kube import Forbidden, NotFound, kinds
 from nestor.syncer.copies.rows import nodes
-from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, ServiceLinksRow
-from nestor.syncer.copies.rows.nodes import NodeRow
-from nestor.syncer.copies.rows.services import ServiceRow
-from nestor.syncer.translate import service as translate
-from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_service
+from nestor.syncer.copies.rows.nodes import NodeRow, find_selector, is_shown
+from tests.fakes.api import _is_selected
+from tests.unit.pods.translate.builders import TARGET, build_host_pod
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 
 Object = dict[str, Any]
-
-TAKEN = "10.43.7.7"
-FREE = "10.43.9.9"
-
-
-async def test_the_authority_s_config_map_is_awaited_but_not_for_ever() -> None:
-    async with running(Clusters.build(), ConfigMapRow) as made:
-        for _ in range(40):
-            with pytest.raises(RetryLater):
-                await made.engine.ensure((SPACE, ROOT_CA))
-        await made.engine.ensure((SPACE, ROOT_CA))
-        await made.engine.ensure((SPACE, "other"))
-        assert made.clusters.host.asked == []
-
-
-# Services
-
-
-def service(**spec: Any) -> Object:
-    """A nested Service without an identity: the server gives it one."""
-    body = build_service(**spec)
-    del body["metadata"]["uid"]
-    return body
-
-
-def host_service(clusters: Clusters) -> Any:
-    return clusters.copy(kinds.SERVICE, "web")
-
-
-def host_pod(labels: dict[str, str]) -> Object:
-    """A running host pod of the nested cluster, with these labels of its tenant's."""
-    meta = TARGET.metadata({"metadata": {"name": "web", "namespace": SPACE, "uid": "web-uid"}}, name="web-x")
-    return {"metadata": meta | {"labels": meta["labels"] | labels}, "spec": {}}
-
-
-def host_selector(clusters: Clusters) -> Object:
-    """What the host Service selects, apart from cluster and namespace."""
-    selector = host_service(clusters)["spec"]["selector"]
-    return {key: value for key, value in selector.items() if not key.startswith("nestor.dev/")}
-
-
-async def test_a_service_selects_its_running_pods_until_they_have_their_new_labels() -> None:
-    """The class has allowed the host pod and the host Service the tenant's own keys until now."""
-    clusters, old = Clusters.build(), {"app": "web"}
-    new = host_labels(old, ())
-    clusters.host.put(kinds.SERVICE, build_host_service(clusters.nested.put(kinds.SERVICE, service()), allowed=("app",)))
-    clusters.host.put(kinds.POD, host_pod(old))
-    async with running(clusters, ServiceRow) as made:
-        assert host_selector(clusters) == old
-        await made.put_host(kinds.POD, host_pod(old | new))
-        assert host_selector(clusters) == new
-
-
-def build_host_service(nested: Object, *, allowed: tuple[str, ...]) -> Object:
-    return translate.build_service(nested, dataclasses.replace(TARGET, allowed_labels=allowed), nested["spec"]["clusterIP"])
-
-
-# Service links
-
-
-def links(clusters: Clusters) -> Any:
-    return (clusters.host.look(kinds.CONFIG_MAP, links_name(SPACE), HOST) or {}).get("data")
-
-
-async def test_links_are_kept_while_there_are_pods() -> None:
-    clusters = Clusters.build()
-    clusters.nested.put(kinds.SERVICE, service())
-    async with running(clusters, ServiceLinksRow, ConfigMapRow) as made:
-        assert links(clusters) is None
-        pod = clusters.add_pod()
-        await made.engines[0].ensure_needs(pod)
-        await made.engines[0].ensure_needs(clusters.add_pod("second", enableServiceLinks=False))
-        assert links(clusters)["WEB_SERVICE_HOST"] == TAKEN
-        await made.settle()
-        await made.drop_nested(kinds.SERVICE, "web", SPACE)
-        assert links(clusters) == {}
-        await made.drop_nested(kinds.POD, "web", SPACE)
-        assert links(clusters) == {}
-        await made.drop_nested(kinds.POD, "second", SPACE)
-        assert links(clusters) is None
-
-
-# Nodes
 
 
 def host_node(**status: Any) -> Object:
@@ -415,3 +329,43 @@ async def test_nodes_of_the_tenants_own_are_not_watched_in_the_host() -> None:
             clusters.nested.put(kinds.NODE, {"metadata": {"name": name, "labels": {"type": "virtual"}}, "spec": {}})
         await made.settle()
         assert made.caches.host_nodes._wanted == frozenset()
+
+
+NODES = {
+    "a": {"zone": "a", "cores": "8"},
+    "b": {"zone": "b", "cores": "16", "pool": "batch"},
+    "bare": {},
+    "virtual": {"zone": "a", "nestor.dev/backend": "hpc"},
+    "slurm": {"zone": "a", "queue": "long"},
+}
+OVERFLOW = {"backends": [{"name": "slurm", "nodeSelector": {"queue": "long"}}]}
+
+
+def build_node(name: str) -> Object:
+    return {"metadata": {"name": name, "labels": NODES[name]}}
+
+
+@pytest.mark.parametrize(
+    ("policy", "shown"),
+    [
+        ({"nodes": "All"}, ["a", "b", "bare", "slurm"]),
+        ({"nodes": "All", "placement": {"overflow": OVERFLOW}}, ["a", "b", "bare"]),
+        ({"nodes": "All", "placement": {"nodeSelector": {"pool": "batch"}}}, ["b"]),
+    ],
+)
+def test_those_that_the_class_selects_and_lets_pods_run_on(policy: Object, shown: list[str]) -> None:
+    found = read(Policy, policy)
+    selector = find_selector(found)
+    assert selector is not None
+    assert [name for name in NODES if is_shown(build_node(name), found)] == shown
+    assert {name for name in NODES if _is_selected(build_node(name), selector)} >= set(shown)
+
+
+def test_by_default_none() -> None:
+    assert find_selector(Policy()) is None
+    assert not any(is_shown(build_node(name), Policy()) for name in NODES)
+
+
+def test_what_a_label_selector_can_say_is_asked_of_the_server() -> None:
+    policy = read(Policy, {"nodes": "All", "placement": {"nodeSelector": {"pool": "x"}}})
+    assert find_selector(policy) == "pool=x,!nestor.dev/backend"
