@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
+
 from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec, resolve_class
 from nestor.cluster.shape import Host, Shape
 from nestor.operator.admission.admit import Resolved, admit
 from nestor.operator.admission.app_source import find_source
-from nestor.operator.admission.identity import identify
+from nestor.operator.admission.identity import Denial, Refused, identify
 from nestor.operator.lifecycle.lifecycle import Lifecycle, Phase
 from nestor.operator.lifecycle.record import Record
 
@@ -66,6 +68,13 @@ def resolve(
     """The job with all that it names. Raises `Refused`, also where an AppDef would have to be read from an image."""
     known = identify(job, classes)
     return admit(known, find_source(known, apps), cluster, images=IMAGES)
+
+
+def deny(job: Object, *policies: NestedClassSpec, classes: dict[str, NestedClassSpec] | None = None) -> Denial:
+    """Why the job is refused: by a class, or by classes."""
+    with pytest.raises(Refused) as refused:
+        resolve(job, {"default": policies[0]} if policies else classes or {})
+    return refused.value.denial
 
 
 def build_resolved(job: Object | None = None, policy: NestedClassSpec | None = None) -> Resolved:

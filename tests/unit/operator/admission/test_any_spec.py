@@ -62,14 +62,8 @@ OTHER_REASONS = (
     conditions.APP_NOT_FOUND,
 )
 """Refusals whose message is about a name, which is in it."""
-LEAVES = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(),
-    st.floats(),
-    st.text(max_size=20),
-    st.sampled_from(["", "..", "kubectl", "https://a", "-1"]),
-)
+WORDS = st.sampled_from(["", "..", "kubectl", "https://a", "-1"])
+LEAVES = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=20), WORDS)
 JSON = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4), max_leaves=12
 )

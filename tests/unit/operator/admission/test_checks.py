@@ -14,7 +14,7 @@ from nestor.api.words import Access
 from nestor.operator.admission.checks import apply_size, check_app, check_class, read_wishes, resolve_storage
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.placement import apply_machine
-from tests.unit.operator.builders import Object, build_app, build_job, build_policy, resolve
+from tests.unit.operator.builders import Object, build_app, build_job, build_policy, deny, resolve
 
 JOB_TIME = "2026-01-01T00:00:00Z"
 """When `build_job` says that the job was created."""
@@ -67,20 +67,18 @@ def test_a_jobs_own_deadline_stays_what_it_is(most: int | None, wanted: int | No
 
 def test_a_longer_deadline_than_the_classs_is_refused() -> None:
     job, policy = build_job(activeDeadlineSeconds=61), build_policy(maxActiveDeadlineSeconds=60)
-    with pytest.raises(Refused) as refused:
-        resolve(job, {"default": policy})
-    assert refused.value.denial.reason == conditions.DEADLINE_NOT_ALLOWED
-    assert refused.value.denial.message == (
+    found = deny(job, policy)
+    assert found.reason == conditions.DEADLINE_NOT_ALLOWED
+    assert found.message == (
         "`spec.activeDeadlineSeconds` may not be 61: at most 60 is allowed (class 'default', `maxActiveDeadlineSeconds`)"
     )
 
 
 def test_an_app_image_must_be_allowed_when_the_job_starts() -> None:
     policy = build_policy(images={"allowed": ["registry.example.com", "docker.io/library"]})
-    with pytest.raises(Refused) as refused:
-        resolve(build_job(), {"default": policy})
-    assert refused.value.denial.reason == conditions.IMAGE_NOT_ALLOWED
-    assert refused.value.denial.message == (
+    found = deny(build_job(), policy)
+    assert found.reason == conditions.IMAGE_NOT_ALLOWED
+    assert found.message == (
         "app image 'registry.test/hello:1' is not allowed; allowed: docker.io/library, registry.example.com (`images.allowed`) "
         "(class 'default')"
     )
@@ -136,11 +134,8 @@ def test_a_class_that_says_nothing_comes_to_nothing() -> None:
     ],
 )  # fmt: skip
 def test_a_job_that_wishes_too_much_is_refused(storage: Object | None, quota: Object, wish: Object, message: str) -> None:
-    given = policy(storage, namespace={"quota": quota})
-    with pytest.raises(Refused) as refused:
-        resolve(build_job(storage=wish), {"default": given})
-    assert refused.value.denial.reason == conditions.STORAGE_NOT_ALLOWED
-    assert refused.value.denial.message == f"{message} (class 'default')"
+    found = deny(build_job(storage=wish), policy(storage, namespace={"quota": quota}))
+    assert (found.reason, found.message) == (conditions.STORAGE_NOT_ALLOWED, f"{message} (class 'default')")
 
 
 def test_a_job_s_size_is_its_quota() -> None:

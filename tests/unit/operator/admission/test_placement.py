@@ -14,7 +14,7 @@ from nestor.api.placement_rules import JobOverflow
 from nestor.operator.admission.identity import Denial, Refused, identify
 from nestor.operator.admission.placement import apply_machine, choose_machine, resolve_placement, tolerate_backends
 from nestor.operator.world.host_facts import Taints, read_taints
-from tests.unit.operator.builders import Object, build_job, build_policy, build_resolved, resolve
+from tests.unit.operator.builders import Object, build_job, build_policy, build_resolved, deny, resolve
 
 CLASS: Object = {
     "nodeSelector": {"site": "a"},
@@ -42,10 +42,7 @@ def read(**spec: Any) -> NestedAppJobSpec:
 
 
 def refusal(rules: Object | None = CLASS, **spec: Any) -> Denial:
-    policy = build_policy(**({"placement": rules} if rules is not None else {}))
-    with pytest.raises(Refused) as refused:
-        resolve(build_job(**spec), {"default": policy})
-    return refused.value.denial
+    return deny(build_job(**spec), build_policy(**({"placement": rules} if rules is not None else {})))
 
 
 def test_a_class_that_says_nothing_comes_to_nothing() -> None:
@@ -139,9 +136,8 @@ def test_the_appdef_says_which_machines_there_are_to_choose_from(
     ],
 )
 def test_a_machine_that_the_appdef_does_not_take_is_refused(patterns: tuple[str, ...], machine: str | None, message: str) -> None:
-    with pytest.raises(Refused) as refused:
-        resolve(build_taking(*patterns, machine=machine), {"default": build_policy(placement=CLASS)})
-    assert (refused.value.denial.reason, refused.value.denial.message) == (conditions.MACHINE_NOT_FOUND, message)
+    found = deny(build_taking(*patterns, machine=machine), build_policy(placement=CLASS))
+    assert (found.reason, found.message) == (conditions.MACHINE_NOT_FOUND, message)
 
 
 def test_where_a_queue_counts_what_jobs_have_the_machine_must_be_known_before_the_appdef() -> None:

@@ -87,10 +87,8 @@ def test_what_is_done_with_the_pod(found: Object | None, kind: str, attempt: int
 )  # fmt: skip
 def test_what_it_waits_for_is_told(status: Object, reason: str, message: str) -> None:
     assert decide_reader(pod(status), IMAGE, NOW) == Action("Wait", message, reason=reason)
-
-
-def test_a_later_attempt_is_told() -> None:
     assert decide_reader(pod(RUNNING, attempt=3), IMAGE, NOW).message == "attempt 3"
+    assert decide_reader(pod(ended(14, 5)), IMAGE, NOW).message.startswith(NO_IMAGE_VOLUMES)
 
 
 def test_the_pod_has_the_memory_that_the_biggest_file_takes() -> None:
@@ -105,17 +103,9 @@ def test_a_fault_of_the_image_is_told_in_the_readers_words_made_harmless() -> No
     assert "exit code 10" in decide_reader(pod(ended(10, 5)), IMAGE, NOW).message
 
 
-def test_a_cluster_without_image_volumes_is_told_so() -> None:
-    assert decide_reader(pod(ended(14, 5)), IMAGE, NOW).message.startswith(NO_IMAGE_VOLUMES)
-
-
 def test_a_log_that_cannot_be_had_is_asked_for_again_and_then_read_anew() -> None:
     assert appreader.decide_without_log(pod(ended(0, 10)), "no route", NOW).delay == 50
     assert appreader.decide_without_log(pod(ended(0, 60), attempt=2), "no route", NOW).kind == "Replace"
-
-
-def test_the_printed_appdef_is_read() -> None:
-    assert parse_output('{"commands": {"Hä": {}}}\n'.encode()) == {"commands": {"Hä": {}}}
 
 
 @pytest.mark.parametrize(
@@ -136,6 +126,7 @@ def test_the_printed_appdef_is_read() -> None:
     ids=lambda value: str(value)[:20],
 )
 def test_what_is_no_appdef_is_not_taken(output: bytes, message: str) -> None:
+    assert parse_output('{"commands": {"Hä": {}}}\n'.encode()) == {"commands": {"Hä": {}}}
     with pytest.raises(Unreadable) as unreadable:
         parse_output(output)
     assert message in str(unreadable.value)

@@ -48,28 +48,27 @@ def test_without_its_class_a_cluster_keeps_the_list_of_images_that_it_had() -> N
     assert resolve_policy(build_policy(), before=before) == BASELINE
 
 
-def test_images_are_those_of_the_class() -> None:
-    policy = build_policy(images={"allowed": ["ghcr.io/a"]})
-    assert resolve_policy(policy).allowed_images == ["ghcr.io/a"]
-    assert resolve_policy(build_policy(images={"allowed": []})).allowed_images == []
-    assert resolve_policy(build_policy()).allowed_images is None
+OVERFLOW: Object = {"nodeSelector": {"pool": "batch"}, "overflow": {"backends": [{"name": "hpc"}]}}
+SERVICES: Object = {"nodePorts": True, "loadBalancers": True, "loadBalancerClasses": ["example.com/lb"]}
+VOLUMES: Object = {"storage": {"classes": ["fast"], "retention": "Retain"}}
 
 
-def test_images_are_pulled_as_the_class_says() -> None:
-    assert resolve_policy(build_policy(images={"alwaysPull": True})).always_pull_images
-    assert not resolve_policy(build_policy()).always_pull_images
-
-
-def test_secrets_for_images_are_the_classs() -> None:
-    policy = build_policy(images={"pullSecretNames": ["house"]})
-    assert resolve_policy(policy).image_pull_secrets == ["house"]
-    assert resolve_policy(build_policy()).image_pull_secrets is None
-
-
-def test_where_pods_run_is_for_the_class_to_say() -> None:
-    rules = {"nodeSelector": {"pool": "batch"}, "overflow": {"backends": [{"name": "hpc"}]}}
-    assert resolve_policy(build_policy(placement=rules)).placement == read(Placement, rules)
-    assert resolve_policy(build_policy()).placement is None
+@pytest.mark.parametrize(
+    ("spec", "field", "value", "default"),
+    [
+        ({"images": {"allowed": ["ghcr.io/a"]}}, "allowed_images", ["ghcr.io/a"], None),
+        ({"images": {"allowed": []}}, "allowed_images", [], None),
+        ({"images": {"alwaysPull": True}}, "always_pull_images", True, False),
+        ({"images": {"pullSecretNames": ["house"]}}, "image_pull_secrets", ["house"], None),
+        ({"placement": OVERFLOW}, "placement", read(Placement, OVERFLOW), None),
+        ({"cluster": {"nodes": "All"}}, "nodes", "All", None),
+        ({"services": SERVICES}, "services", read(AllowedServices, SERVICES), None),
+        (VOLUMES, "storage", Storage(classes=["fast"]), None),
+    ],
+)
+def test_what_else_a_class_says_is_in_the_policy(spec: Object, field: str, value: object, default: object) -> None:
+    assert getattr(resolve_policy(build_policy(**spec), host=API), field) == value
+    assert getattr(resolve_policy(build_policy(), host=API), field) == default
 
 
 def test_a_jobs_machine_and_wishes_are_in_its_policy() -> None:
@@ -79,18 +78,7 @@ def test_a_jobs_machine_and_wishes_are_in_its_policy() -> None:
     assert found.places.node_selector == {"pool": "m", "zone": "1"}
 
 
-def test_which_nodes_are_shown_is_for_the_class_to_say() -> None:
-    assert resolve_policy(build_policy(cluster={"nodes": "All"})).nodes == "All"
-    assert resolve_policy(build_policy()).nodes is None
-
-
 HOST = Host(service_cidrs=("10.43.0.0/16",), api_addresses=("203.0.113.9",))
-
-
-def test_services_may_do_what_the_class_says() -> None:
-    rules = {"nodePorts": True, "loadBalancers": True, "loadBalancerClasses": ["example.com/lb"]}
-    assert resolve_policy(build_policy(services=rules), host=HOST).services == read(AllowedServices, rules)
-    assert resolve_policy(build_policy(), host=HOST).services is None
 
 
 def test_endpoints_are_never_what_the_policies_close() -> None:
@@ -103,12 +91,6 @@ def test_endpoints_are_never_what_the_policies_close() -> None:
     assert set(closed) <= {*found.closed_ranges}
     unknown = resolve_policy(build_policy(services=rules)).allowed_services
     assert unknown == AllowedServices()
-
-
-def test_volumes_are_as_the_class_says() -> None:
-    found = resolve_policy(build_policy(storage={"classes": ["fast"], "retention": "Retain"}))
-    assert found.storage == Storage(classes=["fast"])
-    assert not resolve_policy(build_policy()).volumes.classes
 
 
 def test_nested_policies_may_open_what_the_class_opens_of_the_world() -> None:

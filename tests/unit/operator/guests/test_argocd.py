@@ -66,21 +66,14 @@ async def ensure(registrar: ArgoCD, recorded: str | None = "argocd", **argo_cd: 
     return word.details["argoCDNamespace"], word.note
 
 
-async def test_it_is_recorded_first() -> None:
+@pytest.mark.parametrize(
+    ("recorded", "is_ready", "where"),
+    [(None, True, "argocd"), ("argocd", False, "argocd"), ("", True, None)],
+    ids=["recorded first", "not ready", "nobody wants it known"],
+)
+async def test_what_is_not_due_costs_no_request(recorded: str | None, is_ready: bool, where: str | None) -> None:
     api = MemoryApi()
-    assert await ensure(build_registrar(api), recorded=None) == ("argocd", "")
-    assert count(api) == (0, 0)
-
-
-async def test_a_cluster_that_is_not_ready_is_not_told_of() -> None:
-    api = MemoryApi()
-    assert await ensure(build_registrar(api, is_ready=False)) == ("argocd", "")
-    assert count(api) == (0, 0)
-
-
-async def test_a_job_that_nobody_wants_known_costs_no_request() -> None:
-    api = MemoryApi()
-    assert await ensure(build_registrar(api), recorded="") == (None, "")
+    assert await ensure(build_registrar(api, is_ready=is_ready), recorded) == (where, "")
     assert count(api) == (0, 0)
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import datetime
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from nestor.api import names, times
 from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
 from nestor.api.names import Part
+from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.placement_rules import AssignedNodes
 from nestor.apps.steps import Plan
 from nestor.cluster.shape import Shape
@@ -67,6 +69,8 @@ def ago(seconds: int) -> str:
         (pod({"phase": "Failed", "reason": "Evicted"}), False, Action("Replace", attempt=2)),
         (pod({"phase": "Running"}, deletionTimestamp="x"), False, Action("Wait", delay=1)),
         (pod({"phase": "Running"}, deletionTimestamp="x"), True, Action("Keep")),
+        # Another plan, after the last one was given up.
+        (pod(ended(137, ago(1)), plan="old", attempt=6), False, Action("Replace", attempt=1)),
     ],
 )
 def test_what_is_done_with_the_pod(found: Object | None, is_over: bool, action: Action) -> None:
@@ -142,20 +146,15 @@ def test_a_refused_pod_is_told_and_tried_again_later_and_later(
     assert oneshot.decide_refused(build(), error, seconds) == Result(delay, message)
 
 
-def test_a_new_plan_gets_a_runner_even_after_the_last_one_was_given_up() -> None:
-    assert decide_runner(pod(ended(137, ago(1)), attempt=6), "new", is_over=False, now=NOW) == Action("Replace", attempt=1)
-
-
-def build(job: Object | None = None) -> Object:
-    resolved = builders.build_resolved(job)
+def build(job: Object | None = None, policy: NestedClassSpec | None = None, **changes: Any) -> Object:
+    resolved = replace(builders.build_resolved(job, policy), **changes)
     return build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.9", 2)
 
 
 def test_it_runs_where_kueue_has_said() -> None:
     assert not {"nodeSelector", "tolerations"} & build()["spec"].keys()
     nodes = AssignedNodes.model_validate({"nodeSelector": {"pool": "a"}, "tolerations": ["t"]})
-    resolved = replace(builders.build_resolved(), turn=Turn(runner=nodes))
-    spec = build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.9", 2)["spec"]
+    spec = build(turn=Turn(runner=nodes))["spec"]
     assert (spec["nodeSelector"], spec["tolerations"]) == ({"pool": "a"}, [{"key": "t", "operator": "Exists"}])
 
 
@@ -194,30 +193,16 @@ def test_templates_come_from_the_app_image_or_from_the_copied_config_map() -> No
     assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/app/templates"
 
 
-def test_the_app_image_is_pulled_as_the_class_says() -> None:
-    policy = builders.build_policy(images={"alwaysPull": True})
-    resolved = builders.build_resolved(policy=policy)
-    plan = resolved.build_plan("image:x", 0)
-    (app, *_) = build_pod(resolved, "nestor:1", plan, "10.43.0.21", 1)["spec"]["volumes"]
-    assert app == {"name": "app", "image": {"reference": "registry.test/hello:1", "pullPolicy": "Always"}}
-
-
-def test_the_app_image_is_named_as_it_was_judged() -> None:
-    job = builders.build_job()
+def test_the_app_image_is_pulled_as_the_class_says_and_nothing_else_is() -> None:
+    images = {"alwaysPull": True, "allowed": ["docker.io"], "pullSecretNames": ["house"]}
+    job, policy = builders.build_job(), builders.build_policy(images=images)
     job["spec"]["app"]["image"] = "hello:1"
-    resolved = builders.build_resolved(job, builders.build_policy(images={"allowed": ["docker.io"]}))
-    (app, *_) = build_pod(resolved, "nestor:1", resolved.build_plan("image:x", 0), "10.43.0.21", 1)["spec"]["volumes"]
-    assert app["image"]["reference"] == "docker.io/library/hello:1"
-
-
-def test_the_app_image_is_pulled_with_the_classs_secrets_and_nothing_else_is() -> None:
-    policy = builders.build_policy(images={"pullSecretNames": ["house"]})
-    resolved = builders.build_resolved(policy=policy)
-    plan = resolved.build_plan("image:x", 0)
-    shared = [{"name": names.operators_pull_secret("house")}]
-    assert build_pod(resolved, "nestor:1", plan, "10.43.0.21", 1)["spec"]["imagePullSecrets"] == shared
-    without = replace(resolved, app=replace(resolved.app, image=None))
-    assert "imagePullSecrets" not in build_pod(without, "nestor:1", plan, "10.43.0.21", 1)["spec"]
+    spec = build(job, policy)["spec"]
+    named = {"reference": "docker.io/library/hello:1", "pullPolicy": "Always"}  # as it was judged
+    assert spec["volumes"][0] == {"name": "app", "image": named}
+    assert spec["imagePullSecrets"] == [{"name": names.operators_pull_secret("house")}]
+    app = replace(builders.build_resolved(job, policy).app, image=None)
+    assert "imagePullSecrets" not in build(job, policy, app=app)["spec"]
 
 
 def test_its_plan_and_attempt_are_written_on_it() -> None:
