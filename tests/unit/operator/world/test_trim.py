@@ -45,8 +45,8 @@ from nestor.operator.world.trim import (
     trim_slice,
 )
 from nestor.syncer.cluster.status import read_run
-from tests.unit.operator.backends.builders import GPU, build_backend, build_live, build_process, tell, want
-from tests.unit.operator.builders import build_app, build_job, build_policy
+from tests.unit.operator.backends.builders import GPU, build_backend, build_live, build_process, want
+from tests.unit.operator.builders import build_job, build_policy
 from tests.unit.operator.scene import Scene
 
 Object = dict[str, Any]
@@ -434,19 +434,6 @@ def test_a_cluster_with_a_long_record_is_kept_whole() -> None:
     assert kept["status"]["run"]["steps"][-1]["message"]
 
 
-def test_of_a_catalog_entry_all_but_the_icon_is_kept() -> None:
-    entry = build_app("a", title="x" * 2 * OBJECT_LIMIT)
-    icon = {"type": "image/png", "data": "A" * 2_000_000}
-    shown = {**entry, "spec": entry["spec"] | {"appDef": entry["spec"]["appDef"] | {"image": icon}}}
-    store = Cache(cast(Api, None)).apps
-    store.put(shown)
-    kept = store.get("a")
-    assert kept is not None
-    assert read_spec(kept) == entry["spec"] | {"appDef": entry["spec"]["appDef"] | {"image": icon | {"data": ""}}}
-    assert shown["spec"]["appDef"]["image"]["data"]
-    assert read_spec(trim_app(entry)) == entry["spec"]
-
-
 def test_of_a_large_object_with_our_label_only_the_head_is_kept() -> None:
     small: Object = {"metadata": META, "spec": {"ports": [{"port": 80}]}}
     assert trim_object(small)["spec"] == small["spec"]
@@ -475,12 +462,6 @@ def test_of_a_virtual_node_what_it_is_compared_with_is_kept() -> None:
 def test_of_the_process_of_a_backend_the_addresses_are_kept_too() -> None:
     assert trim_pod(build_process())["status"]["podIPs"] == [{"ip": "10.1.2.3"}]
     assert "podIPs" not in trim_pod(POD | {"status": STATUS | {"podIPs": [{"ip": "10.1.2.3"}]}})["status"]
-
-
-def test_a_backend_is_kept_whole() -> None:
-    backend = build_backend(status=tell(GPU))
-    kept = trim_class(backend | {"metadata": backend["metadata"] | {"managedFields": []}})
-    assert kept == backend
 
 
 def test_a_certificate_request_is_kept_with_what_it_asks_for() -> None:
