@@ -140,7 +140,6 @@ def _find_namespace(job: Object) -> str:
 
 
 def _list_hosts(status: Object) -> set[str]:
-    """The hosts of the URLs in a job's status."""
     urls = [status.get("url"), *(target.get("url") for target in status.get("targets") or ())]
     return {urlsplit(url).hostname or "" for url in urls if url}
 

@@ -122,7 +122,6 @@ Taints = dict[str, tuple[Taint, ...]]
 
 
 def read_taints(backends: Iterable[Object]) -> Taints:
-    """Those of all backends that can be read."""
     found = ((item["metadata"]["name"], read_backend(item)) for item in backends)
     return {name: taints for name, taints in found if taints is not None}
 
