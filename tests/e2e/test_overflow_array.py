@@ -79,7 +79,7 @@ async def test_a_large_list_is_worked_on_at_a_backend_and_a_small_one_here(
         sink.serve(settings.MACHINE_IP) as url,
         overflow.backend(api, backend, overflow.interlink(plugin)),
         overflow.overflow_class(
-            api, {"overflow": {"backends": [{"name": backend}]}}, notices={"sinks": [{"name": "portal", "url": url}]}
+            api, {"overflow": {"backends": [{"name": backend}]}}, notices=[{"name": "portal", "url": url}]
         ) as class_name,
         catalog(api),
     ):
