@@ -38,11 +38,13 @@ GOLDEN = ROOT / "tests/golden/requests/operator"
 Rights = dict[str, set[str]]
 
 
+def read_documents(template: Path) -> list[dict[str, Any]]:
+    """The objects of a template of the chart. Lines that helm fills in are none of them."""
+    return list(yaml.safe_load_all("\n".join(line for line in template.read_text().splitlines() if "{{" not in line)))
+
+
 def read_rules(role: str, kind: str = "ClusterRole", template: Path = TEMPLATE) -> list[dict[str, Any]]:
-    """The rules of a role of the chart. Lines that helm fills in are none of them."""
-    text = "\n".join(line for line in template.read_text().splitlines() if "{{" not in line)
-    documents: list[dict[str, Any]] = list(yaml.safe_load_all(text))
-    (found,) = [item for item in documents if item["kind"] == kind and item["metadata"]["name"] == role]
+    (found,) = [item for item in read_documents(template) if item["kind"] == kind and item["metadata"]["name"] == role]
     rules: list[dict[str, Any]] = found["rules"]
     return rules
 
@@ -64,8 +66,7 @@ def name_resource(resource: str, group: str | None) -> str:
 
 def test_whatever_a_syncer_may_write_has_a_wall() -> None:
     """Rights alone would let whoever stole its token write any object of that kind in the job's namespace."""
-    text = "\n".join(line for line in SYNCER_POLICY.read_text().splitlines() if "{{" not in line)
-    policies = [item["spec"] for item in yaml.safe_load_all(text) if item["kind"] == "ValidatingAdmissionPolicy"]
+    policies = [item["spec"] for item in read_documents(SYNCER_POLICY) if item["kind"] == "ValidatingAdmissionPolicy"]
     rules = [rule for policy in policies for rule in policy["matchConstraints"]["resourceRules"]]
     walls = {name_resource(*pair) for rule in rules for pair in product(rule["resources"], rule["apiGroups"])}
     written = {

@@ -59,15 +59,17 @@ class Recent(Generic[K, V]):
         return len(self._values)
 
 
-class Patience(Generic[K]):
-    """How often things were looked for in vain that may come in a moment. `most`: how many there are at a time; of more, none
-    would come to an end.
-    """
+_MISSED = 10_000
+"""More than are looked for at a time: of those that were forgotten in between, none would come to an end."""
 
-    def __init__(self, tries: int, seconds: float, most: int = 10_000) -> None:
+
+class Patience(Generic[K]):
+    """How often things were looked for in vain that may come in a moment."""
+
+    def __init__(self, tries: int, seconds: float) -> None:
         self._tries = tries
         self._seconds = seconds
-        self._misses: Recent[K, int] = Recent(most)
+        self._misses: Recent[K, int] = Recent(_MISSED)
 
     def wait(self, key: K, what: str) -> None:
         """Raises `RetryLater` after the first misses. Then it returns, and the next miss counts as the first."""

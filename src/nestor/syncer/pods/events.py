@@ -40,7 +40,7 @@ class EventController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._waiting: dict[Key, Object] = {}
-        self._patience: Patience[Key] = Patience(6, 0.3, WAITING_LIMIT)
+        self._patience: Patience[Key] = Patience(6, 0.3)
         self._known: Recent[str, tuple[str, int]] = Recent(KNOWN_LIMIT)
         """By the UID of a host event: the name of its copy, and how often it had happened when that was written."""
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=2, name="events", max_delay=RETRY_LIMIT)

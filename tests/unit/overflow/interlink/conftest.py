@@ -15,6 +15,15 @@ from tests.fakes.interlink import FakeInterlink
 QUICK = Limits(call_seconds=5, create_seconds=5, connect_seconds=2, settle_seconds=0, pause_seconds=0.01)
 
 
+class Clock:
+    """What a module takes for `time`."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
 class Backend:
     """A fake, its URL, and the providers that talk to it."""
 

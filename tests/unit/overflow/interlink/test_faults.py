@@ -16,7 +16,7 @@ from nestor.overflow.interlink.client import Lost
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from tests.fakes.interlink import Fault
-from tests.unit.overflow.interlink.conftest import Backend
+from tests.unit.overflow.interlink.conftest import Backend, Clock
 
 Object = dict[str, Any]
 
@@ -469,14 +469,8 @@ async def test_an_error_of_a_deletion_counts_only_while_the_pod_is_there(backend
 async def test_a_pod_that_may_still_be_started_is_not_done_with_its_deletion(
     backend: Backend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clock = [1000.0]
-
-    class Time:
-        @staticmethod
-        def monotonic() -> float:
-            return clock[0]
-
-    monkeypatch.setattr(module, "time", Time)
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
     provider, pod = backend.connect(settle_seconds=60), build_pod()
     backend.fake.after = only("/create", hang_up)
     with pytest.raises(Lost):
@@ -484,7 +478,7 @@ async def test_a_pod_that_may_still_be_started_is_not_done_with_its_deletion(
     with pytest.raises(NotYet, match="about to start"):
         await provider.delete(pod)
     assert backend.fake.pods == {}
-    clock[0] += 60
+    clock.now += 60
     await provider.delete(pod)
 
 

@@ -16,7 +16,7 @@ from aiohttp.test_utils import TestServer
 from nestor.overflow.interlink import credentials as module
 from nestor.overflow.interlink.settings import Oidc
 from nestor.pods.providers.errors import ProviderError, Unauthorized, Unreachable
-from tests.unit.overflow.interlink.conftest import Backend
+from tests.unit.overflow.interlink.conftest import Backend, Clock
 
 Object = dict[str, Any]
 
@@ -86,18 +86,12 @@ async def test_a_token_is_fetched_once_for_all_requests(backend: Backend, identi
 async def test_tokens_are_renewed_before_they_expire(
     backend: Backend, identity: TokenServer, monkeypatch: pytest.MonkeyPatch, seconds: float | None, after: float, renewed: bool
 ) -> None:
-    clock = [1000.0]
-
-    class Time:
-        @staticmethod
-        def monotonic() -> float:
-            return clock[0]
-
-    monkeypatch.setattr(module, "time", Time)
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
     identity.seconds = seconds
     provider = backend.connect(oidc=_oidc(identity))
     await provider.check()
-    clock[0] += after
+    clock.now += after
     await provider.check()
     assert (len(identity.granted) == 2) is renewed
 

@@ -24,7 +24,7 @@ def test_the_same_is_told_once_until_it_is_over() -> None:
 
 
 def test_as_many_as_there_are_come_to_an_end() -> None:
-    patience: Patience[int] = Patience(1, 0, WAITING_LIMIT)
+    patience: Patience[int] = Patience(1, 0)
     for key in range(WAITING_LIMIT):
         with pytest.raises(RetryLater):
             patience.wait(key, "an object")
