@@ -41,6 +41,11 @@ def owners_of(obj: Object | None) -> list[Object]:
     return _metadata_of(obj).get("ownerReferences") or []
 
 
+def without_managers(obj: Object) -> Object:
+    """A copy without `metadata.managedFields`, which may be the larger part of an object. Only the metadata is new."""
+    return obj | {"metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
+
+
 def keep_few(texts: dict[str, str], limit: int, *, first: str = "") -> dict[str, str]:
     """As many of the labels or annotations as have `limit` characters together: `first`, then the shortest."""
     kept: dict[str, str] = {}

@@ -12,7 +12,7 @@ import yaml
 from rich.table import Table
 from rich.text import Text
 
-from nestor.api.objects import Object
+from nestor.api.objects import Object, without_managers
 from nestor.clients.cli import console
 from nestor.clients.cli.options import Output
 
@@ -53,8 +53,7 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[str | Text]]) -> No
 
 
 def _without_noise(item: Object) -> Object:
-    meta = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
-    return {"apiVersion": item.get("apiVersion"), "kind": item.get("kind"), **item, "metadata": meta}
+    return {"apiVersion": item.get("apiVersion"), "kind": item.get("kind"), **without_managers(item)}
 
 
 class _Dumper(yaml.SafeDumper):

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from nestor.api import labels
 from nestor.api.contracts.runner import MESSAGE_LIMIT
 from nestor.api.contracts.vnode import REQUEST_LIMIT
-from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
+from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of, without_managers
 from nestor.cluster.exposure.host_claims import CLASS_ANNOTATION, HOSTS
 from nestor.kube import Kind, kinds
 from nestor.kube.pages import Trim
@@ -189,7 +189,7 @@ def trim_request(request: Object) -> Object:
 def trim_ingress(ingress: Object) -> Object:
     """Ours whole, because they are compared with what they should be; of all others, their hosts and class."""
     if labels_of(ingress).get(labels.COMPONENT) == labels.COMPONENT_EXPOSURE and _is_small(ingress):
-        return {**ingress, "metadata": {key: value for key, value in ingress["metadata"].items() if key != "managedFields"}}
+        return without_managers(ingress)
     spec = spec_of(ingress)
     hosts = dict.fromkeys(rule["host"] for rule in spec.get("rules") or () if rule.get("host"))
     kept: Object = {key: spec[key] for key in ("ingressClassName", HOSTS) if spec.get(key)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from nestor.api.objects import Object
+from nestor.api.objects import Object, without_managers
 from nestor.kube import Change, Informer
 from nestor.kube.informer import Key
 
@@ -128,6 +128,5 @@ def _one(name: str) -> _Query:
 
 def trim(node: Object) -> Object:
     """The node without lists of images and volumes, and without its fields' managers."""
-    meta = {key: value for key, value in node["metadata"].items() if key != "managedFields"}
     status = {key: value for key, value in (node.get("status") or {}).items() if key not in _UNUSED}
-    return node | {"metadata": meta, "status": status}
+    return without_managers(node) | {"status": status}

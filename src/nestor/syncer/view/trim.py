@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from nestor.api.objects import Object
+from nestor.api.objects import Object, without_managers
 from nestor.syncer import limits
 
 _NODE = "f:nodeName"
@@ -22,10 +22,10 @@ _NODE_CHOSEN: list[Object] = [{"fieldsV1": {"f:spec": {_NODE: {}}}}]
 
 
 def trim(obj: Object) -> Object:
-    meta = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
+    kept = without_managers(obj)
     if names_its_node(obj):
-        meta["managedFields"] = _NODE_CHOSEN
-    return obj | {"metadata": meta}
+        kept["metadata"]["managedFields"] = _NODE_CHOSEN
+    return kept
 
 
 def is_cut(obj: Object) -> bool:
@@ -51,8 +51,8 @@ def trim_policy(policy: Object) -> Object:
 
 def trim_optional(item: Object) -> Object:
     """An object of a kind that a cluster may not have as it is kept, since the server of its kind may be the tenant's own."""
-    meta = {key: value for key, value in item["metadata"].items() if key != "managedFields"}
-    kept = {**item, "metadata": meta}
+    kept = without_managers(item)
+    meta = kept["metadata"]
     if len(json.dumps(kept)) <= _BYTES:
         return kept
     what = {key: item[key] for key in ("apiVersion", "kind") if key in item}

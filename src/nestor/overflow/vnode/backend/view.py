@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from nestor.api import conditions
-from nestor.api.objects import Object, conditions_of, spec_of, status_of
+from nestor.api.objects import Object, conditions_of, spec_of, status_of, without_managers
 from nestor.api.overflowbackend import SHAPE_LIMIT, OverflowBackendSpec, OverflowBackendStatus, Shape, UnconfirmedPod
 from nestor.api.quantities import parse_quantity
 from nestor.api.times import timestamp
@@ -55,7 +55,7 @@ class BackendView:
         self.find_lacking: Callable[[], str] = lambda: ""
         """Says which certificates the cluster does not issue; empty if it does."""
         self._writing = asyncio.Lock()
-        self.informer = Informer(api, kinds.OVERFLOW_BACKEND, fields=f"metadata.name={self.name}", trim=_trim)
+        self.informer = Informer(api, kinds.OVERFLOW_BACKEND, fields=f"metadata.name={self.name}", trim=without_managers)
         self.informer.on_change(self._take)
         health.on_change(self._wake.set)
 
@@ -221,7 +221,3 @@ async def write_status(api: Api, body: Object, status: Object) -> None:
 
 def _find_own(body: Object) -> list[Object]:
     return [item for item in conditions_of(body) if item["type"] in (conditions.REACHABLE, conditions.CERTIFIED)]
-
-
-def _trim(body: Object) -> Object:
-    return {**body, "metadata": {key: value for key, value in body["metadata"].items() if key != "managedFields"}}

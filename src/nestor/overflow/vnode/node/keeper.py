@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 from nestor.api import times
-from nestor.api.objects import Object, owner_reference
+from nestor.api.objects import owner_reference, without_managers
 from nestor.kube import Api, ApiError, Informer, NotFound, kinds
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.node import status
@@ -48,7 +48,7 @@ class NodeKeeper:
         self._full_until = 0.0
         self._open_until = 0.0
         self._wake = asyncio.Event()
-        self.informer = Informer(api, kinds.NODE, fields=f"metadata.name={name}", trim=_trim)
+        self.informer = Informer(api, kinds.NODE, fields=f"metadata.name={name}", trim=without_managers)
         self.informer.on_change(lambda _: self._wake.set())
         health.on_change(self._wake.set)
 
@@ -126,7 +126,3 @@ class NodeKeeper:
             return None
         reason, message = self._health.problem
         return f"Backend{reason}", message
-
-
-def _trim(node: Object) -> Object:
-    return {**node, "metadata": {key: value for key, value in node["metadata"].items() if key != "managedFields"}}

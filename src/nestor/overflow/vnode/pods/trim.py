@@ -11,7 +11,17 @@ from collections.abc import Iterable
 
 from nestor.api import labels, names
 from nestor.api.contracts.vnode import SENT
-from nestor.api.objects import Object, annotations_of, conditions_of, keep_few, labels_of, owners_of, spec_of, status_of
+from nestor.api.objects import (
+    Object,
+    annotations_of,
+    conditions_of,
+    keep_few,
+    labels_of,
+    owners_of,
+    spec_of,
+    status_of,
+    without_managers,
+)
 
 WHOLE_LIMIT = 8 * 1024
 """Bytes as JSON of a pod that is kept whole. In memory, it may have ten times as much."""
@@ -52,11 +62,10 @@ def trim_pod(pod: Object) -> Object:
 
 def clean(pod: Object) -> Object:
     """The pod without what no backend reads."""
-    meta = {key: value for key, value in pod["metadata"].items() if key != "managedFields"}
-    annotations = meta.get("annotations") or {}
+    kept, annotations = without_managers(pod), annotations_of(pod)
     if _LAST_APPLIED in annotations:
-        meta["annotations"] = {key: value for key, value in annotations.items() if key != _LAST_APPLIED}
-    return {**pod, "metadata": meta}
+        kept["metadata"]["annotations"] = {key: value for key, value in annotations.items() if key != _LAST_APPLIED}
+    return kept
 
 
 def is_cut(pod: Object) -> bool:
