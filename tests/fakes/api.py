@@ -167,6 +167,19 @@ class MemoryApi:
             raise Conflict(409, "AlreadyExists", f'{kind.plural} "{own}" already exists')
         return self.put(kind, body | {"metadata": meta | {"name": own}})
 
+    async def replace(self, kind: Kind, body: Object) -> Object:
+        """See `Api.replace`."""
+        meta = body["metadata"]
+        self._note("PUT", kind, meta.get("namespace"), meta["name"], body)
+        await asyncio.sleep(0)
+        self._check("PUT", body)
+        now = self.look(kind, meta["name"], meta.get("namespace", ""))
+        if now is None or meta["resourceVersion"] != now["metadata"]["resourceVersion"]:
+            raise Conflict(
+                409, "Conflict", f'Operation cannot be fulfilled on {kind.plural} "{meta["name"]}": it has been modified'
+            )
+        return self.put(kind, body)
+
     async def patch(
         self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: str = "merge"
     ) -> Object:

@@ -7,13 +7,16 @@ import logging
 import signal
 import sys
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 _FORMAT = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
 
 
-async def run_until_signal(work: Coroutine[Any, Any, None]) -> None:
-    """Run `work` until it ends, SIGTERM or SIGINT comes, or this is cancelled; returns after its end. Raises what it raises."""
+async def run_until_signal(work: Coroutine[Any, Any, T]) -> T | None:
+    """Run `work` until it ends, SIGTERM or SIGINT comes, or this is cancelled; returns after its end, with its result; None if it
+    was ended. Raises what it raises. A second signal does not disturb its end.
+    """
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
@@ -25,8 +28,7 @@ async def run_until_signal(work: Coroutine[Any, Any, None]) -> None:
         task.cancel()  # if it has ended, this does nothing
         waiting.cancel()
         await asyncio.gather(task, waiting, return_exceptions=True)
-    if not task.cancelled():
-        task.result()
+    return None if task.cancelled() else task.result()
 
 
 def spawn(group: asyncio.TaskGroup, part: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:

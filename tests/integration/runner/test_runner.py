@@ -144,19 +144,17 @@ async def test_a_killed_runners_kubectl_ends_with_it(stage: Stage) -> None:
     assert await stage.api.find(kinds.CONFIG_MAP, "orphaned", "default") is None
 
 
-async def test_a_runner_that_was_replaced_while_it_lives_stops_and_leaves_no_kubectl(stage: Stage) -> None:
+async def test_a_runner_that_was_replaced_while_it_lives_stops_after_its_attempt(stage: Stage) -> None:
     stage.write(a=config_map("taken"), b=config_map("over"))
     plan = stage.plan({"name": "a"}, {"name": "b"})
     stage.slow_down("a")
     lost = await stage.start(plan)
     await lost.wait_for_line("[a] going slow")
-    kubectl = stage.read_kubectl()
     successor = await stage.start(plan)
     await successor.wait_for_line("[a] going slow")
+    stage.speed_up()
     assert await lost.wait() == Exit.SUPERSEDED, lost.log
     assert lost.lines[-1] == "no result: another runner has taken over; this one stops"
-    assert not is_alive(kubectl)
-    stage.speed_up()
     assert await successor.wait() == Exit.SUCCEEDED, successor.log
     assert await stage.states() == [("Succeeded", 1), ("Succeeded", 1)]
 

@@ -23,18 +23,22 @@ async def no_handlers_left() -> AsyncIterator[None]:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.usefixtures("no_handlers_left")
-async def test_a_signal_ends_it_in_order(number: signal.Signals) -> None:
+async def test_a_signal_ends_it_in_order_and_a_second_one_does_not_disturb_that(number: signal.Signals) -> None:
     ended = []
 
-    async def work() -> None:
+    async def work() -> int:
         try:
             os.kill(os.getpid(), number)
             await asyncio.Event().wait()
         finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(5):
+                await asyncio.sleep(0.001)
             ended.append(True)
+        return 0
 
     async with asyncio.timeout(10):
-        await run_until_signal(work())
+        assert await run_until_signal(work()) is None
     assert ended
 
 

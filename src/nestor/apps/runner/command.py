@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import time
 from collections.abc import Callable
@@ -25,7 +24,6 @@ PATIENCE_SECONDS = 0.3
 PIPE_SECONDS = 2.0
 SECONDS_LEFT = 1.0
 """The least time that a command gets, however long its preparation took."""
-POLL_SECONDS = 0.1
 SHOWN_NAMES = 5
 KILLED = 128 + signal.SIGKILL
 _EXITS = {
@@ -70,7 +68,8 @@ async def run_command(
     """
     output, family = Output(show), Family()
     try:
-        process = await asyncio.create_subprocess_exec(
+        transport, process = await asyncio.get_running_loop().subprocess_exec(
+            lambda: _Process(output),
             *command,
             cwd=folder,
             env=environment,
@@ -82,30 +81,48 @@ async def run_command(
         )
     except (OSError, ValueError) as error:
         return Outcome(None, f"{command[0]} cannot be started: {error}")
-    family.first = process.pid
-    reader = asyncio.create_task(_read(process, output))
-    try:
-        reason = await _await_end(process, family, output, limit, spent, limits)
-    except BaseException:
-        await asyncio.shield(_clean_up(process, family, reader, LEFTOVER_GRACE_SECONDS))
-        raise
-    graces = (LEFTOVER_GRACE_SECONDS, PATIENCE_SECONDS) if reason is None else (GRACE_SECONDS, 0)
-    lived = await _clean_up(process, family, reader, *graces)
+    family.first = transport.get_pid()
+    with contextlib.closing(transport):
+        try:
+            reason = await _await_end(process, family, output, limit, spent, limits)
+        except BaseException:
+            await asyncio.shield(_clean_up(process, family, LEFTOVER_GRACE_SECONDS))
+            raise
+        graces = (LEFTOVER_GRACE_SECONDS, PATIENCE_SECONDS) if reason is None else (GRACE_SECONDS, 0)
+        lived = await _clean_up(process, family, *graces)
     output.close()
     said = output.tail()
     if reason is not None:
         return Outcome(None, f"{reason}, stopped" + (f"; its last output:\n{said}" if said else ""))
     if lived:
         show(_describe_leftovers(lived))
-    code = process.returncode or 0
+    code = transport.get_returncode() or 0
     return Outcome(128 - code if code < 0 else code, said)  # as shells have it: 128 + the signal that ended it
 
 
+class _Process(asyncio.SubprocessProtocol):
+    """Hands on what a process says, and knows when it has ended, even if others hold its output open."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self.ended, self.is_read = asyncio.Event(), asyncio.Event()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self._output.feed(data)
+
+    def process_exited(self) -> None:
+        self.ended.set()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        """All output is read."""
+        self.is_read.set()
+
+
 async def _await_end(
-    process: asyncio.subprocess.Process, family: Family, output: Output, limit: float, spent: float, limits: guard.Limits
+    process: _Process, family: Family, output: Output, limit: float, spent: float, limits: guard.Limits
 ) -> str | None:
     """Why the command must not continue; None if it ended by itself."""
-    ended = asyncio.create_task(_ended(process))
+    ended = asyncio.create_task(process.ended.wait())
     watch = asyncio.create_task(guard.watch(family, limits))
     pulse = asyncio.create_task(_tell_silence(output))
     try:
@@ -118,29 +135,6 @@ async def _await_end(
         for task in (ended, watch, pulse):
             task.cancel()
         await asyncio.gather(ended, watch, pulse, return_exceptions=True)
-
-
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    """Return when the process has ended, even if others hold its output open."""
-    try:
-        handle = os.pidfd_open(process.pid)
-    except OSError:  # it has ended, or the host's rules for system calls are older than this one
-        while process.returncode is None:  # noqa: ASYNC110 - who else waits for it tells nobody
-            await asyncio.sleep(POLL_SECONDS)
-        return
-    loop, event = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(handle, event.set)
-    try:
-        await event.wait()
-    finally:
-        loop.remove_reader(handle)
-        os.close(handle)
-
-
-async def _read(process: asyncio.subprocess.Process, output: Output) -> None:
-    assert process.stdout is not None
-    while chunk := await process.stdout.read(65536):
-        output.feed(chunk)
 
 
 async def _tell_silence(output: Output) -> None:
@@ -157,15 +151,12 @@ async def _tell_silence(output: Output) -> None:
             since = now
 
 
-async def _clean_up(
-    process: asyncio.subprocess.Process, family: Family, reader: asyncio.Task[None], grace: float, patience: float = 0
-) -> list[Process]:
+async def _clean_up(process: _Process, family: Family, grace: float, patience: float = 0) -> list[Process]:
     """End the remaining processes and read their output; returns those that outlived the first process."""
     lived = await family.end(grace, patience)
     with contextlib.suppress(TimeoutError):  # a process that no signal ends holds the output open
         async with asyncio.timeout(PIPE_SECONDS):
-            await reader
-            await process.wait()
+            await process.is_read.wait()
     return lived
 
 

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import contextlib
 import resource
-import signal
 import sys
 import tempfile
 import traceback
@@ -16,13 +15,14 @@ from nestor.api.contracts import runner as contract
 from nestor.api.contracts.runner import Exit
 from nestor.apps.runner import guard, processes
 from nestor.apps.runner.attempt import Clock
-from nestor.apps.runner.record import Fence, Record, Superseded
+from nestor.apps.runner.record import Record, Superseded
 from nestor.apps.runner.run import Runner
 from nestor.apps.runner.settling import NoApi, Settling, wait_for_api
 from nestor.apps.runner.types import TYPES, Executor
 from nestor.apps.runner.workspace import Place, Workspace
 from nestor.apps.steps import Plan, Run
 from nestor.kube import Api, ApiError
+from nestor.kube.process import run_until_signal
 
 
 def main(arguments: list[str]) -> int:
@@ -90,24 +90,11 @@ def _prepare_process() -> None:
 
 
 async def _run_until_stopped(plan: Plan, place: Place) -> int:
-    task = asyncio.create_task(_run(plan, place))
-    loop = asyncio.get_running_loop()
-    is_stopping = False
-
-    def stop() -> None:
-        """Once: a second signal must not disturb how a step is ended, and that is recorded."""
-        nonlocal is_stopping
-        if not is_stopping:
-            is_stopping = True
-            task.cancel()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop)
-    try:
-        return await task
-    except asyncio.CancelledError:
+    code = await run_until_signal(_run(plan, place))
+    if code is None:
         show("stopped early; the next runner resumes from here")
         return Exit.STOPPED
+    return code
 
 
 async def _run(plan: Plan, place: Place) -> int:
@@ -119,8 +106,7 @@ async def _run(plan: Plan, place: Place) -> int:
             record = Record(api, clock)
             executor = Executor(Workspace(place, plan), plan, api)
             settling = Settling(api, clock, executor.execute)
-            fence = Fence(record.check, clock, settling.execute)
-            run = await Runner(plan, record.save, fence.execute, clock, show).run(await record.load())
+            run = await Runner(plan, record.save, settling.execute, clock, show).run(await record.load())
         except (NoApi, ApiError) as error:
             show(f"no result: {error}")
             is_refused = isinstance(error, ApiError) and not error.is_transient

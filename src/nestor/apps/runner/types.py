@@ -94,7 +94,7 @@ async def _prepare_kustomize(tools: Tools, attempt: Attempt, desk: Desk) -> Prep
     if step.render:
         # All of it, since a kustomization includes folders beside it; only its own files are rendered.
         rendered = desk.folder / "rendered"
-        await tools.workspace.copy(folder, rendered, attempt.show, follows=True)
+        tools.workspace.copy(folder, rendered, attempt.show, follows=True)
         folder = rendered
         files = [rendering.File(str(folder / name), str(folder / name), name, "any") for name in _list(folder, path)]
         await tools.render(attempt, desk, files)
@@ -119,7 +119,7 @@ async def _prepare_custom(tools: Tools, attempt: Attempt, desk: Desk) -> Prepare
         await tools.render(attempt, desk, [rendering.File(str(file), str(file), "the script")])
         content = file.read_bytes()
     command = programs.write_script(content, file)
-    folder = await tools.workspace.make_writable(attempt)
+    folder = tools.workspace.make_writable(attempt)
     return Prepared(command, folder, desk.environment | {"NESTOR_TEMPLATES": str(folder)})
 
 
@@ -180,10 +180,10 @@ class Executor:
         """One attempt, within the step's limit. Raises `StepError` for what no retry can heal."""
         workspace = self._tools.workspace
         try:
-            async with workspace.open(attempt) as desk:
+            with workspace.open(attempt) as desk:
                 outcome = await self._execute(attempt, desk)
             if outcome.is_success:
-                await workspace.accept()
+                workspace.accept()
             return outcome
         except AttemptError as error:
             return Outcome(None, str(error))

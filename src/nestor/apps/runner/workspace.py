@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import shutil
 import stat
 import tempfile
-import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from nestor.api import labels
 from nestor.apps.runner import guard
@@ -21,26 +17,12 @@ from nestor.apps.runner.attempt import Attempt, AttemptError, Show, StepError
 from nestor.apps.steps import Plan, Step
 from nestor.apps.steps.types import TYPES
 
-T = TypeVar("T")
 SHOWN_NOTES = 10
 HOME = "home"
 HELM_FOLDERS = {"HELM_CACHE_HOME": "cache", "HELM_CONFIG_HOME": "config", "HELM_DATA_HOME": "data"}
 BYTES_LIMIT = 400 * 2**20
 """So that what steps left and a copy of it fit into the pod's volume (`guard.WORK_LIMIT`)."""
 FILES_LIMIT = 50_000
-
-
-async def run_to_its_end(work: Callable[[], T], stop: Callable[[], object] = lambda: None) -> T:
-    """`work` in a thread. Who is cancelled meanwhile has `stop` called, and goes on only when the thread has ended: otherwise it
-    would still write or remove files while the next attempt begins with them.
-    """
-    task = asyncio.ensure_future(asyncio.to_thread(work))
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        stop()
-        await asyncio.wait([task])
-        raise
 
 
 @dataclass(frozen=True)
@@ -101,7 +83,7 @@ class Workspace:
         earlier = self._plan.steps[: next((index for index, other in enumerate(self._plan.steps) if other == step), 0)]
         return not self._has_copy and any(TYPES[other.type].is_script for other in earlier)
 
-    async def make_writable(self, attempt: Attempt) -> Path:
+    def make_writable(self, attempt: Attempt) -> Path:
         """A new copy of the templates for an attempt of a script.
 
         Raises `StepError` when the templates are too many or too large, `AttemptError` when copying fails.
@@ -112,22 +94,25 @@ class Workspace:
             self._writable.rename(self._left)
             self._source = self._left
         self._is_accepted = False
-        await self.copy(self._source, self._writable, attempt.show)
+        self.copy(self._source, self._writable, attempt.show)
         self._has_copy = True
         return self._writable
 
-    async def accept(self) -> None:
+    def accept(self) -> None:
         """The attempt succeeded: what it wrote is for the next steps."""
         if self._has_copy:
             self._is_accepted, self._source = True, self.place.templates
-            await run_to_its_end(partial(remove, self._left))
+            remove(self._left)
 
-    async def copy(self, source: Path, target: Path, show: Show, *, follows: bool = False) -> None:
-        """Copy a folder of templates to a new place, in a thread. `follows`: see `Copier`. Raises what `make_writable` does."""
+    def copy(self, source: Path, target: Path, show: Show, *, follows: bool = False) -> None:
+        """Copy a folder of templates to a new place. `follows`: see `Copier`. Raises what `make_writable` does.
+
+        Not in a thread, which an attempt whose time is over could not stop: it would still write when the next one begins.
+        """
         copier = Copier(source, target, follows)
         try:
-            await run_to_its_end(partial(remove, target))
-            await run_to_its_end(copier.run, copier.stop.set)
+            remove(target)
+            copier.run()
         except OSError as error:
             raise AttemptError(f"the templates cannot be copied to {target}: {error}") from error
         for note in copier.left_out[:SHOWN_NOTES]:
@@ -135,8 +120,8 @@ class Workspace:
         if len(copier.left_out) > SHOWN_NOTES:
             show(f"left out of the copy of /templates: {len(copier.left_out) - SHOWN_NOTES} more")
 
-    @contextlib.asynccontextmanager
-    async def open(self, attempt: Attempt) -> AsyncIterator[Desk]:
+    @contextlib.contextmanager
+    def open(self, attempt: Attempt) -> Iterator[Desk]:
         """A fresh folder and environment for the length of a `with` block."""
         home = self.place.work / HOME
         home.mkdir(exist_ok=True)
@@ -149,7 +134,7 @@ class Workspace:
             kubeconfig.write_bytes(self.place.kubeconfig.read_bytes())
             yield Desk(folder, self._build_environment(attempt, home, folder))
         finally:
-            await asyncio.to_thread(remove, folder)
+            remove(folder)
 
     def _build_environment(self, attempt: Attempt, home: Path, folder: Path) -> dict[str, str]:
         """The step's whole environment: nothing of the host or the runner. Parameters cannot override our variables."""
@@ -169,13 +154,12 @@ class Workspace:
 
 @dataclass
 class Copier:
-    """Copies one folder; `stop` ends it early, from another thread. `left_out` says what was not copied, and why."""
+    """Copies one folder; `left_out` says what was not copied, and why."""
 
     source: Path
     target: Path
     follows: bool = False
     """Whether links to files within the folder become files, of which each can be changed."""
-    stop: threading.Event = field(default_factory=threading.Event)
     left_out: list[str] = field(default_factory=list)
     _bytes: int = 0
     _files: int = 0
@@ -193,8 +177,6 @@ class Copier:
             target = self.target / Path(folder).relative_to(root)
             target.mkdir(exist_ok=True)
             for name in [*folders, *files]:
-                if self.stop.is_set():
-                    return
                 self._copy(self._find_file(root, Path(folder, name)), target / name)
 
     def _find_file(self, root: Path, path: Path) -> Path:

@@ -72,14 +72,15 @@ async def test_output_and_errors_arrive_in_their_order(tmp_path: Path) -> None:
     assert lines == ["out", "err", "end"]
 
 
-async def test_the_exit_code_is_told(tmp_path: Path) -> None:
-    outcome, _ = await run("import sys; sys.exit('no')", tmp_path)
-    assert outcome == Outcome(1, "no")
-
-
-async def test_a_signal_is_told_as_a_shell_does(tmp_path: Path) -> None:
-    outcome, _ = await run("import os; print('so far'); os.kill(os.getpid(), 9)", tmp_path)
-    assert outcome == Outcome(137, "so far")
+@pytest.mark.parametrize(
+    ("script", "outcome"),
+    [
+        ("import sys; sys.exit('no')", Outcome(1, "no")),
+        ("import os; print('so far'); os.kill(os.getpid(), 9)", Outcome(137, "so far")),  # as a shell has it
+    ],
+)
+async def test_the_exit_code_is_told(tmp_path: Path, script: str, outcome: Outcome) -> None:
+    assert (await run(script, tmp_path))[0] == outcome
 
 
 async def test_a_command_sees_only_the_given_environment_and_no_input(tmp_path: Path) -> None:
@@ -194,7 +195,6 @@ async def test_a_full_disk_is_told_before_it_is_full(tmp_path: Path) -> None:
     )
     outcome, _ = await run(script, tmp_path, limits=Limits(folders=((work, 3 * 2**20),)))
     assert outcome.message == f"{work} holds more than the 3 MiB that a runner may store there, stopped"
-    assert (work / "big").stat().st_size < 50 * 2**20
 
 
 async def test_so_are_too_many_files(tmp_path: Path) -> None:
@@ -210,16 +210,6 @@ async def test_a_silent_command_is_seen_to_run(tmp_path: Path, monkeypatch: pyte
     assert re.fullmatch(r"still running after \d s", lines[0])
     # A busy machine may take longer to end the process than it may be silent.
     assert [line for line in lines if not line.startswith("still running")] == ["done"]
-
-
-async def test_the_end_is_seen_where_the_host_forbids_to_wait_for_it_by_a_handle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def forbid(*_: object) -> int:
-        raise PermissionError(1, "Operation not permitted")
-
-    monkeypatch.setattr(os, "pidfd_open", forbid)
-    assert await run("print('end')", tmp_path) == (Outcome(0, "end"), ["end"])
 
 
 async def test_a_cancelled_command_leaves_no_process(tmp_path: Path) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
 import tempfile
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import NoReturn
 
 import pytest
 
@@ -64,30 +61,3 @@ def test_a_volume_that_the_host_left_out_is_no_failed_step(arguments: list[str],
 def test_a_plan_that_cannot_be_read_has_its_own_code(arguments: list[str], tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text("{")
     assert main.main(arguments) == Exit.BAD_PLAN
-
-
-async def test_a_second_signal_does_not_disturb_the_end(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """That of a step's processes, and the record of it."""
-    ended = []
-
-    async def run(*_: object) -> int:
-        os.kill(os.getpid(), signal.SIGTERM)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            os.kill(os.getpid(), signal.SIGINT)
-            for _step in range(5):
-                await asyncio.sleep(0.001)
-            ended.append(True)
-        return 0
-
-    monkeypatch.setattr(main, "_run", run)
-    try:
-        assert await main._run_until_stopped(cast(Any, None), cast(Any, None)) == Exit.STOPPED
-    finally:
-        for used in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().remove_signal_handler(used)
-    assert ended
-    assert "stopped early" in capsys.readouterr().out

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from nestor.apps.runner import output
 from nestor.apps.runner.output import Output
 
@@ -41,22 +43,23 @@ def test_an_endless_line_is_cut() -> None:
     assert lines == ["x" * output.LINE_LIMIT + " …", "next"]
 
 
-def test_too_much_output_ends_with_a_note_but_the_tail_is_the_last_of_it() -> None:
-    lines, taken = shown(b"x" * 999 + b"\n", *[b"x" * 999 + b"\n"] * 1500, b"the end\n")
+LONG = b"x" * 999 + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("chunks", "end"),
+    [
+        ([*[LONG] * 1500, b"the end\n"], "the end"),
+        ([*[LONG] * 1001, *[b"%d\n" % number for number in range(5000)]], "\n".join(map(str, range(4980, 5000)))),
+        ([LONG * 1100 + b"the\nend\n"], "x\nthe\nend"),
+    ],
+    ids=["lines", "lines that count no more", "the rest of a chunk"],
+)
+def test_too_much_output_ends_with_a_note_but_the_tail_is_the_last_of_it(chunks: list[bytes], end: str) -> None:
+    lines, taken = shown(*chunks)
     assert len(lines) == 1001
     assert lines[-1] == "… more than 1 MB of output, the rest is not shown"
-    assert taken.tail().endswith("the end")
-
-
-def test_after_too_much_of_it_lines_count_no_more_but_the_tail_stays_the_last() -> None:
-    _, taken = shown(b"x" * 1000 + b"\n", *[b"y" * 1000 + b"\n"] * 1001, *[b"%d\n" % number for number in range(5000)])
-    assert taken.tail().splitlines() == [str(number) for number in range(4980, 5000)]
-
-
-def test_the_rest_of_a_chunk_in_which_it_became_too_much_is_kept_for_the_tail() -> None:
-    lines, taken = shown(b"\n".join([b"x" * 1000] * 1100) + b"\nthe\nend\n")
-    assert lines[-1].startswith("… more than 1 MB")
-    assert taken.tail().endswith("x\nthe\nend")
+    assert taken.tail().endswith(end)
 
 
 def test_control_characters_and_broken_text_do_no_harm() -> None:

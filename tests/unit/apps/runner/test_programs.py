@@ -13,7 +13,8 @@ from nestor.apps.runner import programs
 from nestor.apps.runner.attempt import StepError
 from nestor.apps.steps import Step
 from nestor.apps.steps.plan import Helm
-from nestor.kube import Api, Kind
+from nestor.kube import Api, kinds
+from tests.fakes.api import MemoryApi
 
 
 def step(timeout: int = 300, namespace: str | None = None, **fields: Any) -> Step:
@@ -63,26 +64,15 @@ def test_the_host_of_a_remote_chart_is_known(fields: dict[str, str], host: str) 
     assert programs.find_chart_host(Helm(release="web", **fields)) == host
 
 
-class Secrets:
-    def __init__(self) -> None:
-        self.asked = ""
-        self.deleted: list[tuple[str, str]] = []
-
-    async def list(self, kind: Kind, namespace: str, *, labels: str) -> list[dict[str, Any]]:
-        self.asked = f"{namespace} {labels}"
-        return [{"metadata": {"name": "sh.helm.release.v1.web.v2"}}]
-
-    async def delete(self, kind: Kind, name: str, namespace: str) -> bool:
-        self.deleted.append((namespace, name))
-        return True
-
-
 async def test_operations_that_were_killed_in_the_middle_are_forgotten() -> None:
-    secrets, made = Secrets(), step(namespace="apps")
+    api, made = MemoryApi(), step(namespace="apps")
+    revisions = {"v1": ("web", "deployed"), "v2": ("web", "pending-upgrade"), "v3": ("other", "pending-install")}
+    for name, (release, status) in revisions.items():
+        labels = {"owner": "helm", "name": release, "status": status}
+        api.put(kinds.SECRET, {"metadata": {"name": name, "namespace": "apps", "labels": labels}})
     assert made.helm is not None
-    assert await programs.forget_pending_releases(cast(Api, secrets), made, made.helm) == 1
-    assert secrets.asked == "apps owner=helm,name=web,status in (pending-install,pending-upgrade,pending-rollback)"
-    assert secrets.deleted == [("apps", "sh.helm.release.v1.web.v2")]
+    assert await programs.forget_pending_releases(cast(Api, api), made, made.helm) == 1
+    assert [name for _, _, name in api.objects] == ["v1", "v3"]
 
 
 def run(content: bytes, folder: Path) -> str:

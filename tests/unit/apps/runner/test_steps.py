@@ -15,7 +15,7 @@ import pytest
 from aiohttp.abc import ResolveResult
 
 from nestor.api.appdef_models import NestedKubernetes
-from nestor.apps.runner import command, processes, programs, workspace
+from nestor.apps.runner import command, processes, programs
 from nestor.apps.runner import types as execution
 from nestor.apps.runner.attempt import Attempt, AttemptError, StepError
 from nestor.apps.runner.command import Outcome
@@ -192,19 +192,6 @@ async def test_a_script_that_removes_its_folder_leaves_the_images_templates(stag
     stage.write(a_txt="from the image")
     assert (await stage.script("#!/bin/sh\ntouch b; rm -r $NESTOR_TEMPLATES")).is_success
     assert await stage.script("#!/bin/sh\nls") == Outcome(0, "a.txt")
-
-
-async def test_a_copy_that_takes_too_long_spoils_nothing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    def dawdle(copier: workspace.Copier) -> None:
-        copier.stop.wait(20)
-
-    assert (await stage.script("#!/bin/sh\ntouch a")).is_success
-    with monkeypatch.context() as patched:
-        patched.setattr(workspace.Copier, "run", dawdle)
-        outcome = await stage.script("#!/bin/sh\nls", retry=5, timeout_seconds=1)
-    assert outcome == Outcome(None, "timed out after 1 s, before its command started")
-    assert await stage.script("#!/bin/sh\nls; exit 1", 2, retry=5) == Outcome(1, "a")
-    assert await stage.script("#!/bin/sh\nls", 3, retry=5) == Outcome(0, "a")
 
 
 async def test_an_attempts_own_files_go_with_it(stage: Stage) -> None:

@@ -12,6 +12,7 @@ from tests.unit.apps.steps.builders import Object, build, chart, faults, faults_
     ("settings", "own", "retry", "sleep"),
     [
         ({}, {}, 0, 5),
+        ({}, {"retry": 10, "retry_sleep": 30}, 10, 30),
         ({"global_retry": 20}, {}, 20, 5),
         ({"global_retry": 20, "global_retry_sleep": 15}, {}, 20, 15),
         ({"global_retry": 20, "global_retry_sleep": 15}, {"retry": 10}, 10, 15),

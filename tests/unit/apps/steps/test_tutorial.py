@@ -1,18 +1,12 @@
-"""The three applications of the KNS tutorial, unchanged in shape, from their AppDef to what the runner does."""
+"""The three applications of the KNS tutorial, unchanged in shape, from their AppDef to their plan."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from nestor.api.appdef import choose_command, read_appdef
 from nestor.apps import steps
-from nestor.apps.runner.attempt import Attempt
-from nestor.apps.runner.command import Outcome
-from nestor.apps.runner.run import Runner
-from nestor.apps.steps import Plan, Run, sources
-from tests.unit.apps.runner.test_run import FakeClock
+from nestor.apps.steps import Plan, sources
 from tests.unit.apps.steps.builders import encode
 
 Object = dict[str, Any]
@@ -112,54 +106,3 @@ def test_the_older_tutorials_spelling_and_settings_make_the_same_plan() -> None:
     command = older["commands"]["Hello"]
     command["nestedkubernetes"] = command.pop("nested_kubernetes")
     assert plan_of(older) == plan_of(newer)
-
-
-class Stage:
-    """The runner's own loop, with steps that fail as often as they are told to."""
-
-    def __init__(self, failures: int) -> None:
-        self.failures = failures
-        self.executed: list[str] = []
-        self.clock = FakeClock()
-
-    async def save(self, run: Run) -> None:
-        assert run.steps
-
-    async def execute(self, attempt: Attempt) -> Outcome:
-        self.executed.append(attempt.step.name)
-        self.failures -= 1
-        return Outcome(1, "error: not yet") if self.failures >= 0 else Outcome(0, "")
-
-    async def run(self, plan: Plan) -> Run:
-        return await Runner(plan, self.save, self.execute, self.clock, lambda _: None).run(None)
-
-
-GLOBAL = {"global_retry": 20, "global_retry_sleep": 15}
-OWN = {"retry": 10, "retry_sleep": 30}
-
-
-@pytest.mark.parametrize(
-    ("settings", "own", "attempts", "sleep"),
-    [
-        (GLOBAL, {}, 21, 15),
-        (GLOBAL, OWN, 11, 30),
-        ({}, OWN, 11, 30),
-        (GLOBAL, {"retry": 10}, 11, 15),
-        (GLOBAL, {"retry_sleep": 30}, 21, 30),
-        ({}, {}, 1, 0),
-    ],
-)
-async def test_the_tutorials_retries_are_so_many_and_so_far_apart(
-    settings: Object, own: Object, attempts: int, sleep: int
-) -> None:
-    plan = plan_of(appdef([HELLO[0] | own, {"name": "next", "type": "kubectl", "path": "next.yml"}], templates_settings=settings))
-    spent = Stage(failures=1000)
-    run = await spent.run(plan)
-    assert (run.state, spent.executed) == ("Failed", ["google-sample"] * attempts)
-    assert spent.clock.slept == [sleep] * (attempts - 1)
-    assert (run.steps[0].attempt, run.steps[0].max_attempts, run.steps[1].state) == (attempts, attempts, "Pending")
-
-    last = Stage(failures=attempts - 1)
-    assert (await last.run(plan)).state == "Succeeded"
-    assert last.executed == ["google-sample"] * attempts + ["next"]
-    assert last.clock.slept == [sleep] * (attempts - 1)
