@@ -124,7 +124,9 @@ async def test_each_user_sees_what_is_theirs(portal: Portal, host: Api, app: str
     assert (await host.get(kinds.NESTED_APP_JOB, "shop", namespace))["spec"]["suspend"] is True
 
 
-async def test_a_job_is_made_in_the_name_of_its_user(portal: Portal, host: Api, app: str, namespace: str) -> None:
+async def test_a_job_with_passwords_is_made_in_the_name_of_its_user_who_may_only_create_secrets(
+    portal: Portal, host: Api, app: str, namespace: str
+) -> None:
     secrets = {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]}
     await grant(host, f"oidc:{portal.user}", namespace, JOBS, secrets)
     readers = f"readers-{namespace}"
@@ -139,6 +141,7 @@ async def test_a_job_is_made_in_the_name_of_its_user(portal: Portal, host: Api, 
     assert await portal.ask("POST", f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine")
     job = await host.get(kinds.NESTED_APP_JOB, "mine", namespace)
     assert job["metadata"]["annotations"][labels.CREATED_BY] == f"oidc:{portal.user}"
+    assert not job["spec"].get("suspend")
     secret = await host.get(kinds.SECRET, "mine-parameters", namespace)
     assert secret["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
     await host.delete(kinds.CLUSTER_ROLE_BINDING, readers)

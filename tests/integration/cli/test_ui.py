@@ -19,7 +19,7 @@ import pytest
 from nestor.api import labels
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
-from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, await_right, create, grant, report
+from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, create, grant, report
 from tests.unit.clients.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
 from tests.waiting import eventually, wait_for
 
@@ -243,15 +243,6 @@ async def test_bad_input_is_told_at_its_field_and_makes_nothing(page: Page, host
     assert not await host.list(kinds.SECRET, namespace)
 
 
-async def test_a_refused_job_leaves_no_secret_behind(page: Page, host: Api, app: str, namespace: str) -> None:
-    await create(host, namespace, "mine")
-    posted = {"name": "mine", "namespace": namespace, "p.TITLE": "x", "p.DB_PASSWORD": "hunter2"}
-    status, text = await page.post(f"/apps/{app}", posted)
-    assert status == 409
-    assert "The name is taken" in text
-    assert not await host.list(kinds.SECRET, namespace)
-
-
 async def test_a_user_sees_and_does_what_their_rights_allow(
     cli: CommandLine, control_plane: apiserver.ControlPlane, host: Api, app: str, namespace: str
 ) -> None:
@@ -282,28 +273,6 @@ async def test_a_user_sees_and_does_what_their_rights_allow(
         assert status == 403
         assert "may not delete jobs" in text
     assert not job["spec"].get("suspend")
-
-
-async def test_who_may_only_create_secrets_makes_a_job_with_passwords(
-    cli: CommandLine, control_plane: apiserver.ControlPlane, host: Api, app: str, namespace: str
-) -> None:
-    user = f"jane-{uuid.uuid4().hex[:6]}"
-    await grant(host, user, namespace, JOBS, {"apiGroups": [""], "resources": ["secrets"], "verbs": ["create"]})
-    role = {"apiGroups": ["nestor.dev"], "resources": ["nestedapps"], "verbs": ["get"]}
-    await host.apply(kinds.CLUSTER_ROLE, {"metadata": {"name": user}, "rules": [role]})
-    group = {"apiGroup": "rbac.authorization.k8s.io"}
-    binding = {"metadata": {"name": user}, "roleRef": {**group, "kind": "ClusterRole", "name": user}}
-    await host.apply(kinds.CLUSTER_ROLE_BINDING, binding | {"subjects": [{**group, "kind": "User", "name": user}]})
-    await await_right(host, role, user=user)
-    async with opened(limited(cli, control_plane, user)) as page:
-        posted = {"name": "mine", "namespace": namespace, "p.TITLE": "x", "p.DB_PASSWORD": "hunter2"}
-        assert await page.post(f"/apps/{app}", posted) == (303, f"/jobs/{namespace}/mine")
-    job = await host.get(kinds.NESTED_APP_JOB, "mine", namespace)
-    secret = await host.get(kinds.SECRET, "mine-parameters", namespace)
-    assert secret["metadata"]["ownerReferences"][0]["uid"] == job["metadata"]["uid"]
-    assert not job["spec"].get("suspend")
-    await host.delete(kinds.CLUSTER_ROLE_BINDING, user)
-    await host.delete(kinds.CLUSTER_ROLE, user)
 
 
 async def test_who_may_not_see_the_pods_is_told_so_and_sees_their_number(

@@ -7,13 +7,12 @@ from typing import Any, cast
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import make_mocked_request
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from nestor.clients import portal
 from nestor.clients.portal import People, Person, parse, read_person
 from nestor.clients.ui.guard import Refused
-from nestor.clients.ui.visitor import FIND, Hub, find_visitor, release
+from nestor.clients.ui.visitor import Hub
 from nestor.kube import Api
 
 SETTINGS = parse(["--host=x", "--user-prefix=oidc:", "--group=oidc:team-a", "--groups-prefix=oidc:", "--group=oidc:team-b"])
@@ -122,30 +121,3 @@ async def test_those_who_look_at_nothing_are_forgotten_first(monkeypatch: pytest
     monkeypatch.setattr(Hub, "close", end)
     await known.close()
     assert (known.size, server.closed, len(ended)) == (0, 3, 3), "also of the one who was forgotten"
-
-
-async def test_whose_request_is_under_way_is_not_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page that makes a job uses no watch, and must not lose its connection between two calls."""
-    monkeypatch.setattr(portal, "PEOPLE", 2)
-    server = Server()
-    known = People(cast(Api, server), PLAIN)
-    app = web.Application()
-    app[FIND] = known.find
-
-    def ask(user: str) -> web.Request:
-        return make_mocked_request("POST", "/", said(user), app=app)
-
-    request = ask("a")
-    first = await find_visitor(request)
-    assert await find_visitor(request) is first
-    for other in ("b", "c"):
-        release(await find(ask(other)))
-    assert await known.find(ask("a")) is first
-    release(request)
-    assert not first.is_busy
-    await known.close()
-
-
-async def find(request: web.Request) -> web.Request:
-    await find_visitor(request)
-    return request

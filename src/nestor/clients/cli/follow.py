@@ -18,12 +18,12 @@ from nestor.api.objects import Object, status_of
 from nestor.clients.cli import console
 from nestor.clients.cli.console import Symbols, clean
 from nestor.clients.cli.exits import Code, Failure
-from nestor.clients.cli.session import Session, watching
+from nestor.clients.cli.session import Session, watch
 from nestor.clients.cli.view import times
 from nestor.clients.cli.view.facts import Ending, address, condition, find_ending
 from nestor.clients.cli.view.job import render_name, render_page, render_stages, render_steps
 from nestor.clients.cli.view.story import Story
-from nestor.kube import Change, Informer, kinds
+from nestor.kube import kinds
 
 NOBODY_SECONDS = 10
 """A running operator reports on a new job in far less."""
@@ -124,20 +124,13 @@ async def follow(session: Session, job: Object, *, until_finished: bool, timeout
 async def states(session: Session, job: Object) -> AsyncGenerator[Object]:
     """Each state of the job from now on. Raises `Failure` when it is deleted."""
     meta = job["metadata"]
-    # An informer retries for ever; a missing permission to list is reported here.
-    await session.api.list(kinds.NESTED_APP_JOB, meta["namespace"], fields=f"metadata.name={meta['name']}")
-    informer = Informer(session.api, kinds.NESTED_APP_JOB, meta["namespace"], fields=f"metadata.name={meta['name']}")
-    changes: asyncio.Queue[Change] = asyncio.Queue()
-    informer.on_change(changes.put_nowait)
-    async with watching(informer):
-        await informer.synced.wait()
-        if informer.get(meta["name"], meta["namespace"]) is None:
-            raise Failure(f"job '{meta['name']}' was deleted")
-        while True:
-            change = await changes.get()
-            if change.new is None or change.new["metadata"]["uid"] != meta["uid"]:
+    watching = watch(session.api, kinds.NESTED_APP_JOB, meta["namespace"], fields=f"metadata.name={meta['name']}")
+    async with contextlib.aclosing(watching):
+        async for jobs in watching:
+            found = jobs.get(meta["name"], meta["namespace"])
+            if found is None or found["metadata"]["uid"] != meta["uid"]:
                 raise Failure(f"job '{meta['name']}' was deleted")
-            yield change.new
+            yield found
 
 
 async def _wonder(shown: Display, job: Object) -> None:

@@ -109,14 +109,7 @@ def with_server(content: Object, url: str) -> Object:
 
 def renamed(content: Object, name: str) -> Object:
     """The same, with cluster, user and context all called `name`."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{**content["clusters"][0], "name": name}],
-        "users": [{**content["users"][0], "name": name}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
-        "current-context": name,
-    }
+    return kubeconfig.build(content["clusters"][0]["cluster"], content["users"][0]["user"], name, name)
 
 
 def merged(mine: Object, nested: Object, *, use: bool) -> Object:

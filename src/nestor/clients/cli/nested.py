@@ -7,8 +7,11 @@ import contextlib
 import os
 import re
 import shutil
+import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import IO
 
 from nestor.api import names
 from nestor.api.objects import Object, status_of
@@ -21,6 +24,8 @@ from nestor.kube import Api, ApiError, NotFound, kinds
 TRY_SECONDS = 2.0
 """A ClusterIP that is not routed does not respond at all."""
 TUNNEL_SECONDS = 20.0
+POLL_SECONDS = 0.05
+SAID_LIMIT = 4096
 _FORWARDING = re.compile(rb"Forwarding from 127\.0\.0\.1:(\d+)")
 
 
@@ -95,26 +100,21 @@ async def tunnel(session: Session, job: Object) -> AsyncIterator[int]:
         f"service/{names.child(job['metadata']['name'], names.Part.SERVER)}",
         ":443",
     ]
-    process = await asyncio.create_subprocess_exec(
-        # In its own session: Ctrl-C is meant for the user's command, not for the tunnel.
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,
-    )
-    drains: list[asyncio.Task[None]] = []
-    try:
-        port = await _read_port(process)
-        drains = [asyncio.create_task(_drain(stream)) for stream in (process.stdout, process.stderr)]
-        yield port
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
-        await process.wait()
-        for task in drains:
-            task.cancel()
-        await asyncio.gather(*drains, return_exceptions=True)
+    # Into a file: a pipe that nobody reads would stop the tunnel once it is full.
+    with tempfile.TemporaryFile() as output:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            start_new_session=True,  # Ctrl-C is meant for the user's command, not for the tunnel.
+        )
+        try:
+            yield await _read_port(process, output)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                process.terminate()
+            await process.wait()
 
 
 def _kubectl_options(session: Session) -> list[str]:
@@ -125,25 +125,16 @@ def _kubectl_options(session: Session) -> list[str]:
     return ([f"--kubeconfig={session.context.kubeconfig}"] if is_one else []) + [f"--context={session.context.name}"]
 
 
-async def _read_port(process: asyncio.subprocess.Process) -> int:
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        async with asyncio.timeout(TUNNEL_SECONDS):
-            while line := await process.stdout.readline():
-                if found := _FORWARDING.search(line):
-                    return int(found[1])
-            said = (await process.stderr.read()).decode(errors="replace").strip()
-    except TimeoutError:
-        said = f"no output within {TUNNEL_SECONDS:.0f} s"
+async def _read_port(process: asyncio.subprocess.Process, output: IO[bytes]) -> int:
+    deadline, is_over = time.monotonic() + TUNNEL_SECONDS, False
+    while not is_over:
+        is_over = process.returncode is not None or time.monotonic() > deadline
+        said = os.pread(output.fileno(), SAID_LIMIT, 0)
+        if found := _FORWARDING.search(said):
+            return int(found[1])
+        await asyncio.sleep(POLL_SECONDS)
     raise Failure(
-        f"could not open a tunnel to the nested cluster: {said}",
+        f"could not open a tunnel to the nested cluster: {said.decode(errors='replace').strip() or 'no output'}",
         Code.NO_ACCESS,
         hint="`nestor doctor` shows whether you have permission to `create` pods/portforward in the job's namespace",
     )
-
-
-async def _drain(stream: asyncio.StreamReader | None) -> None:
-    """A full pipe would stop the tunnel."""
-    while stream is not None and await stream.read(65536):
-        pass

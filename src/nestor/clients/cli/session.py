@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -76,12 +76,19 @@ async def opened(place: Place, *, timeout: float = REQUEST_SECONDS) -> AsyncIter
         yield Session(api, context.namespace, context)
 
 
-@asynccontextmanager
-async def watching(informer: Informer) -> AsyncIterator[None]:
-    """The informer runs for the length of a `with` block."""
+async def watch(api: Api, kind: Kind, namespace: str, *, fields: str = "") -> AsyncGenerator[Informer]:
+    """The objects as they are, and again after each change. Close it (`aclosing`). Raises `ApiError`, such as `Forbidden`."""
+    # An informer retries for ever; a missing permission to list is reported here.
+    await api.list(kind, namespace, fields=fields)
+    informer, changed = Informer(api, kind, namespace, fields=fields), asyncio.Event()
+    informer.on_change(lambda _: changed.set())
     task = asyncio.create_task(informer.run())
     try:
-        yield
+        await informer.synced.wait()
+        while True:
+            changed.clear()
+            yield informer
+            await changed.wait()
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

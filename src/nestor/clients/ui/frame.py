@@ -22,7 +22,7 @@ from nestor.clients.cli.exits import Failure
 from nestor.clients.ui import words
 from nestor.clients.ui.guard import HEADERS, SAFE_METHODS, Handler, Refused
 from nestor.clients.ui.visitor import STREAMS as MOST_STREAMS
-from nestor.clients.ui.visitor import Visitor, find_visitor, recall_visitor, release
+from nestor.clients.ui.visitor import VISITOR, Visitor, find_visitor
 from nestor.clients.ui.words import Told
 from nestor.kube import ApiError
 
@@ -145,11 +145,11 @@ async def streaming(request: web.Request, response: web.StreamResponse, visitor:
     """For an answer that may last as long as its page is open: the block ends with the page, and with the server. Whatever it
     waits for, it counts. Raises `Refused` if the visitor has too many open already.
     """
-    if visitor.use.streams >= MOST_STREAMS:
+    if visitor.streams >= MOST_STREAMS:
         raise Refused(429, "You have too many of these pages open: close some of them.")
     task = asyncio.current_task()
     assert task is not None
-    visitor.use.streams += 1
+    visitor.streams += 1
     request.app[STREAMS].add(task)
     try:
         yield
@@ -159,7 +159,7 @@ async def streaming(request: web.Request, response: web.StreamResponse, visitor:
         # The page was closed, or the server is.
     finally:
         request.app[STREAMS].discard(task)
-        visitor.use.streams -= 1
+        visitor.streams -= 1
 
 
 async def begin(request: web.Request, response: web.StreamResponse) -> None:
@@ -227,10 +227,8 @@ async def finish(request: web.Request, handler: Handler) -> web.StreamResponse:
                 request, Told("Not found" if error.status == 404 else "This did not work", error.reason, status=error.status)
             )
     except (ApiError, Failure, TimeoutError) as error:
-        visitor = recall_visitor(request)
+        visitor = request.get(VISITOR)
         response = _refuse(request, words.tell(error, is_shared=visitor is not None and visitor.is_shared))
-    finally:
-        release(request)
     if not response.prepared:
         response.headers.update(HEADERS)
         response.headers.setdefault("Cache-Control", "no-store")

@@ -104,11 +104,8 @@ def check_request(request: web.Request, hosts: frozenset[str], *, scheme: str = 
     check_origin(request.method, request.host, request.headers.get("Origin"), site, scheme=scheme)
 
 
-def build_middleware(
-    gate: Gate, hosts: Callable[[], frozenset[str]]
-) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
-    """Checks every request before anything else reads it. `hosts` is asked each time: the port is known only once it is open."""
-
+def build_middleware(gate: Gate, hosts: frozenset[str]) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
+    """Checks every request before anything else reads it."""
     known: WeakKeyDictionary[asyncio.BaseTransport, bool] = WeakKeyDictionary()
 
     @web.middleware
@@ -120,7 +117,7 @@ def build_middleware(
         if not known[transport]:
             raise Refused(403, "This page is another user's.")
         # A link that was clicked in a mail or a chat comes from another site; its token is what counts.
-        check_request(request, hosts(), is_linked=request.path == START)
+        check_request(request, hosts, is_linked=request.path == START)
         is_open = request.path == START or request.path.startswith(ASSETS)
         if not is_open and not gate.knows(request.cookies.get(COOKIE)):
             raise Refused(401, "This page opens only by the link that `nestor ui` printed.")

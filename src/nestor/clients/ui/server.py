@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import socket
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from aiohttp import web
@@ -63,28 +64,21 @@ def build_runner(app: web.Application) -> web.AppRunner:
     return web.AppRunner(app, access_log=None, shutdown_timeout=1, handler_cancellation=True)
 
 
-def build_local(find: Find, gate: Gate, port: Callable[[], int]) -> web.Application:
-    """The pages for one user on this machine."""
-    check = guard.build_middleware(gate, lambda: guard.list_hosts(port()))
-    app = build_app(find, check)
-
-    async def start(request: web.Request) -> web.Response:
-        return guard.sign_in(request, gate)
-
-    app.router.add_get(guard.START, start)
-    return app
-
-
 @asynccontextmanager
 async def serving(find: Find, gate: Gate, port: int = 0) -> AsyncIterator[int]:
-    """Serve on loopback for the length of a `with` block; yields the port. Raises `OSError` if it is taken."""
-    opened: list[int] = []
-    runner = build_runner(build_local(find, gate, lambda: opened[0]))
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, ADDRESS, port)
-        await site.start()
-        opened.append(runner.addresses[0][1])
-        yield opened[0]
-    finally:
-        await runner.cleanup()
+    """Serve one user on loopback for the length of a `with` block; yields the port. Raises `OSError` if it is taken."""
+    with socket.create_server((ADDRESS, port)) as listening:
+        opened = listening.getsockname()[1]
+        app = build_app(find, guard.build_middleware(gate, guard.list_hosts(opened)))
+
+        async def start(request: web.Request) -> web.Response:
+            return guard.sign_in(request, gate)
+
+        app.router.add_get(guard.START, start)
+        runner = build_runner(app)
+        await runner.setup()
+        try:
+            await web.SockSite(runner, listening).start()
+            yield opened
+        finally:
+            await runner.cleanup()

@@ -150,13 +150,6 @@ class Hub:
 
 
 @dataclass
-class Use:
-    requests: int = 0
-    """Those not yet answered. Pages that are kept up to date are among them."""
-    streams: int = 0
-
-
-@dataclass(frozen=True)
 class Visitor:
     api: Api
     hub: Hub
@@ -165,12 +158,13 @@ class Visitor:
     """As the API server knows them; empty if it does not say."""
     is_shared: bool = False
     """Whether the server is everybody's, instead of one that the user has started."""
-    use: Use = field(default_factory=Use, compare=False)
+    streams: int = 0
+    """Pages and outputs that are kept up to date."""
 
     @property
     def is_busy(self) -> bool:
-        """Whether a request of theirs is under way, or a page is open that uses a watch."""
-        return bool(self.use.requests) or self.hub.is_busy
+        """Whether a page is open that uses a watch, or an output."""
+        return bool(self.streams) or self.hub.is_busy
 
     @property
     def namespace(self) -> str:
@@ -193,23 +187,10 @@ def find_always(visitor: Visitor) -> Find:
 
 
 VISITOR = web.RequestKey("visitor", Visitor)
+"""Who has sent the request, once anybody has asked."""
 
 
 async def find_visitor(request: web.Request) -> Visitor:
-    """Who sent this request. They count as busy until `release`."""
-    known = recall_visitor(request)
-    if known is None:
-        known = request[VISITOR] = await request.app[FIND](request)
-        known.use.requests += 1
-    return known
-
-
-def recall_visitor(request: web.Request) -> Visitor | None:
-    """The same, if anybody has asked yet."""
-    return request.get(VISITOR)
-
-
-def release(request: web.Request) -> None:
-    """The request is answered."""
-    if (visitor := recall_visitor(request)) is not None:
-        visitor.use.requests -= 1
+    """Who sent this request."""
+    request[VISITOR] = visitor = await request.app[FIND](request)
+    return visitor

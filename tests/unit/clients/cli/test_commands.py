@@ -228,16 +228,6 @@ def test_validate_says_when_there_is_nothing_to_check(tmp_path: Path) -> None:
     assert result.stderr == "Nothing to check: there is no resource of Nestor's and no AppDef.\n"
 
 
-def test_validate_compares_versions_with_a_class_in_another_file(tmp_path: Path) -> None:
-    (tmp_path / "a-job.yaml").write_text(yaml.safe_dump(job(kubernetesVersion="v1.30")))
-    (tmp_path / "b-class.yaml").write_text(yaml.safe_dump(nested_class(cluster={"versions": ["v1.36"]})))
-    result = call("validate", str(tmp_path))
-    assert result.exit_code == Code.FAILED
-    said = "Kubernetes version 'v1.30' is not offered by class 'default'; available: v1.36"
-    assert said in result.stdout
-    assert call("validate", str(tmp_path / "a-job.yaml")).exit_code == Code.OK
-
-
 def test_validate_takes_the_default_class_by_name_or_from_a_file(tmp_path: Path) -> None:
     body = job(kubernetesVersion="v1.30")
     body["spec"].pop("className", None)

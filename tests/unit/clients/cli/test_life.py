@@ -40,7 +40,7 @@ class FakeApi:
         self.patches[name] = patch
         return await self.get(kind, name, namespace)
 
-    async def list(self, kind: Kind, namespace: str) -> list[Object]:
+    async def list(self, kind: Kind, namespace: str, *, fields: str) -> list[Object]:
         if "list" in self.faults:
             raise self.faults["list"]
         return list(self.jobs.values())
@@ -92,10 +92,6 @@ def test_a_rerun_says_when_it_deletes_the_data(monkeypatch: pytest.MonkeyPatch, 
     assert "all steps of job 'shop' will run again" in result.stderr
     assert ("in an empty cluster" in result.stderr and "data of the previous run is deleted" in result.stderr) is is_deleted
     assert api.patches["shop"]["metadata"]["annotations"][labels.RERUN]
-
-
-def test_the_help_of_a_rerun_names_the_empty_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "empty cluster" in " ".join(call(monkeypatch, FakeApi(), "rerun", "--help").output.split())
 
 
 def test_what_failed_in_a_step_may_rest_and_go_on(monkeypatch: pytest.MonkeyPatch) -> None:

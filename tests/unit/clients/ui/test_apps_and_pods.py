@@ -175,13 +175,6 @@ def test_a_pod_that_crashes_is_no_good_one() -> None:
     assert place.pods[0].state.word == "not ready yet"
 
 
-def test_the_output_of_every_container_can_be_chosen() -> None:
-    found = pod("a", "n1")
-    found["spec"]["initContainers"] = [{"name": "prepare"}]
-    ((place,),) = [pods.group_pods([found], {}, build_job())]
-    assert place.pods[0].containers == ("prepare", "main")
-
-
 def test_a_pod_that_has_ended_is_told_by_how() -> None:
     ended = {"state": {"terminated": {"exitCode": 1, "reason": "Error"}}}
     status: Object = {"conditions": [{"type": "Ready", "status": "False"}], "containerStatuses": [{"name": "main"} | ended]}

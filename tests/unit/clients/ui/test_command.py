@@ -29,13 +29,6 @@ def test_the_command_line_knows_it() -> None:
     assert "--no-browser" in call("ui", "--help")
 
 
-def test_kubectl_completes_it() -> None:
-    script = "import sys; from nestor.__main__ import complete_kubectl; complete_kubectl()"
-    environment = {"PYTHONPATH": str(HERE.parents[2])}
-    result = subprocess.run([sys.executable, "-c", script, "u"], env=environment, capture_output=True, text=True, check=False)
-    assert result.stdout.startswith("ui\t")
-
-
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
 def test_no_template_has_what_the_policy_for_content_forbids(path: Path) -> None:
     text = path.read_text()

@@ -19,7 +19,7 @@ from nestor.clients import portal
 from nestor.clients.portal import parse
 from nestor.clients.ui.guard import Gate
 from nestor.clients.ui.server import serving
-from nestor.clients.ui.visitor import STREAMS, Hub, Use, Visitor, find_always
+from nestor.clients.ui.visitor import STREAMS, Hub, Visitor, find_always
 from nestor.kube import Api, UserContext
 from tests.unit.clients.ui.test_server import answers, find_ports, write_kubeconfig
 from tests.waiting import eventually
@@ -159,11 +159,11 @@ async def test_silent_outputs_count_and_end_with_their_pages(site: Site) -> None
 
 
 async def is_idle(visitor: Visitor) -> bool:
-    return visitor.use == Use(0, 0) and not visitor.is_busy
+    return not visitor.is_busy
 
 
 async def test_what_a_user_has_begun_is_finished_when_the_page_is_closed(site: Site) -> None:
-    """Half of a change would be worse than all of it, and whoever made it counts as busy until then."""
+    """Half of a change would be worse than all of it."""
     asking = asyncio.create_task(site.suspend())
 
     async def has(number: int) -> bool:
@@ -175,10 +175,6 @@ async def test_what_a_user_has_begun_is_finished_when_the_page_is_closed(site: S
     async with asyncio.timeout(20):
         async with site.session.get(f"{site.base}/static/style.css", headers=site.headers) as answer:
             assert answer.status == 200  # the server has had time to see that the page is closed
-    if site.visitor is not None:
-        assert site.visitor.use.requests == 1
     site.cluster.may_answer.set()
     await eventually(lambda: has(2))
     assert site.cluster.changes == [{"suspend": True}, "answered"]
-    if site.visitor is not None:
-        await eventually(lambda: is_idle(cast(Visitor, site.visitor)))

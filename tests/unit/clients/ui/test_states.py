@@ -35,11 +35,11 @@ def test_a_state_is_a_word_for_people(name: str, mood: str, word: str) -> None:
 @pytest.mark.parametrize(
     ("name", "possible"),
     [
-        ("created", "suspend rerun extend delete"),
-        ("ready", "suspend rerun extend delete"),
-        ("failed", "suspend rerun extend delete"),
-        ("suspended", "resume rerun extend delete"),
-        ("completed", "rerun rerun_empties extend delete"),
+        ("created", "suspend rerun delete"),
+        ("ready", "suspend rerun delete"),
+        ("failed", "suspend rerun delete"),
+        ("suspended", "resume rerun delete"),
+        ("completed", "rerun rerun_empties delete"),
     ],
 )
 def test_what_can_be_done_follows_from_the_state(name: str, possible: str) -> None:
@@ -188,27 +188,23 @@ def test_nothing_else_is_said_to_stop_a_job_only_where_that_is_known() -> None:
     assert (found.is_endless, found.is_limited) == (False, False), "its class may have a limit"
 
 
-def test_no_extension_goes_beyond_what_the_class_allows() -> None:
+@pytest.mark.parametrize(
+    ("field", "seconds", "most", "expected"),
+    [
+        ("stop", 60, None, {"activeDeadlineSeconds": 3660}),
+        ("stop", 3600, 5400, {"activeDeadlineSeconds": 5400}),
+        ("stop", 3600, 3600, None),
+        ("stop", 10**12, None, {"activeDeadlineSeconds": 315_360_000}),
+        ("keep", 3600, 3600, {"ttlSecondsAfterFinished": 3660}),
+        ("suspend", 60, None, None),
+    ],
+)
+def test_an_extension_adds_to_what_is_there_within_what_the_class_and_the_api_allow(
+    field: str, seconds: int, most: int | None, expected: Any
+) -> None:
     job = builders.running()
     job["spec"] |= {"activeDeadlineSeconds": 3600, "ttlSecondsAfterFinished": 60}
-    assert (actions.build_extension(job, "stop", 3600, 5400) or {})["spec"] == {"activeDeadlineSeconds": 5400}
-    assert actions.build_extension(job, "stop", 3600, 3600) is None
-    assert (actions.build_extension(job, "keep", 3600, 3600) or {})["spec"] == {"ttlSecondsAfterFinished": 3660}
-
-
-def test_an_extension_adds_to_what_is_there_and_notices_others() -> None:
-    job = builders.running()
-    job["spec"] |= {"activeDeadlineSeconds": 3600}
-    assert actions.build_extension(job, "stop", 60) == {
-        "metadata": {"resourceVersion": "7"},
-        "spec": {"activeDeadlineSeconds": 3660},
-    }
-    assert actions.build_extension(job, "stop", 10**12) == {
-        "metadata": {"resourceVersion": "7"},
-        "spec": {"activeDeadlineSeconds": 315_360_000},
-    }
-    assert actions.build_extension(job, "keep", 60) is None
-    assert actions.build_extension(job, "suspend", 60) is None
+    assert actions.build_extension(job, field, seconds, most) == expected
 
 
 def test_the_end_is_told_once() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import datetime
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from nestor.clients.cli.commands.status import conclude, waits_for_end
 from nestor.clients.cli.exits import Code, Failure, explain
 from nestor.clients.cli.session import Place, Session
 from nestor.clients.cli.view.facts import condition, is_over
-from nestor.kube import ApiError, Informer, Unreachable, kinds
+from nestor.kube import ApiError, Unreachable, kinds
 
 
 @options.acting
@@ -110,22 +111,16 @@ async def delete(
 async def wait_until_gone(opened: Session, jobs: list[Object], timeout: float | None) -> None:
     """Wait until deleted jobs are gone. Raises `Forbidden`, and on time-out `Failure` with what they are waiting for."""
     left = {job["metadata"]["uid"]: job for job in jobs}
-    # An informer retries for ever; a missing permission to list is reported here.
-    await opened.api.list(kinds.NESTED_APP_JOB, opened.namespace)
-    informer = Informer(opened.api, kinds.NESTED_APP_JOB, opened.namespace)
-    changed = asyncio.Event()
-    informer.on_change(lambda _: changed.set())
+    watching = session.watch(opened.api, kinds.NESTED_APP_JOB, opened.namespace)
     try:
-        async with asyncio.timeout(timeout), session.watching(informer):
-            await informer.synced.wait()
-            while left:
-                changed.clear()
-                there = {item["metadata"]["uid"]: item for item in informer}
+        async with asyncio.timeout(timeout), contextlib.aclosing(watching):
+            async for found in watching:
+                there = {item["metadata"]["uid"]: item for item in found}
                 for uid in [uid for uid in left if uid not in there]:
                     console.tell(f"job '{left.pop(uid)['metadata']['name']}' is gone", mark="good")
+                if not left:
+                    return
                 left |= {uid: there[uid] for uid in left}
-                if left:
-                    await changed.wait()
     except TimeoutError:
         waiting = "; ".join(f"'{job['metadata']['name']}': {follow.describe_delay(job)}" for job in left.values())
         raise Failure(f"timed out waiting for the deletion: {waiting}", Code.TIMED_OUT, hint="the deletion continues") from None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from typing import Annotated
 
 import typer
@@ -16,7 +16,7 @@ from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.loglines import Wanted, pick_lines, stream
 from nestor.clients.cli.session import Place, Session
 from nestor.clients.cli.view.facts import address
-from nestor.kube import Api, Forbidden, Informer, Invalid, NotFound, kinds
+from nestor.kube import Api, Forbidden, Invalid, NotFound, kinds
 
 Part = Annotated[
     str | None,
@@ -134,17 +134,12 @@ async def _await_start(api: Api, pod: str, namespace: str) -> None:
     """Until the runner's pod has begun, so that there is a log to follow."""
     if await api.find(kinds.POD, pod, namespace) is None:
         console.tell("waiting for the runner", mark="waiting", style="dim")
-    informer = Informer(api, kinds.POD, namespace, fields=f"metadata.name={pod}")
-    started = asyncio.Event()
-
-    def check(_: object) -> None:
-        found = informer.get(pod, namespace)
-        if found and status_of(found).get("phase") in ("Running", "Succeeded", "Failed"):
-            started.set()
-
-    informer.on_change(check)
-    async with session.watching(informer):
-        await started.wait()
+    watching = session.watch(api, kinds.POD, namespace, fields=f"metadata.name={pod}")
+    async with aclosing(watching):
+        async for pods in watching:
+            found = pods.get(pod, namespace)
+            if found and status_of(found).get("phase") in ("Running", "Succeeded", "Failed"):
+                return
 
 
 async def last_lines(lines: AsyncIterator[str], count: int | None) -> AsyncIterator[str]:

@@ -21,7 +21,6 @@ class Actions:
     rerun: bool
     rerun_empties: bool
     """Whether running it again deletes its data."""
-    extend: bool
     delete: bool
 
 
@@ -33,7 +32,6 @@ def list_actions(job: Object) -> Actions:
         resume=going and not over and rests,
         rerun=going,
         rerun_empties=over,
-        extend=going,
         delete=going,
     )
 
@@ -76,15 +74,9 @@ def _add(start: str | None, seconds: int | None) -> str:
 
 
 def build_extension(job: Object, field: str, seconds: int, most: int | None = None) -> Object | None:
-    """The patch that gives it so much longer; None if there is nothing to extend. It fails if somebody was faster.
-
-    `most`: for how long its class lets it run.
-    """
+    """What its spec gets to end so much later; None if there is nothing to extend. `most`: for how long its class lets it run."""
     now = spec_of(job).get(FIELDS[field]) if field in FIELDS else None
-    if now is None:
-        return None
     limit = most if most is not None and field == STOP else LONGEST
-    if limit <= int(now):
+    if now is None or limit <= int(now):
         return None
-    version = {"resourceVersion": job["metadata"]["resourceVersion"]}
-    return {"metadata": version, "spec": {FIELDS[field]: min(limit, int(now) + seconds)}}
+    return {FIELDS[field]: min(limit, int(now) + seconds)}

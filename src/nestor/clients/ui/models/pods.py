@@ -30,8 +30,6 @@ class Pod:
     state: State
     node: str
     why: str
-    created: str
-    containers: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,6 @@ def _build_all(pods: list[Object]) -> tuple[Pod, ...]:
 def _build(pod: Object) -> Pod:
     meta, notes = pod["metadata"], annotations_of(pod)
     role = _SERVERS.get(labels_of(pod).get(labels.COMPONENT, ""))
-    containers = [*(spec_of(pod).get("initContainers") or ()), *(spec_of(pod).get("containers") or ())]
     reason = notes.get(labels.PLACE_REASON, "")
     trouble = describe_trouble(pod) or ""
     return Pod(
@@ -73,8 +70,6 @@ def _build(pod: Object) -> Pod:
         _state(pod, is_troubled=bool(trouble)),
         str(spec_of(pod).get("nodeName") or ""),
         trouble.removeprefix(f"pod '{meta['name']}' ").removeprefix(f"pod '{meta['name']}', ") or reason,
-        str(meta.get("creationTimestamp") or ""),
-        tuple(str(item.get("name")) for item in containers),
     )
 
 

@@ -15,10 +15,7 @@ from nestor.clients.ui import frame
 from nestor.clients.ui.models import actions, launch
 from nestor.clients.ui.models.jobs import job_path
 from nestor.clients.ui.visitor import Visitor, find_visitor
-from nestor.kube import Conflict, Forbidden, kinds
-
-ATTEMPTS = 10
-"""How often to add time to a job that is being changed."""
+from nestor.kube import Forbidden, kinds
 
 
 async def _get(request: web.Request) -> tuple[Visitor, Object]:
@@ -93,27 +90,18 @@ async def extend(request: web.Request) -> web.Response:
 
 
 async def add_time(visitor: Visitor, job: Object, field: str, seconds: int) -> bool:
-    """Have one of its ends so much later than it is now, as far as its class allows; whether that is the most. A job that starts
-    changes all the time: if it was changed meanwhile, look again. Raises `Failure` if it has no such end or is at the most
-    already, and `Conflict` if it never holds still.
+    """Have one of its ends so much later than it is now, as far as its class allows; whether that is the most.
+
+    Raises `Failure` if it has no such end or is at the most already.
     """
-    meta, most = job["metadata"], await _find_most(visitor, job) if field == actions.STOP else None
-    attempts = 0
-    while True:
-        patch = actions.build_extension(job, field, seconds, most)
-        if patch is None:
-            raise Failure(
-                f"the job's class lets it run for {most} seconds at most" if most else "there is nothing to extend", Code.USAGE
-            )
-        try:
-            await _patch(visitor, {"metadata": meta}, patch)
-        except Conflict:
-            attempts += 1
-            if attempts == ATTEMPTS:
-                raise
-        else:
-            return most is not None and most in patch["spec"].values()
-        job = await visitor.api.get(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"])
+    most = await _find_most(visitor, job) if field == actions.STOP else None
+    spec = actions.build_extension(job, field, seconds, most)
+    if spec is None:
+        raise Failure(
+            f"the job's class lets it run for {most} seconds at most" if most else "there is nothing to extend", Code.USAGE
+        )
+    await _patch(visitor, job, {"spec": spec})
+    return most is not None and most in spec.values()
 
 
 async def _find_most(visitor: Visitor, job: Object) -> int | None:
