@@ -8,7 +8,7 @@ from typing import Any
 from nestor.api import conditions, labels
 from nestor.kube import Api, Kind, kinds
 from tests.e2e.conftest import Web, apply, example
-from tests.waiting import job_with, wait_for
+from tests.waiting import job_with, wait_for, wait_for_none
 
 Object = dict[str, Any]
 
@@ -57,11 +57,12 @@ async def inventory(api: Api, namespace: str, job: Object | None = None) -> set[
 
 
 async def delete_and_await(api: Api, name: str, namespace: str) -> None:
-    """Delete a job and await its end, which is after that of its namespace."""
+    """Delete a job and await its end, and then that of its empty namespace."""
     job = await api.get(kinds.NESTED_APP_JOB, name, namespace)
     await api.delete(kinds.NESTED_APP_JOB, name, namespace)
     await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, lambda found: found is None)
-    assert await api.list(kinds.NAMESPACE, labels=labels.selector(job_uid=job["metadata"]["uid"])) == []
+    assert await api.list(kinds.POD, job["status"]["namespace"]) == []
+    await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
 
 
 async def test_a_finished_job_leaves_the_host_as_it_was(api: Api, namespace: str, web: Web) -> None:

@@ -102,6 +102,8 @@ def _find_verbs(found: re.Match[str]) -> list[str]:
         return ["get" if found["name"] else "list"]
     if found["verb"] == "APPLY":  # creates what is not there yet
         return ["patch"] if found["rest"] else ["patch", "create"]
+    if found["verb"] == "DELETE" and not found["name"]:
+        return ["deletecollection"]
     return _VERBS[found["verb"]]
 
 

@@ -187,6 +187,10 @@ class Api(Transport):
             raise
         return True
 
+    async def delete_all(self, kind: Kind, namespace: str) -> None:
+        """Ask for the deletion of all of a kind in a namespace. What has no finalizers is gone afterwards."""
+        await self.request("DELETE", kind.path(namespace), None, {"propagationPolicy": "Background"}, parse=bool)
+
     def _check_pace(self, body: Any) -> None:
         if self.pace is not None:
             self.pace.check(body)

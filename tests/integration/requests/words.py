@@ -44,7 +44,8 @@ class Words:
         """Note the objects of an answer of one API server; returns its resource version."""
         for item in answer.get("items") or [answer] if isinstance(answer, dict) else []:
             kind = item.get("kind") or str(answer.get("kind", "")).removesuffix("List")
-            self._learn(f"{side} {kind}", item.get("metadata") or {}, item.get("spec") or {})
+            if kind != "PartialObjectMetadata":  # a watch of the whole object names it
+                self._learn(f"{side} {kind}", item.get("metadata") or {}, item.get("spec") or {})
         return str((answer.get("metadata") or {}).get("resourceVersion", ""))
 
     def _learn(self, kind: str, meta: Object, spec: Object) -> None:

@@ -1,4 +1,4 @@
-"""Deletes a job down to its last object, verifies it, enforces a time limit, and reports what had to be forced or left."""
+"""Deletes a job down to its empty namespace, verifies it, enforces a time limit, and reports what had to be forced or left."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ LEFT_SECONDS = 30.0
 POLL_SECONDS = 1.0
 FORCED = "PodForceDeleted"
 """Reason of the event about a pod that was deleted without its node's confirmation."""
+_AWAITED = (kinds.PERSISTENT_VOLUME_CLAIM, kinds.SECRET, kinds.SERVICE)
+LEFT_BEHIND = "NamespaceLeftBehind"
+"""Reason of the event about a namespace that its controller does not get empty."""
 NAMED = 6
 """How many pods one event names: its message has a limit."""
 
@@ -79,10 +82,10 @@ class Finalizer:
         if live is not None and age < self._find_limit(home.namespace, deletion):
             await self._report(job, home.namespace)
             await self.empty(live, age, about=job)
-            return Result(POLL_SECONDS)
-        if live is not None:
-            message = f"Namespace '{home.namespace}' could not be deleted and was left behind: {_explain(live)}"
-            await self._warn_once(job, live, "NamespaceLeftBehind", message)
+            if not await self._is_shell(live):
+                return Result(POLL_SECONDS)
+        elif live is not None:
+            await self._warn_once(job, live, LEFT_BEHIND, explain_left(live))
         await self._api.delete(kinds.CLUSTER_ROLE_BINDING, home.namespace)
         if has_finalizer(job):
             await remove_finalizer(self._api, kinds.NESTED_APP_JOB, job)
@@ -116,6 +119,21 @@ class Finalizer:
             await self._strip_clusters(name, about)
         if (is_forced or all(_ends_soon(pod) for pod in pods)) and not is_terminating(namespace):
             await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"])
+            # The namespace controller would, after 5 s.
+            await together(*(self._api.delete_all(kind, name) for kind in _AWAITED))
+
+    async def _is_shell(self, namespace: Object) -> bool:
+        """Whether nothing can be made in the namespace any more, and what costs or tells anything is gone. Its controller deletes
+        the rest, after 5 s by its own clock: nobody has to wait for that.
+        """
+        name, cache = namespace["metadata"]["name"], self._context.cache
+        if not is_terminating(namespace) or cache.pods_by_namespace.all(name) or any(cache.find_exposing(name)):
+            return False
+        if any(item["metadata"].get("finalizers") for item in cache.clusters if item["metadata"]["namespace"] == name):
+            return False
+        # Secrets cannot be listed. They have no finalizers, and so were gone when their deletion was answered.
+        left = await together(*(self._api.list(kind, name) for kind in (kinds.POD, *_AWAITED) if kind is not kinds.SECRET))
+        return not any(left)
 
     async def _stop_producers(self, namespace: str, cluster: str) -> None:
         """Delete everything that creates pods or serves requests."""
@@ -242,11 +260,12 @@ def _is_of(obj: Object, home: Home) -> bool:
     return labels_of(obj).get(labels.JOB_UID) == home.labels[labels.JOB_UID]
 
 
-def _explain(namespace: Object) -> str:
+def explain_left(namespace: Object) -> str:
     """What is left in the namespace, according to its controller."""
     found = conditions_of(namespace)
     reasons = [item["message"] for item in found if item.get("status") == "True" and item.get("message")]
-    return "; ".join(reasons) or "no reason given"
+    explained = "; ".join(reasons) or "no reason given"
+    return f"Namespace '{namespace['metadata']['name']}' could not be deleted and was left behind: {explained}"
 
 
 def _describe(node: Object | None, pods: list[Object]) -> Iterator[str]:

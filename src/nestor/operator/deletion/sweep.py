@@ -1,14 +1,15 @@
-"""Namespaces without a job: somebody removed our finalizer, or the namespace could not be deleted in time."""
+"""Namespaces without a job: they are empty and wait for their controller, or somebody removed our finalizer."""
 
 from __future__ import annotations
 
 import logging
 import time
+from dataclasses import dataclass, field
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, is_terminating, labels_of
 from nestor.kube import kinds
-from nestor.operator.deletion.finalize import POLL_SECONDS, Finalizer
+from nestor.operator.deletion.finalize import LEFT_BEHIND, LEFT_SECONDS, POLL_SECONDS, Finalizer, explain_left
 from nestor.operator.world.context import Context, Result
 
 log = logging.getLogger(__name__)
@@ -17,14 +18,24 @@ SLOW_SECONDS = 30.0
 """How soon to look again at a terminating namespace: it sends events, and may be stuck for days."""
 
 
+@dataclass
+class _Orphan:
+    job: str
+    """The UID of its job."""
+    since: float = field(default_factory=time.monotonic)
+    """When this process first saw it."""
+    is_named: bool = False
+    """The event about it was posted."""
+
+
 class Sweeper:
     """Deletes namespaces that no longer belong to a job."""
 
     def __init__(self, context: Context, finalizer: Finalizer) -> None:
         self._context = context
         self._finalizer = finalizer
-        self._since: dict[str, tuple[float, str]] = {}
-        """When this process first saw an orphan, and the UID of its job, by the namespace's UID."""
+        self._orphans: dict[str, _Orphan] = {}
+        """By the namespace's UID."""
 
     async def sweep(self, namespace: str, name: str) -> Result:
         """Delete host namespaces labeled for this job that belong to none, once the API server confirms it."""
@@ -53,20 +64,26 @@ class Sweeper:
                 found.append(item)
         return found
 
-    async def _sweep_one(self, orphan: Object, namespace: str, name: str) -> None:
-        where, uid = orphan["metadata"]["name"], orphan["metadata"]["uid"]
-        if uid not in self._since:
-            self._since[uid] = time.monotonic(), _owner(orphan)
-            log.warning("deleting namespace %s: its job %s/%s no longer exists", where, namespace, name)
-            self._finalizer.forget(where, name, _owner(orphan))
-        await self._finalizer.empty(orphan, time.monotonic() - self._since[uid][0], about=None)
+    async def _sweep_one(self, item: Object, namespace: str, name: str) -> None:
+        where, uid = item["metadata"]["name"], item["metadata"]["uid"]
+        if uid not in self._orphans:
+            self._orphans[uid] = _Orphan(_owner(item))
+            if not is_terminating(item):
+                log.warning("deleting namespace %s: its job %s/%s no longer exists", where, namespace, name)
+            self._finalizer.forget(where, name, _owner(item))
+        orphan = self._orphans[uid]
+        age = time.monotonic() - orphan.since
+        await self._finalizer.empty(item, age, about=None)
         await self._context.api.delete(kinds.CLUSTER_ROLE_BINDING, where)
+        if age > self._context.settings.give_up_after_seconds + LEFT_SECONDS and not orphan.is_named:
+            orphan.is_named = True
+            await self._context.post(kinds.NAMESPACE, item, "Warning", LEFT_BEHIND, explain_left(item))
 
     def _drop_gone(self) -> None:
-        if self._since:
+        if self._orphans:
             live = {item["metadata"]["uid"] for item in self._context.cache.informers[kinds.NAMESPACE]}
-            for uid in self._since.keys() - live:
-                self._finalizer.forget_deletion(self._since.pop(uid)[1])
+            for uid in self._orphans.keys() - live:
+                self._finalizer.forget_deletion(self._orphans.pop(uid).job)
 
 
 def _owner(namespace: Object) -> str:

@@ -12,7 +12,7 @@ from nestor.api import labels, names
 from nestor.cluster.shape import Host
 from nestor.kube import Api, ApiError, Conflict, Forbidden, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.deletion.finalize import NAMED, POLL_SECONDS, Finalizer
+from nestor.operator.deletion.finalize import LEFT_SECONDS, NAMED, POLL_SECONDS, Finalizer
 from nestor.operator.deletion.sweep import SLOW_SECONDS, Sweeper
 from nestor.operator.guests.argocd import ArgoCD
 from nestor.operator.guests.retained import Retain
@@ -49,6 +49,9 @@ class FakeApi:
     ) -> bool:
         self.deleted.append((kind, name, grace_seconds))
         return True
+
+    async def delete_all(self, kind: Kind, namespace: str) -> None:
+        self.deleted.append((kind, "", None))
 
     async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
         return body
@@ -254,7 +257,10 @@ async def test_the_jobs_own_namespace_and_kubeconfig_go() -> None:
     await finalize(build_finalizer(context), job)
     gone = [(kind, name) for kind, name, _ in api.deleted]
     assert (kinds.SECRET, "hello-kubeconfig") in gone
-    assert (kinds.NAMESPACE, WHERE) in gone
+    assert gone[-4:] == [
+        (kinds.NAMESPACE, WHERE),
+        *((kind, "") for kind in (kinds.PERSISTENT_VOLUME_CLAIM, kinds.SECRET, kinds.SERVICE)),
+    ]
 
 
 @pytest.mark.parametrize("successor", [None, build_job("5678")], ids=["no job", "made again"])
@@ -273,6 +279,27 @@ async def test_a_namespace_without_its_job_is_swept_and_that_is_said_once(
     assert [record.message for record in caplog.records if "no longer exists" in record.message] == [
         f"deleting namespace {WHERE}: its job team-a/hello no longer exists"
     ]
+
+
+@pytest.mark.parametrize("held_by", [None, kinds.POD, kinds.SERVICE, kinds.PERSISTENT_VOLUME_CLAIM], ids=str)
+async def test_a_job_is_gone_when_only_the_shell_of_its_namespace_is_left(held_by: Kind | None) -> None:
+    api, job = FakeApi(), build_job(deletionTimestamp=LONG_AGO)
+    context = build_context(api, is_terminating=True)
+    context.cache.informers[kinds.POD]._set((WHERE, "app"), None)
+    api.found = {held_by: {"metadata": {"name": "held"}}} if held_by else {}
+    result = await build_finalizer(context).finalize(job)
+    assert (result, api.is_freed) == ((Result(POLL_SECONDS), False) if held_by else (Result(), True))
+
+
+async def test_a_shell_that_its_controller_does_not_get_rid_of_is_named_once() -> None:
+    api = FakeApi()
+    context = build_context(api, is_terminating=True)
+    context.cache.informers[kinds.POD]._set((WHERE, "app"), None)
+    limit(context, force=0, give_up=-LEFT_SECONDS)
+    reconciler = JobReconciler(context)
+    for _ in range(2):
+        await reconciler.reconcile("team-a", "hello")
+    assert api.events == ["NamespaceLeftBehind"]
 
 
 async def test_a_namespace_on_its_way_out_is_looked_at_now_and_then() -> None:
