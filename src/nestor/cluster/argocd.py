@@ -5,7 +5,6 @@ Its form is Argo CD's own (declarative clusters). It belongs to the job's namesp
 
 from __future__ import annotations
 
-import base64
 import datetime
 import json
 from dataclasses import dataclass
@@ -14,7 +13,6 @@ from functools import cached_property
 from nestor.api import labels, names
 from nestor.api.allowances import ArgoCDPolicy
 from nestor.api.contracts.cluster import ARGOCD_USER
-from nestor.api.names import Part
 from nestor.api.objects import Object
 from nestor.cluster import certificates, pki
 from nestor.cluster.home import Home, build_secret, encode
@@ -41,7 +39,7 @@ class Registration:
     @property
     def server(self) -> str:
         """The address of the nested API server. By name: its IP address may be another cluster's later on, this never is."""
-        return f"https://{self.home.child(Part.SERVER)}.{self.home.namespace}.svc"
+        return f"https://{self.home.server_host}"
 
     @cached_property
     def metadata(self) -> Object:
@@ -72,12 +70,8 @@ class Registration:
     def build_secret(self, authorities: Authorities, now: datetime.datetime, lifetimes: Lifetimes) -> Object:
         """The Secret with a fresh certificate, which is as short-lived as those in users' kubeconfigs."""
         client = certificates.new_leaf(authorities.access, ARGOCD_USER, now, lifetimes.admin)
-        tls = {
-            "caData": _base64(authorities.server.certificate),
-            "certData": _base64(client.certificate),
-            "keyData": _base64(client.key),
-            "serverName": pki.TLS_SERVER_NAME,
-        }
+        keys = {"caData": authorities.server.certificate, "certData": client.certificate, "keyData": client.key}
+        tls = encode(keys) | {"serverName": pki.TLS_SERVER_NAME}
         config = json.dumps({"tlsClientConfig": tls}).encode()
         marks = pki.renewal_annotations(self.content_key(authorities), now + lifetimes.admin_renewal)
         made = build_secret(self.metadata, {"config": config}, annotations=marks)
@@ -87,7 +81,3 @@ class Registration:
 def _is_reserved(key: str) -> bool:
     domain = key.partition("/")[0] if "/" in key else ""
     return labels.is_reserved(key) or domain == _ARGO or domain.endswith(f".{_ARGO}")
-
-
-def _base64(content: bytes) -> str:
-    return base64.b64encode(content).decode()

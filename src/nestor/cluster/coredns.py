@@ -22,7 +22,7 @@ def build_corefile(shape: Shape, api_address: str) -> str:
 
     The host cluster's own names stay hidden: its resolver, asked for addresses one by one, would list all its Services.
     """
-    if shape.network.internet == "None":
+    if shape.policy.network.internet == "None":
         # Queries would be a way out: each reaches whoever owns the domain.
         own = [DOMAIN, "in-addr.arpa", "ip6.arpa"]
         return _build_block(own, _build_own(own, api_address)) + _build_block(["."], ["errors", *_build_hidden(".")])

@@ -34,6 +34,11 @@ class Home:
         """The name of one of the cluster's objects, such as `hello-k3s`."""
         return names.child(self.name, part)
 
+    @property
+    def server_host(self) -> str:
+        """DNS name of the API server in the host cluster."""
+        return f"{self.child(Part.SERVER)}.{self.namespace}.svc"
+
     def metadata(self, name: str, *, component: str | None = None, annotations: dict[str, str] | None = None) -> Object:
         found: Object = {
             "name": name,

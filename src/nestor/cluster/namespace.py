@@ -37,25 +37,26 @@ def build_namespace(name: str, labels: dict[str, str], policy: NestedClassSpec) 
     return {"metadata": {"name": name, "labels": labels | security}}
 
 
-def build_quota(shape: Shape, policy: NamespacePolicy, own: list[Object]) -> Object:
+def build_quota(shape: Shape, own: list[Object]) -> Object:
     """The quota, increased by what the cluster's own objects need. `own`: the resources of its containers."""
-    limits = find_default_limits(policy)
+    limits = find_default_limits(shape.policy.namespace)
     # A quota counts what the LimitRange fills in.
     filled = [item | {"limits": limits | item.get("limits", {})} for item in own]
-    wanted = find_quota(shape, policy)
+    wanted = find_quota(shape.policy)
     hard = {name: add_own_volume(name, add_own_share(name, limit, filled), shape) for name, limit in wanted.items()}
     return {"metadata": shape.metadata(QUOTA_NAME), "spec": {"hard": hard}}
 
 
-def find_quota(shape: Shape, policy: NamespacePolicy) -> dict[str, str]:
+def find_quota(policy: NestedClassSpec) -> dict[str, str]:
     """The application's share, with defaults. A class that allows more pods than usual allows more that have ended, too."""
-    given = {name: str(limit) for name, limit in (policy.quota or {}).items()}
-    more = (SNAPSHOTS_QUOTA if shape.has_snapshots else {}) | (DEVICES_QUOTA if shape.has_devices else {})
-    wanted = DEFAULT_QUOTA | more | _find_services_quota(shape.services) | given
+    given = {name: str(limit) for name, limit in (policy.namespace.quota or {}).items()}
+    more = SNAPSHOTS_QUOTA if policy.storage and policy.storage.snapshot_classes else {}
+    more |= DEVICES_QUOTA if policy.devices and policy.devices.classes else {}
+    wanted = DEFAULT_QUOTA | more | _find_services_quota(policy.services) | given
     if "count/pods" not in given:
         ended = ENDED_PODS * int(parse_quantity(wanted["pods"]))
         wanted["count/pods"] = str(max(ended, int(DEFAULT_QUOTA["count/pods"])))
-    if shape.has_issuer and "services.nodeports" not in given:
+    if policy.expose.has_issuer and "services.nodeports" not in given:
         # The Service by which cert-manager proves a host to the issuer has node ports, unless the issuer says otherwise.
         del wanted["services.nodeports"]
     return wanted
@@ -67,12 +68,13 @@ def _find_services_quota(services: ServicesPolicy) -> dict[str, str]:
     return found | ({"services.loadbalancers": LOAD_BALANCERS} if services.load_balancers else {})
 
 
-def build_limit_range(shape: Shape, policy: NamespacePolicy, own: Iterable[Object] = ()) -> Object:
+def build_limit_range(shape: Shape, own: Iterable[Object] = ()) -> Object:
     """Default resources of containers that set none, and the most that any may have. `own`: those of the cluster's containers.
 
     By default there are none for CPU and memory: they would throttle and kill applications that do not expect them. Without an
     explicit request, the limit would become one, and pods would not fit on the nodes.
     """
+    policy = shape.policy.namespace
     most = _find_most(policy)
     requests = {"ephemeral-storage": "0"} | dict.fromkeys(most, "0") | _find_default_requests(policy)
     limit: Object = {"type": "Container", "default": find_default_limits(policy), "defaultRequest": requests}

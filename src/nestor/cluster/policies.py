@@ -40,7 +40,7 @@ def build_policies(shape: Shape) -> list[Object]:
         shape.pod_labels(component) for component in (labels.COMPONENT_APP, labels.COMPONENT_RUNNER, labels.COMPONENT_SERVER)
     )
     to_server = {"to": [_pods(server)], "ports": [_API, *_DNS]}
-    to_internet = [{"to": blocks} for blocks in [build_internet(shape.network, shape.host)] if blocks]
+    to_internet = [{"to": blocks} for blocks in [build_internet(shape.policy.network, shape.host)] if blocks]
     return [
         # For everybody there: also a pod that lost its labels, or that somebody else put there.
         _policy(shape, Part.DENY_POLICY, {}, ingress=[], egress=[]),
@@ -55,7 +55,7 @@ def build_policies(shape: Shape) -> list[Object]:
             server,
             ingress=[
                 {"from": [_pods(app), _pods(runner)], "ports": [_API, *_DNS]},
-                {"from": list_peers(shape.network.api_from), "ports": [_API]},
+                {"from": list_peers(shape.api_from), "ports": [_API]},
             ],
             egress=[{"to": [_pods(app)]}, *_build_host_access(shape), *to_internet],
         ),
@@ -73,11 +73,13 @@ def _build_open(shape: Shape, app: dict[str, str], to_internet: list[Object]) ->
         shape, Part.EGRESS_POLICY, app, unless(labels.ISOLATED_EGRESS), egress=[{"to": [_pods(app)]}, *to_internet]
     )
     # By this, admission finds the wall by which it measures what syncers write.
-    has_node_ports = shape.services.node_ports or shape.services.load_balancers
+    services, placement = shape.policy.services, shape.policy.placement
+    has_node_ports = services.node_ports or services.load_balancers
+    has_budgets = placement is not None and placement.disruption_budgets
     outwards["metadata"]["labels"] |= {
         labels.PURPOSE: labels.EGRESS_WALL,
         labels.NODE_PORTS: str(has_node_ports).lower(),
-        labels.BUDGETS: str(shape.has_budgets).lower(),
+        labels.BUDGETS: str(has_budgets).lower(),
     }
     return [inwards, outwards]
 
@@ -95,9 +97,9 @@ def list_peers(peers: Sequence[Peer]) -> list[Object]:
 
 
 def _build_solver(shape: Shape) -> list[Object]:
-    if not shape.has_issuer:
+    if not shape.policy.expose.has_issuer:
         return []
-    opened = [{"from": list_peers(shape.exposed_from)}]
+    opened = [{"from": list_peers(shape.policy.expose.from_)}]
     return [_policy(shape, Part.SOLVER_POLICY, {SOLVER_LABEL: "true"}, ingress=opened)]
 
 

@@ -138,7 +138,7 @@ def _build_k3s(shape: Shape, api_address: str) -> Object:
         # The syncer answers for K3s: it has the certificate for a health check, and knows when K3s must renew its own. The probe
         # is patient, because it also fails while the syncer is down, which K3s has to survive.
         "livenessProbe": probe(syncer.SERVER_PATH, syncer.HEALTH_PORT, after=60, every=10, within=5, failures=60),
-        "resources": _limit_storage(build_resources(shape.resources, DEFAULT_RESOURCES)),
+        "resources": _limit_storage(build_resources(shape.policy.cluster.resources, DEFAULT_RESOURCES)),
         "securityContext": {
             "runAsUser": 0,
             "runAsGroup": 0,

@@ -5,15 +5,11 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
-from nestor.api.allowances import ServicesPolicy
-from nestor.api.base import Resources
 from nestor.api.class_parts import NetworkPolicyModel, Peer
 from nestor.api.contracts.syncer import SERVER_SECONDS
-from nestor.api.names import Part
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.placement_rules import AssignedNodes
 from nestor.api.policies import Persistence
 from nestor.cluster.home import Home
@@ -61,16 +57,8 @@ class Shape(Home):
     core_dns_image: str
     nestor_image: str
     host: Host
-    resources: Resources | None = None
-    network: NetworkPolicyModel = field(default_factory=NetworkPolicyModel)
-    services: ServicesPolicy = field(default_factory=ServicesPolicy)
-    exposed_from: tuple[Peer, ...] = ()
-    has_snapshots: bool = False
-    has_devices: bool = False
-    has_budgets: bool = False
-    """Whether its PodDisruptionBudgets hold in the host cluster."""
-    has_issuer: bool = False
-    """Whether cert-manager makes certificates for its hosts."""
+    policy: NestedClassSpec
+    """Its class, with what the job's machine and wishes change of it."""
     persistence: Persistence | None = None
     """The volume of its data; None: the data lives in the server's pod."""
     server_seconds: int = SERVER_SECONDS
@@ -80,53 +68,15 @@ class Shape(Home):
     replicas: int = 1
     """1, or 0 while the cluster is suspended, provided that its data is on a volume."""
 
-    @classmethod
-    def of(
-        cls,
-        spec: NestedClusterSpec,
-        home: Home,
-        policy: NestedClassSpec,
-        *,
-        host: Host,
-        nestor_image: str,
-        core_dns_image: str,
-        server_seconds: int = SERVER_SECONDS,
-    ) -> Self:
-        """The shape of a cluster with a complete `spec`, that is, one with an image and, if it has a volume, with that."""
-        return cls(
-            **vars(home),
-            image=spec.image or "",
-            core_dns_image=core_dns_image,
-            nestor_image=nestor_image,
-            host=host,
-            resources=policy.cluster.resources,
-            network=_open_api(policy),
-            services=policy.services,
-            exposed_from=tuple(policy.expose.from_),
-            has_snapshots=policy.storage is not None and bool(policy.storage.snapshot_classes),
-            has_devices=policy.devices is not None and bool(policy.devices.classes),
-            has_budgets=policy.placement is not None and policy.placement.disruption_budgets,
-            has_issuer=policy.expose.has_issuer,
-            persistence=spec.persistence,
-            server_seconds=server_seconds,
-        )
+    @property
+    def api_from(self) -> list[Peer]:
+        """From where its API server may be reached: by Argo CD, too, even if only some others may."""
+        peers, argo_cd = self.policy.network.api_from, self.policy.argo_cd
+        return [*peers, argo_cd.namespace] if peers and argo_cd else peers
 
     @property
     def closed_ranges(self) -> list[str]:
-        return list_closed_ranges(self.network, self.host)
-
-    @property
-    def server_host(self) -> str:
-        """DNS name of the API server in the host cluster."""
-        return f"{self.child(Part.SERVER)}.{self.namespace}.svc"
-
-
-def _open_api(policy: NestedClassSpec) -> NetworkPolicyModel:
-    """The class's network, where Argo CD reaches the API server even if only some others do."""
-    if policy.argo_cd is None or not policy.network.api_from:
-        return policy.network
-    peers = [*policy.network.api_from, policy.argo_cd.namespace]
-    return policy.network.model_copy(update={"api_from": peers})
+        return list_closed_ranges(self.policy.network, self.host)
 
 
 def list_closed_ranges(network: NetworkPolicyModel, host: Host) -> list[str]:

@@ -68,13 +68,16 @@ class Api(Transport):
 
     def with_certificate(self, file: Path) -> Api:
         """A client of the same server that shows the certificate in `file`, which holds its key as well, and nothing of ours."""
-        return Api(self._connection.with_certificate(file), manager=self._manager, timeout=self._timeout)
+        return self._as(certificate=file, key=file, authorization=None)
 
     def in_the_name_of(self, user: str, groups: Sequence[str]) -> Api:
         """A client of the same server, with connections of its own, that acts as a user in these groups. RBAC must let ours
         `impersonate` them.
         """
-        return Api(self._connection.in_the_name_of(user, groups), manager=self._manager, timeout=self._timeout)
+        return self._as(person=(("Impersonate-User", user), *(("Impersonate-Group", group) for group in groups)))
+
+    def _as(self, **identity: Any) -> Api:
+        return Api(replace(self._connection, **identity), manager=self._manager, timeout=self._timeout)
 
     def trim(self, kind: Kind, trim: Trim) -> None:
         """Have all objects of a kind trimmed as soon as they are parsed, because those that users write may be huge."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio.sslproto
 import ssl
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from nestor.kube.errors import Unreachable
@@ -40,15 +40,6 @@ class Connection:
     is_verified: bool = True
     person: tuple[tuple[str, str], ...] = ()
     """Headers that say in whose name we act, if not in our own."""
-
-    def with_certificate(self, file: Path) -> Connection:
-        """The same server, but as whom the certificate in `file` names, which holds its key as well; nothing else of ours."""
-        return replace(self, certificate=file, key=file, authorization=None)
-
-    def in_the_name_of(self, user: str, groups: Sequence[str]) -> Connection:
-        """The same server and the same credentials, acting as a user in these groups, which RBAC must let us `impersonate`."""
-        person = [("Impersonate-User", user), *(("Impersonate-Group", group) for group in groups)]
-        return replace(self, person=tuple(person))
 
     def build_tls(self) -> ssl.SSLContext:
         """The TLS settings. Raises `Unreachable` if a file or certificate cannot be used."""

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from nestor.api.allowances import ServicesPolicy
 from nestor.api.class_parts import NetworkPolicyModel
 from nestor.api.contracts import addresses
 from nestor.api.data import read
@@ -36,9 +35,8 @@ HOST = Host(("10.43.0.0/16",), ("203.0.113.7",), resolvers=("10.43.0.10",))
 
 def build_walls(namespace: str, cluster: str = "hello", *, node_ports: bool = False, **network: Any) -> list[Object]:
     """What the operator makes around the pods of a cluster."""
-    own: dict[str, Any] = {"labels": {"nestor.dev/job-uid": "1"}, "network": NetworkPolicyModel.model_validate(network)}
-    own["services"] = read(ServicesPolicy, {"nodePorts": node_ports})
-    return build_policies(replace(build_shape(host=HOST), name=cluster, namespace=namespace, **own))
+    shape = build_shape(policy={"network": network, "services": {"nodePorts": node_ports}}, host=HOST)
+    return build_policies(replace(shape, name=cluster, namespace=namespace, labels={"nestor.dev/job-uid": "1"}))
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from nestor.api.class_parts import NetworkPolicyModel
 from nestor.api.contracts.cluster import COREDNS_KUBECONFIG, GATE_PORT
 from nestor.cluster import coredns
 from nestor.cluster.coredns import build_corefile
@@ -191,7 +190,7 @@ async def test_a_cluster_without_internet_asks_nobody_else(stopped: World, space
     """Names of the nested cluster resolve, addresses too; nothing else is known, and nobody is asked for it."""
     world = stopped
     world.plane.renew_dns(datetime.timedelta(hours=1))
-    shape = build_shape(network=NetworkPolicyModel(internet="None"))
+    shape = build_shape(policy={"network": {"internet": "None"}})
     with running_dns(world, tmp_path, shape) as dns:
         world.settings = replace(world.settings, dns_ready_url=dns.ready_url)
         await world.start()

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 import yaml
 
-from nestor.api.class_parts import NamespacePolicy
 from nestor.api.policies import Persistence
 from nestor.cluster import coredns, home, namespace, policies, server
 from nestor.operator import oneshot
@@ -22,23 +21,22 @@ from tests.unit.operator.builders import build_resolved, build_shape
 Object = dict[str, Any]
 GOLDEN = Path(__file__).parents[2] / "golden"
 
-POLICY = NamespacePolicy.model_validate(
-    {
+POLICY = {
+    "namespace": {
         "quota": {"requests.cpu": "4", "limits.memory": "8Gi", "pods": "50", "count/services": "10"},
         "defaultResources": {"requests": {"cpu": "10m"}, "limits": {"memory": "256Mi"}},
     }
-)
+}
 
 
 def build_namespace() -> list[Object]:
     """The job's namespace and its limits."""
-    resolved, shape = build_resolved(), build_shape()
+    shape = build_shape(policy=POLICY)
     own = [server.DEFAULT_RESOURCES, oneshot.RUNNER_RESOURCES]
     return [
-        namespace.build_namespace(
-            shape.namespace, resolved.home.labels, resolved.policy.model_copy(update={"namespace": POLICY})
-        ),
-        *(item for item in (namespace.build_quota(shape, POLICY, own), namespace.build_limit_range(shape, POLICY)) if item),
+        namespace.build_namespace(shape.namespace, shape.labels, shape.policy),
+        namespace.build_quota(shape, own),
+        namespace.build_limit_range(shape),
     ]
 
 

@@ -11,8 +11,8 @@ from nestor.api import labels
 from nestor.api.names import Part
 from nestor.api.objects import labels_of
 from nestor.cluster import policies
-from nestor.cluster.shape import Host, HostDns, Shape
-from tests.unit.operator.builders import build_policy, build_resolved, build_shape
+from nestor.cluster.shape import Host, HostDns
+from tests.unit.operator.builders import build_shape
 
 Object = dict[str, Any]
 HOST = Host(("10.43.0.0/16",), ("203.0.113.7",), resolvers=("10.43.0.10",))
@@ -58,7 +58,6 @@ def test_pods_of_a_dns_elsewhere_may_be_asked_and_no_others() -> None:
     ],
 )
 def test_the_wall_says_what_the_class_lets_reach_further(policy: Object, said: dict[str, str]) -> None:
-    found = build_resolved()
-    shape = Shape.of(found.cluster, found.home, build_policy(**policy), host=HOST, nestor_image="n", core_dns_image="c")
-    (wall,) = [item for item in policies.build_policies(shape) if labels_of(item).get(labels.PURPOSE) == labels.EGRESS_WALL]
+    found = policies.build_policies(build_shape(policy=policy))
+    (wall,) = [item for item in found if labels_of(item).get(labels.PURPOSE) == labels.EGRESS_WALL]
     assert said.items() <= labels_of(wall).items()

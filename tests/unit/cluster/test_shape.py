@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from nestor.api.allowances import ServicesPolicy
 from nestor.api.base import Resources
-from nestor.api.class_parts import NamespacePolicy, NetworkPolicyModel
+from nestor.api.class_parts import NetworkPolicyModel
 from nestor.api.contracts import addresses
 from nestor.api.data import read
 from nestor.api.policies import Persistence
@@ -116,6 +115,9 @@ def test_an_exposed_target_is_reached_from_where_the_class_says() -> None:
     assert anywhere["spec"]["ingress"] == [{"from": [no_job], "ports": [port]}]
 
 
+ISSUER = {"expose": {"annotations": {"cert-manager.io/issuer": "ours"}}}
+
+
 def list_policies(**changes: Any) -> dict[str, Object]:
     """The specs of a cluster's policies by the last part of their names."""
     found = policies.build_policies(build_shape(**changes))
@@ -138,7 +140,7 @@ def test_what_nested_policies_decide_is_open_only_to_pods_that_none_isolates(nam
 
 def test_the_nested_api_is_reached_from_where_the_class_says() -> None:
     def peers(**network: Any) -> Any:
-        return list_policies(network=NetworkPolicyModel.model_validate(network))["server"]["ingress"][1]["from"]
+        return list_policies(policy={"network": network})["server"]["ingress"][1]["from"]
 
     no_job = {"namespaceSelector": {"matchExpressions": [{"key": "nestor.dev/job", "operator": "DoesNotExist"}]}}
     assert peers(apiFrom=["fd00::/8", "*"]) == [{"ipBlock": {"cidr": "fd00::/8"}}, no_job]
@@ -146,7 +148,7 @@ def test_the_nested_api_is_reached_from_where_the_class_says() -> None:
 
 
 def test_cert_managers_solvers_are_reached_only_where_there_is_an_issuer() -> None:
-    solver = list_policies(has_issuer=True)["acme"]
+    solver = list_policies(policy=ISSUER)["acme"]
     assert solver["podSelector"] == {"matchLabels": {"acme.cert-manager.io/http01-solver": "true"}}
     assert solver["policyTypes"] == ["Ingress"]
 
@@ -173,28 +175,26 @@ def test_the_quota_leaves_room_for_the_clusters_own_pods(name: str, limit: str, 
 
 @pytest.mark.parametrize(("own", "expected"), [({}, "21"), ({"memory": "1Gi"}, "21"), ({"ephemeral-storage": "5"}, "6")])
 def test_the_quota_leaves_room_for_what_the_limit_range_gives_our_own_containers(own: dict[str, str], expected: str) -> None:
-    policy = NamespacePolicy.model_validate(
-        {"quota": {"limits.ephemeral-storage": "1"}, "defaultResources": {"limits": {"ephemeral-storage": "20"}}}
-    )
-    quota = namespace.build_quota(build_shape(), policy, [{"limits": own}])
+    policy = {"quota": {"limits.ephemeral-storage": "1"}, "defaultResources": {"limits": {"ephemeral-storage": "20"}}}
+    quota = namespace.build_quota(build_shape(policy={"namespace": policy}), [{"limits": own}])
     assert quota["spec"]["hard"]["limits.ephemeral-storage"] == expected
 
 
 NO_PORTS = {"services.nodeports": "0", "services.loadbalancers": "0"}
-PORTS, BALANCERS = ServicesPolicy(node_ports=True), ServicesPolicy(load_balancers=True)
+PORTS, BALANCERS = {"services": {"nodePorts": True}}, {"services": {"loadBalancers": True}}
 
 
 @pytest.mark.parametrize(
-    ("shape", "quota", "expected"),
+    ("policy", "quota", "expected"),
     [
         # The Service by which cert-manager proves a host has node ports, unless the issuer says otherwise.
         ({}, {}, NO_PORTS),
-        ({"has_issuer": True}, {}, {"services.nodeports": None, "services.loadbalancers": "0"}),
-        ({"has_issuer": True}, {"services.nodeports": "0"}, NO_PORTS),
+        (ISSUER, {}, {"services.nodeports": None, "services.loadbalancers": "0"}),
+        (ISSUER, {"services.nodeports": "0"}, NO_PORTS),
         # Services that are reached from outside have room where the class allows them.
-        ({"services": PORTS}, {}, {"services.nodeports": "10", "services.loadbalancers": "0"}),
-        ({"services": BALANCERS}, {}, {"services.nodeports": "10", "services.loadbalancers": "2"}),
-        ({"services": BALANCERS}, NO_PORTS | {"services.loadbalancers": "7"}, NO_PORTS | {"services.loadbalancers": "7"}),
+        (PORTS, {}, {"services.nodeports": "10", "services.loadbalancers": "0"}),
+        (BALANCERS, {}, {"services.nodeports": "10", "services.loadbalancers": "2"}),
+        (BALANCERS, NO_PORTS | {"services.loadbalancers": "7"}, NO_PORTS | {"services.loadbalancers": "7"}),
         # Pods that have ended are counted too, and never keep as many from running as the class allows.
         ({}, {}, {"count/pods": "1002"}),
         ({}, {"requests.cpu": "4"}, {"count/pods": "1002"}),
@@ -203,15 +203,15 @@ PORTS, BALANCERS = ServicesPolicy(node_ports=True), ServicesPolicy(load_balancer
         ({}, {"pods": "500", "count/pods": "600"}, {"count/pods": "602"}),
     ],
 )
-def test_what_the_quota_has_by_default(shape: Object, quota: dict[str, str], expected: dict[str, str | None]) -> None:
-    found = namespace.build_quota(build_shape(**shape), NamespacePolicy(quota=quota), [])["spec"]["hard"]
+def test_what_the_quota_has_by_default(policy: Object, quota: dict[str, str], expected: dict[str, str | None]) -> None:
+    found = namespace.build_quota(build_shape(policy=policy | {"namespace": {"quota": quota}}), [])["spec"]["hard"]
     assert {key: found.get(key) for key in expected} == expected
 
 
 @pytest.mark.parametrize(("request_", "limit"), [("20Gi", "20Gi"), ("512Mi", "10Gi"), (5 * 2**30, "10Gi")])
 def test_a_class_that_only_sets_a_request_of_storage_gets_no_limit_below_it(request_: str | int, limit: str) -> None:
-    policy = NamespacePolicy.model_validate({"defaultResources": {"requests": {"ephemeral-storage": request_}}})
-    (found,) = namespace.build_limit_range(build_shape(), policy)["spec"]["limits"]
+    policy = {"namespace": {"defaultResources": {"requests": {"ephemeral-storage": request_}}}}
+    (found,) = namespace.build_limit_range(build_shape(policy=policy))["spec"]["limits"]
     assert found["defaultRequest"]["ephemeral-storage"] == str(request_)
     assert found["default"]["ephemeral-storage"] == limit
 
@@ -227,7 +227,7 @@ def test_a_class_that_only_sets_a_request_of_storage_gets_no_limit_below_it(requ
     ],
 )
 def test_a_quota_refuses_no_container_because_it_says_nothing(policy: Object, requests: Object) -> None:
-    (found,) = namespace.build_limit_range(build_shape(), NamespacePolicy.model_validate(policy))["spec"]["limits"]
+    (found,) = namespace.build_limit_range(build_shape(policy={"namespace": policy}))["spec"]["limits"]
     assert found["defaultRequest"] == {"ephemeral-storage": "0"} | requests
 
 
@@ -270,15 +270,15 @@ OWN = [{"limits": {"cpu": "2", "memory": "2Gi"}}, {"limits": {"cpu": "1", "memor
     ],
 )
 def test_a_container_has_no_more_than_the_class_allows(most: Object | None, defaults: Object, expected: Object) -> None:
-    policy = NamespacePolicy.model_validate({"maxResources": most, "defaultResources": defaults})
-    (found,) = namespace.build_limit_range(build_shape(), policy, OWN)["spec"]["limits"]
+    policy = {"namespace": {"maxResources": most, "defaultResources": defaults}}
+    (found,) = namespace.build_limit_range(build_shape(policy=policy), OWN)["spec"]["limits"]
     assert found == {"type": "Container"} | expected
 
 
 @pytest.mark.parametrize(("request_", "limit"), [("8Gi", "8Gi"), ("1Gi", "5Gi")])
 def test_a_server_for_which_a_class_only_requests_storage_gets_no_limit_below_it(request_: str, limit: str) -> None:
-    resources = read(Resources, {"requests": {"ephemeral-storage": request_}, "limits": {"cpu": "2"}})
-    pod = server.build_stateful_set(build_shape(resources=resources), "10.43.0.5")["spec"]["template"]["spec"]
+    policy = {"cluster": {"resources": {"requests": {"ephemeral-storage": request_}, "limits": {"cpu": "2"}}}}
+    pod = server.build_stateful_set(build_shape(policy=policy), "10.43.0.5")["spec"]["template"]["spec"]
     found = pod["containers"][0]["resources"]
     assert found["requests"]["ephemeral-storage"] == request_
     assert found["limits"]["ephemeral-storage"] == limit
@@ -287,7 +287,7 @@ def test_a_server_for_which_a_class_only_requests_storage_gets_no_limit_below_it
 def test_the_server_reaches_the_hosts_api_and_dns_and_nothing_private_of_it() -> None:
     """Its tenant is admin of the nested API server, whose proxies and webhooks connect to wherever he says."""
     host = Host(("10.43.0.0/16",), ("203.0.113.7", "2001:db8::7"), (16443,), ("10.43.0.10",))
-    server = list_policies(network=NetworkPolicyModel.model_validate({"internet": "None"}), host=host)["server"]
+    server = list_policies(policy={"network": {"internet": "None"}}, host=host)["server"]
     assert server["policyTypes"] == ["Ingress", "Egress"]
     dns = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
     api = [{"protocol": "TCP", "port": 16443}]

@@ -54,7 +54,7 @@ def own(shape: Shape, address: str, component: str, more: Mapping[str, str] | No
 def carry(shape: Shape, nested: list[Object]) -> tuple[list[Pod], list[Object]]:
     """The host pods and policies that a syncer makes of the nested pods, and of these policies in the namespace `shop`."""
     target = Target(shape.namespace, shape.name, shape.labels, {}, "10.43.0.20", "10.43.0.21")
-    blocks = [read(IpBlock, item["ipBlock"]) for item in policies.build_internet(shape.network, shape.host)]
+    blocks = [read(IpBlock, item["ipBlock"]) for item in policies.build_internet(shape.policy.network, shape.host)]
     spaces = {"shop": {"team": "a"}, "other": {"team": "b"}}
     around = Surroundings(target, spaces, {address: address for address in NESTED}, blocks)
     found = [

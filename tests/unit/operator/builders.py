@@ -81,7 +81,8 @@ def build_resolved(job: Object | None = None, policy: NestedClassSpec | None = N
     return resolve(job or build_job(), {"default": policy or build_policy()})
 
 
-def build_shape(resolved: Resolved | None = None, **changes: Any) -> Shape:
+def build_shape(resolved: Resolved | None = None, policy: Object | None = None, **changes: Any) -> Shape:
+    """A cluster's shape; `policy`: what its class says besides."""
     found = resolved or build_resolved()
     values: Object = {
         **vars(found.home),
@@ -89,6 +90,7 @@ def build_shape(resolved: Resolved | None = None, **changes: Any) -> Shape:
         "core_dns_image": "coredns:1",
         "nestor_image": "nestor:1",
         "host": Host(("10.43.0.0/16",), ("203.0.113.7",)),
+        "policy": build_policy(**policy or {}),
     }
     return Shape(**values | changes)
 

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from nestor.api import labels
-from nestor.api.class_parts import NamespacePolicy
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.objects import Object, is_terminating, labels_of, owner_reference, status_of
@@ -111,14 +110,14 @@ def _is_new(context: Context, live: Object) -> bool:
     return not is_known
 
 
-async def ensure_defaults(context: Context, shape: Shape, policy: NamespacePolicy) -> None:
+async def ensure_defaults(context: Context, shape: Shape) -> None:
     """The default resources of containers, and their limits. Before any pod of the application."""
-    await context.applier.ensure(kinds.LIMIT_RANGE, namespace.build_limit_range(shape, policy, _list_own(shape)))
+    await context.applier.ensure(kinds.LIMIT_RANGE, namespace.build_limit_range(shape, _list_own(shape)))
 
 
-async def ensure_quota(context: Context, shape: Shape, policy: NamespacePolicy) -> None:
+async def ensure_quota(context: Context, shape: Shape) -> None:
     """After the cluster's own objects: until the host has counted what there is, it refuses new ones."""
-    await context.applier.ensure(kinds.RESOURCE_QUOTA, namespace.build_quota(shape, policy, _list_own(shape)))
+    await context.applier.ensure(kinds.RESOURCE_QUOTA, namespace.build_quota(shape, _list_own(shape)))
 
 
 def _list_own(shape: Shape) -> list[Object]:
@@ -129,13 +128,14 @@ def _list_own(shape: Shape) -> list[Object]:
 def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy: NestedClassSpec) -> Shape:
     """The shape of a cluster, from its complete spec, its home and its class."""
     settings = context.settings
-    return Shape.of(
-        cluster,
-        home,
-        policy,
-        host=context.host,
-        nestor_image=settings.image,
+    return Shape(
+        **vars(home),
+        image=cluster.image or "",
         core_dns_image=settings.core_dns_image,
+        nestor_image=settings.image,
+        host=context.host,
+        policy=policy,
+        persistence=cluster.persistence,
         server_seconds=settings.server_seconds,
     )
 

@@ -77,7 +77,7 @@ class ChildrenKeeper:
             inputs.ensure_pull_secret(resolved, resolved.app),
             inputs.snapshots.ensure(resolved),
             inputs.parameters.ensure(resolved, resolved.secret_parameters),
-            ensure_defaults(context, shape, resolved.policy.namespace),
+            ensure_defaults(context, shape),
         )
         taints = read_taints(context.cache.backends)
         policy = resolve_policy(resolved.policy, job=resolved.spec, taints=taints, host=context.host)
@@ -86,7 +86,7 @@ class ChildrenKeeper:
             self._ensure_kubeconfig(shape, addresses),
             provisioner.ensure_server(shape, addresses),
             self._expose(resolved, home, certificate_problem),
-            ensure_quota(context, shape, resolved.policy.namespace),
+            ensure_quota(context, shape),
         )
         # Last: whoever reads of a rotation finds the new kubeconfig.
         await tell_rotation(context, shape)
@@ -139,8 +139,8 @@ class ChildrenKeeper:
             shape = build_shape(context, NestedClusterSpec.model_validate(spec_of(cluster)), home, policy)
             await together(
                 *(context.applier.ensure(kinds.NETWORK_POLICY, body) for body in build_policies(shape)),
-                ensure_defaults(context, shape, policy.namespace),
-                ensure_quota(context, shape, policy.namespace),
+                ensure_defaults(context, shape),
+                ensure_quota(context, shape),
             )
 
 

@@ -13,7 +13,7 @@ from nestor.api.allowances import ArgoCDPolicy
 from nestor.cluster import certificates, pki
 from nestor.cluster.argocd import Registration
 from nestor.cluster.pki import Authorities, Lifetimes
-from nestor.cluster.shape import Host, Shape
+from nestor.cluster.shape import Host
 from nestor.kube import Api, Forbidden, kinds
 from nestor.operator.guests.argocd import ArgoCD
 from nestor.operator.settings import Settings
@@ -146,11 +146,7 @@ def test_it_is_renewed_as_users_kubeconfigs_are() -> None:
 
 def test_argo_cd_reaches_the_server_even_if_only_some_others_do() -> None:
     def peers(policy: Object) -> list[str]:
-        shape = build_shape()
-        found = Shape.of(
-            RESOLVED.cluster, RESOLVED.home, build_policy(**policy), host=shape.host, nestor_image="n", core_dns_image="c"
-        )
-        return found.network.api_from
+        return build_shape(policy=policy).api_from
 
     block, argo = "10.40.0.0/30", {"namespace": "argocd"}
     assert peers({"network": {"apiFrom": [block]}, "argoCD": argo}) == [block, "argocd"]
