@@ -22,3 +22,12 @@ async def running(*command: str, **options: Any) -> AsyncIterator[asyncio.subpro
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+
+
+async def run(*command: str, stdin: str | None = None, limit: float, **options: Any) -> tuple[int, str]:
+    """A process, run to its end within `limit` seconds: its exit code, and its output with errors."""
+    streams = {"stdin": asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL, "stdout": asyncio.subprocess.PIPE}
+    async with running(*command, stderr=asyncio.subprocess.STDOUT, **streams, **options) as process, asyncio.timeout(limit):
+        output, _ = await process.communicate(stdin.encode() if stdin else None)
+    assert process.returncode is not None
+    return process.returncode, output.decode()

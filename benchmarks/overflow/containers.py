@@ -22,7 +22,7 @@ from devcluster import progress
 from devcluster.demo import install
 from nestor.kube import Api
 from tests.e2e import overflow
-from tests.e2e.conftest import fresh_namespace, kubectl, open_cluster
+from tests.e2e.conftest import class_like_default, fresh_namespace, kubectl, open_cluster
 
 RUNS = 7
 """Of each place, in turns; the first ones only warm up."""
@@ -59,8 +59,8 @@ async def _place() -> AsyncIterator[overflow.Place]:
                 api = await stack.enter_async_context(await Api.connect(str(info.kubeconfig), manager="benchmark"))
                 plugin, link = stack.enter_context(overflow.running_plugin()), f"link-{uuid.uuid4().hex[:6]}"
                 await stack.enter_async_context(overflow.backend(api, link, overflow.interlink(plugin)))
-                rules = {"overflow": {"mode": "Never", "backends": [{"name": link}]}}
-                class_name = await stack.enter_async_context(overflow.overflow_class(api, rules))
+                placement = {"overflow": {"mode": "Never", "backends": [{"name": link}]}}
+                class_name = await stack.enter_async_context(class_like_default(api, "overflow", placement=placement))
                 namespace = await stack.enter_async_context(fresh_namespace(api, []))
                 job, inside = await open_cluster(api, "timed", namespace, Path(folder), className=class_name)
                 yield overflow.Place(api, inside, job["status"]["namespace"], class_name, link)

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import contextlib
 import json
-import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -180,16 +178,6 @@ async def repository(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[
     """A Git repository at the machine's end of the cluster's link."""
     async with gitserver.serving(tmp_path_factory.mktemp("preview"), settings.MACHINE_IP) as found:
         yield found
-
-
-@contextlib.asynccontextmanager
-async def class_like_default(api: Api, **spec: Any) -> AsyncIterator[str]:
-    """A class as the default one, but for this."""
-    default: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    name = f"gitops-{uuid.uuid4().hex[:6]}"
-    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": default | spec})
-    yield name
-    await api.delete(kinds.NESTED_CLASS, name)
 
 
 def dump(*documents: Object) -> str:

@@ -6,7 +6,6 @@ the embedded one, and run there alone.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import contextlib
 import os
@@ -272,6 +271,24 @@ async def default_version(api: Api) -> str:
     return (await _list_offered(api))[0]
 
 
+async def apply_class(api: Api, name: str, **parts: Any) -> None:
+    """Have a class as the default one, but for these parts of it. What a part does not mention stays."""
+    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
+    changed = {key: spec[key] | value if isinstance(spec.get(key), dict) else value for key, value in parts.items()}
+    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | changed})
+
+
+@contextlib.asynccontextmanager
+async def class_like_default(api: Api, prefix: str, **parts: Any) -> AsyncIterator[str]:
+    """Such a class, for as long as it is needed; its name begins like this."""
+    name = f"{prefix}-{uuid.uuid4().hex[:6]}"
+    await apply_class(api, name, **parts)
+    try:
+        yield name
+    finally:
+        await api.delete(kinds.NESTED_CLASS, name)
+
+
 def push_images(images: Sequence[tuple[str, Path]]) -> None:
     """Have images (reference and archive) in the registry of the embedded cluster."""
     target = registry.Registry(settings.REGISTRY)
@@ -362,17 +379,12 @@ async def kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, l
     return output
 
 
+async def kubectl_says(kubeconfig: Path, *arguments: str, text: str) -> str:
+    """What kubectl says, once this text is in it."""
+    return await waiting.until(lambda: kubectl(kubeconfig, *arguments), lambda said: text in said)
+
+
 async def try_kubectl(kubeconfig: Path, *arguments: str, stdin: str | None = None, limit: float = 60) -> tuple[int, str]:
     """Run kubectl; its exit code and output (errors included)."""
-    starting = children.running(
-        find_tool("kubectl"),
-        *arguments,
-        env={**os.environ, "KUBECONFIG": str(kubeconfig)},
-        stdin=asyncio.subprocess.PIPE if stdin else asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )
-    async with starting as process, asyncio.timeout(limit):
-        output, _ = await process.communicate(stdin.encode() if stdin else None)
-    assert process.returncode is not None
-    return process.returncode, output.decode()
+    environment = {**os.environ, "KUBECONFIG": str(kubeconfig)}
+    return await children.run(find_tool("kubectl"), *arguments, stdin=stdin, limit=limit, env=environment)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from tests import children
 
@@ -120,13 +121,6 @@ async def serving(folder: Path, address: str) -> AsyncIterator[Repository]:
     application.router.add_get("/tests/preview.git/info/refs", repository.list_references)
     application.router.add_post(f"/tests/preview.git/{_SERVICE}", repository.fetch)
     application.router.add_get("/api/v3/repos/tests/preview/pulls", repository.list_pulls)
-    runner = web.AppRunner(application)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, address, 0)
-        await site.start()
-        host, port = runner.addresses[0][:2]
-        repository.url = f"http://{host}:{port}"
+    async with TestServer(application, host=address) as found:
+        repository.url = str(found.make_url("")).rstrip("/")
         yield repository
-    finally:
-        await runner.cleanup()

@@ -13,9 +13,8 @@ from pathlib import Path
 import pytest
 
 from nestor.api import conditions
-from nestor.api.objects import Object
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.conftest import apply, apply_class, fresh_namespace, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import job_with
 
 SERVICES = """
@@ -94,10 +93,8 @@ async def house_class(api: Api) -> AsyncIterator[str]:
     name = f"house-{uuid.uuid4().hex[:6]}"
     priority = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": name}, "value": 100}
     await api.create(kinds.PRIORITY_CLASS, priority)
-    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
     placement = {"disruptionBudgets": True, "priorityClasses": {"allowed": [name]}}
-    allowed = {"services": {"nodePorts": True}, "placement": placement}
-    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | allowed})
+    await apply_class(api, name, services={"nodePorts": True}, placement=placement)
     yield name
     await api.delete(kinds.NESTED_CLASS, name)
     await api.delete(kinds.PRIORITY_CLASS, name)

@@ -10,7 +10,6 @@ import base64
 import contextlib
 import ipaddress
 import json
-import uuid
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from functools import partial
@@ -23,9 +22,9 @@ from nestor.api.objects import Object, annotations_of, conditions_of, labels_of,
 from nestor.kube import Api, kinds
 from tests.e2e import attacks
 from tests.e2e.attacks import INTERNET, LISTEN_PORT, UDP_PORT, Attack
-from tests.e2e.conftest import apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.conftest import apply, class_like_default, fresh_namespace, inline_job, kubectl, nested_kubeconfig
 from tests.e2e.isolation_scripts import LISTEN, PATIENCE, ROUTES, RUNNER_STEP, SCRIPT, STAND_IN
-from tests.waiting import eventually, job_with, wait_for, wait_for_any
+from tests.waiting import eventually, gone, job_with, wait_for, wait_for_any
 
 SYSTEM = "nestor-system"
 Found = dict[str, Object]
@@ -326,17 +325,6 @@ def _is_named(name: str, item: Object) -> bool:
     return annotations_of(item).get(labels.NESTED_NAME) == name
 
 
-@contextlib.asynccontextmanager
-async def closed_class(api: Api) -> AsyncIterator[str]:
-    """The class `default`, without the internet."""
-    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    name = f"closed-{uuid.uuid4().hex[:6]}"
-    network = spec.get("network", {}) | {"internet": "None"}
-    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | {"network": network}})
-    yield name
-    await api.delete(kinds.NESTED_CLASS, name)
-
-
 @pytest.fixture(scope="session")
 async def arena(
     api: Api, kubeconfig: Path, used_namespaces: list[str], tmp_path_factory: pytest.TempPathFactory
@@ -348,7 +336,10 @@ async def arena(
     assert condition["status"] == "True", f"there are no walls to attack: {condition['message']}"
     facts, folder = await read_host(api), tmp_path_factory.mktemp("arena")
     nodes = [facts["first_node"], facts["second_node"]]
-    async with fresh_namespace(api, used_namespaces) as namespace, closed_class(api) as closed:
+    async with (
+        fresh_namespace(api, used_namespaces) as namespace,
+        class_like_default(api, "closed", network={"internet": "None"}) as closed,
+    ):
         attacker, victim, found = await asyncio.gather(
             open_side(api, "attacker", namespace, folder, image, nodes),
             open_side(api, "victim", namespace, folder, image, nodes, className=closed),
@@ -359,7 +350,7 @@ async def arena(
         yield made
         for pod in ("agent-0", "agent-1"):
             await api.delete(kinds.POD, pod, namespace)
-            await wait_for(api, kinds.POD, pod, namespace, lambda item: item is None)
+            await gone(api, kinds.POD, pod, namespace)
 
 
 async def find_walls(api: Api) -> Object:

@@ -25,8 +25,8 @@ from nestor.api.objects import Object, annotations_of, labels_of, status_of
 from nestor.api.placement import Placement
 from nestor.api.quantities import parse_quantity
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import IS_EMBEDDED, fresh_namespace, kubectl, open_cluster
-from tests.waiting import eventually, has, wait_for
+from tests.e2e.conftest import IS_EMBEDDED, apply_class, class_like_default, fresh_namespace, kubectl, open_cluster
+from tests.waiting import eventually, gone, has, until, wait_for
 
 GPU = "nvidia.com/gpu"
 """What the plugin calls its accelerators. They do not exist, but are counted."""
@@ -91,7 +91,7 @@ async def backend(api: Api, name: str, spec: Object) -> AsyncIterator[Object]:
 async def remove_backend(api: Api, name: str) -> None:
     """Delete an OverflowBackend and await its end; harmless when it is gone."""
     await api.delete(kinds.OVERFLOW_BACKEND, name)
-    await wait_for(api, kinds.OVERFLOW_BACKEND, name, "", lambda found: found is None)
+    await gone(api, kinds.OVERFLOW_BACKEND, name, "")
     assert await api.list(kinds.NODE, labels=labels.selector(backend=name)) == []
 
 
@@ -119,20 +119,9 @@ async def second_cluster(
         await api.delete(kinds.SECRET, secret, SYSTEM)
 
 
-@contextlib.asynccontextmanager
-async def overflow_class(api: Api, placement: Object, **spec: Any) -> AsyncIterator[str]:
-    """The class `default` under another name, with rules about places."""
-    name = f"overflow-{uuid.uuid4().hex[:6]}"
-    await _apply_class(api, name, placement, **spec)
-    try:
-        yield name
-    finally:
-        await api.delete(kinds.NESTED_CLASS, name)
-
-
 async def allow(api: Api, class_name: str, placement: Object) -> None:
-    """Replace what a class of `overflow_class` says about places, and await that the clusters of its jobs go by it."""
-    await _apply_class(api, class_name, placement)
+    """Replace what a class says about places, and await that the clusters of its jobs go by it."""
+    await apply_class(api, class_name, placement=placement)
     wanted = read(Placement, placement)
 
     def is_told(cluster: Object | None) -> bool:
@@ -151,11 +140,6 @@ def _as_written(placement: Placement) -> Placement:
         return placement
     backends = [replace(item, tolerations=None) for item in placement.overflow.backends]
     return replace(placement, overflow=replace(placement.overflow, backends=backends))
-
-
-async def _apply_class(api: Api, name: str, placement: Object, **spec: Any) -> None:
-    default: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": default | spec | {"placement": placement}})
 
 
 async def backends_of_nodes(api: Api) -> dict[str, str]:
@@ -212,10 +196,10 @@ def records_of(info: PluginInfo, prefix: str) -> list[Object]:
 async def until_forgotten(info: PluginInfo, prefix: str) -> None:
     """Await that the plugin knows no such pod any more."""
 
-    async def look() -> bool:
+    async def is_forgotten() -> bool:
         return not records_of(info, prefix)
 
-    await eventually(look)
+    await eventually(is_forgotten)
 
 
 @dataclass
@@ -255,20 +239,16 @@ class Place:
 
     async def writes(self, name: str, text: str, *options: str) -> None:
         """Await that the log of a nested pod is this text. A pod is ready before its process has written anything."""
+        await until(lambda: kubectl(self.inside, "logs", name, *options), lambda said: said == text)
 
-        async def look() -> bool:
-            return await kubectl(self.inside, "logs", name, *options) == text
-
-        await eventually(look)
+    async def rolled_out(self, name: str) -> None:
+        """Await that all pods of a Deployment run."""
+        await kubectl(self.inside, "rollout", "status", f"deployment/{name}", f"--timeout={LIMIT}s", limit=LIMIT + 30)
 
     async def told(self, name: str, reason: str) -> str:
         """The message of an event about a nested pod."""
-
-        async def look() -> str:
-            fields = f"--field-selector=involvedObject.name={name},reason={reason}"
-            return await kubectl(self.inside, "get", "events", fields, "-o", "jsonpath={.items[*].message}")
-
-        return await eventually(look)
+        fields = f"--field-selector=involvedObject.name={name},reason={reason}"
+        return await eventually(lambda: kubectl(self.inside, "get", "events", fields, "-o", "jsonpath={.items[*].message}"))
 
     async def places(self, prefix: str, count: int) -> list[str]:
         """The backends of so many pods whose names begin like this, once they all have a node; empty for the host's own."""
@@ -303,8 +283,9 @@ async def shared_place(
     api: Api, link: str, used_namespaces: list[str], tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Place]:
     """One nested cluster for all tests of a file."""
+    placement = {"overflow": {"mode": "Never", "backends": [{"name": link}]}}
     async with (
-        overflow_class(api, {"overflow": {"mode": "Never", "backends": [{"name": link}]}}) as class_name,
+        class_like_default(api, "overflow", placement=placement) as class_name,
         fresh_namespace(api, used_namespaces) as namespace,
     ):
         folder = tmp_path_factory.mktemp("overflow")

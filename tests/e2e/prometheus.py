@@ -27,7 +27,7 @@ from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests.e2e.attack_script import is_refusal
 from tests.e2e.conftest import IS_EMBEDDED, ROOT, push_images
-from tests.waiting import eventually, has, wait_for
+from tests.waiting import eventually, gone, has, wait_for
 
 ALERTS = ROOT / "charts/nestor/monitoring/alerts.yaml"
 NAME, PORT = "prometheus", 9090
@@ -143,7 +143,7 @@ async def running(api: Api, namespace: str) -> AsyncIterator[Prometheus]:
         yield await start(api, namespace)
     finally:
         await api.delete(kinds.NAMESPACE, namespace)
-        await wait_for(api, kinds.NAMESPACE, namespace, "", lambda found: found is None)
+        await gone(api, kinds.NAMESPACE, namespace, "")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from nestor.api import conditions
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import ROOT, Cluster, Web, apply, example, read_example
-from tests.waiting import has, job_with, wait_for
+from tests.waiting import gone, has, job_with, wait_for
 
 Object = dict[str, Any]
 FOLDER = "01-hello-world"
@@ -79,7 +79,7 @@ async def test_an_image_with_its_own_appdef(api: Api, namespace: str, web: Web) 
     assert pin["appDef"] == in_image
     assert pin["source"] == f"image '{pin['image']}'"
     # It has done its work before the job was admitted.
-    await wait_for(api, kinds.POD, "hello-reader", job["status"]["namespace"], lambda found: found is None)
+    await gone(api, kinds.POD, "hello-reader", job["status"]["namespace"])
 
 
 async def test_an_application_of_the_catalog(api: Api, namespace: str, web: Web, entry: Object) -> None:

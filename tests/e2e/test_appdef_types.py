@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import Web, apply, example, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.conftest import Web, apply, class_like_default, example, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import has, job_with, wait_for
 
 Object = dict[str, Any]
@@ -122,12 +121,8 @@ async def manifest_url(api: Api, namespace: str) -> str:
 @pytest.fixture
 async def neighborly_class(api: Api) -> AsyncIterator[str]:
     """A class whose jobs may connect to the host's pods, where the web server is."""
-    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    name = f"neighborly-{uuid.uuid4().hex[:6]}"
-    network = spec.get("network", {}) | {"privateRanges": []}
-    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | {"network": network}})
-    yield name
-    await api.delete(kinds.NESTED_CLASS, name)
+    async with class_like_default(api, "neighborly", network={"privateRanges": []}) as name:
+        yield name
 
 
 async def test_a_manifest_by_url(api: Api, namespace: str, manifest_url: str, neighborly_class: str, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from nestor.kube import Api, kinds
 from tests.e2e.argocd import APPLICATION, NAMESPACE, ArgoCD, build_application, dump
 from tests.e2e.conftest import fresh_namespace
 from tests.e2e.gitserver import Repository
-from tests.waiting import job_with, wait_for, wait_for_none
+from tests.waiting import gone, job_with, wait_for, wait_for_none
 
 pytestmark = [pytest.mark.xdist_group("argocd"), pytest.mark.long]
 
@@ -92,7 +92,7 @@ async def shop(argocd: ArgoCD, repository: Repository, api: Api, used_namespaces
         await api.apply(APPLICATION, build_application(made.name, f"{repository.url}/tests/preview.git", "shop", namespace))
         yield made
         await api.delete(APPLICATION, made.name, NAMESPACE)
-        await wait_for(api, APPLICATION, made.name, NAMESPACE, lambda found: found is None)
+        await gone(api, APPLICATION, made.name, NAMESPACE)
 
 
 async def test_it_is_progressing_until_the_job_is_ready_and_then_without_a_difference(shop: Shop) -> None:
@@ -171,8 +171,8 @@ async def test_what_git_no_longer_has_is_pruned_to_nothing(shop: Shop) -> None:
     uid = (await shop.job())["metadata"]["uid"]
     await shop.repository.commit(dict.fromkeys(("shop/job.yaml", "shop/app.yaml")))
     await shop.argo.refresh(shop.name)
-    await wait_for(shop.api, kinds.NESTED_APP_JOB, "shop", shop.namespace, lambda found: found is None)
+    await gone(shop.api, kinds.NESTED_APP_JOB, "shop", shop.namespace)
     await wait_for_none(shop.api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=uid))
-    await wait_for(shop.api, kinds.NESTED_APP, shop.name, "", lambda found: found is None)
+    await gone(shop.api, kinds.NESTED_APP, shop.name, "")
     application = await shop.until("Healthy")
     assert [item["kind"] for item in application["status"]["resources"]] == ["NestedClass"]

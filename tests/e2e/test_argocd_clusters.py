@@ -10,10 +10,19 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.api.objects import Object, labels_of, spec_of
 from nestor.kube import Api, kinds
-from tests.e2e.argocd import APPLICATION, APPLICATION_SET, NAMESPACE, ArgoCD, class_like_default, dump
-from tests.e2e.conftest import NOTHING, apply, inline_job, kubectl, nested_kubeconfig, try_kubectl
+from tests.e2e.argocd import APPLICATION, APPLICATION_SET, NAMESPACE, ArgoCD, dump
+from tests.e2e.conftest import (
+    NOTHING,
+    apply,
+    class_like_default,
+    inline_job,
+    kubectl,
+    kubectl_says,
+    nested_kubeconfig,
+    try_kubectl,
+)
 from tests.e2e.gitserver import Repository
-from tests.waiting import eventually, job_with, wait_for, wait_for_none
+from tests.waiting import gone, job_with, wait_for_none
 
 pytestmark = [pytest.mark.xdist_group("argocd"), pytest.mark.long]
 
@@ -59,7 +68,7 @@ async def test_an_application_set_installs_into_the_cluster_of_every_job_of_the_
     api: Api, argocd: ArgoCD, repository: Repository, namespace: str, tmp_path: Path
 ) -> None:
     await repository.commit({"tools/greeting.yaml": dump(GREETING), "tools/tool.yaml": dump(TOOL)})
-    async with class_like_default(api, argoCD={"namespace": NAMESPACE, "project": "default"}) as class_name:
+    async with class_like_default(api, "gitops", argoCD={"namespace": NAMESPACE, "project": "default"}) as class_name:
         await api.apply(APPLICATION_SET, build_set(class_name, class_name, repository.url))
         try:
             for name in ("one", "two"):
@@ -81,23 +90,19 @@ async def test_an_application_set_installs_into_the_cluster_of_every_job_of_the_
 
             # Argo CD keeps it as Git has it, with rights that end at the namespace.
             await kubectl(inside, "patch", "configmap", "greeting", "--type=merge", "-p", '{"data": {"by": "the tenant"}}')
-
-            async def is_healed() -> bool:
-                return await kubectl(inside, "get", "configmap", "greeting", "-o", "jsonpath={.data.by}") == "Argo CD"
-
-            await eventually(is_healed)
+            await kubectl_says(inside, "get", "configmap", "greeting", "-o", "jsonpath={.data.by}", text="Argo CD")
             can = ("auth", "can-i", "--as=nestor:argocd")
             assert (await try_kubectl(inside, *can, "create", "deployments", "-n", "default"))[1].strip() == "yes"
             assert (await try_kubectl(inside, *can, "list", "secrets", "-n", "kube-system"))[1].strip() == "no"
 
             await api.delete(kinds.NESTED_APP_JOB, "two", namespace)
-            await wait_for(api, APPLICATION, f"tools-{namespace}.two", NAMESPACE, lambda found: found is None)
-            await wait_for(api, kinds.NESTED_APP_JOB, "two", namespace, lambda found: found is None)
+            await gone(api, APPLICATION, f"tools-{namespace}.two", NAMESPACE)
+            await gone(api, kinds.NESTED_APP_JOB, "two", namespace)
             assert await list_clusters(api, class_name) == ["one"]
         finally:
             await api.delete(APPLICATION_SET, class_name, NAMESPACE)
             for name in ("one", "two"):
-                await wait_for(api, APPLICATION, f"tools-{namespace}.{name}", NAMESPACE, lambda found: found is None)
+                await gone(api, APPLICATION, f"tools-{namespace}.{name}", NAMESPACE)
             for name in ("one", "two"):
                 await api.delete(kinds.NESTED_APP_JOB, name, namespace)
             await wait_for_none(api, kinds.NESTED_APP_JOB, namespace)

@@ -8,18 +8,19 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web as server
+from aiohttp.test_utils import TestServer
 
 from devcluster.build import argocd as builds
 from devcluster.cluster import settings
 from nestor.api import conditions
-from nestor.api.objects import Object
 from nestor.kube import Api, kinds
-from tests.e2e.argocd import ArgoCD, class_like_default
-from tests.e2e.conftest import Web, apply, example, kubectl, nested_kubeconfig
+from tests.e2e.argocd import ArgoCD
+from tests.e2e.conftest import Web, apply, class_like_default, example, kubectl, nested_kubeconfig
 from tests.waiting import job_with
 
 pytestmark = [pytest.mark.xdist_group("argocd"), pytest.mark.long]
 
+PATH = "/argoproj/argo-cd/stable/manifests/install.yaml"
 INSECURE = '{"data": {"server.insecure": "true"}}'
 
 
@@ -31,23 +32,16 @@ async def manifest_url(argocd: ArgoCD) -> AsyncIterator[str]:
     async def give(_: server.Request) -> server.FileResponse:
         return server.FileResponse(path)
 
-    application.router.add_get("/argoproj/argo-cd/stable/manifests/install.yaml", give)
-    runner = server.AppRunner(application)
-    await runner.setup()
-    try:
-        await server.TCPSite(runner, settings.MACHINE_IP, 0).start()
-        host, port = runner.addresses[0][:2]
-        yield f"http://{host}:{port}/argoproj/argo-cd/stable/manifests/install.yaml"
-    finally:
-        await runner.cleanup()
+    application.router.add_get(PATH, give)
+    async with TestServer(application, host=settings.MACHINE_IP) as found:
+        yield str(found.make_url(PATH))
 
 
 async def test_the_manifest_as_published_answers_at_the_jobs_url(
     api: Api, namespace: str, web: Web, manifest_url: str, tmp_path: Path
 ) -> None:
-    default: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
     # The web server of the tests has a private address.
-    async with class_like_default(api, network=default.get("network", {}) | {"privateRanges": []}) as class_name:
+    async with class_like_default(api, "gitops", network={"privateRanges": []}) as class_name:
         (document,) = example("05-manifest-by-url", "argo-cd", namespace)
         document["spec"]["className"] = class_name
         command = document["spec"]["app"]["appDef"]["commands"]["Start"]["nested_kubernetes"]

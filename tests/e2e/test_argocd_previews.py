@@ -16,7 +16,7 @@ from nestor.kube import Api, kinds
 from tests.e2e.argocd import APPLICATION, APPLICATION_SET, HERE, NAMESPACE, PROJECT, ArgoCD, build_application, dump
 from tests.e2e.conftest import ROOT, Web, kubectl
 from tests.e2e.gitserver import Repository
-from tests.waiting import job_with, wait_for, wait_for_none
+from tests.waiting import gone, job_with, wait_for, wait_for_none
 
 pytestmark = [pytest.mark.xdist_group("argocd"), pytest.mark.long]
 
@@ -85,7 +85,7 @@ async def previewing(
         repository.pulls.clear()
         await api.delete(APPLICATION_SET, namespace, NAMESPACE)
         for name in applications:
-            await wait_for(api, APPLICATION, name, NAMESPACE, lambda found: found is None)
+            await gone(api, APPLICATION, name, NAMESPACE)
         await api.delete(PROJECT, namespace, NAMESPACE)  # last: without it, Argo CD deletes nothing
 
 
@@ -108,7 +108,7 @@ async def test_each_open_pull_request_has_a_preview_that_follows_it(
         assert (await api.get(kinds.NESTED_APP_JOB, "pr-12", namespace))["metadata"]["uid"] == job["metadata"]["uid"]
 
         charted.close_pull(12)
-        await wait_for(api, APPLICATION, "preview-12", NAMESPACE, lambda found: found is None)
+        await gone(api, APPLICATION, "preview-12", NAMESPACE)
         assert await api.find(kinds.NESTED_APP_JOB, "pr-12", namespace) is None
         await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
 
@@ -160,4 +160,4 @@ async def _try_as_before(api: Api, repository: Repository, namespace: str, stole
         assert await api.find(kinds.NESTED_APP_JOB, "pr-15", namespace) is None
     finally:
         await api.delete(APPLICATION, name, NAMESPACE)
-        await wait_for(api, APPLICATION, name, NAMESPACE, lambda found: found is None)
+        await gone(api, APPLICATION, name, NAMESPACE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
@@ -35,22 +34,10 @@ class Nestor:
 
     async def __call__(self, *arguments: str, code: int = 0) -> str:
         """Run a command; its output, errors included. Fails when it exits otherwise than with `code`."""
-        starting = children.running(
-            sys.executable,
-            "-m",
-            "nestor",
-            *self._options,
-            *arguments,
-            env=self._environment,
-            cwd="/",
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        async with starting as process, asyncio.timeout(240):
-            output, _ = await process.communicate()
-        assert process.returncode == code, f"nestor {' '.join(arguments)} exited {process.returncode}:\n{output.decode()}"
-        return output.decode()
+        command = (sys.executable, "-m", "nestor", *self._options, *arguments)
+        exited, output = await children.run(*command, limit=240, env=self._environment, cwd="/")
+        assert exited == code, f"nestor {' '.join(arguments)} exited {exited}:\n{output}"
+        return output
 
 
 @pytest.mark.long

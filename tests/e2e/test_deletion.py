@@ -8,18 +8,16 @@ from typing import Any
 from nestor.api import conditions, labels
 from nestor.kube import Api, Kind, kinds
 from tests.e2e.conftest import Web, apply, example
-from tests.waiting import job_with, wait_for, wait_for_none
+from tests.waiting import gone, job_with, wait_for_none
 
 Object = dict[str, Any]
 
 CONTROLLER_REVISION = Kind("apps", "v1", "controllerrevisions", "ControllerRevision")
-LEASE = Kind("coordination.k8s.io", "v1", "leases", "Lease")
-PERSISTENT_VOLUME = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
 
 WATCHED = [
     CONTROLLER_REVISION,
-    LEASE,
-    PERSISTENT_VOLUME,
+    kinds.LEASE,
+    kinds.PERSISTENT_VOLUME,
     kinds.PERSISTENT_VOLUME_CLAIM,
     kinds.RESOURCE_QUOTA,
     kinds.LIMIT_RANGE,
@@ -60,7 +58,7 @@ async def delete_and_await(api: Api, name: str, namespace: str) -> None:
     """Delete a job and await its end, and then that of its empty namespace."""
     job = await api.get(kinds.NESTED_APP_JOB, name, namespace)
     await api.delete(kinds.NESTED_APP_JOB, name, namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, lambda found: found is None)
+    await gone(api, kinds.NESTED_APP_JOB, name, namespace)
     assert await api.list(kinds.POD, job["status"]["namespace"]) == []
     await wait_for_none(api, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
 

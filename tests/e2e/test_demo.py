@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 
 import pytest
@@ -11,19 +10,14 @@ from devcluster.demo import show
 from nestor.kube import Api, kinds
 from tests import children
 from tests.e2e.conftest import ROOT, Cluster
-from tests.waiting import wait_for
+from tests.waiting import gone
 
 pytestmark = pytest.mark.long
 
 
 async def run_demo(command: str = "up", limit: float = 300) -> tuple[int, str]:
     """The command; its exit code and what it printed."""
-    streams = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.STDOUT}
-    whole = (sys.executable, "-m", "devcluster.demo", command)
-    async with children.running(*whole, cwd=ROOT, **streams) as process, asyncio.timeout(limit):
-        output, _ = await process.communicate()
-    assert process.returncode is not None
-    return process.returncode, output.decode()
+    return await children.run(sys.executable, "-m", "devcluster.demo", command, limit=limit, cwd=ROOT)
 
 
 async def test_the_demo_prints_the_page_and_its_url_and_may_be_run_again(api: Api, cluster: Cluster) -> None:
@@ -38,4 +32,4 @@ async def test_the_demo_prints_the_page_and_its_url_and_may_be_run_again(api: Ap
     assert "runs already" in output
     assert "│ Hello from a nested cluster" in output
     await api.delete(kinds.NESTED_APP_JOB, name, "default")
-    await wait_for(api, kinds.NESTED_APP_JOB, name, "default", lambda found: found is None)
+    await gone(api, kinds.NESTED_APP_JOB, name, "default")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shlex
 import sys
@@ -53,20 +52,9 @@ class Reader:
         assert code == 0, f"{shlex.join(words)} exited {code}:\n{output}"
         return output
 
-    async def attempt(self, words: list[str]) -> tuple[int | None, str]:
+    async def attempt(self, words: list[str]) -> tuple[int, str]:
         """Run a command; its exit code, and its output with errors."""
-        starting = children.running(
-            "env",
-            *words,
-            env=self.environment,
-            cwd=self.folder,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        async with starting as process, asyncio.timeout(LIMIT_SECONDS):
-            output, _ = await process.communicate()
-        return process.returncode, output.decode()
+        return await children.run("env", *words, limit=LIMIT_SECONDS, env=self.environment, cwd=self.folder)
 
 
 def list_commands(page: str, proof: str) -> list[list[str]]:

@@ -19,7 +19,7 @@ from devcluster.demo import install
 from nestor.api import conditions
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import Cluster, apply, fresh_namespace, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.conftest import Cluster, apply, apply_class, fresh_namespace, inline_job, kubectl, nested_kubeconfig
 from tests.e2e.devcluster.web import Browser
 from tests.waiting import eventually, job_with, message_of
 
@@ -152,10 +152,7 @@ async def apart(api: Api, cluster: Cluster) -> AsyncIterator[Cluster]:
     The class has the name of the domain.
     """
     domain = f"pair-{uuid.uuid4().hex[:6]}.{cluster.domain}"
-    spec = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    await api.apply(
-        kinds.NESTED_CLASS, {"metadata": {"name": domain}, "spec": spec | {"expose": spec["expose"] | {"domain": domain}}}
-    )
+    await apply_class(api, domain, expose={"domain": domain})
     yield replace(cluster, domain=domain)
     await api.delete(kinds.NESTED_CLASS, domain)
 
@@ -273,9 +270,7 @@ async def secured(api: Api, cluster: Cluster) -> AsyncIterator[Secured]:
     data = {key: base64.b64encode(content).decode() for key, content in pair.items()}
     meta = {"name": name, "namespace": install.NAMESPACE}
     await api.apply(kinds.SECRET, {"metadata": meta, "type": "kubernetes.io/tls", "data": data})
-    spec = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    spec["expose"] |= {"tlsSecretName": name, "port": cluster.https_port}
-    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec})
+    await apply_class(api, name, expose={"tlsSecretName": name, "port": cluster.https_port})
     yield Secured(name, ssl.create_default_context(cadata=authority.certificate.decode()))
     await api.delete(kinds.NESTED_CLASS, name)
     await api.delete(kinds.SECRET, name, install.NAMESPACE)

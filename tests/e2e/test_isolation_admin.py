@@ -38,7 +38,6 @@ NOT_ASKED = ("address not allowed", "no endpoints available")
 REACHED = ("server gave HTTP response to HTTPS client", "x509", "tls:", "certificate", "404", "the server could not find")
 """What is said about a server that answers, but not as a webhook or an API would."""
 WEBHOOK = Kind("admissionregistration.k8s.io", "v1", "validatingwebhookconfigurations", "ValidatingWebhookConfiguration", False)
-API_SERVICE = Kind("apiregistration.k8s.io", "v1", "apiservices", "APIService", False)
 
 
 class Forger:
@@ -114,11 +113,11 @@ class Forger:
             "versionPriority": 10,
         }
         meta = {"name": f"v1.{name}.example.com"}
-        body = {"apiVersion": API_SERVICE.api_version, "kind": API_SERVICE.name, "metadata": meta, "spec": spec}
+        body = {"apiVersion": kinds.API_SERVICE.api_version, "kind": kinds.API_SERVICE.name, "metadata": meta, "spec": spec}
         await kubectl(self.side.inside, "apply", "-f", "-", stdin=dump(body))
 
         async def answered() -> Object:
-            found = await self._api.get(API_SERVICE, meta["name"])
+            found = await self._api.get(kinds.API_SERVICE, meta["name"])
             said = [
                 item["message"] for item in status_of(found).get("conditions") or () if item["reason"] == "FailedDiscoveryCheck"
             ]

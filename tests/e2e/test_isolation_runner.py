@@ -13,7 +13,7 @@ from tests.e2e import attacks
 from tests.e2e.attacks import Attack
 from tests.e2e.conftest import IS_EMBEDDED, kubectl
 from tests.e2e.isolation import Arena, Found, join, list_closed, list_needs, run_script, until_works
-from tests.waiting import wait_for
+from tests.waiting import gone
 
 pytestmark = [
     pytest.mark.xdist_group("isolation"),
@@ -62,7 +62,7 @@ async def found(arena: Arena, runner: Object) -> Found:
     await until_works(arena.kubeconfig, side.home, "double", needs)
     by_double = await run_script(arena.kubeconfig, side.home, "double", attempts[other])
     await arena.api.delete(kinds.POD, "double", side.home)
-    await wait_for(arena.api, kinds.POD, "double", side.home, lambda item: item is None)
+    await gone(arena.api, kinds.POD, "double", side.home)
     return join([by_runner, by_double])
 
 

@@ -10,17 +10,15 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.kube import Api, Kind, kinds
+from nestor.kube import Api, kinds
 from nestor.pods.translate.labels import host_key
-from tests.e2e.conftest import apply, example, inline_job, kubectl, nested_kubeconfig
-from tests.waiting import has, job_with, message_of, wait_for, wait_for_any, wait_for_none
+from tests.e2e.conftest import apply, class_like_default, example, inline_job, kubectl, nested_kubeconfig
+from tests.waiting import gone, has, job_with, message_of, wait_for, wait_for_any, wait_for_none
 
 Object = dict[str, Any]
 
 APP = labels.selector(component="app")
 SERVER = labels.selector(component="server")
-PERSISTENT_VOLUME = Kind("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
-STORAGE_CLASS = Kind("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
 
 SERVICE = """
 apiVersion: apps/v1
@@ -160,7 +158,7 @@ async def persistent_class(api: Api) -> AsyncIterator[str]:
     """A class like the default one whose clusters keep their data on a volume: one, below `/run` of a node, gone with it."""
     name = f"keep-{uuid.uuid4().hex[:6]}"
     await api.create(
-        STORAGE_CLASS,
+        kinds.STORAGE_CLASS,
         {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "StorageClass",
@@ -173,7 +171,7 @@ async def persistent_class(api: Api) -> AsyncIterator[str]:
     node = own[0]["metadata"]["labels"]["kubernetes.io/hostname"]
     there = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
     await api.create(
-        PERSISTENT_VOLUME,
+        kinds.PERSISTENT_VOLUME,
         {
             "apiVersion": "v1",
             "kind": "PersistentVolume",
@@ -188,14 +186,9 @@ async def persistent_class(api: Api) -> AsyncIterator[str]:
             },
         },
     )
-    spec = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    persistent = spec | {"cluster": spec.get("cluster", {}) | {"persistence": {"size": "1Gi", "storageClassName": name}}}
-    await api.create(
-        kinds.NESTED_CLASS,
-        {"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedClass", "metadata": {"name": name}, "spec": persistent},
-    )
-    yield name
-    for kind in (kinds.NESTED_CLASS, PERSISTENT_VOLUME, STORAGE_CLASS):
+    async with class_like_default(api, "keep", cluster={"persistence": {"size": "1Gi", "storageClassName": name}}) as class_name:
+        yield class_name
+    for kind in (kinds.PERSISTENT_VOLUME, kinds.STORAGE_CLASS):
         await api.delete(kind, name)
 
 
@@ -223,7 +216,7 @@ async def test_with_a_volume_a_suspended_job_has_no_pod_at_all_and_comes_back_as
     assert back["status"]["steps"] == job["status"]["steps"], "no data was lost: nothing is applied anew"
 
     await api.delete(kinds.NESTED_APP_JOB, "kept", namespace)
-    await wait_for(api, kinds.NESTED_APP_JOB, "kept", namespace, lambda found: found is None)
+    await gone(api, kinds.NESTED_APP_JOB, "kept", namespace)
     assert await api.list(kinds.PERSISTENT_VOLUME_CLAIM, where) == []
 
 
@@ -251,7 +244,7 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
     assert sum(int(line) for line in sums.split()) == sum(range(1_000_000))
 
     await change(api, job, ttlSecondsAfterFinished=1)
-    await wait_for(api, kinds.NESTED_APP_JOB, "batch", namespace, lambda found: found is None)
+    await gone(api, kinds.NESTED_APP_JOB, "batch", namespace)
     assert await api.find(kinds.NAMESPACE, where) is None
     await until_told(api, namespace, "Completed", "Expired")
 

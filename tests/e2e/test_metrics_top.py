@@ -14,16 +14,15 @@ import pytest
 import devcluster.cluster
 from devcluster.progress import Console
 from nestor.api import conditions
-from nestor.api.objects import Object, status_of
+from nestor.api.objects import Object
 from nestor.kube import Api, Kind, kinds
 from tests.e2e.conftest import apply, example, image, kubectl, nested_kubeconfig, try_kubectl
-from tests.waiting import eventually, job_with, wait_for
+from tests.waiting import eventually, gone, has, job_with, wait_for
 
 # The metrics API is the host's: while it is there, all nested clusters have it.
 pytestmark = [pytest.mark.xdist_group("metrics"), pytest.mark.long]
 
 NAME, NAMESPACE = "metrics-server", "kube-system"
-API_SERVICE = Kind("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)
 VERSION = "v1beta1.metrics.k8s.io"
 
 RULES: list[Object] = [
@@ -88,13 +87,8 @@ def build_rest() -> list[tuple[Kind, Object]]:
         ),
         (kinds.SERVICE, {"metadata": home, "spec": service}),
         (kinds.POD, build_pod()),
-        (API_SERVICE, {"metadata": {"name": VERSION}, "spec": api}),
+        (kinds.API_SERVICE, {"metadata": {"name": VERSION}, "spec": api}),
     ]
-
-
-def is_ready(pod: Object | None) -> bool:
-    """Whether it has measured once."""
-    return any(item["type"] == "Ready" and item["status"] == "True" for item in status_of(pod).get("conditions") or [])
 
 
 @pytest.fixture
@@ -104,14 +98,14 @@ async def metrics_server(api: Api) -> AsyncIterator[Any]:
     async def start() -> None:
         await asyncio.to_thread(devcluster.cluster.load, Console(), "metrics-server")
         for kind, body in build_rest():
-            if kind is API_SERVICE:  # one that does not answer would hold up whoever deletes a namespace
-                await wait_for(api, kinds.POD, NAME, NAMESPACE, is_ready)
+            if kind is kinds.API_SERVICE:  # one that does not answer would hold up whoever deletes a namespace
+                await wait_for(api, kinds.POD, NAME, NAMESPACE, has("Ready", "True"))
             await api.apply(kind, body)
 
     yield start
     for kind, body in reversed(build_rest()):
         await api.delete(kind, body["metadata"]["name"], body["metadata"].get("namespace"))
-    await wait_for(api, kinds.POD, NAME, NAMESPACE, lambda found: found is None)
+    await gone(api, kinds.POD, NAME, NAMESPACE)
 
 
 async def test_an_autoscaled_web_server_grows_under_load(api: Api, namespace: str, metrics_server: Any, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from nestor.api import conditions
 from nestor.api.objects import is_terminating
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import apply, inline_job, kubectl, nested_kubeconfig
-from tests.waiting import job_with, wait_for, wait_for_any
+from tests.waiting import gone, job_with, wait_for, wait_for_any
 
 Object = dict[str, Any]
 
@@ -41,7 +41,7 @@ async def second(cluster: object, api: Api) -> AsyncIterator[str]:
     try:
         for pod in await api.list(kinds.POD, "nestor-system", fields=f"spec.nodeName={SECOND}"):
             await api.delete(kinds.POD, pod["metadata"]["name"], "nestor-system")
-            await wait_for(api, kinds.POD, pod["metadata"]["name"], "nestor-system", lambda found: found is None)
+            await gone(api, kinds.POD, pod["metadata"]["name"], "nestor-system")
         await wait_for_any(api, kinds.POD, "nestor-system", is_ready, labels="app.kubernetes.io/name=nestor")
         yield SECOND
     finally:
@@ -112,17 +112,17 @@ async def test_what_ran_on_a_lost_node_is_replaced_on_another(api: Api, nested: 
     await asyncio.to_thread(devcluster.cluster.node, "stop", second, progress.Console())
     host = await ending(api, uid)
     evicted = time.monotonic()
-    gone = await wait_for_any(client, kinds.POD, "default", lambda pod: pod["metadata"]["uid"] == uid and is_terminating(pod))
+    ended = await wait_for_any(client, kinds.POD, "default", lambda pod: pod["metadata"]["uid"] == uid and is_terminating(pod))
     successor = await wait_for_any(client, kinds.POD, "default", is_ready)
     print(f"evicted → replacement ready: {time.monotonic() - evicted:.1f} s")
     assert successor["metadata"]["uid"] != uid
     assert successor["spec"]["nodeName"] == FIRST
-    assert conditions.is_true(gone["status"]["conditions"], "DisruptionTarget")
+    assert conditions.is_true(ended["status"]["conditions"], "DisruptionTarget")
     # Not because it was gone: no kubelet confirms its end.
     still = await api.get(kinds.POD, host["metadata"]["name"], host["metadata"]["namespace"])
     assert still["metadata"]["uid"] == host["metadata"]["uid"]
     await asyncio.to_thread(devcluster.cluster.node, "start", second, progress.Console())
-    await wait_for(client, kinds.POD, lost["metadata"]["name"], "default", lambda pod: pod is None)
+    await gone(client, kinds.POD, lost["metadata"]["name"], "default")
 
 
 async def test_what_a_drain_evicts_is_replaced_at_once(
@@ -142,4 +142,4 @@ async def test_what_a_drain_evicts_is_replaced_at_once(
     finally:
         await draining
     assert successor["spec"]["nodeName"] == FIRST
-    await wait_for(client, kinds.POD, lost["metadata"]["name"], "default", lambda pod: pod is None)
+    await gone(client, kinds.POD, lost["metadata"]["name"], "default")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 import pytest
 
 import devcluster.cluster
-from nestor.kube import Api, kinds
-from tests.e2e.conftest import kubectl, open_cluster
-from tests.waiting import eventually
+from nestor.kube import Api
+from tests.e2e.conftest import class_like_default, kubectl, open_cluster
+from tests.waiting import until
 
 Object = dict[str, Any]
 
@@ -23,13 +22,8 @@ CONTAINER = {"name": "app", "image": "docker.io/library/busybox:1.35", "command"
 @pytest.fixture
 async def generous(api: Api) -> AsyncIterator[str]:
     """A class that shows all nodes."""
-    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    name = f"nodes-{uuid.uuid4().hex[:6]}"
-    await api.apply(
-        kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": spec | {"cluster": spec.get("cluster", {}) | {"nodes": "All"}}}
-    )
-    yield name
-    await api.delete(kinds.NESTED_CLASS, name)
+    async with class_like_default(api, "nodes", cluster={"nodes": "All"}) as name:
+        yield name
 
 
 def build(kind: str, name: str, **spec: Any) -> str:
@@ -52,10 +46,7 @@ async def test_daemon_sets_start_and_labels_and_taints_of_the_tenant_are_honored
         return sorted(pod["spec"].get("nodeName", "") for pod in found if pod["status"]["phase"] == "Running")
 
     async def await_nodes(app: str, *names: str) -> None:
-        async def look() -> bool:
-            return await find_nodes(app) == sorted(names)
-
-        await eventually(look)
+        await until(lambda: find_nodes(app), lambda found: found == sorted(names))
 
     # Nodes are there as soon as the cluster is ready.
     listed = json.loads(await kubectl(inside, "get", "nodes", "-o", "json"))["items"]

@@ -17,7 +17,7 @@ from nestor.api import conditions, labels
 from nestor.api.objects import Object, labels_of
 from nestor.kube import Api, kinds
 from tests.e2e import overflow
-from tests.e2e.conftest import apply, example, kubectl, nested_kubeconfig, read_example
+from tests.e2e.conftest import apply, class_like_default, example, kubectl, nested_kubeconfig, read_example
 from tests.fakes.sink import FakeSink
 from tests.waiting import eventually, has, job_with, wait_for
 
@@ -78,8 +78,8 @@ async def test_a_large_list_is_worked_on_at_a_backend_and_a_small_one_here(
     async with (
         sink.serve(settings.MACHINE_IP) as url,
         overflow.backend(api, backend, overflow.interlink(plugin)),
-        overflow.overflow_class(
-            api, {"overflow": {"backends": [{"name": backend}]}}, notices=[{"name": "portal", "url": url}]
+        class_like_default(
+            api, "overflow", placement={"overflow": {"backends": [{"name": backend}]}}, notices=[{"name": "portal", "url": url}]
         ) as class_name,
         catalog(api),
     ):
@@ -109,10 +109,10 @@ async def test_a_large_list_is_worked_on_at_a_backend_and_a_small_one_here(
 async def check_notices(api: Api, sink: FakeSink, namespace: str, *jobs: Object) -> None:
     """The sink is told of each job's end, once."""
 
-    async def look() -> bool:
+    async def are_told() -> bool:
         return sink.types().count("succeeded") == len(jobs)
 
-    await eventually(look)
+    await eventually(are_told)
     for job in jobs:
         name, uid = job["metadata"]["name"], job["metadata"]["uid"]
         (told,) = [

@@ -13,7 +13,7 @@ from devcluster.demo import overflow, scene, show
 from nestor.kube import Api, kinds
 from tests.e2e.overflow import remove_backend
 from tests.e2e.test_demo import run_demo
-from tests.waiting import wait_for
+from tests.waiting import gone
 
 pytestmark = [pytest.mark.alone, pytest.mark.long]
 
@@ -38,7 +38,7 @@ async def tidied(api: Api, plugin: PluginInfo) -> AsyncIterator[None]:
 async def end_job(api: Api, name: str) -> None:
     """Delete a job of the demo and await its end; harmless when it is gone."""
     await api.delete(kinds.NESTED_APP_JOB, name, scene.NAMESPACE)
-    await wait_for(api, kinds.NESTED_APP_JOB, name, scene.NAMESPACE, lambda found: found is None)
+    await gone(api, kinds.NESTED_APP_JOB, name, scene.NAMESPACE)
 
 
 @pytest.mark.usefixtures("tidied")

@@ -14,8 +14,8 @@ from nestor.api import conditions, labels
 from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests.e2e import overflow
-from tests.e2e.conftest import apply, example, read_example
-from tests.waiting import eventually, job_with, wait_for_any
+from tests.e2e.conftest import apply, class_like_default, example, read_example
+from tests.waiting import eventually, job_with, until, wait_for_any
 
 pytestmark = pytest.mark.long
 
@@ -37,7 +37,7 @@ async def class_of(api: Api, folder: str, **rules: Any) -> AsyncIterator[str]:
     """A class that is patched as an example says, but for some `rules` of overflow."""
     (patch,) = read_example(folder, "placement.yaml")
     patch["spec"]["placement"]["overflow"] |= rules
-    async with overflow.overflow_class(api, **patch["spec"]) as name:
+    async with class_like_default(api, "overflow", **patch["spec"]) as name:
         yield name
 
 
@@ -50,19 +50,21 @@ async def start(api: Api, folder: str, name: str, namespace: str, class_name: st
     return str(job["status"]["namespace"])
 
 
+async def find_all_places(api: Api, home: str, count: int) -> set[str]:
+    """The backends of the pods of a job's application, once so many have a node; empty for the host's own."""
+    found = await until(lambda: overflow.find_places(api, home), lambda places: len(places) == count)
+    return set(found.values())
+
+
 @pytest.mark.alone  # the machines are full
 async def test_cpu_overflow(api: Api, plugin: PluginInfo, namespace: str) -> None:
     folder = "09-cpu-overflow"
     async with backend_of(api, folder, overflow.interlink(plugin)) as name, class_of(api, folder) as class_name:
         own = [node for node, found in (await overflow.backends_of_nodes(api)).items() if not found]
-        parameters = {"PARTS": len(own) + 2, "CPU": await overflow.find_share(api), "SECONDS": 20}
+        count = len(own) + 2
+        parameters = {"PARTS": count, "CPU": await overflow.find_share(api), "SECONDS": 20}
         home = await start(api, folder, "parts", namespace, class_name, parameters=parameters)
-
-        async def look() -> list[str]:
-            found = await overflow.find_places(api, home)
-            return list(found.values()) if len(found) == parameters["PARTS"] else []
-
-        assert set(await eventually(look)) == {"", name}
+        assert await find_all_places(api, home, count) == {"", name}
         await job_with(api, "parts", namespace, conditions.SUCCEEDED, "True")
 
 
@@ -83,14 +85,10 @@ async def test_a_gang_goes_to_one_place(api: Api, plugin: PluginInfo, namespace:
     folder = "12-gang"
     async with backend_of(api, folder, overflow.interlink(plugin)) as name, class_of(api, folder) as class_name:
         own = [node for node, found in (await overflow.backends_of_nodes(api)).items() if not found]
-        parameters = {"RANKS": len(own) + 1, "CPU": await overflow.find_share(api), "SECONDS": 10}
+        count = len(own) + 1
+        parameters = {"RANKS": count, "CPU": await overflow.find_share(api), "SECONDS": 10}
         home = await start(api, folder, "ranks", namespace, class_name, parameters=parameters)
-
-        async def look() -> list[str]:
-            found = await overflow.find_places(api, home)
-            return list(found.values()) if len(found) == parameters["RANKS"] else []
-
-        assert set(await eventually(look)) == {name}
+        assert await find_all_places(api, home, count) == {name}
         await job_with(api, "ranks", namespace, conditions.SUCCEEDED, "True")
 
 

@@ -19,9 +19,8 @@ from devcluster.progress import Console
 from nestor.api import conditions, labels
 from nestor.api.objects import Object, status_of
 from nestor.kube import Api, kinds
-from tests.e2e import overflow
-from tests.e2e.conftest import apply, example, image, kubectl, open_cluster, read_example
-from tests.waiting import eventually, job_with, wait_for, wait_for_any
+from tests.e2e.conftest import apply, class_like_default, example, image, kubectl, kubectl_says, open_cluster, read_example
+from tests.waiting import job_with, wait_for, wait_for_any
 
 # The taint keeps no other test from what it does: those that need this node name it in their pods.
 pytestmark = [pytest.mark.xdist_group("gpus"), pytest.mark.long]
@@ -97,16 +96,8 @@ def allocatable(node: Object | None) -> int:
 @pytest.fixture
 async def gpu_class(api: Api) -> AsyncIterator[str]:
     """A class that says nothing about GPUs, but that a job may have one."""
-    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    name = f"gpu-{uuid.uuid4().hex[:6]}"
-    home = spec.get("namespace", {})
-    quota = home.get("quota", {}) | {f"requests.{RESOURCE}": "1"}
-    made = spec | {"namespace": home | {"quota": quota}}
-    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": made})
-    try:
+    async with class_like_default(api, "gpu", namespace={"quota": {f"requests.{RESOURCE}": "1"}}) as name:
         yield name
-    finally:
-        await api.delete(kinds.NESTED_CLASS, name)
 
 
 @pytest.fixture
@@ -151,25 +142,16 @@ async def test_a_pod_says_why_it_gets_no_gpu_until_its_class_lets_it_onto_the_ta
     inside = await enter("training")
     own = [{"key": POOL, "operator": "Exists"}]
     await kubectl(inside, "apply", "-f", "-", stdin=pod("first", 1, tolerations=own))
-
-    async def look() -> str | None:
-        why = await kubectl(
-            inside, "get", "pod", "first", "-o", 'jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}'
-        )
-        return why if "untolerated taint" in why else None
-
-    assert "Insufficient example.com/gpu" in await eventually(look)
+    why = 'jsonpath={.status.conditions[?(@.type=="PodScheduled")].message}'
+    said = await kubectl_says(inside, "get", "pod", "first", "-o", why, text="untolerated taint")
+    assert "Insufficient example.com/gpu" in said
     told = await kubectl(inside, "get", "events", "--field-selector=involvedObject.name=first,reason=FieldsIgnored")
     assert f"`spec.tolerations` has '{POOL}'" in told
 
     # The class changes; the pod that waits is made anew by the new rules, its tenant does nothing.
     await allow(api, gpu_class, RULES)
     assert await wait_until_running(inside, "first") == gpu_node
-
-    async def is_written() -> bool:
-        return "devices: device-" in await kubectl(inside, "logs", "first")
-
-    await eventually(is_written)
+    await kubectl_says(inside, "logs", "first", text="devices: device-")
 
     # A pod without a GPU has no business there.
     await kubectl(inside, "apply", "-f", "-", stdin=pod("plain"))
@@ -177,12 +159,8 @@ async def test_a_pod_says_why_it_gets_no_gpu_until_its_class_lets_it_onto_the_ta
 
     # The quota by name: a second GPU is one too many, and the pod says so.
     await kubectl(inside, "apply", "-f", "-", stdin=pod("second", 1))
-
-    async def refused() -> str | None:
-        events = await kubectl(inside, "get", "events", "--field-selector=involvedObject.name=second,reason=PodRefused")
-        return events if f"requests.{RESOURCE}" in events else None
-
-    assert "exceeded quota" in await eventually(refused)
+    refused = "--field-selector=involvedObject.name=second,reason=PodRefused"
+    assert "exceeded quota" in await kubectl_says(inside, "get", "events", refused, text=f"requests.{RESOURCE}")
 
     # What runs stays when the class takes it back.
     await allow(api, gpu_class, None)
@@ -203,7 +181,7 @@ async def test_the_example_of_a_gpu_on_a_tainted_node(api: Api, namespace: str, 
     (patch,) = renamed(read_example(folder, "placement.yaml"))
     (rule,) = patch["spec"]["placement"]["extendedResources"]
     rule["tolerations"] = [TOLERATED]
-    async with overflow.overflow_class(api, **patch["spec"]) as class_name:
+    async with class_like_default(api, "overflow", **patch["spec"]) as class_name:
         documents = renamed(example(folder, "training", namespace))
         documents[-1]["spec"]["className"] = class_name
         await apply(api, documents)

@@ -45,7 +45,7 @@ def runs_of(plugin: PluginInfo, prefix: str) -> list[int]:
 async def test_a_virtual_node_is_drained_as_any_node(place: Place, plugin: PluginInfo, kubeconfig: Path) -> None:
     await place.allow(mode="Always")
     await place.create(deployment("mover", 2, STAY))
-    await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    await place.rolled_out("mover")
     before = {item["uid"] for item in overflow.records_of(plugin, "mover")}
     assert len(before) == 2
     options = ("--force", "--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={LIMIT}s")
@@ -54,7 +54,7 @@ async def test_a_virtual_node_is_drained_as_any_node(place: Place, plugin: Plugi
 
     # Their successors wait until the node takes pods again.
     await kubectl(kubeconfig, "uncordon", place.link)
-    await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    await place.rolled_out("mover")
     after = {item["uid"] for item in overflow.records_of(plugin, "mover")}
     assert len(after) == 2
     assert not before & after
@@ -67,7 +67,7 @@ async def test_a_backend_that_is_deleted_empties_its_nodes_first(place: Place, p
         await overflow.allow(place.api, place.class_name, placement)
         await place.create(deployment("mover", 2, STAY))
         assert await place.places("mover", 2) == [name] * 2
-        await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+        await place.rolled_out("mover")
         await overflow.remove_backend(place.api, name)
         await overflow.until_forgotten(plugin, "mover")
     events = await place.api.list(kinds.EVENT, "default")
@@ -75,5 +75,5 @@ async def test_a_backend_that_is_deleted_empties_its_nodes_first(place: Place, p
 
     # Their successors wait for a place until the class allows one.
     await place.allow(**NEVER)
-    await kubectl(place.inside, "rollout", "status", "deployment/mover", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    await place.rolled_out("mover")
     assert await place.places("mover", 2) == ["", ""]

@@ -18,9 +18,9 @@ from devcluster.demo.tools import find_tool
 from nestor.kube import Api, kinds
 from tests import children
 from tests.e2e import overflow
-from tests.e2e.conftest import kubectl, try_kubectl
+from tests.e2e.conftest import kubectl, kubectl_says, try_kubectl
 from tests.e2e.overflow import GPU, LIMIT, STAY, Place, pod
-from tests.waiting import eventually, has, wait_for, wait_for_any
+from tests.waiting import has, until, wait_for, wait_for_any
 
 pytestmark = [pytest.mark.xdist_group("plugin"), pytest.mark.long]
 
@@ -42,12 +42,8 @@ async def test_a_pod_with_a_gpu_goes_where_the_gpus_are(place: Place) -> None:
     assert await place.told("trained", "PodOverflowed") == (
         f"runs on node '{place.link}' of backend '{place.link}': it requests '{GPU}'"
     )
-
-    async def look() -> str:
-        why = await place.get("greedy", '.status.conditions[?(@.type=="PodScheduled")].message')
-        return why if f"Insufficient {GPU}" in why else ""
-
-    await eventually(look)
+    why = '.status.conditions[?(@.type=="PodScheduled")].message'
+    await until(lambda: place.get("greedy", why), lambda said: f"Insufficient {GPU}" in said)
 
 
 async def test_a_pod_at_the_backend_has_its_files_and_variables_and_ends_with_its_exit_code(place: Place) -> None:
@@ -152,11 +148,7 @@ async def test_any_pod_of_the_host_that_tolerates_the_node_may_run_there(
     assert found["spec"]["nodeName"] == link
     assert "podIP" not in found["status"]
     service = await api.get(kinds.SERVICE, "kubernetes", "default")
-
-    async def is_written() -> bool:
-        return (await kubectl(kubeconfig, "logs", "-n", namespace, "ordinary")).strip() == str(service["spec"]["clusterIP"])
-
-    await eventually(is_written)
+    await kubectl_says(kubeconfig, "logs", "-n", namespace, "ordinary", text=service["spec"]["clusterIP"])
     event = await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "Accepted")
     assert event["message"] == f"Accepted by backend '{link}'"
     await kubectl(kubeconfig, "delete", "pod", "-n", namespace, "ordinary", "--timeout=60s", limit=90)

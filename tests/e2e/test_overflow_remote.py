@@ -20,12 +20,13 @@ import pytest
 
 from devcluster.demo.tools import find_tool
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import Api
 from tests import children
 from tests.e2e import overflow
-from tests.e2e.conftest import fresh_namespace, kubectl, open_cluster, try_kubectl
+from tests.e2e.conftest import class_like_default, fresh_namespace, kubectl, open_cluster, try_kubectl
 from tests.e2e.overflow import LIMIT, STAY, Place, pod
-from tests.waiting import eventually
+from tests.waiting import eventually, until
 
 pytestmark = [pytest.mark.xdist_group("second-cluster"), pytest.mark.long]
 
@@ -65,7 +66,7 @@ async def both(
         spec = await stack.enter_async_context(overflow.second_cluster(api, "east", namespace, folder, CAPACITY))
         await stack.enter_async_context(overflow.backend(api, name, spec))
         placement = {"overflow": {"mode": "Always", "backends": [{"name": name}]}}
-        class_name = await stack.enter_async_context(overflow.overflow_class(api, placement))
+        class_name = await stack.enter_async_context(class_like_default(api, "overflow", placement=placement))
         job, inside = await open_cluster(api, "near", namespace, folder, className=class_name)
         await kubectl(inside, "apply", "-f", "-", stdin=overflow.FILES)
         yield Place(api, inside, job["status"]["namespace"], class_name, name), Far(folder / "east.kubeconfig", name)
@@ -167,32 +168,22 @@ async def test_changes_of_a_pod_that_runs_there_reach_it(near: Place, far: Far) 
     # A debug container: it shares the network of the pod, and its log and commands are read as those of any other.
     own = ("--image", overflow.BUSYBOX, "--container=probe", "--profile=baseline", "--", "sh", "-c", f"echo probed; {STAY}")
     await kubectl(near.inside, "debug", "flexible", *own)
-    path = ".status.ephemeralContainerStatuses[*].state.running.startedAt"
-
-    async def runs() -> str:
-        return await near.get("flexible", path)
-
-    assert await eventually(runs)
+    assert await eventually(lambda: near.get("flexible", ".status.ephemeralContainerStatuses[*].state.running.startedAt"))
     await near.writes("flexible", "probed\n", "-c", "probe")
     assert await kubectl(near.inside, "exec", "flexible", "-c", "probe", "--", "echo", "hello") == "hello\n"
     # More CPU, without a restart.
     more = {"spec": {"containers": [{"name": "main", "resources": {"requests": {"cpu": "20m"}}}]}}
     await kubectl(near.inside, "patch", "pod", "flexible", "--subresource=resize", "-p", json.dumps(more))
-
-    async def has_grown() -> bool:
-        return await near.get("flexible", ".status.containerStatuses[0].resources.requests.cpu") == "20m"
-
-    await eventually(has_grown)
+    path = ".status.containerStatuses[0].resources.requests.cpu"
+    await until(lambda: near.get("flexible", path), lambda found: found == "20m")
     assert await near.get("flexible", ".status.containerStatuses[0].restartCount") == "0"
     # Labels: the pod's own are renamed there.
     await kubectl(near.inside, "label", "pod", "flexible", "tier=front")
 
-    async def is_labelled() -> bool:
+    async def find_pod() -> Object:
         found = await kubectl(far.kubeconfig, "get", "pods", "-n", "nestor", "-l", labels.HOST_UID, "-o", "json")
         (there,) = json.loads(found)["items"]
-        return "front" in there["metadata"]["labels"].values()
+        return dict(there)
 
-    await eventually(is_labelled)
-    found = await kubectl(far.kubeconfig, "get", "pods", "-n", "nestor", "-l", labels.HOST_UID, "-o", "json")
-    (there,) = json.loads(found)["items"]
+    there = await until(find_pod, lambda found: "front" in found["metadata"]["labels"].values())
     assert there["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "20m"

@@ -10,7 +10,7 @@ from nestor.api.words import HOST
 from nestor.kube import kinds
 from tests.e2e import overflow
 from tests.e2e.conftest import kubectl
-from tests.e2e.overflow import BY_ROOM, LIMIT, NEVER, STAY, Place, deployment
+from tests.e2e.overflow import BY_ROOM, NEVER, STAY, Place, deployment
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.alone, pytest.mark.long]
@@ -21,7 +21,7 @@ async def test_pods_that_do_not_fit_go_out_and_say_where_and_why(place: Place) -
     share, own = await overflow.find_share(place.api), await overflow.backends_of_nodes(place.api)
     count = sum(not name for name in own.values()) + 2
     await place.create(deployment("parts", count, STAY, requests={"cpu": share}))
-    await kubectl(place.inside, "rollout", "status", "deployment/parts", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    await place.rolled_out("parts")
     found = await place.places("parts", count)
     assert found.count("") >= 1
     assert found.count(place.link) >= 2
@@ -63,11 +63,8 @@ async def test_a_pod_that_the_backend_holds_back_is_taken_back_and_runs_here(pla
     await kubectl(place.inside, "delete", "deployment", "filler", "--timeout=60s", limit=90)
 
     names = "jsonpath={range .items[?(@.status.reason=='BouncedBack')]}{.metadata.name} {.status.message}{'\\n'}{end}"
-
-    async def look() -> str:
-        return await kubectl(place.inside, "get", "pods", "-l", "app=guest", "-o", names)
-
-    assert f"Backend '{place.link}' has not started the pod within 20 s" in await eventually(look)
-    await kubectl(place.inside, "rollout", "status", "deployment/guest", f"--timeout={LIMIT}s", limit=LIMIT + 30)
+    said = await eventually(lambda: kubectl(place.inside, "get", "pods", "-l", "app=guest", "-o", names))
+    assert f"Backend '{place.link}' has not started the pod within 20 s" in said
+    await place.rolled_out("guest")
     assert await place.places("guest", 1) == [""]
     await overflow.until_forgotten(plugin, "guest")

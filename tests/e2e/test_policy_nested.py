@@ -14,9 +14,9 @@ import pytest
 from nestor.api import conditions, names
 from nestor.kube import Api, kinds
 from tests.e2e.attack_script import TRIES, is_refusal, judge_silence
-from tests.e2e.conftest import IS_EMBEDDED, Web, apply, example, fresh_namespace, kubectl, nested_kubeconfig
+from tests.e2e.conftest import IS_EMBEDDED, Web, apply, example, fresh_namespace, kubectl, kubectl_says, nested_kubeconfig
 from tests.e2e.house import House, Room
-from tests.waiting import eventually, has, job_with, wait_for
+from tests.waiting import eventually, has, job_with, until, wait_for
 
 pytestmark = pytest.mark.xdist_group("house")
 
@@ -80,11 +80,7 @@ class Nested:
 
     async def await_reached(self, client: str, place: str, expected: bool) -> None:
         """Policies are carried a moment late."""
-
-        async def look() -> bool:
-            return await self.reaches(client, place) is expected
-
-        await eventually(look)
+        await until(lambda: self.reaches(client, place), lambda found: found is expected)
 
 
 @pytest.fixture(scope="module")
@@ -198,17 +194,8 @@ async def test_the_example_of_a_closed_app(api: Api, namespace: str, web: Web, t
     job = await job_with(api, "closed", namespace, conditions.READY, "True")
     assert "the treasure" in await web.page(job["status"]["url"])
     inside = await nested_kubeconfig(api, job, tmp_path)
-
-    async def has_tried() -> bool:
-        return "\n" in await kubectl(inside, "logs", "intruder")
-
-    await eventually(has_tried)
-    said = set((await kubectl(inside, "logs", "intruder")).splitlines())
+    said = set((await kubectl_says(inside, "logs", "intruder", text="\n")).splitlines())
     assert "kept out" in said
     assert not {"got in", "the treasure"} & said
     await kubectl(inside, "delete", "networkpolicies", "--all")
-
-    async def is_in() -> bool:
-        return "got in" in await kubectl(inside, "logs", "intruder", "--tail=3")
-
-    await eventually(is_in)
+    await kubectl_says(inside, "logs", "intruder", "--tail=3", text="got in")

@@ -8,7 +8,7 @@ import json
 import re
 import socket
 import urllib.parse
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from nestor.kube import Api, kinds
 from tests.e2e.attack_script import is_refusal
 from tests.e2e.conftest import IS_EMBEDDED, fresh_namespace, kubectl
 from tests.e2e.services import Inside
-from tests.waiting import eventually
+from tests.waiting import eventually, until
 
 pytestmark = pytest.mark.xdist_group("house")
 
@@ -93,9 +93,9 @@ async def test_a_local_traffic_policy_shows_the_clients_address_and_only_nodes_w
         found = await asyncio.gather(*(outside.ask(there, port) for there in outside.nodes.values()))
         return {name for name, page in zip(outside.nodes, found, strict=True) if page == "web-0"}
 
-    await _await_answering(find_answering, outside.nodes)
+    await until(find_answering, lambda found: found == set(outside.nodes))
     await set_policy(inside, "Local")
-    await _await_answering(find_answering, [node])
+    await until(find_answering, lambda found: found == {node})
 
     async def is_shown() -> bool:
         said = await outside.ask(address, port, "/cgi-bin/who")
@@ -112,22 +112,15 @@ async def test_a_local_traffic_policy_shows_the_clients_address_and_only_nodes_w
 
     await eventually(is_silent)
     await kubectl(inside.kubeconfig, "exec", "web-0", "--", "mv", "/tmp/index.html", "/tmp/www/index.html")
-    await _await_answering(find_answering, [node])
+    await until(find_answering, lambda found: found == {node})
     await set_policy(inside, "Cluster")
-    await _await_answering(find_answering, outside.nodes)
+    await until(find_answering, lambda found: found == set(outside.nodes))
 
 
 async def set_policy(inside: Inside, policy: str) -> None:
     """From where traffic to the node ports of the Service `one` may come to its pod."""
     change = {"spec": {"externalTrafficPolicy": policy}}
     await kubectl(inside.kubeconfig, "patch", "service", "one", "--patch", json.dumps(change))
-
-
-async def _await_answering(find: Callable[[], Awaitable[set[str]]], wanted: Iterable[str]) -> None:
-    async def is_so() -> bool:
-        return await find() == set(wanted)
-
-    await eventually(is_so)
 
 
 @dataclass
@@ -197,11 +190,7 @@ class Callers:
 
     async def until(self, door: Door, count: int) -> None:
         """Await that so many get in."""
-
-        async def is_so() -> bool:
-            return await self.count(door) == count
-
-        await eventually(is_so)
+        await until(lambda: self.count(door), lambda found: found == count)
 
 
 @contextlib.asynccontextmanager

@@ -13,7 +13,7 @@ from nestor.kube import Api, kinds
 from tests.e2e.attack_script import is_refusal
 from tests.e2e.conftest import kubectl
 from tests.e2e.services import Inside
-from tests.waiting import eventually, wait_for
+from tests.waiting import eventually, until, wait_for
 
 pytestmark = pytest.mark.xdist_group("house")
 
@@ -52,11 +52,7 @@ async def test_the_name_of_a_headless_service_stands_for_its_pods(inside: Inside
 
 async def test_udp_is_carried(inside: Inside) -> None:
     address = (await inside.get("service", "udp"))["spec"]["clusterIP"]
-
-    async def answers() -> bool:
-        return "192.0.2.7" in await inside.shell(f"nslookup answer.example {address} 2>&1 || true")
-
-    await eventually(answers)
+    await until(lambda: inside.shell(f"nslookup answer.example {address} 2>&1 || true"), lambda said: "192.0.2.7" in said)
 
 
 async def test_endpoints_of_users_own_reach_own_pods_and_nothing_else(inside: Inside, api: Api) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import uuid
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,18 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.api.objects import labels_of, spec_of
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import IS_EMBEDDED, apply, example, fresh_namespace, kubectl, nested_kubeconfig, open_cluster, try_kubectl
-from tests.waiting import eventually, job_with, wait_for_none
+from tests.e2e.conftest import (
+    IS_EMBEDDED,
+    apply,
+    class_like_default,
+    example,
+    fresh_namespace,
+    kubectl,
+    nested_kubeconfig,
+    open_cluster,
+    try_kubectl,
+)
+from tests.waiting import eventually, job_with, until, wait_for_none
 
 # They share a nested cluster, and the StorageClasses are the embedded cluster's.
 pytestmark = [
@@ -102,16 +111,10 @@ async def replace(inside: Path, *pods: str) -> None:
             await kubectl(inside, "wait", f"--for={awaited}", f"pod/{name}", "--timeout=90s", limit=120)
 
 
-@contextlib.asynccontextmanager
-async def storage_class(api: Api, size: str = "100Mi", **storage: Any) -> AsyncIterator[str]:
+def storage_class(api: Api, size: str = "100Mi", **storage: Any) -> AbstractAsyncContextManager[str]:
     """A class with volumes, of this size in all."""
-    spec: Object = (await api.get(kinds.NESTED_CLASS, "default"))["spec"]
-    name = f"storage-{uuid.uuid4().hex[:6]}"
-    home = spec.get("namespace", {}) | {"quota": {"requests.storage": size}}
-    body = spec | {"namespace": home, "storage": {"classes": ["local", "shared"]} | storage}
-    await api.apply(kinds.NESTED_CLASS, {"metadata": {"name": name}, "spec": body})
-    yield name
-    await api.delete(kinds.NESTED_CLASS, name)
+    quota, volumes = {"quota": {"requests.storage": size}}, {"classes": ["local", "shared"]} | storage
+    return class_like_default(api, "storage", namespace=quota, storage=volumes)
 
 
 async def volumes_of(api: Api, namespace: str) -> list[Object]:
@@ -132,11 +135,7 @@ async def opened(
         assert await volumes_of(api, home)
         await api.delete(kinds.NESTED_APP_JOB, "store", namespace)
         await wait_for_none(api, kinds.NESTED_APP_JOB, namespace)
-
-        async def are_gone() -> bool:
-            return not await volumes_of(api, home)
-
-        await eventually(are_gone)
+        await until(lambda: volumes_of(api, home), lambda left: not left)
 
 
 @pytest.fixture
