@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import json
 import os
 import uuid
 from collections.abc import AsyncIterator, Generator, Mapping, Sequence
@@ -34,6 +35,7 @@ from tests.suite import core
 
 ROOT = Path(__file__).parents[2]
 IS_EMBEDDED = os.environ.get("CLUSTER", "") in ("", "embedded")
+BUSYBOX = "docker.io/library/busybox:1.35"
 REGISTRY = os.environ.get("NESTOR_IMAGE_PREFIX") or "registry.nestor.localhost"
 """What the references of the examples' images begin with."""
 EXTRAS = ("examples", "python", "redis", "volumes")
@@ -341,6 +343,11 @@ def inline_job(
     return [config_map, job]
 
 
+def dump(*documents: Object) -> str:
+    """For `kubectl apply -f -`."""
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": documents})
+
+
 _KINDS = {"ConfigMap": kinds.CONFIG_MAP, "Secret": kinds.SECRET, "NestedAppJob": kinds.NESTED_APP_JOB}
 
 
@@ -350,6 +357,16 @@ async def apply(api: Api, documents: list[Object]) -> Object:
     for document in documents:
         applied = await api.apply(_KINDS[document["kind"]], document)
     return applied
+
+
+def workload(kind: str, name: str, namespace: str = "default", **pod: Any) -> Object:
+    """A Deployment of one pod, or a DaemonSet, whose pods sleep and have these fields."""
+    container = {"name": "main", "image": BUSYBOX, "command": ["sleep", "3600"]}
+    selector = {"matchLabels": {"app": name}}
+    spec = {"terminationGracePeriodSeconds": 0, "containers": [container], **pod}
+    template = {"metadata": {"labels": {"app": name}}, "spec": spec}
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": meta, "spec": {"selector": selector, "template": template}}
 
 
 async def nested_kubeconfig(api: Api, job: Object, folder: Path) -> Path:

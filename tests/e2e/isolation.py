@@ -22,7 +22,7 @@ from nestor.api.objects import Object, annotations_of, conditions_of, labels_of,
 from nestor.kube import Api, kinds
 from tests.e2e import attacks
 from tests.e2e.attacks import INTERNET, LISTEN_PORT, UDP_PORT, Attack
-from tests.e2e.conftest import apply, class_like_default, fresh_namespace, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.conftest import apply, class_like_default, dump, fresh_namespace, inline_job, kubectl, nested_kubeconfig
 from tests.e2e.isolation_scripts import LISTEN, PATIENCE, ROUTES, RUNNER_STEP, SCRIPT, STAND_IN
 from tests.waiting import eventually, gone, job_with, wait_for, wait_for_any
 
@@ -213,11 +213,6 @@ def privileged(pod: Object, *, on_host: bool) -> Object:
     return pod | {
         "spec": pod["spec"] | {"containers": [container | {"securityContext": {"privileged": True, "runAsUser": 0}}]} | more
     }
-
-
-def dump(*documents: Object) -> str:
-    """For `kubectl apply -f -`."""
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": list(documents)})
 
 
 async def make_strangers(api: Api, kubeconfig: Path, namespace: str, image: str, nodes: list[str]) -> dict[str, str]:

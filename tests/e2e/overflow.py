@@ -25,7 +25,7 @@ from nestor.api.objects import Object, annotations_of, labels_of, status_of
 from nestor.api.placement import Placement
 from nestor.api.quantities import parse_quantity
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import IS_EMBEDDED, apply_class, class_like_default, fresh_namespace, kubectl, open_cluster
+from tests.e2e.conftest import BUSYBOX, IS_EMBEDDED, apply_class, class_like_default, fresh_namespace, kubectl, open_cluster
 from tests.waiting import eventually, gone, has, until, wait_for
 
 GPU = "nvidia.com/gpu"
@@ -33,7 +33,6 @@ GPU = "nvidia.com/gpu"
 ROOM: Object = {"cpu": "1000", "memory": "1Ti", "pods": "100", "accelerators": {GPU: 2}}
 """What the plugin offers in tests: it is never the one that is full."""
 SYSTEM = "nestor-system"
-BUSYBOX = "docker.io/library/busybox:1.35"
 LIMIT = 120
 NEVER: Object = {"mode": "Never"}
 BY_ROOM: Object = {"mode": "WhenFull", "completionsTrigger": 0, "localParallelism": 0, "backendParallelism": 0}

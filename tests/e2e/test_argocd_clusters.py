@@ -20,6 +20,7 @@ from tests.e2e.conftest import (
     kubectl_says,
     nested_kubeconfig,
     try_kubectl,
+    workload,
 )
 from tests.e2e.gitserver import Repository
 from tests.waiting import gone, job_with, wait_for_none
@@ -27,19 +28,6 @@ from tests.waiting import gone, job_with, wait_for_none
 pytestmark = [pytest.mark.xdist_group("argocd"), pytest.mark.long]
 
 GREETING = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "greeting"}, "data": {"by": "Argo CD"}}
-SLEEP = {"name": "main", "image": "docker.io/library/busybox:1.35", "command": ["sleep", "inf"]}
-TOOL = {
-    "apiVersion": "apps/v1",
-    "kind": "Deployment",
-    "metadata": {"name": "tool"},
-    "spec": {
-        "selector": {"matchLabels": {"app": "tool"}},
-        "template": {
-            "metadata": {"labels": {"app": "tool"}},
-            "spec": {"terminationGracePeriodSeconds": 0, "containers": [SLEEP]},
-        },
-    },
-}
 
 
 def build_set(name: str, class_name: str, url: str) -> Object:
@@ -67,7 +55,7 @@ async def list_clusters(api: Api, class_name: str) -> list[str]:
 async def test_an_application_set_installs_into_the_cluster_of_every_job_of_the_class(
     api: Api, argocd: ArgoCD, repository: Repository, namespace: str, tmp_path: Path
 ) -> None:
-    await repository.commit({"tools/greeting.yaml": dump(GREETING), "tools/tool.yaml": dump(TOOL)})
+    await repository.commit({"tools/greeting.yaml": dump(GREETING), "tools/tool.yaml": dump(workload("Deployment", "tool"))})
     async with class_like_default(api, "gitops", argoCD={"namespace": NAMESPACE, "project": "default"}) as class_name:
         await api.apply(APPLICATION_SET, build_set(class_name, class_name, repository.url))
         try:

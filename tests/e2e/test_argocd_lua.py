@@ -55,11 +55,3 @@ async def test_argo_cd_judges_as_the_unit_tests_expect(settings_file: Path) -> N
         if f"STATUS: {expected}" not in said:
             found[name] = said
     assert found == {}
-
-
-async def test_argo_cd_offers_and_runs_the_actions(settings_file: Path) -> None:
-    job = next(obj for name, obj, _ in JOBS if name == "ready")
-    offered = dict(line.split() for line in (await ask(settings_file, job, "list-actions")).splitlines()[1:])
-    assert offered == {"rerun": "false", "resume": "true", "suspend": "false"}
-    assert ">   suspend: true" in await ask(settings_file, job, "run-action", "suspend")
-    assert ">     nestor.dev/rerun: " in await ask(settings_file, job, "run-action", "rerun")

@@ -10,8 +10,7 @@ import pytest
 from nestor.api import conditions, labels, times
 from nestor.kube import Api, Change, Informer, kinds
 from tests.e2e.conftest import LONGEST_SECONDS, apply, example
-from tests.e2e.test_faults import replaced
-from tests.waiting import job_with, wait_for_none
+from tests.waiting import job_with, wait_for_any, wait_for_none
 
 Object = dict[str, Any]
 COUNT = 20
@@ -37,6 +36,17 @@ async def find_operator(api: Api) -> Object:
     """Its pod."""
     (pod,) = await api.list(kinds.POD, "nestor-system", labels="app.kubernetes.io/name=nestor")
     return pod
+
+
+async def replaced(api: Api, pod: Object) -> Object:
+    """Await the successor of a deleted pod that a controller keeps, ready."""
+
+    def is_successor(item: Object) -> bool:
+        return item["metadata"]["uid"] != pod["metadata"]["uid"] and conditions.is_true(item["status"].get("conditions"), "Ready")
+
+    where = pod["metadata"]
+    selected = ",".join(f"{key}={value}" for key, value in where["labels"].items() if key.startswith("app.kubernetes.io/name"))
+    return await wait_for_any(api, kinds.POD, where["namespace"], is_successor, labels=selected)
 
 
 async def kill(api: Api, times_killed: int, namespace: str) -> None:

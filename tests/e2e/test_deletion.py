@@ -72,11 +72,3 @@ async def test_a_finished_job_leaves_the_host_as_it_was(api: Api, namespace: str
     assert len(during - before) > 10
     await delete_and_await(api, "hello", namespace)
     assert await inventory(api, namespace, job) == before
-
-
-async def test_a_job_that_is_still_starting_leaves_nothing(api: Api, namespace: str) -> None:
-    before = await inventory(api, namespace)
-    await apply(api, example("01-hello-world", "early", namespace))
-    job = await job_with(api, "early", namespace, conditions.CLUSTER_READY, "True")
-    await delete_and_await(api, "early", namespace)
-    assert await inventory(api, namespace, job) == before

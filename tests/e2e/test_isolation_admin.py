@@ -18,8 +18,8 @@ from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.kube import Api, ApiError, Kind, kinds
 from tests.e2e import attacks
 from tests.e2e.attack_script import is_refusal
-from tests.e2e.conftest import IS_EMBEDDED, kubectl, try_kubectl
-from tests.e2e.isolation import FORGED_LABELS, Arena, Found, Side, dump, run_script
+from tests.e2e.conftest import IS_EMBEDDED, dump, kubectl, try_kubectl
+from tests.e2e.isolation import FORGED_LABELS, Arena, Found, Side, run_script
 from tests.waiting import eventually
 
 pytestmark = [

@@ -12,7 +12,7 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from nestor.pods.translate.labels import host_key
-from tests.e2e.conftest import apply, class_like_default, example, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.conftest import apply, class_like_default, dump, example, inline_job, kubectl, nested_kubeconfig, workload
 from tests.waiting import gone, has, job_with, message_of, wait_for, wait_for_any, wait_for_none
 
 Object = dict[str, Any]
@@ -20,19 +20,7 @@ Object = dict[str, Any]
 APP = labels.selector(component="app")
 SERVER = labels.selector(component="server")
 
-SERVICE = """
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: web, namespace: default}
-spec:
-  selector: {matchLabels: {app: web}}
-  template:
-    metadata: {labels: {app: web}}
-    spec:
-      terminationGracePeriodSeconds: 0
-      containers:
-      - {name: main, image: "docker.io/library/busybox:1.35", command: [sleep, "3600"]}
-"""
+SERVICE = dump(workload("Deployment", "web"))
 BARE = """
 apiVersion: v1
 kind: Pod

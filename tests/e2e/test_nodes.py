@@ -6,7 +6,6 @@ Each test prints how long that took. It is no test's business: the machine may b
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -19,7 +18,7 @@ from devcluster import progress
 from nestor.api import conditions
 from nestor.api.objects import is_terminating
 from nestor.kube import Api, kinds
-from tests.e2e.conftest import apply, inline_job, kubectl, nested_kubeconfig
+from tests.e2e.conftest import apply, dump, inline_job, kubectl, nested_kubeconfig, workload
 from tests.waiting import gone, job_with, wait_for, wait_for_any
 
 Object = dict[str, Any]
@@ -72,17 +71,8 @@ def deployment(node: str) -> str:
         {"key": f"node.kubernetes.io/{key}", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": TOLERATED_SECONDS}
         for key in ("unreachable", "not-ready")
     ]
-    container = {"name": "app", "image": "docker.io/library/busybox:1.35", "command": ["sleep", "100000"]}
-    spec = {
-        "containers": [container],
-        "terminationGracePeriodSeconds": 10,
-        "affinity": {"nodeAffinity": affinity},
-        "tolerations": lost,
-    }
-    labels = {"app": "app"}
-    template = {"metadata": {"labels": labels}, "spec": spec}
-    about = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "app", "namespace": "default"}}
-    return json.dumps({**about, "spec": {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}})
+    where: Object = {"affinity": {"nodeAffinity": affinity}, "tolerations": lost}
+    return dump(workload("Deployment", "app", terminationGracePeriodSeconds=10, **where))
 
 
 def is_ready(item: Object) -> bool:

@@ -11,12 +11,10 @@ import pytest
 
 import devcluster.cluster
 from nestor.kube import Api
-from tests.e2e.conftest import class_like_default, kubectl, open_cluster
+from tests.e2e.conftest import class_like_default, dump, kubectl, open_cluster, workload
 from tests.waiting import until
 
 Object = dict[str, Any]
-
-CONTAINER = {"name": "app", "image": "docker.io/library/busybox:1.35", "command": ["sleep", "3600"]}
 
 
 @pytest.fixture
@@ -24,15 +22,6 @@ async def generous(api: Api) -> AsyncIterator[str]:
     """A class that shows all nodes."""
     async with class_like_default(api, "nodes", cluster={"nodes": "All"}) as name:
         yield name
-
-
-def build(kind: str, name: str, **spec: Any) -> str:
-    """A DaemonSet or a Deployment of one pod, with what its pods have besides."""
-    own = {"matchLabels": {"app": name}}
-    pod = {"containers": [CONTAINER], "terminationGracePeriodSeconds": 0, **spec}
-    template = {"metadata": {"labels": {"app": name}}, "spec": pod}
-    body = {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name}, "spec": {"selector": own, "template": template}}
-    return json.dumps(body)
 
 
 async def test_daemon_sets_start_and_labels_and_taints_of_the_tenant_are_honored(
@@ -54,8 +43,8 @@ async def test_daemon_sets_start_and_labels_and_taints_of_the_tenant_are_honored
     assert all(item["status"]["allocatable"]["cpu"] for item in listed)
 
     last = everywhere[-1]
-    await kubectl(inside, "apply", "-f", "-", stdin=build("DaemonSet", "everywhere"))
-    await kubectl(inside, "apply", "-f", "-", stdin=build("Deployment", "chosen", nodeSelector={"disk": "ssd"}))
+    await kubectl(inside, "apply", "-f", "-", stdin=dump(workload("DaemonSet", "everywhere")))
+    await kubectl(inside, "apply", "-f", "-", stdin=dump(workload("Deployment", "chosen", nodeSelector={"disk": "ssd"})))
     await await_nodes("everywhere", *everywhere)
     assert await find_nodes("chosen") == []
     await kubectl(inside, "label", "node", last, "disk=ssd")

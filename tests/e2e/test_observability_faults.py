@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from nestor.api import conditions
 from nestor.kube import Api, kinds
 from tests import refusals
 from tests.describing import Fault, find_unexplained
-from tests.e2e.conftest import NOTHING, Object, apply, image, inline_job, nested_kubeconfig
+from tests.e2e.conftest import NOTHING, Object, apply, dump, image, inline_job, nested_kubeconfig
 from tests.waiting import job_with
 
 TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "default"}
@@ -60,7 +59,7 @@ def build_web(**container: Any) -> str:
         {"apiVersion": version, "kind": kind, "metadata": {"name": "web", "namespace": "default"}, "spec": spec}
         for version, kind, spec in (("apps/v1", "Deployment", deployment), ("v1", "Service", service))
     ]
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
+    return dump(*items)
 
 
 TEMPLATES = {

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 from devcluster.cluster import PluginInfo
-from nestor.api import conditions
 from nestor.api.objects import Object, status_of
 from nestor.kube import Api, kinds
 from tests.e2e import overflow
 from tests.e2e.conftest import kubectl
 from tests.e2e.overflow import SYSTEM, pod
-from tests.waiting import has, wait_for
+from tests.waiting import wait_for
 
 pytestmark = [pytest.mark.xdist_group("plugin"), pytest.mark.long]
 
@@ -73,22 +72,3 @@ async def test_credentials_are_shown_and_replaced(api: Api, kubeconfig: Path, pl
         await api.apply(kinds.SECRET, build_secret(name, {"token": b"second", "ca.crt": files["ca.crt"]}) | {"type": "Opaque"})
         plugin.client.switch(tokens=["second"])
         await run_there(api, kubeconfig, "after", namespace, name)
-
-
-async def test_a_missing_secret_is_named_until_it_is_there(api: Api, plugin: PluginInfo) -> None:
-    overflow.rest(plugin)
-    name, kind = f"overflow-{uuid.uuid4().hex[:6]}", kinds.OVERFLOW_BACKEND
-    access = {
-        "url": plugin.server_tls_url,
-        "tls": {"caRef": {"name": name, "key": "ca.crt"}, "clientCertificateSecretName": name},
-    }
-    spec = overflow.interlink(plugin, interlink=access)
-    await api.create(kind, {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, "spec": spec})
-    try:
-        await wait_for(api, kind, name, "", has(conditions.REACHABLE, "False", conditions.SECRET_NOT_FOUND))
-        files = {path.name: path.read_bytes() for path in plugin.pki.iterdir()}
-        data = {"ca.crt": files["ca.crt"], "tls.crt": files["client.crt"], "tls.key": files["client.key"]}
-        async with secret(api, name, data, "kubernetes.io/tls"):
-            await wait_for(api, kind, name, "", has(conditions.READY, "True"))
-    finally:
-        await overflow.remove_backend(api, name)

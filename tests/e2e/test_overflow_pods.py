@@ -18,7 +18,7 @@ from devcluster.demo.tools import find_tool
 from nestor.kube import Api, kinds
 from tests import children
 from tests.e2e import overflow
-from tests.e2e.conftest import kubectl, kubectl_says, try_kubectl
+from tests.e2e.conftest import BUSYBOX, kubectl, kubectl_says, try_kubectl
 from tests.e2e.overflow import GPU, LIMIT, STAY, Place, pod
 from tests.waiting import has, until, wait_for, wait_for_any
 
@@ -55,7 +55,7 @@ async def test_a_pod_at_the_backend_has_its_files_and_variables_and_ends_with_it
     )
     first = {
         "name": "first",
-        "image": overflow.BUSYBOX,
+        "image": BUSYBOX,
         "command": ["sh", "-c", "printf scratch > /scratch/left"],
         "volumeMounts": [{"name": "scratch", "mountPath": "/scratch"}],
     }
@@ -120,7 +120,7 @@ async def following(inside: Path, name: str) -> AsyncIterator[asyncio.StreamRead
 
 async def test_what_the_backend_cannot_do_is_refused_by_name(place: Place) -> None:
     await place.allow(mode="Always")
-    await place.create(pod("carrier", STAY, volumes=[{"name": "app", "image": {"reference": overflow.BUSYBOX}}]))
+    await place.create(pod("carrier", STAY, volumes=[{"name": "app", "image": {"reference": BUSYBOX}}]))
     await place.ended("carrier", "Failed")
     assert await place.get("carrier", ".status.reason") == "BackendRefused"
     message = await place.get("carrier", ".status.message")

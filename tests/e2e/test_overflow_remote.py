@@ -24,7 +24,7 @@ from nestor.api.objects import Object
 from nestor.kube import Api
 from tests import children
 from tests.e2e import overflow
-from tests.e2e.conftest import class_like_default, fresh_namespace, kubectl, open_cluster, try_kubectl
+from tests.e2e.conftest import BUSYBOX, class_like_default, fresh_namespace, kubectl, open_cluster, try_kubectl
 from tests.e2e.overflow import LIMIT, STAY, Place, pod
 from tests.waiting import eventually, until
 
@@ -166,7 +166,7 @@ async def test_changes_of_a_pod_that_runs_there_reach_it(near: Place, far: Far) 
     await near.create(pod("flexible", STAY, requests={"cpu": "10m"}))
     await near.running("flexible")
     # A debug container: it shares the network of the pod, and its log and commands are read as those of any other.
-    own = ("--image", overflow.BUSYBOX, "--container=probe", "--profile=baseline", "--", "sh", "-c", f"echo probed; {STAY}")
+    own = ("--image", BUSYBOX, "--container=probe", "--profile=baseline", "--", "sh", "-c", f"echo probed; {STAY}")
     await kubectl(near.inside, "debug", "flexible", *own)
     assert await eventually(lambda: near.get("flexible", ".status.ephemeralContainerStatuses[*].state.running.startedAt"))
     await near.writes("flexible", "probed\n", "-c", "probe")

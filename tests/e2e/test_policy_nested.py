@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -14,7 +13,18 @@ import pytest
 from nestor.api import conditions, names
 from nestor.kube import Api, kinds
 from tests.e2e.attack_script import TRIES, is_refusal, judge_silence
-from tests.e2e.conftest import IS_EMBEDDED, Web, apply, example, fresh_namespace, kubectl, kubectl_says, nested_kubeconfig
+from tests.e2e.conftest import (
+    BUSYBOX,
+    IS_EMBEDDED,
+    Web,
+    apply,
+    dump,
+    example,
+    fresh_namespace,
+    kubectl,
+    kubectl_says,
+    nested_kubeconfig,
+)
 from tests.e2e.house import House, Room
 from tests.waiting import eventually, has, job_with, until, wait_for
 
@@ -22,7 +32,6 @@ pytestmark = pytest.mark.xdist_group("house")
 
 Object = dict[str, Any]
 
-IMAGE = "docker.io/library/busybox:1.35"
 SERVE = "mkdir /tmp/www; echo yes > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www"
 SLEEP = "exec sleep 3600"
 METADATA = "169.254.169.254"
@@ -34,7 +43,7 @@ SILENCE = ("", "Terminated", "wget: download timed out")
 
 def pod(name: str, script: str, **labels: str) -> Object:
     """A pod of busybox with its name as label `app`."""
-    container: Object = {"name": "main", "image": IMAGE, "command": ["sh", "-c", script]}
+    container: Object = {"name": "main", "image": BUSYBOX, "command": ["sh", "-c", script]}
     spec = {"terminationGracePeriodSeconds": 0, "restartPolicy": "Never", "containers": [container]}
     meta = {"name": name, "labels": {"app": name, **labels}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
@@ -58,7 +67,7 @@ class Nested:
     """Address of the pod in the host."""
 
     async def apply(self, *documents: Object) -> None:
-        await self.room.kubectl("apply", "-f", "-", stdin=json.dumps({"kind": "List", "apiVersion": "v1", "items": documents}))
+        await self.room.kubectl("apply", "-f", "-", stdin=dump(*documents))
 
     async def ask(self, client: str, place: str) -> str:
         """What a client gets from a place, or the error."""

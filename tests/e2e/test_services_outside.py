@@ -20,7 +20,7 @@ from nestor.api import labels, names
 from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of
 from nestor.kube import Api, kinds
 from tests.e2e.attack_script import is_refusal
-from tests.e2e.conftest import IS_EMBEDDED, fresh_namespace, kubectl
+from tests.e2e.conftest import BUSYBOX, IS_EMBEDDED, fresh_namespace, kubectl
 from tests.e2e.services import Inside
 from tests.waiting import eventually, until
 
@@ -28,7 +28,6 @@ pytestmark = pytest.mark.xdist_group("house")
 
 SECONDS = 2.0
 """For one answer; what is open answers at once."""
-BUSYBOX = "docker.io/library/busybox:1.35"
 
 
 @dataclass

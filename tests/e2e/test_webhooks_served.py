@@ -13,7 +13,7 @@ import pytest
 from devcluster.build.dockerfiles import PYTHON
 from nestor.cluster import certificates
 from tests.e2e import webhook_server
-from tests.e2e.conftest import kubectl, try_kubectl
+from tests.e2e.conftest import dump, kubectl, try_kubectl
 from tests.e2e.house import House
 from tests.waiting import eventually
 
@@ -132,15 +132,11 @@ async def inside(house: House) -> Path:
     authority = certificates.new_authority("hooks", now)
     pair = certificates.new_leaf(authority, HOST, now, hosts=[HOST])
     bundle = encode(authority.certificate)
-    await _apply(house.kubeconfig, *build_server(pair))
+    await kubectl(house.kubeconfig, "apply", "-f", "-", stdin=dump(*build_server(pair)))
     await kubectl(house.kubeconfig, "rollout", "status", "-n", SPACE, f"deployment/{NAME}", "--timeout=120s", limit=150)
     served = [build_admission("Mutating", "/sign", bundle), build_admission("Validating", "/check", bundle)]
-    await _apply(house.kubeconfig, *served, build_crd(bundle), build_api(bundle))
+    await kubectl(house.kubeconfig, "apply", "-f", "-", stdin=dump(*served, build_crd(bundle), build_api(bundle)))
     return house.kubeconfig
-
-
-async def _apply(inside: Path, *objects: Object) -> None:
-    await kubectl(inside, "apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
 
 
 def build_config(name: str, **data: str) -> str:
@@ -171,7 +167,7 @@ async def test_an_admission_webhook_refuses_with_its_own_words(inside: Path) -> 
 async def test_a_conversion_webhook_serves_the_other_version(inside: Path) -> None:
     await kubectl(inside, "wait", "--for=condition=Established", "crd/boxes.example.com", "--timeout=30s")
     box = {"apiVersion": "example.com/v2", "kind": "Box", "metadata": {"name": "one", "namespace": "default"}}
-    await _apply(inside, {**box, "spec": {"size": "7m"}})
+    await kubectl(inside, "apply", "-f", "-", stdin=dump({**box, "spec": {"size": "7m"}}))
     for version, size in (("v1", "7"), ("v2", '"7m"')):
         path = f"/apis/example.com/{version}/namespaces/default/boxes/one"
         assert f'"spec":{{"size":{size}}}' in await kubectl(inside, "get", "--raw", path)

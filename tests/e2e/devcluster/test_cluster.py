@@ -91,12 +91,6 @@ def test_a_component_that_hangs_is_noticed_by_up(monkeypatch: pytest.MonkeyPatch
     await_healthy()
 
 
-def test_down_cleans_up_after_a_crash() -> None:
-    cluster.up(Console())
-    os.kill(supervisor().outer.pid, signal.SIGKILL)
-    assert cluster.down(Console()) == []
-
-
 def test_down_leaves_nothing_and_may_be_repeated() -> None:
     cluster.up(Console())
     assert cluster.leftovers() != []

@@ -22,7 +22,7 @@ from devcluster.cluster import ClusterInfo, PluginInfo, cgroups, launcher, state
 from devcluster.cluster.plugin import components
 from devcluster.plugin.pki import Pki
 from devcluster.progress import Console
-from tests.e2e.devcluster.conftest import BUSYBOX, Kubectl
+from tests.e2e.devcluster.conftest import BUSYBOX
 from tests.e2e.devcluster.lifecycle import await_healthy, command_line, supervisor
 from tests.e2e.devcluster.web import wait_until
 from tests.waiting import eventually
@@ -274,18 +274,6 @@ async def test_a_pod_has_a_network_of_its_own_without_a_way_out(backend: Backend
     assert "unreachable" in refusal.lower()
 
 
-async def test_accelerators_are_numbers_and_the_next_pod_waits_for_them(backend: Backend) -> None:
-    wanted = {"resources": {"limits": {"nvidia.com/gpu": "2"}}}
-    first = await backend.create(build("echo $ACCELERATORS; sleep 1000", container=wanted))
-    await backend.until(first, "state", "running")
-    await eventually(lambda: backend.log(first))
-    assert await backend.log(first) == "nvidia.com/gpu=0,1\n"
-    second = await backend.create(build("exit 0", container=wanted))
-    assert (await backend.container(second))["state"]["waiting"]["reason"] == "Queued"
-    await backend.delete(first, 0)
-    await backend.until(second, "state", "terminated")
-
-
 async def test_containers_outlive_a_restart_of_the_server(backend: Backend) -> None:
     pod = await backend.create(build("echo started; until [ -e /go/on ]; do sleep 0.1; done; exit 5", **scratch()))
     await backend.until(pod, "state", "running")
@@ -339,12 +327,6 @@ async def test_a_pod_is_not_run_twice_over_restarts(backend: Backend) -> None:
     assert len(set(processes_of(pod))) <= 2  # the shell and its `sleep`
     (main,) = containers_of(backend.info.client.state(), pod)
     assert (len(main["runs"]), main["restarts"]) == (1, 0)
-
-
-async def test_pods_of_the_cluster_reach_it(backend: Backend, kubectl: Kubectl) -> None:
-    url = f"{backend.info.server_url}/.well-known/openid-configuration"
-    page = await asyncio.to_thread(kubectl.run, "asker", f"wget -qO- {url}")
-    assert json.loads(page)["token_endpoint"] == f"{backend.info.server_url}/token"
 
 
 async def test_with_a_certificate_it_is_reached_by_tls(backend: Backend) -> None:

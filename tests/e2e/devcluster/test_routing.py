@@ -1,57 +1,10 @@
-"""HTTP from the machine to pods through the Ingress proxy: paths, ports and headers as specified, and who is not served."""
+"""HTTP from the machine to pods through the Ingress proxy. Which path answers, its Go tests and `test_routes` say."""
 
 from __future__ import annotations
-
-import pytest
 
 from tests.e2e.devcluster import web
 from tests.e2e.devcluster.conftest import Kubectl
 from tests.e2e.devcluster.web import Browser, wait_until
-
-# Each path leads to another port of the server, some by name and some by number.
-PATHS = """
-apiVersion: networking.k8s.io/v1
-kind: Ingress
-metadata: {{name: paths}}
-spec:
-  rules:
-    - host: paths-{host}
-      http:
-        paths:
-          - {{path: /, pathType: Prefix, backend: {{service: {{name: server, port: {{name: first}}}}}}}}
-          - {{path: /docs, pathType: Prefix, backend: {{service: {{name: server, port: {{number: 81}}}}}}}}
-          - {{path: /docs/api, pathType: Exact, backend: {{service: {{name: server, port: {{name: third}}}}}}}}
-    - host: other-{host}
-      http:
-        paths:
-          - {{path: /only, pathType: Exact, backend: {{service: {{name: server, port: {{name: second}}}}}}}}
-"""
-
-
-@pytest.fixture
-def paths(site: str, kubectl: Kubectl, browser: Browser) -> str:
-    """The site's host name; `paths-` and `other-` before it are those of `PATHS`."""
-    kubectl.apply(PATHS.format(host=site))
-    browser.wait_for(f"other-{site}", 200, "/only")
-    return site
-
-
-def test_the_longest_path_wins_and_ports_are_found_by_name_and_number(paths: str, browser: Browser) -> None:
-    asked = ("/", "/doc", "/docs", "/docs/", "/docs/x", "/docs/api", "/docs/api/", "/docsy")
-    assert {path: browser.ask(f"paths-{paths}", path)["port"] for path in asked} == {
-        "/": 8001, "/doc": 8001, "/docs": 8002, "/docs/": 8002, "/docs/x": 8002, "/docs/api": 8003, "/docs/api/": 8002,
-        "/docsy": 8001,
-    }  # fmt: skip
-
-
-def test_paths_reach_the_server_unchanged(paths: str, browser: Browser) -> None:
-    assert browser.ask(f"paths-{paths}", "/docs/a%20b/../c?q=1")["path"] == "/docs/a b/../c"
-
-
-def test_each_host_of_an_ingress_has_its_own_paths(paths: str, browser: Browser) -> None:
-    assert browser.ask(f"other-{paths}", "/only")["port"] == 8002
-    assert browser.get(f"other-{paths}", "/docs")[0] == 404
-    assert browser.get(f"other-{paths}", "/only/more")[0] == 404
 
 
 def test_the_server_learns_how_it_was_asked(site: str, browser: Browser) -> None:

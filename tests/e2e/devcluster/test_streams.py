@@ -58,13 +58,6 @@ async def test_a_websocket_stays_open_while_other_ingresses_come_and_go(
         assert not stream.closed
 
 
-async def test_a_websocket_stays_open_while_its_own_ingress_changes(site: str, browser: Browser, kubectl: Kubectl) -> None:
-    async with browser.session() as session, session.ws_connect(f"http://{site}:{browser.http_port}/ws") as stream:
-        kubectl("delete", "ingress", "site")
-        browser.wait_for(site, 404)
-        assert await echo(stream, "deleted") == "deleted"
-
-
 async def test_a_websocket_ends_with_its_server(site: str, browser: Browser, kubectl: Kubectl) -> None:
     async with browser.session() as session, session.ws_connect(f"http://{site}:{browser.http_port}/ws") as stream:
         assert await echo(stream, "here") == "here"

@@ -71,11 +71,6 @@ def test_a_host_is_served_by_https_and_by_http(secure_site: str, browser: Browse
     assert browser.ask(secure_site)["headers"]["X-Forwarded-Proto"] == "http"
 
 
-def test_another_authority_is_not_believed(secure_site: str, browser: Browser) -> None:
-    with pytest.raises(ssl.SSLCertVerificationError):
-        browser.get(secure_site, trust=trust(Authority("stranger")))
-
-
 async def test_a_changed_secret_brings_its_new_certificate_and_open_streams_stay(
     secure_site: str, secrets: Secrets, browser: Browser, authority: Authority
 ) -> None:
@@ -102,15 +97,6 @@ def test_each_host_has_the_certificate_of_its_own_secret(
     assert browser.ask(secure_site, trust=trust(authority))["port"] == 8001
 
 
-def test_a_host_without_certificate_is_not_served_by_https(
-    secure_site: str, kubectl: Kubectl, browser: Browser, authority: Authority
-) -> None:
-    kubectl("create", "ingress", "plain", f"--rule=plain-{secure_site}/*=server:second")
-    browser.wait_for(f"plain-{secure_site}", 200)
-    with pytest.raises(ssl.SSLError, match=r"(?i)alert"):
-        browser.get(f"plain-{secure_site}", trust=trust(authority))
-
-
 def test_a_missing_secret_is_told_and_used_as_soon_as_it_is_there(
     site: str, secrets: Secrets, browser: Browser, authority: Authority
 ) -> None:
@@ -120,18 +106,3 @@ def test_a_missing_secret_is_told_and_used_as_soon_as_it_is_there(
     assert browser.get(site)[0] == 200
     secrets.put("site-tls", authority.server(site, [site]))
     browser.wait_for(site, 200, trust=trust(authority))
-
-
-def test_a_broken_secret_is_told_and_harms_nobody_else(
-    secure_site: str, kubectl: Kubectl, secrets: Secrets, browser: Browser, authority: Authority
-) -> None:
-    broken = f"broken-{secure_site}"
-    pair = authority.server(broken, [broken])
-    secrets.put("broken-tls", KeyPair(pair.certificate, authority.server("x", ["x"]).key))
-    kubectl("create", "ingress", "broken", f"--rule={broken}/*=server:second,tls=broken-tls")
-    browser.wait_for(broken, 200)
-    said = f"Secret 'broken-tls': 'tls.key' is not the key of the certificate in 'tls.crt'; {broken} is served without TLS"
-    wait_until(lambda: secrets.complaints() == [said], "an event says what is broken")
-    assert browser.get(secure_site, trust=trust(authority))[0] == 200
-    secrets.put("broken-tls", pair)
-    browser.wait_for(broken, 200, trust=trust(authority))

@@ -20,21 +20,6 @@ EACH = pytest.mark.parametrize("node", NODES)
 BOTH_WAYS = pytest.mark.parametrize(("client", "server"), [(FIRST, SECOND), (SECOND, FIRST)])
 
 
-IMAGE_VOLUME = f"""
-apiVersion: v1
-kind: Pod
-metadata: {{name: reader}}
-spec:
-  restartPolicy: Never
-  containers:
-    - name: reader
-      image: {BUSYBOX}
-      command: [/app/bin/busybox, ls, /app/bin]
-      volumeMounts: [{{name: app, mountPath: /app}}]
-  volumes: [{{name: app, image: {{reference: "{BUSYBOX}"}}}}]
-"""
-
-
 @pytest.fixture(autouse=True)
 def two_nodes(embedded: ClusterInfo) -> None:
     """A cluster of both nodes."""
@@ -163,12 +148,6 @@ def test_each_node_gives_its_pods_addresses_of_the_range_in_its_object(web: Web)
     ranges = {node: web.kubectl("get", "node", node, "-o", "jsonpath={.spec.podCIDR}") for node in NODES}
     assert ranges == {FIRST: "10.42.0.0/24", SECOND: "10.42.1.0/24"}
     assert [web.addresses[node].rpartition(".")[0] for node in NODES] == ["10.42.0", "10.42.1"]
-
-
-def test_an_image_can_be_a_volume(kubectl: Kubectl) -> None:
-    kubectl.apply(IMAGE_VOLUME)
-    kubectl("wait", "pod/reader", "--for=jsonpath={.status.phase}=Succeeded", "--timeout=60s")
-    assert "busybox" in kubectl("logs", "reader").split()
 
 
 def test_pod_security_is_enforced(kubectl: Kubectl) -> None:
