@@ -116,8 +116,8 @@ def find_watched(*, own: bool = False) -> Iterable[Kind]:
 
 
 SELDOM: Rights = {
-    # A sweep at the start asks whose a namespace is; refused jobs that a class drops are deleted.
-    "nestedappjobs.nestor.dev": {"get", "delete"},
+    # Refused jobs that a class drops.
+    "nestedappjobs.nestor.dev": {"delete"},
     # What the catalog says.
     "nestedapps/status.nestor.dev": {"patch"},
     # When a job is deleted whose class lets its volumes stay, and when its data is deleted at a restart.
