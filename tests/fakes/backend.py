@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from nestor.pods.providers.base import Call, Connection, Inputs, Options, Part, Patches, Refreshes, Shape, Streams
+from nestor.pods.providers.base import Call, Connection, Inputs, Options, Refreshes, Shape, Streams, Updates
 from nestor.pods.providers.errors import InvalidInput, NotFound, Unreachable
 
 Object = dict[str, Any]
@@ -25,8 +25,8 @@ class MemoryBackend:
     """
 
     streams: Streams | None = None
-    patches: Patches | None = None
     refreshes: Refreshes | None = None
+    updates: Updates | None = None
 
     def __init__(self, *, can_list: bool = True) -> None:
         self.pods: dict[str, Object] = {}
@@ -72,14 +72,7 @@ class MemoryBackend:
         there = self.pods.get(pod["metadata"]["uid"])
         if there is None:
             raise NotFound("no such pod")
-        return self._show(copy.deepcopy(pod), copy.deepcopy(there))
-
-    def _show(self, pod: Object, there: Object) -> Object:
-        """The host pod as the backend has it: that is only known where it can be changed."""
-        found = pod | {"status": there["status"]}
-        if self.patches is None:
-            return found
-        return found | {"metadata": pod["metadata"] | {"labels": there["metadata"].get("labels") or {}}, "spec": there["spec"]}
+        return copy.deepcopy(pod | {"status": there["status"]})
 
     async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
         """See `Backend.statuses`."""
@@ -148,34 +141,23 @@ class MemoryBackend:
             raise error
 
 
-class MemoryPatches:
-    """Changes pods of a backend in memory. A call's name has the part of the pod, as in `patch resize`."""
+class MemoryUpdates:
+    """Changes pods of a backend in memory: as a whole, unless `refuse` says why not."""
 
     def __init__(self, backend: MemoryBackend) -> None:
         self._backend = backend
+        self.refuse: Callable[[Object], builtins.list[str]] = lambda _: []
 
-    async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
-        """See `Patches.patch`."""
-        await self._backend.enter(f"patch {part}".strip(), pod)
+    async def update(self, pod: Object) -> builtins.list[str]:
+        """See `Updates.update`."""
+        await self._backend.enter("update", pod)
         there = self._backend.pods.get(pod["metadata"]["uid"])
         if there is None:
             raise NotFound("no such pod")
-        there |= _merge(there, patch)
-
-
-def _merge(now: Any, patch: Any) -> Any:
-    """A strategic merge: lists of objects by name, and None removes."""
-    if isinstance(patch, dict):
-        there = now if isinstance(now, dict) else {}
-        return {
-            key: _merge(there.get(key), patch[key]) if key in patch else there[key]
-            for key in (*there, *(key for key in patch if key not in there))
-            if key not in patch or patch[key] is not None
-        }
-    if isinstance(patch, list) and all(isinstance(item, dict) for item in patch):
-        known = {item["name"]: item for item in now or []}
-        return list((known | {item["name"]: _merge(known.get(item["name"]), item) for item in patch}).values())
-    return patch
+        refused = self.refuse(pod)
+        if not refused:
+            there |= copy.deepcopy({"metadata": pod["metadata"], "spec": pod["spec"]})
+        return refused
 
 
 class Echo:

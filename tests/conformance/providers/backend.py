@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pytest
 
 from nestor.api.quantities import parse_quantity
-from nestor.pods.providers.base import Backend
+from nestor.pods.providers.base import Backend, Updates
 from nestor.pods.providers.errors import NotFound, Unreachable
 from tests.conformance.providers.contract import AnyPlace, PodsContract, build_pod, gone
 from tests.waiting import eventually
@@ -150,3 +150,29 @@ class BackendContract(PodsContract):
 
     async def _is(self, place: BackendPlace, pods: list[Object], phases: list[str]) -> bool:
         return await self._phases(place, pods) == phases
+
+
+class UpdatesContract:
+    """What a backend with `updates` must pass as well: inherit it beside `BackendContract`."""
+
+    async def test_an_update_may_be_repeated(self, place: BackendPlace, name: str) -> None:
+        pod = build_pod(place, name)
+        await place.provider.create(pod)
+        pod["metadata"]["labels"] |= {"color": "red"}
+        pod["spec"]["ephemeralContainers"] = [{"name": item, "image": "example/debug:1"} for item in ("a", "b")]
+        for _ in range(2):
+            assert await updates_of(place).update(pod) == []
+
+    async def test_an_update_of_a_deleted_pod_raises_not_found(self, place: BackendPlace, name: str) -> None:
+        pod = build_pod(place, name)
+        await place.provider.create(pod)
+        await place.provider.delete(pod, grace_seconds=0)
+        await gone(place, pod)
+        with pytest.raises(NotFound):
+            await updates_of(place).update(pod)
+
+
+def updates_of(place: BackendPlace) -> Updates:
+    """What changes pods there."""
+    assert place.provider.updates is not None
+    return place.provider.updates

@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 import pytest
 
 from nestor.api import labels
-from nestor.pods.providers.base import Backend, Call, Lists, Part, Patches, Provider, uid_of
+from nestor.pods.providers.base import Backend, Call, Lists, Part, Provider, uid_of
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet
 from tests.waiting import eventually
 
@@ -138,18 +138,18 @@ async def merge_items(place: Place, name: str, part: Part, path: tuple[str, str]
     section, field = path
     pod = await place.provider.create(build_pod(place, name))
     for item in items:
-        await patches_of(place.provider).patch(pod, {section: {field: [item]}}, part)
+        await place.provider.patch(pod, {section: {field: [item]}}, part)
     now = (await place.provider.get(pod))[section][field]
     assert all(any(item.items() <= found.items() for found in now) for item in items)
 
 
-class PatchesContract:
-    """What a provider, and a backend with `patches`, must pass: the latter inherits it beside `BackendContract`."""
+class ProviderContract(PodsContract, ListsContract):
+    """The tests that every provider must pass. A subclass supplies the fixture `place`."""
 
     async def test_patch_is_idempotent(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))
         for _ in range(2):
-            await patches_of(place.provider).patch(pod, {"metadata": {"labels": {"color": "red"}}})
+            await place.provider.patch(pod, {"metadata": {"labels": {"color": "red"}}})
         now = await place.provider.get(pod)
         assert now["metadata"]["labels"] == pod["metadata"]["labels"] | {"color": "red"}
 
@@ -160,7 +160,7 @@ class PatchesContract:
     async def test_rejected_patch_raises_invalid_input(self, place: Place, name: str) -> None:
         pod = await place.provider.create(build_pod(place, name))
         with pytest.raises(InvalidInput) as caught:
-            await patches_of(place.provider).patch(pod, place.invalid_patch)
+            await place.provider.patch(pod, place.invalid_patch)
         assert caught.value.message
 
     async def test_patch_of_a_deleted_pod_raises_not_found(self, place: Place, name: str) -> None:
@@ -168,11 +168,7 @@ class PatchesContract:
         await place.provider.delete(pod, grace_seconds=0)
         await gone(place, pod)
         with pytest.raises(NotFound):
-            await patches_of(place.provider).patch(pod, {"metadata": {"labels": {"color": "red"}}})
-
-
-class ProviderContract(PodsContract, ListsContract, PatchesContract):
-    """The tests that every provider must pass. A subclass supplies the fixture `place`."""
+            await place.provider.patch(pod, {"metadata": {"labels": {"color": "red"}}})
 
     async def test_patch_of_the_status_leaves_the_rest_and_merges_lists(self, place: Place, name: str) -> None:
         items = [{"type": f"example.org/{item}", "status": "True"} for item in ("a", "b")]
@@ -257,13 +253,6 @@ def lists_of(provider: Provider | Backend) -> Lists:
     found = getattr(provider, "lists", provider)
     assert found is not None
     return cast(Lists, found)
-
-
-def patches_of(provider: Provider | Backend) -> Patches:
-    """What patches pods: a provider itself, or the capability of a backend."""
-    found = getattr(provider, "patches", provider)
-    assert found is not None
-    return cast(Patches, found)
 
 
 async def list_names(place: AnyPlace, *, otherwise: list[str]) -> list[str]:

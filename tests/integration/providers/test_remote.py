@@ -20,8 +20,8 @@ from nestor.overflow.remote.provider import RemoteProvider
 from nestor.overflow.remote.settings import Access
 from nestor.pods.providers.base import Backend, Inputs
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, NotYet, Unauthorized, Unreachable
-from tests.conformance.providers.backend import BackendContract
-from tests.conformance.providers.contract import ListsContract, LogsContract, PatchesContract, StreamsContract
+from tests.conformance.providers.backend import BackendContract, UpdatesContract
+from tests.conformance.providers.contract import ListsContract, LogsContract, StreamsContract
 from tests.integration.apiserver import ControlPlane
 from tests.integration.providers import remote
 from tests.integration.providers.remote import Far
@@ -49,7 +49,6 @@ class RemotePlace:
 
     def __init__(self, far: Far, provider: RemoteProvider) -> None:
         self.provider: Backend = provider
-        self.invalid_patch: Object = {"spec": {"activeDeadlineSeconds": -1}}
         self._far = far
         self._provider = provider
 
@@ -95,7 +94,7 @@ class RemotePlace:
         await self._far.api.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
 
 
-class TestRemote(BackendContract, ListsContract, PatchesContract, LogsContract, StreamsContract):
+class TestRemote(BackendContract, ListsContract, UpdatesContract, LogsContract, StreamsContract):
     """The contract."""
 
     @pytest.fixture

@@ -70,9 +70,9 @@ class InterlinkProvider:
     """One backend. See `nestor.pods.providers.base.Backend` for what the methods promise."""
 
     lists = None
-    patches = None
     refreshes = None
     streams = None
+    updates = None
 
     def __init__(self, settings: Settings, *, now: Callable[[], datetime] = times.now) -> None:
         self._settings = settings

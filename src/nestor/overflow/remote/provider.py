@@ -9,11 +9,11 @@ from datetime import datetime
 
 from nestor.api import labels, times
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of
-from nestor.kube import Api, Forbidden, kinds
+from nestor.kube import Forbidden, kinds
 from nestor.kube import NotFound as ApiNotFound
 from nestor.kube.kinds import right
 from nestor.kube.tasks import together
-from nestor.overflow.remote import build, patches, reduce
+from nestor.overflow.remote import build, reduce, updates
 from nestor.overflow.remote.build import Machines
 from nestor.overflow.remote.cluster import Cluster, lacks_right
 from nestor.overflow.remote.create import Creator
@@ -53,7 +53,7 @@ class RemoteProvider:
         self._now = now
         self._told: dict[str, tuple[Object, Object]] = {}
         """Pods there as they were last told, and their statuses."""
-        self.logs = self.streams = self.lists = self.patches = self.refreshes = self
+        self.logs = self.streams = self.lists = self.updates = self.refreshes = self
 
     async def close(self) -> None:
         await self._cluster.close()
@@ -105,7 +105,7 @@ class RemoteProvider:
         if there is None or build.is_gated(there):
             raise NotFound(f"the cluster does not know pod '{pod['metadata']['name']}'")
         with self._cluster.in_our_words():
-            return patches.as_host(pod, there) | {"status": self._reduce(pod, there)}
+            return pod | {"status": self._reduce(pod, there)}
 
     async def statuses(self, pods: Sequence[Object]) -> dict[str, Object]:
         """One small request, to learn whether the API server answers; the rest is known from a watch."""
@@ -133,26 +133,29 @@ class RemoteProvider:
         cache = await self._cluster.look()
         return [_as_found(there) for there in cache if labels_of(there).get(labels.HOST_UID)]
 
-    async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
+    async def update(self, pod: Object) -> builtins.list[str]:
         there = await self._cluster.find(pod)
         if there is None:
             raise NotFound(f"the cluster does not know pod '{pod['metadata']['name']}'")
-        api, cache, meta = await self._cluster.connect(), await self._cluster.cache(), there["metadata"]
         with self._cluster.in_our_words():
-            body = patches.build_patch(pod, there, patch, part, self._settings)
-            if not body:
-                return
-            body["metadata"] = {"uid": meta["uid"]} | body.get("metadata", {})
-            changed = await self._patch_part(api, there, body, part)
-            # After it: what was not noted is sent again, and changes nothing then.
-            if note := patches.build_note(there, body):
-                note["metadata"]["uid"] = meta["uid"]
-                changed = await api.patch(kinds.POD, meta["name"], meta["namespace"], note, how="strategic", strict=True)
-            cache.note(changed)
+            refused = updates.find_refused(pod, there)
+            changes = list(updates.build_patches(pod, there, self._settings))
+        for part, patch in changes:
+            try:
+                with self._cluster.in_our_words():
+                    there = await self._patch(there, patch, part)
+                    # After it: what was not noted is sent again, and changes nothing then.
+                    if note := updates.build_note(there, patch):
+                        there = await self._patch(there, note)
+            except InvalidInput as error:
+                refused.append(error.message)
+        (await self._cluster.cache()).note(there)
+        return refused
 
-    async def _patch_part(self, api: Api, there: Object, body: Object, part: Part) -> Object:
+    async def _patch(self, there: Object, patch: Object, part: Part = "") -> Object:
         """A part that API servers do not have, or our account may not patch, is a change that is refused, and no other fault."""
-        meta = there["metadata"]
+        api, meta = await self._cluster.connect(), there["metadata"]
+        body = patch | {"metadata": {"uid": meta["uid"]} | patch.get("metadata", {})}
         try:
             return await api.patch(
                 kinds.POD, meta["name"], meta["namespace"], body, subresource=part or None, how="strategic", strict=True

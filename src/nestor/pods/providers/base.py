@@ -44,14 +44,14 @@ class Lists(Protocol):
         """
 
 
-class Patches(Protocol):
-    """Changes pods. Optional (`Backend.patches`)."""
+class Updates(Protocol):
+    """Changes pods that run. Optional (`Backend.updates`)."""
 
-    async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
-        """Apply a strategic merge patch to exactly this pod. Repeating a patch changes nothing.
+    async def update(self, pod: Object) -> list[str]:
+        """Bring the pod up to date in what of it can change: labels, annotations, images, resources, `activeDeadlineSeconds`, and
+        debug containers. Returns why some of it is refused, one message each: the rest does not depend on that.
 
-        Raises `NotFound` if the pod is gone, even if a successor has its name; `InvalidInput` if the provider rejects the change;
-        and `NotYet` on a conflict with a concurrent change. A backend is never asked to patch the status, which it tells itself.
+        Raises `NotFound` if the backend does not know the pod, and `NotYet` on a conflict with a concurrent change.
         """
 
 
@@ -65,7 +65,7 @@ class Refreshes(Protocol):
         """
 
 
-class Provider(Lists, Patches, Protocol):
+class Provider(Lists, Protocol):
     """A place where pods run. Optional capabilities (`logs`, `streams`) are None where they are missing."""
 
     @property
@@ -95,6 +95,13 @@ class Provider(Lists, Patches, Protocol):
     async def get(self, pod: Object) -> Object:
         """The current state of exactly this pod. Raises `NotFound` if it is gone, even if a successor has its name."""
 
+    async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
+        """Apply a strategic merge patch to exactly this pod. Repeating a patch changes nothing.
+
+        Raises `NotFound` if the pod is gone, even if a successor has its name; `InvalidInput` if the provider rejects the change;
+        and `NotYet` on a conflict with a concurrent change.
+        """
+
 
 class Backend(Protocol):
     """A place outside the host cluster. Optional capabilities are None where they are missing.
@@ -115,12 +122,8 @@ class Backend(Protocol):
         """Lists the pods there. None: pods whose host pod vanished while nobody watched cannot be found."""
 
     @property
-    def patches(self) -> Patches | None:
-        """Changes running pods. None: a change of the host pod has no effect there, and its owner is told.
-
-        A backend that has it returns in `get` what the pod was last given of what can change: labels, images, resources,
-        `activeDeadlineSeconds`, and the ephemeral containers that it has.
-        """
+    def updates(self) -> Updates | None:
+        """Changes running pods. None: a change of the host pod has no effect there, and its owner is told."""
 
     @property
     def refreshes(self) -> Refreshes | None:

@@ -9,13 +9,11 @@ import pytest
 
 from nestor.api import labels, names
 from nestor.api.objects import annotations_of, labels_of
-from nestor.overflow.remote import patches
 from nestor.overflow.remote.build import Machines, build_copies, build_pod, is_gated, read_labels
 from nestor.overflow.remote.reduce import build_words
 from nestor.overflow.remote.refusals import find_refusals
 from nestor.overflow.remote.settings import Access, Settings
 from nestor.pods.providers.base import Inputs
-from nestor.pods.providers.errors import InvalidInput
 from nestor.pods.translate.messages import translate
 from tests.unit.overflow.remote.conftest import build_pod as host_pod
 
@@ -263,110 +261,3 @@ def test_texts_name_what_the_owner_knows() -> None:
     )
     words = build_words(pod, "far")
     assert translate(text, words) == 'MountVolume.SetUp failed for volume "v": secret "keys" not found; Back-off pod web'
-
-
-def patch(patch: Object, part: Any = "", there: Object | None = None) -> Object:
-    built = build(host_pod())
-    built["metadata"] |= {"uid": "there", "resourceVersion": "5"}
-    return patches.build_patch(host_pod(), there or built, patch, part, SETTINGS)
-
-
-def test_a_label_changes_under_its_name_there() -> None:
-    found = patch({"metadata": {"labels": {"color": "red", "app": None}}})["metadata"]
-    digests = {key: f"tenant.nestor.dev/{key}-{names.digest(key)}" for key in ("color", "app")}
-    assert found["labels"] == {digests["color"]: "red", digests["app"]: None}
-    assert found["annotations"] == {labels.HOST_LABELS: '{"color":"red"}'}
-    assert found["resourceVersion"] == "5"
-
-
-def test_a_patch_that_changes_nothing_is_empty() -> None:
-    assert patch({"metadata": {"labels": {"app": "web"}, "annotations": {"not": "read there"}}}) == {}
-    assert patch({"spec": {"tolerations": [{"operator": "Exists"}]}}) == {}
-
-
-@pytest.mark.parametrize(
-    ("part", "given"),
-    [
-        ("", {"spec": {"containers": [{"name": "app", "image": "example/web:2"}]}}),
-        ("", {"spec": {"activeDeadlineSeconds": 5}}),
-        ("resize", {"spec": {"containers": [{"name": "app", "resources": {"limits": {"cpu": "2"}}}]}}),
-    ],
-)
-def test_changes_that_are_carried(part: Any, given: Object) -> None:
-    assert patch(given, part) == given
-
-
-@pytest.mark.parametrize(
-    ("part", "given", "words"),
-    [
-        ("", {"spec": {"hostNetwork": True}}, "`spec.hostNetwork`"),
-        ("", {"spec": {"containers": [{"name": "app", "command": ["x"]}]}}, "`spec.containers[0].command`"),
-        ("resize", {"spec": {"containers": [{"name": "app", "image": "x"}]}}, "`spec.containers[0].image`"),
-        ("resize", {"spec": {"activeDeadlineSeconds": 5}}, "`spec.activeDeadlineSeconds`"),
-        ("status", {"status": {"conditions": [{"type": "a", "status": "True"}]}}, "status"),
-        (
-            "ephemeralcontainers",
-            {"spec": {"ephemeralContainers": [{"name": "debug", "image": "x", "securityContext": {"privileged": True}}]}},
-            "privileged",
-        ),
-    ],
-)
-def test_changes_that_cannot_be_are_named(part: Any, given: Object, words: str) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        patch(given, part)
-    assert words in caught.value.message
-
-
-def as_given(**changes: Any) -> Object:
-    """The pod there, as it was made; somebody there has changed an image."""
-    built = build(host_pod(container={"resources": {"limits": {"cpu": "1"}}}, activeDeadlineSeconds=60))
-    built["spec"]["containers"][0]["image"] = "mirror.example/web:1"
-    return built | changes
-
-
-def test_a_pod_there_tells_what_it_was_given_and_not_what_became_of_it() -> None:
-    now = host_pod(container={"image": "example/web:2", "resources": {"limits": {"cpu": "2"}}}, activeDeadlineSeconds=5)
-    now["metadata"]["labels"] = {"app": "other"}
-    now["spec"]["ephemeralContainers"] = [{"name": "debug", "image": "x"}]
-    found = patches.as_host(now, as_given())
-    before = host_pod(container={"resources": {"limits": {"cpu": "1"}}}, activeDeadlineSeconds=60)
-    assert found == before
-
-
-def test_a_pod_there_that_does_not_tell_counts_as_up_to_date() -> None:
-    there = as_given()
-    for text in (None, "[]", "{", '{"containers": 1, "initContainers": {}}', '{"containers": {"app": 1}, "initContainers": {}}'):
-        there["metadata"]["annotations"] = {} if text is None else {labels.HOST_SPEC: text}
-        assert patches.as_host(host_pod(), there) == host_pod()
-        assert patches.build_note(there, {"spec": {"activeDeadlineSeconds": 5}}) == {}
-
-
-@pytest.mark.parametrize(
-    ("given", "changed"),
-    [
-        ({"spec": {"containers": [{"name": "app", "image": "example/web:2"}]}}, {"container": {"image": "example/web:2"}}),
-        (
-            {"spec": {"containers": [{"name": "app", "resources": {"limits": {"cpu": "2"}}}]}},
-            {"container": {"resources": {"limits": {"cpu": "2"}}}},
-        ),
-        ({"spec": {"activeDeadlineSeconds": 5}}, {"activeDeadlineSeconds": 5}),
-    ],
-)
-def test_what_was_carried_is_noted(given: Object, changed: Object) -> None:
-    there = as_given()
-    note = patches.build_note(there, given)
-    there["metadata"]["annotations"] |= note["metadata"]["annotations"]
-    plain: Object = {"container": {"resources": {"limits": {"cpu": "1"}}}, "activeDeadlineSeconds": 60}
-    both = plain | changed
-    both["container"] = plain["container"] | both["container"]
-    assert patches.as_host(host_pod(), there) == host_pod(**both)
-    assert patches.build_note(there, given) == {}
-    assert patches.build_note(there, {"metadata": {"labels": {"a": "b"}}}) == {}
-
-
-def test_a_debug_container_is_translated() -> None:
-    field = {"name": "N", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    given = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "x", "targetContainerName": "app", "env": [field]}]}}
-    (found,) = patch(given, "ephemeralcontainers")["spec"]["ephemeralContainers"]
-    assert found["targetContainerName"] == "app"
-    assert labels.NESTED_NAME in found["env"][0]["valueFrom"]["fieldRef"]["fieldPath"]

@@ -11,8 +11,8 @@ from nestor.api.objects import labels_of
 from nestor.kube import kinds
 from nestor.overflow.remote.provider import RemoteProvider
 from nestor.pods.providers.base import Backend
-from tests.conformance.providers.backend import BackendContract
-from tests.conformance.providers.contract import ListsContract, PatchesContract
+from tests.conformance.providers.backend import BackendContract, UpdatesContract
+from tests.conformance.providers.contract import ListsContract
 from tests.unit.overflow.remote.conftest import SPACE, Far, build_node
 from tests.waiting import eventually
 
@@ -23,7 +23,6 @@ class RemotePlace:
     namespace = "pods"
 
     def __init__(self, far: Far, provider: RemoteProvider) -> None:
-        self.invalid_patch: Object = {"spec": {"hostNetwork": True}}
         self.provider: Backend = provider
         self._far = far
 
@@ -62,7 +61,7 @@ class RemotePlace:
         assert labels_of(self._far.api.of(name))
 
 
-class TestRemote(BackendContract, ListsContract, PatchesContract):
+class TestRemote(BackendContract, ListsContract, UpdatesContract):
     """The contract."""
 
     @pytest.fixture

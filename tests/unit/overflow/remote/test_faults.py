@@ -185,17 +185,27 @@ async def test_missing_rights_for_copies_leave_nothing(far: Far) -> None:
     ],
 )
 async def test_a_change_that_the_cluster_does_not_know_or_allow_is_refused(far: Far, error: Exception, told: str) -> None:
-    provider, pod = far.set_up(), build_pod()
-    await provider.create(pod)
-    change = {"spec": {"containers": [{"name": "app", "resources": {"requests": {"cpu": "2"}}}]}}
+    provider = far.set_up()
+    await provider.create(build_pod())
     far.api.fault = only("PATCH", "resize", error)
-    with pytest.raises(InvalidInput, match=f"{told} `pods/resize`"):
-        await provider.patch(pod, change, "resize")
-    # A pod that is gone is something else.
-    far.api.fault = only("PATCH", "resize", NotFound(404, "NotFound", "pods not found"))
-    far.api.remove(far.api.of("host-uid"))
+    (message,) = await provider.update(build_pod(container={"resources": {"requests": {"cpu": "2"}}}))
+    assert f"{told} `pods/resize`" in message
+
+
+async def test_a_pod_that_goes_while_it_is_changed_is_gone(far: Far) -> None:
+    provider = far.set_up()
+    await provider.create(build_pod())
+
+    def remove(verb: str, what: str) -> Exception | None:
+        if verb != "PATCH":
+            return None
+        far.api.fault = lambda *_: None
+        far.api.remove(far.api.of("host-uid"))
+        return NotFound(404, "NotFound", "pods not found")
+
+    far.api.fault = remove
     with pytest.raises(errors.NotFound):
-        await provider.patch(pod, change, "resize")
+        await provider.update(build_pod(container={"resources": {"requests": {"cpu": "2"}}}))
 
 
 async def test_a_deletion_waits_for_a_creation_that_may_be_under_way(far: Far) -> None:
@@ -350,12 +360,7 @@ async def test_other_peoples_pods_are_left_alone(far: Far) -> None:
     await other.create(theirs)
     assert [item["metadata"]["uid"] for item in await one.list()] == ["uid-a"]
     assert not await is_known(one, theirs)
-    for call in (
-        one.delete(theirs),
-        one.get(theirs),
-        one.create(theirs),
-        one.patch(theirs, {"metadata": {"labels": {"a": "b"}}}),
-    ):
+    for call in (one.delete(theirs), one.get(theirs), one.create(theirs), one.update(theirs)):
         with pytest.raises(NotYet, match="another backend"):
             await call
     assert sorted(far.api.starts) == ["uid-a", "uid-b"]
@@ -587,4 +592,4 @@ async def test_a_patch_for_somebody_elses_state_is_not_sent(far: Far) -> None:
 
     provider._cluster.find = late  # type: ignore[method-assign]
     with pytest.raises(NotYet):
-        await provider.patch(pod, {"metadata": {"labels": {"color": "red"}}})
+        await provider.update(pod | {"metadata": pod["metadata"] | {"labels": {"color": "red"}}})

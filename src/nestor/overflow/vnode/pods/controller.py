@@ -59,7 +59,6 @@ class PodController:
         )
         health.on_change(self.look_at_all)
         self._acts: dict[Action, Callable[[Entry], Awaitable[None]]] = {
-            "Adopt": self._write_report,
             "Report": self._report,
             "Confirm": self._confirm,
             "Decline": self._decline,
@@ -138,11 +137,9 @@ class PodController:
         await self._write_report(entry)
 
     async def _decline(self, entry: Entry) -> None:
-        if entry.told != _DAEMON and entry.pod is not None:
-            waiting = status.build_waiting(entry.pod, DECLINED, _DAEMON, times.timestamp(), is_rejected=False)
-            await self._writer.write(entry, waiting)
-            await self._writer.tell(entry, "Warning", DECLINED, _DAEMON)
-            entry.told = _DAEMON
+        waiting = status.build_waiting(entry.last, DECLINED, _DAEMON, times.timestamp(), is_rejected=False)
+        await self._writer.write(entry, waiting)
+        await self._writer.tell_news(entry, DECLINED, _DAEMON)
 
     async def _refuse(self, entry: Entry) -> None:
         await self._fail(entry, Ending(REFUSED, entry.refusal))

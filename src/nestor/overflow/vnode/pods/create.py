@@ -11,7 +11,7 @@ from nestor.api.objects import is_terminating, spec_of
 from nestor.kube import ApiError, RetryLater
 from nestor.overflow.vnode.backend.health import Health, describe
 from nestor.overflow.vnode.pods import status
-from nestor.overflow.vnode.pods.entry import TELL_SECONDS, Entry
+from nestor.overflow.vnode.pods.entry import Entry
 from nestor.overflow.vnode.pods.inputs import read_inputs, read_whole
 from nestor.overflow.vnode.pods.trim import find_changeable, find_excess
 from nestor.overflow.vnode.pods.writer import PodWriter
@@ -82,7 +82,7 @@ class PodCreator:
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
         if inputs.is_new:  # otherwise an earlier request may have created it, from what the pod was then
             entry.carried = find_changeable(whole)
-        entry.failures, entry.told, entry.waits_for_room = 0, "", False
+        entry.failures, entry.waits_for_room = 0, False
         await self._writer.write(entry, status.build_report(entry.last, entry.remote or {}, self._address, times.timestamp()))
         await self._writer.tell(entry, "Normal", "Accepted", f"Accepted by backend '{self._name}'")
 
@@ -102,11 +102,7 @@ class PodCreator:
         desired = status.build_waiting(entry.last, reason, message, times.timestamp(), is_rejected=is_rejected)
         with contextlib.suppress(RetryLater):  # the next attempt says it
             await self._writer.write(entry, desired)
-        now = time.monotonic()
-        # A backend may put anything into its words, such as a number that grows.
-        if entry.told != message and now - entry.told_at.get(reason, -TELL_SECONDS) >= TELL_SECONDS:
-            entry.told, entry.told_at[reason] = message, now
-            await self._writer.tell(entry, "Warning", reason, message)
+        await self._writer.tell_news(entry, reason, message)
 
     def _pause(self, entry: Entry, error: Exception) -> RetryLater:
         """Remember when to try again: news about the pod, such as its own status, must not bring that forward."""

@@ -19,8 +19,7 @@ Action = Literal[
     "Nothing",
     "Wait",  # nothing can be decided until the backend, or a request to it, answers
     "Create",  # the backend is to run it; repeated while the answer is unknown, since providers are idempotent by UID
-    "Adopt",  # the backend has it, though its answer was lost: note that
-    "Report",  # the backend's status becomes the pod's
+    "Report",  # the backend's status becomes the pod's, also where the answer to its creation was lost
     "Confirm",  # ask the backend whether it still has this pod
     "Decline",  # no virtual node runs such pods: it stays Pending, and says why
     "Refuse",  # the backend cannot run it: it fails
@@ -168,7 +167,7 @@ def _decide_running(facts: Facts) -> Action:
         return "Confirm"
     if facts.there == "Unknown":
         return "Wait"
-    return "Report" if facts.mark == "Accepted" else "Adopt"
+    return "Report"
 
 
 def _end(facts: Facts, final: Action) -> Action:

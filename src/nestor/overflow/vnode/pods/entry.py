@@ -13,8 +13,6 @@ from nestor.overflow.vnode.pods.decide import Facts, Mark, There
 
 LOST = "BackendLost"
 """Reason of pods that were given up, because their backend did not know them any more."""
-TELL_SECONDS = 300.0
-"""Between two events with the same reason about one pod, if their texts differ."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +54,13 @@ class Entry:
     failures: int = 0
     waits_for_room: bool = False
     """The last attempt to send it failed for want of room at the backend."""
-    told: str = ""
-    told_at: dict[str, float] = field(default_factory=dict)
+    told: dict[str, tuple[str, float]] = field(default_factory=dict)
+    """The last event with each reason: its text, and when that was."""
     carried: dict[str, str] | None = None
     """What of the pod may change, as the backend has it: digests. None: this process has not compared it yet."""
     rejected: dict[str, str] | None = None
     """The same as the backend has last refused it, and until when that is not tried again."""
     rejected_until: float = 0
-    told_change: str = ""
-    """Why that was, as its owner was told."""
     written: Object | None = None
     """The last patch of its status, and when that was written."""
     written_at: float = 0

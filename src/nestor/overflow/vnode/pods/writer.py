@@ -28,6 +28,8 @@ BYTES = Rate(per_second=1024 * 1024, burst=32 * 1024 * 1024)
 """Of those whose pods are large."""
 POD_WRITES = Rate(per_second=0.1, burst=20)
 """Writes of one pod, but for its last."""
+TELL_SECONDS = 300.0
+"""Between two events with the same reason about one pod, if their texts differ."""
 _SMALL_BYTES, _EVENT_BYTES = 16 * 1024, 2 * 1024
 
 
@@ -91,6 +93,17 @@ class PodWriter:
     async def tell(self, entry: Entry, kind: Literal["Normal", "Warning"], reason: str, message: str) -> None:
         """Post an event about the pod, unless too much is written."""
         await self._tell(entry.home.api, entry.last, kind, reason, message)
+
+    async def tell_news(self, entry: Entry, reason: str, message: str) -> None:
+        """Warn of what is so for a while: once. A backend may put anything into its words, such as a number that grows, so that a
+        new text is no news at once; a later call tells it then. No text: it is over.
+        """
+        before, at = entry.told.get(reason, ("", -TELL_SECONDS))
+        if not message:
+            entry.told[reason] = "", at
+        elif message != before and time.monotonic() - at >= TELL_SECONDS:
+            entry.told[reason] = message, time.monotonic()
+            await self.tell(entry, "Warning", reason, message)
 
     async def tell_of_node(self, api: Api, name: str, reason: str, message: str) -> None:
         """Post an event about a node: it outlives pods and their namespaces. Kubelets give a node's name as its UID."""

@@ -33,7 +33,7 @@ TABLE: list[tuple[str, Facts, Action]] = [
     ("a refused pod fails though the backend is down", facts(NEW, is_refused=True, **DOWN), "Refuse"),
     # An answer to a create was lost.
     ("sent, and nobody knows: the next statuses tell", facts(NEW, "Sending"), "Wait"),
-    ("sent, and the backend has it", facts(NEW, "Sending", "Present"), "Adopt"),
+    ("sent, and the backend has it", facts(NEW, "Sending", "Present"), "Report"),
     ("sent, and it is not among the statuses: again", facts(NEW, "Sending", missing=0.0), "Create"),
     ("sent, and certainly not there: again", facts(NEW, "Sending", "Gone"), "Create"),
     ("sent, missing, and the backend is down", facts(NEW, "Sending", missing=0.0, **DOWN), "Wait"),
