@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import urlsplit
 
 Hop = Literal["Server", "Plugin"]
 """What answers: interLink's API server, or a plugin without one."""
@@ -64,7 +63,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Settings:
-    """One backend. Raises `ValueError` if the settings contradict each other; the message names the field."""
+    """One backend."""
 
     url: str
     hop: Hop = "Server"
@@ -75,14 +74,3 @@ class Settings:
     """Reads the bearer token: from a file, or a Secret. It is called for each request, and must not wait."""
     tls: Tls = field(default_factory=Tls)
     limits: Limits = field(default_factory=Limits)
-
-    def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-            raise ValueError("`url` must be an http or https URL without query")
-        if parts.username or parts.password:
-            raise ValueError("`url` must not contain credentials")
-        if self.oidc and self.bearer:
-            raise ValueError("`oidc` and `bearer` may not both be set")
-        if bool(self.tls.certificate) != bool(self.tls.key):
-            raise ValueError("`tls.certificate` and `tls.key` must be set together")

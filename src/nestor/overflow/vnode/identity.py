@@ -94,29 +94,29 @@ class Certificate:
     async def obtain(self) -> None:
         """Wait until there is a valid one: the stored one, which a new container finds again, or a new one."""
         self._renewal = self._read()
-        pause = RETRY_SECONDS[0]
-        while self._renewal is None:
-            await self._try(pause)
-            pause = min(2 * pause, RETRY_SECONDS[1])
+        if self._renewal is None:
+            await self._renew()
 
     async def keep(self, on_renewal: Callable[[], Awaitable[None]]) -> None:
         """Renew it in time until cancelled; `on_renewal` is called each time. Call `obtain` first."""
-        pause = RETRY_SECONDS[0]
         while True:
             due = self._read()
             await asyncio.sleep((due or 0) * random.uniform(0.9, 1.0))
-            if await self._try(pause):
-                pause = RETRY_SECONDS[0]
-                await on_renewal()
-            else:
-                pause = min(2 * pause, RETRY_SECONDS[1])
+            await self._renew()
+            await on_renewal()
 
     def discard(self) -> None:
         """The cluster does not accept it any more: the next process asks for another one."""
         self.file.unlink(missing_ok=True)
 
-    async def _try(self, pause: float) -> bool:
-        """One request. After a failure, waits for `pause` seconds."""
+    async def _renew(self) -> None:
+        """Ask until there is a new one."""
+        pause = RETRY_SECONDS[0]
+        while not await self._try():
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, RETRY_SECONDS[1])
+
+    async def _try(self) -> bool:
         try:
             answer = await self._request()
             why = answer.refusal
@@ -129,7 +129,6 @@ class Certificate:
         log.warning("%s: %s", self._what, why)
         if self._renewal is None:
             self._lack(why)
-        await asyncio.sleep(pause)
         return False
 
     async def _request(self) -> Answer:

@@ -156,7 +156,6 @@ def _start(
     state.view, state.nodes, state.server, state.health = shown, nodes, server, answers
     state.pods, state.poller, state.problem = pods, poller, ""
     spawn(shown.informer.run(), "OverflowBackend")
-    spawn(shown.watch(), "watch of the OverflowBackend")
     spawn(shown.keep(backend), "status of the OverflowBackend")
     spawn(health.watch(backend, answers), "checks")
     spawn(nodes.run(), "nodes")

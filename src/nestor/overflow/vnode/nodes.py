@@ -18,7 +18,7 @@ from nestor.overflow.vnode.node.status import NodeFacts
 from nestor.overflow.vnode.pods.controller import PodController
 from nestor.overflow.vnode.pods.entry import Home
 from nestor.overflow.vnode.pods.trim import trim_pod
-from nestor.overflow.vnode.restart import IdentityRefused, Restart, check_accepted
+from nestor.overflow.vnode.restart import IdentityRefused, Restart, watch_identity
 from nestor.overflow.vnode.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -122,10 +122,9 @@ class Nodes:
             keeper = NodeKeeper(api, ref.name, self._health, lambda: self._find_facts(ref, keeper), count)
             self._parts[ref].pods, self._parts[ref].keeper = pods, keeper
             try:
-                # Without it, no cache would ever be filled.
-                await check_accepted(api, ref.name)
                 async with asyncio.TaskGroup() as group:
                     group.create_task(certificate.keep(api.reconnect), name=f"certificate of {ref.name}")
+                    group.create_task(watch_identity(api, ref.name), name=f"identity of {ref.name}")
                     for part in (pods, keeper.informer, keeper):
                         spawn(group, part.run(), f"a part of node {ref.name}")
             except* IdentityRefused:

@@ -9,7 +9,8 @@ from nestor.kube import Api, ApiError, kinds
 REFUSAL_LIMIT = 3
 """How often in a row it may refuse the certificate: once may be a glitch."""
 UNAUTHORIZED = 401
-PAUSE_SECONDS = 2.0
+LOOK_SECONDS, PAUSE_SECONDS = 30.0, 2.0
+"""Between two looks; after a refusal."""
 
 
 class Restart(Exception):
@@ -20,14 +21,18 @@ class IdentityRefused(Restart):
     """The API server does not accept a node's certificate any more, although it is valid: its authorities were replaced."""
 
 
-async def check_accepted(api: Api, node: str) -> None:
-    """Return unless it is refused, again and again. Raises `IdentityRefused`. `api` acts as the node."""
-    for attempt in range(REFUSAL_LIMIT):
-        await asyncio.sleep(PAUSE_SECONDS if attempt else 0)
+async def watch_identity(api: Api, node: str) -> None:
+    """Ask for the node until its certificate is refused again and again. Raises `IdentityRefused`. `api` acts as the node.
+
+    Nobody else finds out: caches and other parts try again and again.
+    """
+    refusals = 0
+    while True:
         try:
             await api.find(kinds.NODE, node)
+            refusals = 0
         except ApiError as error:
-            if error.status == UNAUTHORIZED:
-                continue
-        return
-    raise IdentityRefused(f"the certificate of node '{node}' is not accepted")
+            refusals = refusals + 1 if error.status == UNAUTHORIZED else 0
+        if refusals >= REFUSAL_LIMIT:
+            raise IdentityRefused(f"the certificate of node '{node}' is not accepted")
+        await asyncio.sleep(PAUSE_SECONDS if refusals else LOOK_SECONDS)

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiohttp import web
@@ -109,25 +108,6 @@ def test_what_is_no_certificate_with_its_key_is_refused_without_showing_it(tls: 
         InterlinkProvider(Settings("https://backend.example", tls=tls))
     assert not tls.key or tls.key not in str(caught.value)
     assert tls.key not in repr(tls) or not tls.key
-
-
-OIDC = Oidc("https://id.example", "id", "secret")
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"url": "ftp://backend.example"}, "`url` must be an http or https URL"),
-        ({"url": "https://"}, "`url` must be an http or https URL"),
-        ({"url": "https://backend.example?a=b"}, "without query"),
-        ({"url": "https://user:pass@backend.example"}, "must not contain credentials"),
-        ({"oidc": OIDC, "bearer": lambda: "x"}, "may not both be set"),
-        ({"tls": Tls(certificate="x")}, "must be set together"),
-    ],
-)
-def test_settings_that_contradict_are_refused(fields: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        Settings(**{"url": "https://backend.example"} | fields)
 
 
 @pytest.mark.parametrize(

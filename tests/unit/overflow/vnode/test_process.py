@@ -11,7 +11,7 @@ import pytest
 from nestor.api import conditions
 from nestor.api.contracts import vnode
 from nestor.api.objects import conditions_of, status_of
-from nestor.kube import Api, Change, kinds
+from nestor.kube import Api, kinds
 from nestor.kube.serving.pages import STALE_SECONDS
 from nestor.overflow.vnode import api, main
 from nestor.overflow.vnode.api import build_finder
@@ -263,37 +263,35 @@ async def test_nodes_are_those_that_the_operator_has_made() -> None:
     assert view.nodes == {NodeRef("gpu", "default"), NodeRef("gpu-old", "old")}
 
 
+LINK: Object = {"interlink": {"url": "https://x.example"}}
+FAR: Object = {"type": "Kubernetes", "kubernetes": {"kubeconfigRef": {"name": "far", "key": "config"}}}
+SHAPES: Object = {"shapes": [{"name": "gpu", "capacity": {"cpu": "8"}}]}
+
+
 @pytest.mark.parametrize(
-    ("change", "restarts"),
-    [({"price": 7}, False), ({"node": {"pods": 5}}, False), ({"interlink": {"url": "https://y.example"}}, True)],
+    ("spec", "change", "restarts"),
+    [
+        (LINK, {"price": 7}, False),
+        (LINK, {"node": {"pods": 5}}, False),
+        (LINK, SHAPES, False),
+        (LINK, {"interlink": {"url": "https://y.example"}}, True),
+        (FAR, {"price": 7}, False),
+        # Those that an admin has written say which machines the pods go to.
+        (FAR, SHAPES, True),
+    ],
 )
-async def test_what_begins_a_new_process(change: Object, restarts: bool) -> None:
-    place = Place()
-    tasks = [asyncio.create_task(place.view.informer.run()), asyncio.create_task(place.view.watch())]
+async def test_what_begins_a_new_process(spec: Object, change: Object, restarts: bool) -> None:
+    place = Place(**spec)
+    informer, keeping = (
+        asyncio.create_task(item) for item in (place.view.informer.run(), place.view.keep(cast(Any, place.backend)))
+    )
     await place.view.informer.synced.wait()
-    told = asyncio.Event()
-    place.view.on_change(told.set)
     place.api.put(kinds.OVERFLOW_BACKEND, place.body | {"spec": place.body["spec"] | change})
-    await told.wait()
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert tasks[1].done() is restarts
-    for task in tasks:
-        task.cancel()
-    results = await asyncio.gather(*tasks, return_exceptions=True)
-    assert isinstance(results[1], Restart) is restarts
-
-
-def test_shapes_of_a_cluster_begin_a_new_process() -> None:
-    """Those that an admin has written say which machines the pods go to."""
-    place = Place()
-    spec = {"type": "Kubernetes", "kubernetes": {"kubeconfigRef": {"name": "far", "key": "config"}}}
-    place.view._body = place.body | {"spec": spec}
-    shapes = [{"name": "gpu", "capacity": {"cpu": "8"}}]
-    place.view._take(Change(("", "gpu"), None, place.body | {"spec": spec | {"price": 7}}))
-    assert place.view._problem is None
-    place.view._take(Change(("", "gpu"), None, place.body | {"spec": spec | {"shapes": shapes}}))
-    assert isinstance(place.view._problem, Restart)
+    await asyncio.wait([keeping], timeout=10 if restarts else 0.05)
+    informer.cancel()
+    keeping.cancel()
+    (result,) = await asyncio.gather(keeping, return_exceptions=True)
+    assert isinstance(result, Restart) is restarts
 
 
 @pytest.mark.parametrize(

@@ -81,20 +81,15 @@ class BackendView:
         """What is written may have changed."""
         self._wake.set()
 
-    async def watch(self) -> None:
-        """Raises `Restart` once the backend is another one than this process was set up for."""
-        changed = asyncio.Event()
-        self.on_change(changed.set)
-        while True:
-            await changed.wait()
-            changed.clear()
-            if self._problem is not None:
-                raise self._problem
-
     async def keep(self, backend: base.Backend) -> None:
-        """Discover the shapes, and write them and whether the backend answers, until cancelled."""
+        """Discover the shapes, and write them and whether the backend answers, until cancelled.
+
+        Raises `Restart` once the backend is another one than this process was set up for.
+        """
         while True:
             self._wake.clear()
+            if self._problem is not None:
+                raise self._problem
             await self._discover(backend)
             try:
                 await self.write()
@@ -158,6 +153,8 @@ class BackendView:
             if before != after:
                 self._wake.set()
             self._body = change.new
+        if self._problem is not None:
+            self._wake.set()
         self._tell()
 
     def _tell(self) -> None:

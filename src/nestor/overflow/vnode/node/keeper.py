@@ -13,7 +13,6 @@ from nestor.kube import Api, ApiError, Informer, NotFound, kinds
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.node import status
 from nestor.overflow.vnode.node.status import NodeFacts
-from nestor.overflow.vnode.restart import REFUSAL_LIMIT, UNAUTHORIZED, IdentityRefused
 
 log = logging.getLogger(__name__)
 
@@ -67,33 +66,21 @@ class NodeKeeper:
         return self._clock() < self._full_until
 
     async def run(self) -> None:
-        """Keep the node until cancelled. Raises `IdentityRefused`."""
+        """Keep the node until cancelled."""
         await self.informer.synced.wait()
-        refusals = 0
         while True:
             self._wake.clear()
-            refusals = refusals + 1 if await self._is_refused() else 0
-            if refusals >= REFUSAL_LIMIT:
-                raise IdentityRefused(f"the certificate of node '{self._name}' is not accepted any more")
+            # The Lease first, and whatever becomes of the status: a backend may tell what no API server accepts.
+            for part in (self.renew, self.write):
+                try:
+                    await part()
+                except ApiError as error:
+                    log.warning("node %s: %s", self._name, error)
             try:
                 async with asyncio.timeout(RENEW_SECONDS):
                     await self._wake.wait()
             except TimeoutError:
                 pass
-
-    async def _is_refused(self) -> bool:
-        """Write what differs. True: the API server does not accept the node's certificate.
-
-        The Lease first, and whatever becomes of the status: a backend may tell what no API server accepts.
-        """
-        found = False
-        for part in (self.renew, self.write):
-            try:
-                await part()
-            except ApiError as error:
-                log.warning("node %s: %s", self._name, error)
-                found = found or error.status == UNAUTHORIZED
-        return found
 
     async def write(self) -> None:
         """Write the status if the Node has another one. A Node that is gone is made again by the operator."""

@@ -9,13 +9,12 @@ from typing import Any, cast
 import pytest
 
 from nestor.api.objects import spec_of
-from nestor.kube import Api, ApiError, Invalid, kinds
+from nestor.kube import Api, Invalid, kinds
 from nestor.overflow.vnode.backend import health
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.node import keeper
 from nestor.overflow.vnode.node.keeper import FULL_SECONDS, LEASE_NAMESPACE, NodeKeeper
 from nestor.overflow.vnode.node.status import NodeFacts
-from nestor.overflow.vnode.restart import REFUSAL_LIMIT, IdentityRefused
 from nestor.pods.providers.errors import Unauthorized, Unreachable
 from tests.unit.overflow.vnode.world import NODE, NodeApi
 from tests.waiting import eventually
@@ -126,23 +125,6 @@ async def test_a_status_that_is_not_accepted_does_not_end_the_lease(scene: Scene
     first = scene.renewed
     await scene.until(lambda: scene.renewed != first)
     assert scene.status["capacity"]["cpu"] == "8"
-
-
-async def test_a_certificate_that_is_not_accepted_any_more_begins_a_new_process(scene: Scene) -> None:
-    """The cluster's authorities were replaced. Once may be a glitch."""
-    left = [REFUSAL_LIMIT - 1]
-
-    def refuse(_: str, __: Object) -> ApiError | None:
-        left[0] -= 1
-        return ApiError(401, "Unauthorized", "Unauthorized") if left[0] >= 0 else None
-
-    scene.api.refusal = refuse
-    scene.health.note_answer()
-    await scene.until(lambda: scene.renewed)
-    left[0] = 1_000
-    with pytest.raises(IdentityRefused, match="is not accepted"):
-        async with asyncio.timeout(20):
-            await scene.task
 
 
 async def test_a_node_that_is_made_again_gets_its_status_again(scene: Scene) -> None:
