@@ -200,8 +200,8 @@ THERE = "e2e/test_overflow_remote.py"
     [
         ("`kubectl exec`", "streams", THERE, ['"exec", "-i"', '"attach", "-i"']),
         ("`kubectl port-forward`", "streams", THERE, ['"port-forward"']),
-        ("`kubectl debug`", "patches", THERE, ['"debug"', 'near.writes("flexible", ']),
-        ("resize", "patches", THERE, ['"--subresource=resize"']),
+        ("`kubectl debug`", "updates", THERE, ['"debug"', 'near.writes("flexible", ']),
+        ("resize", "updates", THERE, ['"--subresource=resize"']),
         ("changes of ConfigMaps", "refreshes", "integration/vnode/test_remote.py", ["test_what_a_pod_was_given_follows"]),
     ],
 )
@@ -234,7 +234,7 @@ def test_the_page_has_every_method_and_every_error_of_the_interface() -> None:
     methods = {
         cell.strip("`").partition("(")[0] for cell, *_ in read_table(PROVIDERS, "| method | what it promises | held by |") if cell
     }
-    capabilities = {"logs", "streams", "lists", "patches", "refreshes"}
+    capabilities = {"logs", "streams", "lists", "updates", "refreshes"}
     assert methods | capabilities == {name for name in vars(base.Backend) if not name.startswith("_")}
     named = {cell.strip("`") for cell, _ in read_table(PROVIDERS, "| error | when |")}
     assert named == {found.__name__ for found in vars(errors).values() if is_error(found)} - {"ProviderError"}

@@ -1,6 +1,6 @@
-"""The status of a pod in another cluster, as one of its host pod: only what a kubelet sets. Pure.
+"""The status of a pod in another cluster, as one of its host pod: with its names here, and the end of what ends there. Pure.
 
-Addresses are left out: they are of another network, where somebody of this one may have them.
+The virtual node checks it, and takes only what a kubelet sets.
 """
 
 from __future__ import annotations
@@ -23,10 +23,8 @@ LOST_SECONDS = 60.0
 NODE_LOST = "NodeLost"
 
 _TEXTS = ("phase", "reason", "message")
-_DERIVED = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
-"""Conditions that follow from the statuses of containers: the virtual node finds them itself."""
-_CONDITION = ("type", "status", "reason", "message", "lastTransitionTime", "lastProbeTime")
-_CONTAINER = ("name", "state", "lastState", "ready", "started", "restartCount", "image", "imageID", "containerID", "resources")
+_CONDITIONS = ("PodScheduled", "DisruptionTarget", "PodResizePending", "PodResizeInProgress")
+"""The others follow from the statuses of containers: the virtual node finds them itself."""
 _UNKNOWN = "The pod's end was not reported by its node"
 _NODE_LOST = "The pod's node in the other cluster does not answer"
 
@@ -49,8 +47,8 @@ def build_status(pod: Object, there: Object, words: Words, now: datetime.datetim
     result.setdefault("phase", "Pending")
     if "message" in result:
         result["message"] = translate(result["message"], words)
-    found = (_pick(item, words) for item in items_of(own.get("conditions")))
-    result["conditions"] = [item for item in found if {"type", "status"} <= item.keys()]
+    told = [item for item in items_of(own.get("conditions")) if item.get("type") in _CONDITIONS]
+    result["conditions"] = [_translate(item, words) for item in told]
     for group, field in STATUSES.items():
         names = {item["name"] for item in spec_of(pod).get(group) or []}
         items = [item for item in items_of(own.get(field)) if item.get("name") in names]
@@ -58,9 +56,7 @@ def build_status(pod: Object, there: Object, words: Words, now: datetime.datetim
             result[field] = [_build_container(item, words) for item in items]
     if _is_node_lost(own):
         result = _lose_node(result, there, now)
-    if result["phase"] == "Failed":
-        result = _end(pod, result, times.write(now))
-    return result | {"conditions": [item for item in result["conditions"] if item["type"] not in _DERIVED]}
+    return _end(pod, result, times.write(now)) if result["phase"] == "Failed" else result
 
 
 def _is_node_lost(own: Object) -> bool:
@@ -114,7 +110,7 @@ def _end_of(status: Object, otherwise: str) -> str:
 
 
 def _build_container(item: Object, words: Words) -> Object:
-    result = {key: item[key] for key in _CONTAINER if key in item}
+    result = dict(item)
     for field in ("state", "lastState"):
         states = result.get(field)
         result[field] = {
@@ -130,7 +126,3 @@ def _translate(state: Mapping[str, Any], words: Words) -> Object:
     if isinstance(found.get("message"), str):
         found["message"] = translate(found["message"], words)
     return found
-
-
-def _pick(item: Object, words: Words) -> Object:
-    return _translate({key: item[key] for key in _CONDITION if isinstance(item.get(key), str)}, words)
