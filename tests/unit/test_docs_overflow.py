@@ -135,7 +135,7 @@ def test_every_reason_of_a_backend_is_explained() -> None:
 
 def test_every_metric_of_a_backends_process_is_explained() -> None:
     rows = read_table(OBSERVABILITY, "| metric | meaning |")
-    assert {name.strip("`") for name, _ in rows} == set(re.findall(r"# TYPE (nestor_vnode_\w+)", SOURCE))
+    assert {name.strip("`") for name, _ in rows} == set(re.findall(r'"(nestor_vnode_\w+)"', SOURCE))
 
 
 def test_every_measure_of_the_benchmarks_is_explained() -> None:

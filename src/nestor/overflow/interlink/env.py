@@ -7,14 +7,13 @@ import binascii
 import math
 import re
 
-from nestor.api.objects import Object, annotations_of, labels_of, status_of
+from nestor.api.objects import Object, status_of
 from nestor.api.quantities import parse_quantity
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NotYet
-from nestor.pods.translate.downward import quote
+from nestor.pods.translate import downward
 
 _REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
-_ENTRY = re.compile(r"^metadata\.(labels|annotations)\['(.*)'\]$")
 _PLAIN = ("metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName")
 _ADDRESSES = ("status.hostIP", "status.podIP", "status.hostIPs", "status.podIPs")
 
@@ -95,11 +94,8 @@ def read_field(pod: Object, path: str, where: str) -> str:
     part, _, name = path.partition(".")
     if path in _PLAIN:
         return str(pod[part].get(name, ""))
-    if entry := _ENTRY.match(path):
-        return str((labels_of if entry[1] == "labels" else annotations_of)(pod).get(entry[2], ""))
-    if path in ("metadata.labels", "metadata.annotations"):
-        items = (labels_of if path.endswith("labels") else annotations_of)(pod)
-        return "\n".join(f"{key}={quote(items[key])}" for key in sorted(items))
+    if path.startswith(("metadata.labels", "metadata.annotations")):
+        return "\n".join(downward.read_lines(path, pod))
     if path in _ADDRESSES and (found := status_of(pod).get(name)):
         return found if isinstance(found, str) else ",".join(str(item.get("ip", "")) for item in found)
     raise InvalidInput(f"`{where}.fieldRef` may not be '{path}': an interLink backend does not tell it before the pod runs")

@@ -23,6 +23,7 @@ from nestor.pods.providers.errors import NotYet
 from nestor.pods.translate import config, containers, downward, env, labels, volumes
 from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references, find_required
 from nestor.pods.translate.hostname import find_hostname
+from nestor.pods.translate.node_rules import REQUIRED
 from nestor.pods.translate.placement import list_extended_resources
 from nestor.pods.translate.pod import SECCOMP
 from nestor.pods.translate.scheduling import ALWAYS_ALLOWED
@@ -186,7 +187,7 @@ def _build_scheduling(pod: Object, settings: Settings, machines: Machines) -> Ob
         result["nodeSelector"] = dict(settings.node_selector)
     if expressions := machines.list_requirements():
         terms = {"nodeSelectorTerms": [{"matchExpressions": expressions}]}
-        result["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+        result["affinity"] = {"nodeAffinity": {REQUIRED: terms}}
     if tolerations := list(_build_tolerations(pod)):
         result["tolerations"] = tolerations
     return result

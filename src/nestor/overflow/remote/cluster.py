@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from urllib.parse import urlencode
 
 from nestor.api import labels, names
-from nestor.api.objects import Object, labels_of, status_of
+from nestor.api.objects import Object, labels_of
 from nestor.kube import Api, ApiError, Change, Conflict, Forbidden, Informer, Invalid, errors, kinds
 from nestor.overflow.remote.build import build_marks
 from nestor.overflow.remote.settings import Settings
@@ -28,6 +28,7 @@ from nestor.pods.providers.errors import (
 )
 from nestor.pods.providers.host import EXCEEDED
 from nestor.pods.translate.container_status import RUN
+from nestor.pods.translate.status import is_terminal
 
 _WATCH_SECONDS = 60
 """A stream that is silent for half a minute more is cut off: the server sends bookmarks about once a minute."""
@@ -195,7 +196,7 @@ class PodCache:
         if change.new is not None:
             return
         key = change.latest["metadata"]["name"], labels_of(change.latest).get(labels.HOST_UID, "")
-        if key not in self._expected and status_of(change.latest).get("phase") in ("Succeeded", "Failed"):
+        if key not in self._expected and is_terminal(change.latest):
             self._endings[key] = change.latest
             if len(self._endings) > _ENDINGS:
                 self._endings.popitem(last=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -17,9 +17,9 @@ from nestor.api import conditions
 from nestor.api.faults import explain
 from nestor.api.objects import Object, spec_of, status_of
 from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatus
-from nestor.kube import Api, ApiError, Informer, kinds, process
+from nestor.kube import Api, ApiError, Informer, WorkQueue, kinds, process
 from nestor.kube.serving import pages
-from nestor.kube.serving.pages import CACHES, METRICS, STALE_SECONDS, Pages
+from nestor.kube.serving.pages import CACHES, METRICS, STALE_SECONDS, Family, Pages, Samples
 from nestor.overflow.vnode.api import NodeApi
 from nestor.overflow.vnode.backend import factory, health, view
 from nestor.overflow.vnode.backend.factory import MissingSecret, Secrets
@@ -42,62 +42,64 @@ _PATIENCE_SECONDS = 2.0
 Build = Callable[[Object, Secrets], Backend]
 
 
+@dataclass(frozen=True)
+class Parts:
+    view: BackendView
+    nodes: Nodes
+    server: NodeApi
+    health: health.Health
+    pods: PodController
+    poller: StatusPoller
+
+    @property
+    def informers(self) -> list[Informer]:
+        return [self.view.informer, *self.nodes.informers]
+
+    @property
+    def queues(self) -> dict[str, WorkQueue[str]]:
+        return {"pods": self.pods.queue, "pod-creations": self.pods.creations}
+
+    def measure(self) -> Iterator[Family]:
+        yield Family("nestor_vnode_backend_answers", "gauge", "Whether the backend answers.", (), {(): self.health.is_answering})
+        lengths: Samples = {(name,): len(queue) for name, queue in self.queues.items()}
+        yield Family("nestor_vnode_queue_length", "gauge", "Pods that wait for processing.", ("queue",), lengths)
+        states = Counter((entry.home.node, entry.mark or "Unsent") for entry in self.pods.registry)
+        yield Family("nestor_vnode_pods", "gauge", "Pods by whether they were sent.", ("node", "state"), {**states})
+        yield Family("nestor_vnode_status_calls_total", "counter", "Questions about all pods.", (), {(): self.poller.calls})
+        silence: Samples = {(item.kind.plural, item.fields): item.silence for item in self.informers}
+        words = "Since a watch of the API server last reported anything."
+        yield Family("nestor_vnode_watch_silence_seconds", "gauge", words, ("resource", "selector"), silence)
+
+
 @dataclass
 class State:
-    """The parts of the process, as far as they exist yet."""
+    """How far the process has got."""
 
     problem: str = "starting"
-    """Why the process has not got as far as making its parts."""
-    view: BackendView | None = None
-    nodes: Nodes | None = None
-    server: NodeApi | None = None
-    health: health.Health | None = None
-    pods: PodController | None = None
-    poller: StatusPoller | None = None
+    """Why it has no parts yet."""
+    parts: Parts | None = None
 
     def find_unready(self) -> str | None:
         """Why pods that are bound now would not be run, as far as that is this process's affair."""
-        parts = (self.nodes, self.server)
-        return self.problem or next((text for part in parts if part is not None and (text := part.find_problem())), None)
+        if self.parts is None:
+            return self.problem
+        return self.parts.nodes.find_problem() or self.parts.server.find_problem()
 
     def find_stale(self) -> str | None:
         """Why the process should be started again, if so."""
-        found = max(self._informers(), key=lambda item: item.silence, default=None)
-        if found is None or found.silence < STALE_SECONDS:
-            return None
-        return f"a watch of {found.kind.plural} went silent"
+        for item in self.parts.informers if self.parts else ():
+            if item.silence >= STALE_SECONDS:
+                return f"a watch of {item.kind.plural} went silent"
+        return None
 
     def write_metrics(self) -> str:
-        lines = ["# TYPE nestor_vnode_ready gauge", f"nestor_vnode_ready {int(self.find_unready() is None)}"]
-        if self.health is not None:
-            lines += [
-                "# TYPE nestor_vnode_backend_answers gauge",
-                f"nestor_vnode_backend_answers {int(self.health.is_answering)}",
-            ]
-        if self.pods is not None:
-            queues = {"pods": self.pods.queue, "pod-creations": self.pods.creations}
-            lines += ["# TYPE nestor_vnode_queue_length gauge"]
-            lines += [f'nestor_vnode_queue_length{{queue="{name}"}} {len(queue)}' for name, queue in queues.items()]
-            counts = Counter((entry.home.node, entry.mark or "Unsent") for entry in self.pods.registry)
-            lines += ["# TYPE nestor_vnode_pods gauge"]
-            lines += [
-                f'nestor_vnode_pods{{node="{node}",state="{mark}"}} {count}' for (node, mark), count in sorted(counts.items())
-            ]
-        if self.poller is not None:
-            lines += ["# TYPE nestor_vnode_status_calls_total counter", f"nestor_vnode_status_calls_total {self.poller.calls}"]
-        lines += ["# TYPE nestor_vnode_watch_silence_seconds gauge"]
-        lines += [
-            f'nestor_vnode_watch_silence_seconds{{resource="{item.kind.plural}",selector="{item.fields}"}} {item.silence:.1f}'
-            for item in self._informers()
-        ]
-        return "\n".join(lines) + "\n"
+        words = "Whether pods that are bound now would run."
+        ready = Family("nestor_vnode_ready", "gauge", words, (), {(): self.find_unready() is None})
+        return pages.write_metrics([ready, *(self.parts.measure() if self.parts else ())])
 
     def write_caches(self) -> str:
-        return pages.write_caches({"host": self._informers()}, [self.pods.queue, self.pods.creations] if self.pods else [])
-
-    def _informers(self) -> list[Informer]:
-        own = [self.view.informer] if self.view is not None else []
-        return own + (self.nodes.informers if self.nodes is not None else [])
+        found = self.parts
+        return pages.write_caches({"host": found.informers}, found.queues.values()) if found else pages.write_caches({}, ())
 
 
 def main(arguments: list[str]) -> int:
@@ -153,8 +155,7 @@ def _start(
     server = NodeApi(api, settings, nodes, backend, pods.registry, shown.look)
     shown.find_lacking = lambda: describe_lacking([*nodes.certificates, *server.certificates])
     poller = StatusPoller(backend, pods.registry, answers, factory.find_period(spec), pods.queue.add)
-    state.view, state.nodes, state.server, state.health = shown, nodes, server, answers
-    state.pods, state.poller, state.problem = pods, poller, ""
+    state.parts = Parts(shown, nodes, server, answers, pods, poller)
     spawn(shown.informer.run(), "OverflowBackend")
     spawn(shown.keep(backend), "status of the OverflowBackend")
     spawn(health.watch(backend, answers), "checks")

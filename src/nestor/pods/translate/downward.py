@@ -47,7 +47,7 @@ def build_annotations(pod: Object) -> dict[str, str]:
     found: dict[str, str] = {}
     room = LIMIT
     for annotation in sorted(item for item in paths if item.startswith(PREFIX)):
-        found[annotation] = _fit(_values(paths[annotation], pod), room)
+        found[annotation] = _fit(read_lines(paths[annotation], pod), room)
         room -= len(found[annotation])
     return found
 
@@ -62,7 +62,7 @@ def _fit(lines: list[str], room: int) -> str:
     return "\n".join(kept)
 
 
-def quote(value: str) -> str:
+def _quote(value: str) -> str:
     """`value` in double quotes, escaped like Go's `%q`, as kubelets write downward API files."""
     return '"' + "".join(_escape(char) for char in value) + '"'
 
@@ -74,15 +74,15 @@ def _annotation(path: str) -> str | None:
     return f"{PREFIX}{entry[1]}-{names.digest(entry[2])}" if entry else None
 
 
-def _values(path: str, pod: Object) -> list[str]:
-    """What the field says; one entry for each line of a file that lists all labels or annotations."""
+def read_lines(path: str, pod: Object) -> list[str]:
+    """What one of these fields says; one entry for each line of a file that lists all labels or annotations."""
     meta = pod["metadata"]
     if path == "spec.serviceAccountName":
         return [str(pod["spec"].get("serviceAccountName") or "default")]
     if entry := _ENTRY.match(path):
         return [str((meta.get(entry[1]) or {}).get(entry[2], ""))]
     whole = meta.get(path.partition(".")[2]) or {}
-    return [f"{key}={quote(whole[key])}" for key in sorted(whole)]
+    return [f"{key}={_quote(whole[key])}" for key in sorted(whole)]
 
 
 def _paths(spec: Object) -> Iterator[str]:

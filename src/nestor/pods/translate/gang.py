@@ -11,7 +11,7 @@ from nestor.api import data, labels, names, times
 from nestor.api.objects import Object, annotations_of, labels_of, owners_of
 from nestor.api.observed import GangStatus
 from nestor.api.placement import GANG_LIMIT, Gang, GangSource
-from nestor.pods.translate.gang_room import REQUIRED
+from nestor.pods.translate.node_rules import REQUIRED
 from nestor.pods.translate.placement import Place
 from nestor.pods.translate.target import Target
 

@@ -14,14 +14,13 @@ from decimal import Decimal
 from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.api.quantities import parse_quantity
 from nestor.pods.translate import labels
+from nestor.pods.translate.node_rules import REQUIRED
+from nestor.pods.translate.status import is_terminal
 
 Amounts = dict[str, Decimal]
 
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-"""Key of a node affinity."""
 _KIND_EFFORT, _TEXT_EFFORT = 4, 32
 """What it takes to see whether amounts fit a node; characters of demands on nodes that take as much as one of these steps."""
-_ENDED = ("Succeeded", "Failed")
 _ZERO = Decimal(0)
 
 
@@ -48,7 +47,7 @@ def find_rooms(nodes: Iterable[Object], pods: Iterable[Object]) -> dict[str, Roo
     used: dict[str, Amounts] = {}
     for pod in pods:
         node = spec_of(pod).get("nodeName")
-        if node and status_of(pod).get("phase") not in _ENDED:
+        if node and not is_terminal(pod):
             add(used.setdefault(node, {}), measure(pod))
     rooms = {}
     for node in nodes:

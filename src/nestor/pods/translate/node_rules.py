@@ -12,8 +12,9 @@ from nestor.api.placement import Backend, Placement
 from nestor.pods.translate.labels import is_listed
 from nestor.pods.translate.placement import Place, find_rules
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+"""Keys of an affinity."""
 _FEW_WAYS = 8
 """For so many ways in which a node may differ from those of backends, the preferences of pods are spelled out."""
 
@@ -36,14 +37,14 @@ def build_node_affinity(pod: Object, placement: Placement, place: Place) -> Obje
     fields = [{"key": "metadata.name", "operator": "In", "values": [node]}] if node else []
     choices = _find_choices(pod, placement, place)
     if fields or any(choices):
-        terms = (own.get(_REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
-        result[_REQUIRED] = {"nodeSelectorTerms": [_narrow(term, choice, fields) for term in terms for choice in choices]}
-    wished = own.get(_PREFERRED) or []
+        terms = (own.get(REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
+        result[REQUIRED] = {"nodeSelectorTerms": [_narrow(term, choice, fields) for term in terms for choice in choices]}
+    wished = own.get(PREFERRED) or []
     if place.where == "HostFirst" and wished:
         wished = list(_limit_to_own(wished, place.backends))
-        result.pop(_PREFERRED)
+        result.pop(PREFERRED)
     if preferences := [*wished, *_find_preferences(place, placement)]:
-        result[_PREFERRED] = preferences
+        result[PREFERRED] = preferences
     return result
 
 
@@ -85,7 +86,7 @@ def _find_choices(pod: Object, placement: Placement, place: Place) -> list[list[
 
 def _names_node(pod: Object) -> bool:
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or []
+    terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
     fields = (item for term in terms for item in term.get("matchFields") or [])
     return bool(pod["spec"].get("nodeName")) or any(item["operator"] == "In" for item in fields)
 
@@ -151,7 +152,7 @@ def _list_keys(spec: Object) -> Iterator[tuple[str, str]]:
     """The labels of nodes that a pod asks for, each with the path of its field."""
     yield from (("spec.nodeSelector", key) for key in sorted(spec.get("nodeSelector") or {}))
     affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    terms = list((affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or [])
-    terms += [item.get("preference") or {} for item in affinity.get(_PREFERRED) or []]
+    terms = list((affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or [])
+    terms += [item.get("preference") or {} for item in affinity.get(PREFERRED) or []]
     keys = {item["key"] for term in terms for item in term.get("matchExpressions") or []}
     yield from (("spec.affinity.nodeAffinity", key) for key in sorted(keys))

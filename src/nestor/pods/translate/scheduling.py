@@ -10,6 +10,7 @@ from nestor.api.placement import Placement
 from nestor.api.taints import read_toleration
 from nestor.api.words import DEFAULT_TAINT
 from nestor.pods.translate import labels, node_rules
+from nestor.pods.translate.node_rules import PREFERRED, REQUIRED
 from nestor.pods.translate.placement import Place, find_rules
 from nestor.pods.translate.target import Target
 
@@ -53,10 +54,10 @@ def _affinity(pod: Object, target: Target, namespaces: Namespaces, placement: Pl
 
 def _pod_affinity(own: Object, pod: Object, target: Target, namespaces: Namespaces) -> Object:
     result: Object = {}
-    if required := own.get("requiredDuringSchedulingIgnoredDuringExecution"):
-        result["requiredDuringSchedulingIgnoredDuringExecution"] = [_term(item, pod, target, namespaces) for item in required]
-    if preferred := own.get("preferredDuringSchedulingIgnoredDuringExecution"):
-        result["preferredDuringSchedulingIgnoredDuringExecution"] = [
+    if required := own.get(REQUIRED):
+        result[REQUIRED] = [_term(item, pod, target, namespaces) for item in required]
+    if preferred := own.get(PREFERRED):
+        result[PREFERRED] = [
             item | {"podAffinityTerm": _term(item["podAffinityTerm"], pod, target, namespaces)} for item in preferred
         ]
     return result

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from nestor.api import labels, names
 from nestor.api.objects import Object, annotations_of, labels_of
 from nestor.kube import Change, kinds
-from nestor.pods.translate.gang_room import REQUIRED, Room, is_met, tolerates
+from nestor.pods.translate.gang_room import Room, is_met, tolerates
+from nestor.pods.translate.node_rules import PREFERRED, REQUIRED
 from nestor.syncer.translate.node import CORDONED, Own, find_own
 from nestor.syncer.view.caches import Caches
 
-_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _AVOID_WEIGHT = 50
 _NOWHERE = "none.nestor.invalid"
 """No node has this name. A term must not be empty: that would match no node, and a list of terms not either."""
@@ -104,7 +104,7 @@ def resolve(pod: Object, nodes: Nodes) -> Object:
     node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     demands = [{"key": key, "operator": "In", "values": [value]} for key, value in selector.items() if key in keys]
     given = (node_affinity.get(REQUIRED) or {}).get("nodeSelectorTerms")
-    wished = node_affinity.get(_PREFERRED) or []
+    wished = node_affinity.get(PREFERRED) or []
     used = {item["key"] for term in given or [] for item in term.get("matchExpressions") or []}
     used |= {item["key"] for each in wished for item in (each.get("preference") or {}).get("matchExpressions") or []}
     if not (closed or avoided or demands or used & keys):
@@ -120,7 +120,7 @@ def resolve(pod: Object, nodes: Nodes) -> Object:
     ]
     if avoided:
         preferred.append({"weight": _AVOID_WEIGHT, "preference": {"matchFields": [_name("NotIn", name) for name in avoided]}})
-    affinity |= {_PREFERRED: preferred} if preferred or wished else {}
+    affinity |= {PREFERRED: preferred} if preferred or wished else {}
     rest = {key: value for key, value in selector.items() if key not in keys}
     return pod | {"spec": spec | {"nodeSelector": rest, "affinity": (spec.get("affinity") or {}) | {"nodeAffinity": affinity}}}
 
@@ -140,7 +140,7 @@ def find_ignored(pod: Object, nodes: Nodes) -> list[str]:
     found = {"topologySpreadConstraints": spec.get("topologySpreadConstraints") or []}
     for kind in ("podAffinity", "podAntiAffinity"):
         part = affinity.get(kind) or {}
-        terms = [item.get("podAffinityTerm") or {} for item in part.get(_PREFERRED) or []]
+        terms = [item.get("podAffinityTerm") or {} for item in part.get(PREFERRED) or []]
         found[f"affinity.{kind}"] = [*(part.get(REQUIRED) or []), *terms]
     used = sorted({(path, item.get("topologyKey", "")) for path, items in found.items() for item in items})
     why = "a label that only nodes of the nested cluster have, and that the host cluster's scheduler does not know"

@@ -19,7 +19,8 @@ from nestor.overflow.vnode.backend import factory
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.backend.view import BackendView, NodeRef
 from nestor.overflow.vnode.identity import Certificate, Wish
-from nestor.overflow.vnode.main import State
+from nestor.overflow.vnode.main import Parts, State
+from nestor.overflow.vnode.nodes import Nodes
 from nestor.overflow.vnode.restart import Restart
 from nestor.overflow.vnode.settings import Settings, parse
 from nestor.pods.kubelet.routes import Route, find_route
@@ -71,24 +72,30 @@ def test_exit_codes(monkeypatch: pytest.MonkeyPatch, error: Exception | None, co
     assert main.main(BASIC) == code
 
 
+def build_parts(world: World) -> Parts:
+    """Without nodes and a certificate, as where the operator has made no node yet."""
+    server = cast(Api, world.api)
+    view = BackendView(server, build_body(), world.health)
+    nodes = Nodes(server, parse(BASIC), view, world.health, world.pods, "v1.35.0")
+    served = api.NodeApi(server, parse(BASIC), nodes, cast(Any, world.backend), world.pods.registry)
+    return Parts(view, nodes, served, world.health, world.pods, world.poller)
+
+
 async def test_metrics_and_probes(world: World) -> None:
     world.bind("web")
     await world.mark("web", "Accepted")
     state = State()
-    assert state.find_unready() == "starting"
-    state.problem, state.pods, state.poller, state.health = "", world.pods, world.poller, world.health
-    assert state.find_unready() is None
-    text = state.write_metrics()
-    for line in ("nestor_vnode_ready 1", 'nestor_vnode_pods{node="far",state="Accepted"} 1', "nestor_vnode_backend_answers 1"):
-        assert line in text.splitlines()
-
-
-async def test_a_watch_that_went_silent_is_told() -> None:
-    state = State()
-    assert state.find_stale() is None
-    state.view = BackendView(cast(Api, MemoryApi()), build_body(), Health())
-    assert state.find_stale() is None
-    state.view.informer.last_contact -= STALE_SECONDS + 1
+    assert (state.find_unready(), state.find_stale()) == ("starting", None)
+    assert "nestor_vnode_ready 0.0" in state.write_metrics().splitlines()
+    state.parts = build_parts(world)
+    assert (state.find_unready(), state.find_stale()) == (None, None)
+    lines = state.write_metrics().splitlines()
+    assert {
+        "nestor_vnode_ready 1.0",
+        'nestor_vnode_pods{node="far",state="Accepted"} 1.0',
+        "nestor_vnode_backend_answers 1.0",
+    } <= {*lines}
+    state.parts.view.informer.last_contact -= STALE_SECONDS + 1
     assert state.find_stale() == "a watch of overflowbackends went silent"
 
 

@@ -63,4 +63,4 @@ def test_projected_items_and_accounts_are_found() -> None:
     ],
 )
 def test_quote_is_go_s(value: str, quoted: str) -> None:
-    assert downward.quote(value) == quoted
+    assert downward.read_lines("metadata.annotations", {"metadata": {"annotations": {"a": value}}}) == [f"a={quoted}"]

@@ -7,7 +7,7 @@ from typing import Any
 from nestor.api import labels
 from nestor.api.objects import Object, annotations_of
 from nestor.kube import kinds
-from nestor.pods.translate.gang_room import REQUIRED
+from nestor.pods.translate.node_rules import REQUIRED
 from nestor.syncer.translate.node import add_own, build_node
 from tests.unit.pods.translate.builders import build_pod
 from tests.unit.syncer.pods.scene import HOST, Scene

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from nestor.api.objects import Object
-from nestor.pods.translate.gang_room import REQUIRED, Room, may_run
+from nestor.pods.translate.gang_room import Room, may_run
+from nestor.pods.translate.node_rules import REQUIRED
 from nestor.syncer.pods.own_nodes import NestedNode, build_mark, find_ignored, resolve
 from nestor.syncer.translate.node import Own
 from tests.unit.pods.translate.builders import build_pod

@@ -15,8 +15,8 @@ from nestor.api.policy import Policy
 from nestor.api.words import HOST
 from nestor.operator.world import pod_status
 from nestor.pods.translate.gang import GATE, is_held, read_entries, read_size
-from nestor.pods.translate.gang_room import REQUIRED, measure
-from nestor.pods.translate.node_rules import select_nodes
+from nestor.pods.translate.gang_room import measure
+from nestor.pods.translate.node_rules import REQUIRED, select_nodes
 
 Cluster = tuple[str, str]
 """Namespace and name of a NestedCluster."""

@@ -51,8 +51,7 @@ class OrphanFinder:
 
         While the pods of one node are not known, every pod might be one of those.
         """
-        nodes = self._find_nodes()
-        if not nodes or nodes != self._registry.nodes:
+        if not self._registry.is_complete(self._find_nodes()):
             self._suspects = frozenset()
             return
         try:
@@ -87,16 +86,12 @@ class Memory:
         """Take over what the last process has noted, once all pods are known; then keep the notes until cancelled."""
         is_restored = False
         while True:
-            if not is_restored and self._is_complete():
+            if not is_restored and self._registry.is_complete(self._find_nodes()):
                 self.restore()
                 is_restored = True
             if is_restored:
                 await self.keep()
             await asyncio.sleep(KEEP_SECONDS)
-
-    def _is_complete(self) -> bool:
-        nodes = self._find_nodes()
-        return bool(nodes) and nodes == self._registry.nodes
 
     def restore(self) -> None:
         """Have pods ended that were noted and whose host pods are gone by now."""

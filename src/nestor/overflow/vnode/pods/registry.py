@@ -66,10 +66,10 @@ class Registry:
     def homes(self) -> list[Home]:
         return [home for home, _ in self._homes.values()]
 
-    @property
-    def nodes(self) -> frozenset[str]:
-        """The nodes whose pods are all known."""
-        return frozenset(node for node, (_, pods) in self._homes.items() if pods.synced.is_set())
+    def is_complete(self, nodes: frozenset[str]) -> bool:
+        """Whether the pods of all these nodes are known, and there are any nodes."""
+        known = {node for node, (_, pods) in self._homes.items() if pods.synced.is_set()}
+        return bool(nodes) and nodes == known
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(list(self._entries.values()))

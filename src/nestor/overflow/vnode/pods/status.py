@@ -7,9 +7,9 @@ reaches them, and a made-up one would get the traffic of Services.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nestor.api import conditions
 from nestor.api.contracts.vnode import ACCEPTED, SENDING, SENT
 from nestor.api.objects import Object, conditions_of, spec_of, status_of
 from nestor.overflow.statuses import MESSAGE_LIMIT, REASON_LIMIT, items_of, read_containers
@@ -31,7 +31,7 @@ _OWN_FAULTS = (
 
 def read_mark(pod: Object) -> Mark:
     """What the pod's status says about its being sent."""
-    found = _find(conditions_of(pod), SENT)
+    found = conditions.find(conditions_of(pod), SENT) or {}
     if found.get("status") != "True":
         return ""
     return "Sending" if found.get("reason") == SENDING else "Accepted"
@@ -54,9 +54,8 @@ def has_ended(pod: Object, there: Object) -> bool:
 
 def lacks_room(there: Object) -> bool:
     """Whether a pod that has not started waits for room at its backend, which says `there` of it, and not for its own image."""
-    scheduled = _find(items_of(there.get("conditions")), "PodScheduled").get("status")
-    if scheduled is not None:
-        return bool(scheduled != "True")
+    if scheduled := conditions.find(items_of(there.get("conditions")), "PodScheduled"):
+        return scheduled.get("status") != "True"
     # Backends without a scheduler in our sense, such as queues, do not say it.
     states = [item.get("state") for field in STATUSES.values() for item in items_of(there.get(field))]
     waiting = [state.get("waiting") for state in states if isinstance(state, dict)]
@@ -170,7 +169,7 @@ def _build_conditions(pod: Object, status: Object, time: str) -> list[Object]:
     elif unready:
         reason, message = "ContainersNotReady", f"containers with unready status: [{' '.join(unready)}]"
     gates = [item["conditionType"] for item in spec.get("readinessGates") or []]
-    missing = [gate for gate in gates if _find(conditions_of(pod), gate).get("status") != "True"]
+    missing = [gate for gate in gates if not conditions.is_true(conditions_of(pod), gate)]
     is_ready = not reason and not missing
     has_network = any(has_run(item) for item in (*mains, *inits)) and status["phase"] not in TERMINAL
     why = (reason, message) if reason else ("ReadinessGatesNotReady", f"gates: [{' '.join(missing)}]") if missing else ("", "")
@@ -195,7 +194,7 @@ def _find_phase(pod: Object, status: Object, said: object) -> str:
 
 def _find_delay(there: Object) -> Object:
     """Why the backend has not placed the pod yet, where it is a cluster that says so."""
-    found = _find(items_of(there.get("conditions")), "PodScheduled")
+    found = conditions.find(items_of(there.get("conditions")), "PodScheduled") or {}
     if found.get("status") != "False" or not isinstance(found.get("message"), str):
         return {}
     return {"reason": cut(found.get("reason") or "Unschedulable", REASON_LIMIT), "message": cut(found["message"], MESSAGE_LIMIT)}
@@ -205,15 +204,11 @@ def _find_reported(there: Object, time: str) -> list[Object]:
     """What the backend, where it is a cluster, says about a pod that ends through no fault of its own, and about a resize."""
     result = []
     for kind in ("DisruptionTarget", *_RESIZE):
-        found = _find(items_of(there.get("conditions")), kind)
+        found = conditions.find(items_of(there.get("conditions")), kind) or {}
         if found.get("status") == "True":
             reason, message = cut(found.get("reason") or "", REASON_LIMIT), cut(found.get("message") or "", MESSAGE_LIMIT)
             result.append(_condition(kind, "True", reason, message, time))
     return result
-
-
-def _find(conditions: Iterable[Object], kind: str) -> Object:
-    return next((item for item in conditions if item.get("type") == kind), {})
 
 
 def _mark(status: str, reason: str, time: str) -> list[Object]:
