@@ -1,4 +1,4 @@
-"""Whole pods: `golden/<case>.nested.yaml` becomes `golden/<case>.host.yaml`. `UPDATE_GOLDEN=1 pytest …` rewrites the latter."""
+"""A whole pod: `golden/everything.nested.yaml` becomes `everything.host.yaml`, which `UPDATE_GOLDEN=1 pytest …` rewrites."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ from tests.unit.pods.translate.builders import BASELINE, PRIVILEGED, PULLED, TAR
 Object = dict[str, Any]
 
 GOLDEN = Path(__file__).parent / "golden"
-CASES = sorted(path.name.removesuffix(".nested.yaml") for path in GOLDEN.glob("*.nested.yaml"))
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_golden(case: str) -> None:
-    nested = yaml.safe_load((GOLDEN / f"{case}.nested.yaml").read_text())
+def test_golden() -> None:
+    nested = yaml.safe_load((GOLDEN / "everything.nested.yaml").read_text())
     built = pod.build_pod(nested, TARGET, {}, BASELINE)
-    expected = GOLDEN / f"{case}.host.yaml"
+    expected = GOLDEN / "everything.host.yaml"
     if os.environ.get("UPDATE_GOLDEN"):
-        expected.write_text(yaml.safe_dump(built, sort_keys=False, width=130))
+        expected.write_text(yaml.safe_dump(built, sort_keys=False, width=130, default_flow_style=None))
     assert built == yaml.safe_load(expected.read_text())
+
+
+def test_service_links_are_for_those_who_want_them() -> None:
+    assert "envFrom" in pod.build_pod(build_pod(), TARGET, {}, BASELINE)["spec"]["containers"][0]
+    assert "envFrom" not in pod.build_pod(build_pod(enableServiceLinks=False), TARGET, {}, BASELINE)["spec"]["containers"][0]
 
 
 RUNTIME_DEFAULT = {"type": "RuntimeDefault"}
