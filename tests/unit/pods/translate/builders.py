@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nestor.api.policy import Policy
+from nestor.pods.translate.node_rules import REQUIRED
 from nestor.pods.translate.target import Target
 
 Object = dict[str, Any]
@@ -38,6 +39,16 @@ def build_pod(*, labels: dict[str, str] | None = None, container: Object | None 
         "metadata": {"name": "web", "namespace": "shop", "uid": "pod-uid", "labels": labels or {}},
         "spec": {"containers": containers, **spec},
     }
+
+
+def one_of(key: str, *values: str, operator: str = "In") -> Object:
+    """A requirement of a node's labels."""
+    return {"key": key, "operator": operator, "values": [*values]}
+
+
+def requires(*terms: Object) -> Object:
+    """The affinity of a pod that runs on nodes which meet one of the terms."""
+    return {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [*terms]}}}
 
 
 def build_host_pod(*, status: Object | None = None, annotations: dict[str, str] | None = None, **spec: Any) -> Object:

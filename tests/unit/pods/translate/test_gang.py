@@ -12,16 +12,17 @@ from nestor.api.placement import Gang, NodeRequirement, Placement
 from nestor.api.policy import Policy
 from nestor.pods.translate import gang
 from nestor.pods.translate.gang import Membership
+from nestor.pods.translate.node_rules import REQUIRED
 from nestor.pods.translate.pod import build_pod as build_host
 from nestor.pods.translate.status import build_disrupted, explain_gate
-from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
+from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod, one_of, requires
 
 Object = dict[str, Any]
 
 MINE = Membership("k" * 16, "shop/Train", 3)
 HPC = NodeRequirement(key="nestor.dev/backend", operator="In", values=["hpc"])
-ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+ZONE = one_of("zone", "a")
+NAMED = {"matchFields": [one_of("metadata.name", "n")]}
 
 
 def entry(state: str = "Released", **more: Any) -> GangStatus:
@@ -56,7 +57,7 @@ def test_it_is_let_go_to_its_gangs_place_alone() -> None:
     patch = gang.build_release(made, entry(round=2, nodes=[write(HPC)], message="backend 'hpc' has room"))
     assert patch["spec"]["schedulingGates"] == [{"$patch": "delete", "name": "nestor.dev/gang"}]
     assert patch["metadata"]["annotations"] == {"nestor.dev/gang-round": "2", "nestor.dev/place-reason": "backend 'hpc' has room"}
-    wanted = {"key": "nestor.dev/backend", "operator": "In", "values": ["hpc"]}
+    wanted = one_of("nestor.dev/backend", "hpc")
     # An API server takes only what is added to a term of a pod that is held.
     assert len(terms(made)) == len(terms(patch)) == 3
     for before, after in zip(terms(made), terms(patch), strict=True):
@@ -67,16 +68,13 @@ def test_it_is_let_go_to_its_gangs_place_alone() -> None:
     ("before", "after"),
     [
         ([], [{"matchExpressions": [write(HPC)]}]),
-        (
-            [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}]}],
-            [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n"]}], "matchExpressions": [write(HPC)]}],
-        ),
+        ([NAMED], [NAMED | {"matchExpressions": [write(HPC)]}]),
         # One that no node meets may not be widened.
         ([{}, {"matchExpressions": [ZONE]}], [{}, {"matchExpressions": [ZONE, write(HPC)]}]),
     ],
 )
 def test_each_term_is_narrowed(before: list[Object], after: list[Object]) -> None:
-    made = build_host_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": before}}} if before else {"podAffinity": {}})
+    made = build_host_pod(affinity=requires(*before) if before else {"podAffinity": {}})
     assert terms(gang.build_release(made, entry(nodes=[write(HPC)]))) == after
 
 

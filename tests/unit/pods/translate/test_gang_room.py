@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.pods.translate.gang_room import find_effort, find_rooms, fit, measure
-from tests.unit.pods.translate.builders import build_pod
+from tests.unit.pods.translate.builders import build_pod, one_of, requires
 
 Object = dict[str, Any]
 
@@ -72,11 +72,12 @@ def test_what_is_placed_is_taken_and_nothing_else() -> None:
 
 GPU: Object = {"resources": {"limits": {"nvidia.com/gpu": 1}}}
 TAINT = {"key": "gpu", "value": "a", "effect": "NoSchedule"}
-ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
+IN_ZONE = {"matchExpressions": [one_of("zone", "a")]}
+NOT_IN_ZONE = {"matchExpressions": [one_of("zone", "a", operator="NotIn")]}
 
 
-def affinity(*terms: Object) -> Object:
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": list(terms)}}}
+def named(name: str) -> Object:
+    return {"matchFields": [one_of("metadata.name", name)]}
 
 
 @pytest.mark.parametrize(
@@ -99,25 +100,13 @@ def affinity(*terms: Object) -> Object:
         (build_pod(tolerations=[{"key": "other", "operator": "Exists"}]), node("a", taints=[TAINT]), 0),
         (build_pod(tolerations=[TAINT | {"effect": "NoExecute"}]), node("a", taints=[TAINT]), 0),
         (build_pod(tolerations=[TAINT]), node("a", taints=[TAINT, {"key": "more", "effect": "NoSchedule"}]), 0),
-        (build_pod(affinity=affinity({"matchExpressions": [ZONE]})), node("a"), 0),
-        (build_pod(affinity=affinity({"matchExpressions": [ZONE]})), node("a", own={"zone": "a"}), 1),
-        (
-            build_pod(affinity=affinity({"matchExpressions": [ZONE]}, {"matchExpressions": [ZONE | {"operator": "NotIn"}]})),
-            node("a"),
-            1,
-        ),
-        (build_pod(affinity=affinity({})), node("a"), 0),
-        (build_pod(affinity=affinity()), node("a"), 0),
-        (
-            build_pod(affinity=affinity({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a"]}]})),
-            node("a"),
-            1,
-        ),
-        (
-            build_pod(affinity=affinity({"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["b"]}]})),
-            node("a"),
-            0,
-        ),
+        (build_pod(affinity=requires(IN_ZONE)), node("a"), 0),
+        (build_pod(affinity=requires(IN_ZONE)), node("a", own={"zone": "a"}), 1),
+        (build_pod(affinity=requires(IN_ZONE, NOT_IN_ZONE)), node("a"), 1),
+        (build_pod(affinity=requires({})), node("a"), 0),
+        (build_pod(affinity=requires()), node("a"), 0),
+        (build_pod(affinity=requires(named("a"))), node("a"), 1),
+        (build_pod(affinity=requires(named("b"))), node("a"), 0),
         (build_pod(affinity={"podAffinity": {}}), node("a"), 1),
     ],
 )
@@ -176,9 +165,9 @@ def test_many_pods_on_many_nodes_are_placed_kind_by_kind() -> None:
 
 
 def test_the_effort_grows_with_what_pods_demand_and_with_their_kinds() -> None:
-    alike, term = find_effort([pod()]), {"matchExpressions": [ZONE]}
+    alike = find_effort([pod()])
     assert find_effort([pod()] * 100) == alike
     assert find_effort([pod(f"{number}m") for number in range(1, 101)]) >= 100
-    terms = find_effort([pod(affinity=affinity(*[term] * 8000))])
+    terms = find_effort([pod(affinity=requires(*[IN_ZONE] * 8000))])
     assert terms >= 8000
-    assert find_effort([pod(f"{number}m", affinity=affinity(*[term] * 8000)) for number in range(1, 31)]) < 2 * terms
+    assert find_effort([pod(f"{number}m", affinity=requires(*[IN_ZONE] * 8000)) for number in range(1, 31)]) < 2 * terms

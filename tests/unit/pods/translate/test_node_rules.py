@@ -11,15 +11,14 @@ from nestor.api.data import read
 from nestor.api.placement import Placement
 from nestor.pods.translate import pod as translate
 from nestor.pods.translate import refusals
-from tests.unit.pods.translate.builders import BASELINE, TARGET, build_pod
+from nestor.pods.translate.node_rules import PREFERRED, REQUIRED
+from tests.unit.pods.translate.builders import BASELINE, TARGET, build_pod, one_of, requires
 
 Object = dict[str, Any]
 
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 OWN_NODES = {"key": "nestor.dev/backend", "operator": "DoesNotExist"}
-AT_HPC = {"key": "nestor.dev/backend", "operator": "In", "values": ["hpc"]}
-AT_CLOUD = {"key": "nestor.dev/backend", "operator": "In", "values": ["cloud"]}
+AT_HPC, AT_CLOUD = one_of("nestor.dev/backend", "hpc"), one_of("nestor.dev/backend", "cloud")
+BY_NAME = requires({"matchFields": [one_of("metadata.name", "hpc")]})
 TWO = [{"name": "hpc", "weight": 80}, {"name": "cloud", "weight": 21}]
 
 
@@ -38,6 +37,14 @@ def terms(found: Object) -> list[list[Object]]:
     return [item["matchExpressions"] for item in found[REQUIRED]["nodeSelectorTerms"]]
 
 
+def prefer(weight: int, *expressions: Object) -> Object:
+    return {"weight": weight, "preference": {"matchExpressions": [*expressions]}}
+
+
+def wishing(*preferred: Object) -> Object:
+    return build_pod(affinity={"nodeAffinity": {PREFERRED: [*preferred]}})
+
+
 def refused(nested: Object, **rules: Any) -> list[str]:
     return refusals.find_refusals(nested, replace(BASELINE, placement=read(Placement, rules)))
 
@@ -52,36 +59,14 @@ def test_a_node_selector_that_contradicts_the_class_is_refused() -> None:
     [
         (build_pod(), []),
         (build_pod(nodeSelector={"team": "a", "topology.kubernetes.io/zone": "z"}), []),
+        (build_pod(nodeSelector={"secret": "n"}), ["`spec.nodeSelector` must not contain 'secret'"]),
         (
-            build_pod(nodeSelector={"kubernetes.io/hostname": "n"}),
-            ["`spec.nodeSelector` must not contain 'kubernetes.io/hostname'"],
+            build_pod(affinity=requires({"matchExpressions": [one_of("secret", "x")]})),
+            ["`spec.affinity.nodeAffinity` must not contain 'secret'"],
         ),
-        (
-            build_pod(
-                affinity={
-                    "nodeAffinity": {
-                        REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "secret", "operator": "Exists"}]}]},
-                        PREFERRED: [{"weight": 1, "preference": {"matchExpressions": [{"key": "pool", "operator": "Exists"}]}}],
-                    }
-                }
-            ),
-            ["`spec.affinity.nodeAffinity` must not contain 'pool'", "`spec.affinity.nodeAffinity` must not contain 'secret'"],
-        ),
+        (wishing(prefer(1, one_of("secret", "x"))), ["`spec.affinity.nodeAffinity` must not contain 'secret'"]),
         # A DaemonSet's pods name their node.
-        (
-            build_pod(
-                affinity={
-                    "nodeAffinity": {
-                        REQUIRED: {
-                            "nodeSelectorTerms": [
-                                {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["node-1"]}]}
-                            ]
-                        }
-                    }
-                }
-            ),
-            [],
-        ),
+        (build_pod(affinity=BY_NAME), []),
     ],
 )
 def test_labels_of_nodes_that_pods_may_use(nested: Object, found: list[str]) -> None:
@@ -91,25 +76,10 @@ def test_labels_of_nodes_that_pods_may_use(nested: Object, found: list[str]) -> 
     assert refused(nested) == []
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [
-        {"nodeName": "hpc"},
-        {
-            "affinity": {
-                "nodeAffinity": {
-                    REQUIRED: {
-                        "nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["hpc"]}]}]
-                    }
-                }
-            }
-        },
-    ],
-)
+@pytest.mark.parametrize("spec", [{"nodeName": "hpc"}, {"affinity": BY_NAME}])
 def test_a_pod_that_names_its_node_has_room_nowhere_else(spec: Object) -> None:
-    pool = {"key": "pool", "operator": "In", "values": ["batch"]}
     found = affinity(build_pod(**spec), overflow={"backends": TWO}, nodeSelector={"pool": "batch"})
-    assert terms(found) == [[OWN_NODES, pool]]
+    assert terms(found) == [[OWN_NODES, one_of("pool", "batch")]]
     assert terms(affinity(build_pod(**spec), overflow={"mode": "Always", "backends": TWO})) == [[AT_HPC], [AT_CLOUD]]
 
 
@@ -121,18 +91,7 @@ GPU_RULE = {"extendedResources": [{"name": "nvidia.com/gpu", "nodeSelector": {"a
     ("mode", "selector", "expected"),
     [
         ("Never", {"own": "1", "pool": "batch", "accelerator": "nvidia"}, [[OWN_NODES]]),
-        (
-            "WhenFull",
-            {"own": "1"},
-            [
-                [
-                    OWN_NODES,
-                    {"key": "accelerator", "operator": "In", "values": ["nvidia"]},
-                    {"key": "pool", "operator": "In", "values": ["batch"]},
-                ],
-                [AT_HPC],
-            ],
-        ),
+        ("WhenFull", {"own": "1"}, [[OWN_NODES, one_of("accelerator", "nvidia"), one_of("pool", "batch")], [AT_HPC]]),
         ("Always", {"own": "1"}, [[AT_HPC]]),
     ],
 )
@@ -148,49 +107,35 @@ def test_a_pool_is_one_of_the_hosts_nodes_and_no_reason_not_to_overflow(
 def test_when_full_own_nodes_are_preferred_to_all_backends_whatever_their_weight() -> None:
     found = affinity(build_pod(), overflow={"backends": TWO})
     assert terms(found) == [[OWN_NODES], [AT_HPC], [AT_CLOUD]]
-    own = {"key": "nestor.dev/backend", "operator": "NotIn", "values": ["cloud", "hpc"]}
-    assert found[PREFERRED] == [
-        {"weight": 100, "preference": {"matchExpressions": [own]}},
-        {"weight": 40, "preference": {"matchExpressions": [AT_HPC]}},
-        {"weight": 10, "preference": {"matchExpressions": [AT_CLOUD]}},
-    ]
-
-
-def test_when_full_a_pods_own_preferences_are_about_own_nodes() -> None:
-    """Many of them would outweigh that it is to stay."""
-    wish = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["hpc"]}
-    pod = build_pod(affinity={"nodeAffinity": {PREFERRED: [{"weight": 100, "preference": {"matchExpressions": [wish]}}]}})
-    not_hpc, not_cloud = ({"key": "nestor.dev/backend", "operator": "NotIn", "values": [name]} for name in ("hpc", "cloud"))
-    found = affinity(pod, overflow={"backends": TWO})[PREFERRED]
-    assert found[0] == {"weight": 100, "preference": {"matchExpressions": [wish, not_hpc, not_cloud]}}
-    assert found[1:] == affinity(build_pod(), overflow={"backends": TWO})[PREFERRED]
-    # Of several labels, each may tell an own node; of too many backends like that, nobody can.
-    preferred = affinity(pod, overflow={"backends": [AKS]})[PREFERRED]
-    assert [item["preference"]["matchExpressions"][-1]["key"] for item in preferred[:3]] == [
-        "beta.kubernetes.io/os",
-        "kubernetes.io/role",
-        "type",
-    ]
-    many = {"backends": [AKS | {"name": name} for name in ("a", "b")]}
-    assert affinity(pod, overflow=many)[PREFERRED] == affinity(build_pod(), overflow=many)[PREFERRED]
-    assert affinity(pod, overflow={"mode": "Always", "backends": TWO})[PREFERRED][0] == {
-        "weight": 100,
-        "preference": {"matchExpressions": [wish]},
-    }
+    own = one_of("nestor.dev/backend", "cloud", "hpc", operator="NotIn")
+    assert found[PREFERRED] == [prefer(100, own), prefer(40, AT_HPC), prefer(10, AT_CLOUD)]
 
 
 def test_always_goes_to_the_backends_alone_by_weight() -> None:
     found = affinity(build_pod(), overflow={"mode": "Always", "backends": TWO})
     assert terms(found) == [[AT_HPC], [AT_CLOUD]]
-    assert [(item["weight"], item["preference"]["matchExpressions"]) for item in found[PREFERRED]] == [
-        (80, [AT_HPC]),
-        (21, [AT_CLOUD]),
-    ]
+    assert found[PREFERRED] == [prefer(80, AT_HPC), prefer(21, AT_CLOUD)]
+
+
+def test_when_full_a_pods_own_preferences_are_about_own_nodes() -> None:
+    """Many of them would outweigh that it is to stay."""
+    zone = one_of("topology.kubernetes.io/zone", "hpc")
+    pod = wishing(prefer(100, zone))
+    not_hpc, not_cloud = (one_of("nestor.dev/backend", name, operator="NotIn") for name in ("hpc", "cloud"))
+    found = affinity(pod, overflow={"backends": TWO})[PREFERRED]
+    assert found == [prefer(100, zone, not_hpc, not_cloud), *affinity(build_pod(), overflow={"backends": TWO})[PREFERRED]]
+    # Of several labels, each may tell an own node; of too many backends like that, nobody can.
+    preferred = affinity(pod, overflow={"backends": [AKS]})[PREFERRED]
+    keys = [item["preference"]["matchExpressions"][-1]["key"] for item in preferred[:3]]
+    assert keys == ["beta.kubernetes.io/os", "kubernetes.io/role", "type"]
+    many = {"backends": [AKS | {"name": name} for name in ("a", "b")]}
+    assert affinity(pod, overflow=many)[PREFERRED] == affinity(build_pod(), overflow=many)[PREFERRED]
+    assert affinity(pod, overflow={"mode": "Always", "backends": TWO})[PREFERRED][0] == prefer(100, zone)
 
 
 def test_a_pods_own_terms_hold_at_backends_too() -> None:
-    own = {"key": "gpu-type", "operator": "In", "values": ["v100"]}
-    pod = build_pod(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [own]}]}}})
+    own = one_of("gpu-type", "v100")
+    pod = build_pod(affinity=requires({"matchExpressions": [own]}))
     assert terms(affinity(pod, overflow={"mode": "Always", "backends": TWO})) == [[own, AT_HPC], [own, AT_CLOUD]]
 
 
@@ -207,27 +152,22 @@ NUNET = {
 }
 
 
-def test_aksjobschedulers_spelling() -> None:
-    spec = build(build_pod(), overflow={"mode": "Always", "backends": [AKS]})
-    assert spec["tolerations"] == [
-        {"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "azure", "effect": "NoSchedule"}
-    ]
-    assert terms(spec["affinity"]["nodeAffinity"]) == [
-        [
-            {"key": "beta.kubernetes.io/os", "operator": "In", "values": ["linux"]},
-            {"key": "kubernetes.io/role", "operator": "In", "values": ["agent"]},
-            {"key": "type", "operator": "In", "values": ["virtual-kubelet"]},
-        ]
-    ]
+@pytest.mark.parametrize(
+    ("backend", "toleration", "labels"),
+    [
+        (
+            AKS,
+            {"key": "virtual-kubelet.io/provider", "operator": "Equal", "value": "azure", "effect": "NoSchedule"},
+            [("beta.kubernetes.io/os", "linux"), ("kubernetes.io/role", "agent"), ("type", "virtual-kubelet")],
+        ),
+        (NUNET, {"key": "virtual-node.interlink/no-schedule", "operator": "Exists"}, [("kubernetes.io/hostname", "nunet-node")]),
+    ],
+)
+def test_a_backend_has_the_spelling_of_its_own_system(backend: Object, toleration: Object, labels: list[tuple[str, str]]) -> None:
+    spec = build(build_pod(), overflow={"mode": "Always", "backends": [backend]})
+    assert spec["tolerations"] == [toleration]
+    assert terms(spec["affinity"]["nodeAffinity"]) == [[one_of(*item) for item in labels]]
     assert "schedulerName" not in spec
-
-
-def test_interlinks_spelling() -> None:
-    spec = build(build_pod(), overflow={"mode": "Always", "backends": [NUNET]})
-    assert spec["tolerations"] == [{"key": "virtual-node.interlink/no-schedule", "operator": "Exists"}]
-    assert terms(spec["affinity"]["nodeAffinity"]) == [
-        [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["nunet-node"]}]
-    ]
 
 
 def test_fluences_spelling() -> None:
@@ -237,12 +177,11 @@ def test_fluences_spelling() -> None:
 
 
 def test_prices_and_regions_are_preferences() -> None:
-    price = {"key": "nestor.dev/price", "operator": "Lt", "values": ["3"]}
-    region = {"key": "topology.kubernetes.io/region", "operator": "In", "values": ["eu-1"]}
-    own = [{"weight": 30, "preference": {"matchExpressions": [item]}} for item in (price, region)]
-    pod, rules = build_pod(affinity={"nodeAffinity": {PREFERRED: own}}), {"mode": "Always", "backends": TWO[:1]}
+    price = one_of("nestor.dev/price", "3", operator="Lt")
+    own = [prefer(30, item) for item in (price, one_of("topology.kubernetes.io/region", "eu-1"))]
+    pod, rules = wishing(*own), {"mode": "Always", "backends": TWO[:1]}
     assert refused(pod) == ["`spec.affinity.nodeAffinity` must not contain 'nestor.dev/price': the class does not allow it"]
-    assert affinity(pod, overflow=rules, allowedNodeLabels=[price["key"], region["key"]])[PREFERRED] == own
+    assert affinity(pod, overflow=rules, allowedNodeLabels=["nestor.dev/price", "topology.kubernetes.io/*"])[PREFERRED] == own
 
 
 @pytest.mark.parametrize(

@@ -7,16 +7,16 @@ import pytest
 
 from nestor.api.placement import Placement
 from nestor.pods.translate import scheduling
+from nestor.pods.translate.node_rules import PREFERRED, REQUIRED
 from nestor.pods.translate.placement import Place
-from tests.unit.pods.translate.builders import TARGET, build_pod
+from tests.unit.pods.translate.builders import TARGET, build_pod, one_of
 
 Object = dict[str, Any]
 
-REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 NAMESPACES = {"shop": {"team": "a"}, "stock": {"team": "a"}, "other": {"team": "b"}}
 SCOPE = {"nestor.dev/cluster": "hello"}
 HERE = SCOPE | {"nestor.dev/nested-namespace": "shop"}
+WEB = {"matchLabels": {"app": "web"}}
 
 
 ALLOWING = dataclasses.replace(TARGET, allowed_labels=("app", "pod-template-hash", "tenant"))
@@ -57,14 +57,9 @@ def test_tolerations(toleration: Object, allowed: bool) -> None:
 def test_a_named_node_becomes_a_wish_that_the_scheduler_checks(own: Object | None) -> None:
     spec: Object = {"affinity": {"nodeAffinity": own}} if own else {}
     terms = build(nodeName="node-1", **spec)["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
-    here = {"key": "metadata.name", "operator": "In", "values": ["node-1"]}
+    here = one_of("metadata.name", "node-1")
     assert all(here in term["matchFields"] for term in terms)
     assert len(terms) == (2 if own else 1)
-
-
-def test_a_term_is_about_the_pod_s_own_namespace() -> None:
-    built = anti_affinity(labelSelector={"matchLabels": {"app": "web"}})
-    assert built == {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"} | HERE}}
 
 
 @pytest.mark.parametrize(
@@ -78,22 +73,25 @@ def test_a_term_is_about_the_pod_s_own_namespace() -> None:
 )
 def test_a_term_about_several_namespaces(term: Object, namespaces: list[str]) -> None:
     selector = anti_affinity(labelSelector={}, **term)["labelSelector"]
-    assert selector["matchLabels"] == SCOPE
-    assert selector["matchExpressions"] == [{"key": "nestor.dev/nested-namespace", "operator": "In", "values": namespaces}]
+    expected = one_of("nestor.dev/nested-namespace", *namespaces)
+    assert selector == {"matchLabels": SCOPE, "matchExpressions": [expected]}
 
 
-def test_a_term_about_all_namespaces_stays_in_this_cluster() -> None:
-    built = anti_affinity(labelSelector={"matchLabels": {"app": "web"}}, namespaceSelector={})
-    assert built["labelSelector"] == {"matchLabels": {"app": "web"} | SCOPE}
-    assert "namespaceSelector" not in built
-
-
-def test_a_term_without_a_selector_still_matches_nothing() -> None:
-    assert anti_affinity() == {"topologyKey": "zone"}
+@pytest.mark.parametrize(
+    ("term", "built"),
+    [
+        # Of the pod's own namespace, of all in this cluster, and of no pod.
+        ({"labelSelector": WEB}, {"labelSelector": {"matchLabels": {"app": "web"} | HERE}}),
+        ({"labelSelector": WEB, "namespaceSelector": {}}, {"labelSelector": {"matchLabels": {"app": "web"} | SCOPE}}),
+        ({}, {}),
+    ],
+)
+def test_a_term_is_about_pods_of_this_cluster(term: Object, built: Object) -> None:
+    assert anti_affinity(**term) == {"topologyKey": "zone"} | built
 
 
 def test_preferred_terms_keep_their_weight() -> None:
-    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "web"}}}
+    term = {"topologyKey": "zone", "labelSelector": WEB}
     built = build(affinity={"podAffinity": {PREFERRED: [{"weight": 7, "podAffinityTerm": term}]}})
     (preferred,) = built["affinity"]["podAffinity"][PREFERRED]
     assert preferred["weight"] == 7
@@ -103,26 +101,15 @@ def test_preferred_terms_keep_their_weight() -> None:
 @pytest.mark.parametrize("merged_before", [False, True])
 def test_match_label_keys_are_worked_in_once(merged_before: bool) -> None:
     """API servers from 1.34 on have done it already when we see the pod."""
-    hash_is = {"key": "pod-template-hash", "operator": "In", "values": ["abc"]}
-    selector: Object = {"matchLabels": {"app": "web"}}
-    if merged_before:
-        selector["matchExpressions"] = [hash_is]
-    constraint = {
-        "maxSkew": 1,
-        "topologyKey": "zone",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": selector,
-        "matchLabelKeys": ["pod-template-hash", "absent"],
-    }
+    hash_is = one_of("pod-template-hash", "abc")
+    selector = WEB | ({"matchExpressions": [hash_is]} if merged_before else {})
+    plain = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}
+    constraint = plain | {"labelSelector": selector, "matchLabelKeys": ["pod-template-hash", "absent"]}
     (built,) = build({"pod-template-hash": "abc"}, topologySpreadConstraints=[constraint])["topologySpreadConstraints"]
-    assert built == {
-        "maxSkew": 1,
-        "topologyKey": "zone",
-        "whenUnsatisfiable": "DoNotSchedule",
-        "labelSelector": {"matchLabels": {"app": "web"} | HERE, "matchExpressions": [hash_is]},
-    }
+    found = {"matchLabels": {"app": "web"} | HERE, "matchExpressions": [hash_is]}
+    assert built == plain | {"labelSelector": found}
 
 
 def test_mismatch_label_keys_exclude() -> None:
     built = anti_affinity({"tenant": "x"}, labelSelector={}, mismatchLabelKeys=["tenant"])
-    assert built["labelSelector"]["matchExpressions"] == [{"key": "tenant", "operator": "NotIn", "values": ["x"]}]
+    assert built["labelSelector"]["matchExpressions"] == [one_of("tenant", "x", operator="NotIn")]

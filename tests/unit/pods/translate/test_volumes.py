@@ -13,21 +13,28 @@ from tests.unit.pods.translate.builders import BASELINE, TARGET, build_pod
 Object = dict[str, Any]
 
 TOKENS = volumes.token_secret_name(build_pod())
-API_ACCESS = {
-    "name": "kube-api-access-x",
-    "projected": {
-        "defaultMode": 420,
-        "sources": [
-            {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
-            {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-            {
-                "downwardAPI": {
-                    "items": [{"path": "namespace", "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"}}]
-                }
-            },
-        ],
-    },
-}
+A_MAP, A_SECRET = names.host_name("c", "shop"), names.host_name("s", "shop")
+KEYS = [{"key": "k", "path": "p"}]
+
+
+def field(path: str, of: str) -> Object:
+    """A file with what a field of the pod says."""
+    return {"path": path, "fieldRef": {"apiVersion": "v1", "fieldPath": of}}
+
+
+def projected(*sources: Object, **others: Any) -> Object:
+    return {"projected": {"sources": [*sources], **others}}
+
+
+NAMESPACE = field("namespace", "metadata.annotations['nestor.dev/nested-namespace']")
+AUTHORITY = {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}}
+ACCESS: Object = projected(
+    {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+    AUTHORITY,
+    {"downwardAPI": {"items": [field("namespace", "metadata.namespace")]}},
+    defaultMode=420,
+)
+CPUS = {"path": "c", "resourceFieldRef": {}}
 
 
 @pytest.mark.parametrize(
@@ -44,46 +51,32 @@ API_ACCESS = {
             {"persistentVolumeClaim": {"claimName": names.host_name("web-v", "shop")}},
         ),
         (
-            {"configMap": {"name": "c", "optional": True, "items": [{"key": "k", "path": "p"}]}},
-            {"configMap": {"name": names.host_name("c", "shop"), "optional": True, "items": [{"key": "k", "path": "p"}]}},
+            {"configMap": {"name": "c", "optional": True, "items": KEYS}},
+            {"configMap": {"name": A_MAP, "optional": True, "items": KEYS}},
+        ),
+        ({"secret": {"secretName": "s", "defaultMode": 256}}, {"secret": {"secretName": A_SECRET, "defaultMode": 256}}),
+        (
+            {"downwardAPI": {"items": [field("namespace", "metadata.namespace"), CPUS]}},
+            {"downwardAPI": {"items": [NAMESPACE, CPUS]}},
         ),
         (
-            {"secret": {"secretName": "s", "defaultMode": 256}},
-            {"secret": {"secretName": names.host_name("s", "shop"), "defaultMode": 256}},
-        ),
-        (
-            {
-                "downwardAPI": {
-                    "items": [{"path": "n", "fieldRef": {"fieldPath": "metadata.name"}}, {"path": "c", "resourceFieldRef": {}}]
-                }
-            },
-            {
-                "downwardAPI": {
-                    "items": [
-                        {
-                            "path": "n",
-                            "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.annotations['nestor.dev/nested-name']"},
-                        },
-                        {"path": "c", "resourceFieldRef": {}},
-                    ]
-                }
-            },
-        ),
-        (
-            {"projected": {"sources": [{"secret": {"name": "s"}}, {"configMap": {"name": "c"}}]}},
-            {
-                "projected": {
-                    "sources": [
-                        {"secret": {"name": names.host_name("s", "shop")}},
-                        {"configMap": {"name": names.host_name("c", "shop")}},
-                    ]
-                }
-            },
+            projected({"secret": {"name": "s"}}, {"configMap": {"name": "c"}}),
+            projected({"secret": {"name": A_SECRET}}, {"configMap": {"name": A_MAP}}),
         ),
         ({"projected": {}}, {}),
         (
-            {"projected": {"sources": [{}, {"secret": {"name": "s"}}, {"downwardAPI": {}}]}},
-            {"projected": {"sources": [{"secret": {"name": names.host_name("s", "shop")}}, {"downwardAPI": {"items": []}}]}},
+            projected({}, {"secret": {"name": "s"}}, {"downwardAPI": {}}),
+            projected({"secret": {"name": A_SECRET}}, {"downwardAPI": {"items": []}}),
+        ),
+        # The nested account's token, as every pod has it.
+        (
+            ACCESS,
+            projected(
+                {"secret": {"name": TOKENS, "items": [{"key": "token-0-0", "path": "token"}]}},
+                {"configMap": AUTHORITY["configMap"] | {"name": names.host_name("kube-root-ca.crt", "shop")}},
+                {"downwardAPI": {"items": [NAMESPACE]}},
+                defaultMode=420,
+            ),
         ),
     ],
 )
@@ -91,36 +84,10 @@ def test_each_kind(nested: Object, host: Object) -> None:
     assert volumes.build_volumes(build_pod(volumes=[{"name": "v", **nested}]), BASELINE) == [{"name": "v", **host}]
 
 
-def test_the_api_access_volume_is_the_nested_account_s() -> None:
-    (built,) = volumes.build_volumes(build_pod(volumes=[API_ACCESS]), BASELINE)
-    assert built["projected"]["defaultMode"] == 420
-    assert built["projected"]["sources"] == [
-        {"secret": {"name": TOKENS, "items": [{"key": "token-0-0", "path": "token"}]}},
-        {"configMap": {"name": names.host_name("kube-root-ca.crt", "shop"), "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
-        {
-            "downwardAPI": {
-                "items": [
-                    {
-                        "path": "namespace",
-                        "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.annotations['nestor.dev/nested-namespace']"},
-                    }
-                ]
-            }
-        },
-    ]
-
-
 def test_each_token_has_its_own_key() -> None:
-    vault = {
-        "name": "vault",
-        "projected": {
-            "sources": [
-                {"serviceAccountToken": {"audience": "vault", "path": "a"}},
-                {"serviceAccountToken": {"expirationSeconds": 600, "path": "b"}},
-            ]
-        },
-    }
-    assert volumes.find_tokens(build_pod(volumes=[API_ACCESS, vault])) == [
+    tokens = [{"audience": "vault", "path": "a"}, {"expirationSeconds": 600, "path": "b"}]
+    vault = projected(*({"serviceAccountToken": token} for token in tokens))
+    assert volumes.find_tokens(build_pod(volumes=[{"name": "access", **ACCESS}, {"name": "vault", **vault}])) == [
         Token("token-0-0", "", 3607),
         Token("token-1-0", "vault", 3600),
         Token("token-1-1", "", 600),
