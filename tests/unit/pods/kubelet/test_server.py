@@ -11,7 +11,7 @@ import pytest
 
 from nestor.kube.serving import http
 from nestor.pods.kubelet import auth
-from nestor.pods.kubelet.routes import find_route
+from nestor.pods.kubelet.routes import Route, find_route
 from nestor.pods.kubelet.server import KubeletServer, Served
 from nestor.pods.providers.base import Call, Connection, Options
 from nestor.pods.providers.errors import InvalidInput, NotFound, ProviderError
@@ -57,12 +57,15 @@ class Refusing:
         raise self._error
 
 
-async def call(provider: Any, method: str, path: str, *headers: tuple[str, str], rest: bytes = b"") -> str:
-    parts = [part for part in path.split("/") if part]
-    request = http.Request(method, parts, {}, list(headers), rest)
+def build_call(method: str, path: str, *headers: tuple[str, str], rest: bytes = b"") -> tuple[http.Request, Route]:
+    parts = path.split("/")
     route = find_route(method, parts)
     assert route is not None
-    return await ask(build_server(provider), request, route)
+    return http.Request(method, parts, {}, list(headers), rest), route
+
+
+async def call(provider: Any, method: str, path: str, *headers: tuple[str, str], rest: bytes = b"") -> str:
+    return await ask(build_server(provider), *build_call(method, path, *headers, rest=rest))
 
 
 def build_server(provider: Any) -> KubeletServer:
@@ -70,7 +73,7 @@ def build_server(provider: Any) -> KubeletServer:
     return KubeletServer(provider, lambda _: served, auth.ApiServerOnly())
 
 
-async def ask(server: KubeletServer, request: http.Request, route: Any) -> str:
+async def ask(server: KubeletServer, request: http.Request, route: Route) -> str:
     writer: Any = Writer()
     await server._route(route, request, auth.Caller(auth.API_SERVER), asyncio.StreamReader(), writer)
     head, _, body = writer.written.decode().partition("\r\n\r\n")
@@ -142,16 +145,10 @@ BEARER = "base64url.bearer.authorization.k8s.io.c2VjcmV0"
 )
 async def test_of_a_web_socket_s_protocols_only_kubernetes_own_are_passed_on(asked: str, passed: list[str]) -> None:
     """A client may put its token there."""
-    provider, key = Echo(), ("sec-websocket-key", "x")
-    headers = (
-        ("connection", "Upgrade"),
-        ("upgrade", "websocket"),
-        key,
-        ("sec-websocket-protocol", asked),
-        ("authorization", "x"),
-    )
-    await call(provider, "GET", "exec/shop/web/app", *headers)
-    assert provider.calls[0].headers == [*headers[:3], *(("sec-websocket-protocol", item) for item in passed)]
+    provider, name = Echo(), "sec-websocket-protocol"
+    plain = (("connection", "Upgrade"), ("upgrade", "websocket"), ("sec-websocket-key", "x"))
+    await call(provider, "GET", "exec/shop/web/app", *plain, (name, asked), ("authorization", "x"))
+    assert provider.calls[0].headers == [*plain, *((name, item) for item in passed)]
 
 
 class Endless(Echo):
@@ -174,8 +171,8 @@ class Endless(Echo):
 
 async def test_streams_are_bounded_and_those_that_end_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nestor.pods.kubelet.server.STREAM_LIMIT", 3)
-    parts = ["exec", "shop", "web", "app"]
-    request, route, provider = http.Request("POST", parts, {}, list(UPGRADE), b""), find_route("POST", parts), Endless()
+    request, route = build_call("POST", "exec/shop/web/app", *UPGRADE)
+    provider = Endless()
     server = build_server(provider)
     tasks = [asyncio.create_task(ask(server, request, route)) for _ in range(3)]
     await provider.opened(3)
@@ -219,9 +216,7 @@ async def test_one_tenants_logs_leave_room_for_others(monkeypatch: pytest.Monkey
     server = KubeletServer(cast(Any, provider), lambda _: served, auth.ApiServerOnly(), is_shared=True)
 
     def follow(namespace: str) -> asyncio.Task[str]:
-        parts = ["containerLogs", namespace, "web", "app"]
-        route = find_route("GET", parts)
-        return asyncio.create_task(ask(server, http.Request("GET", parts, {}, [], b""), route))
+        return asyncio.create_task(ask(server, *build_call("GET", f"containerLogs/{namespace}/web/app")))
 
     async def look() -> bool:
         return len(provider.open) == 4
@@ -241,9 +236,7 @@ async def test_one_tenants_logs_leave_room_for_others(monkeypatch: pytest.Monkey
 
 async def test_a_pod_that_does_not_exist_is_told_to_those_who_may_ask() -> None:
     server = KubeletServer(MemoryProvider(), lambda _: None, auth.ApiServerOnly())
-    parts = ["containerLogs", "shop", "web", "app"]
-    request, route = http.Request("GET", parts, {}, [], b""), find_route("GET", parts)
-    assert await ask(server, request, route) == '404 pod "web" does not exist'
+    assert await ask(server, *build_call("GET", "containerLogs/shop/web/app")) == '404 pod "web" does not exist'
 
 
 @pytest.mark.parametrize("name", [None, "admin"])
