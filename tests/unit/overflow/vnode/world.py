@@ -117,12 +117,15 @@ class World:
         made = self.api.put(kinds.POD, {"metadata": meta, "spec": full, "status": status})
         return str(made["metadata"]["uid"])
 
-    def allow_a_second(self, name: str) -> None:
-        """The pod may wait for a second only: until here, no test has had to see anything in that time."""
+    def edit(self, name: str, **parts: Object) -> None:
+        """Somebody changes parts of the pod, such as `status`."""
         pod = self.look(name)
         assert pod is not None
-        pod["metadata"]["annotations"][labels.PENDING_SECONDS] = "1"
-        self.api.put(kinds.POD, pod)
+        self.api.put(kinds.POD, pod | {part: pod[part] | fields for part, fields in parts.items()})
+
+    def allow_a_second(self, name: str) -> None:
+        """The pod may wait for a second only: until here, no test has had to see anything in that time."""
+        self.edit(name, metadata={"annotations": {labels.PENDING_SECONDS: "1"}})
 
     async def run(self, name: str = "web") -> str:
         """A pod that runs. Returns its UID."""
@@ -134,10 +137,7 @@ class World:
 
     def delete(self, name: str, grace: int = 30) -> None:
         """Somebody deletes the pod, with a grace period."""
-        pod = self.look(name)
-        assert pod is not None
-        pod["metadata"] |= {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace}
-        self.api.put(kinds.POD, pod)
+        self.edit(name, metadata={"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": grace})
 
     def look(self, name: str) -> Object | None:
         return self.api.look(kinds.POD, name, SPACE)
@@ -184,9 +184,13 @@ class World:
     def events(self) -> list[str]:
         return [item["reason"] for key, item in self.api.objects.items() if key[0] == "events"]
 
+    def event(self, reason: str) -> Object:
+        """The newest one with this reason."""
+        found: Object = [item for key, item in self.api.objects.items() if key[0] == "events" and item["reason"] == reason][-1]
+        return found
+
     def message(self, reason: str) -> str:
-        found = [item for key, item in self.api.objects.items() if key[0] == "events" and item["reason"] == reason]
-        return str(found[-1]["message"])
+        return str(self.event(reason)["message"])
 
 
 def first(times: int, what: str, error: Error) -> Callable[[str, Object], Error | None]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from nestor.kube import kinds
 from nestor.overflow.vnode.pods import change, writer
 from nestor.pods.providers.errors import NotYet, Unreachable
 from tests.fakes.backend import MemoryUpdates
@@ -24,15 +23,8 @@ def updates(world: World) -> MemoryUpdates:
     return made
 
 
-def edit(world: World, *, labels: Object | None = None, **spec: Any) -> None:
-    pod = world.look("web")
-    assert pod is not None
-    meta = pod["metadata"] | ({"labels": labels} if labels is not None else {})
-    world.api.put(kinds.POD, pod | {"metadata": meta, "spec": pod["spec"] | spec})
-
-
 def resize(world: World) -> None:
-    edit(world, containers=[{"name": "app", "image": "example/web:1", "resources": LARGE}])
+    world.edit("web", spec={"containers": [{"name": "app", "image": "example/web:1", "resources": LARGE}]})
 
 
 async def is_calm(world: World) -> bool:
@@ -49,9 +41,9 @@ async def test_changes_reach_the_backend_and_are_not_sent_again(world: World) ->
     uid = await world.run()
     assert await is_calm(world)
     assert world.backend.count("update") == 0
-    edit(world, labels={"tier": "front"})
+    world.edit("web", metadata={"labels": {"tier": "front"}})
     await world.until(lambda: world.backend.pods[uid]["metadata"].get("labels") == {"tier": "front"})
-    edit(world, ephemeralContainers=[DEBUG])
+    world.edit("web", spec={"ephemeralContainers": [DEBUG]})
     await world.until(lambda: world.backend.pods[uid]["spec"].get("ephemeralContainers") == [DEBUG])
     resize(world)
     await world.until(lambda: world.backend.pods[uid]["spec"]["containers"][0].get("resources") == LARGE)
@@ -63,7 +55,7 @@ async def test_changes_reach_the_backend_and_are_not_sent_again(world: World) ->
 async def test_changes_that_were_made_while_nobody_looked_are_carried(world: World) -> None:
     uid = await world.run()
     await world.stop()
-    edit(world, labels={"tier": "front"}, ephemeralContainers=[DEBUG])
+    world.edit("web", metadata={"labels": {"tier": "front"}}, spec={"ephemeralContainers": [DEBUG]})
     await world.start()
     await world.until(lambda: world.backend.pods[uid]["spec"].get("ephemeralContainers") == [DEBUG])
     assert world.backend.pods[uid]["metadata"]["labels"] == {"tier": "front"}
@@ -86,7 +78,7 @@ async def test_a_change_that_is_refused_is_told_once_and_tried_again(
     await world.until(lambda: world.backend.pods[uid]["spec"]["containers"][0].get("resources") == LARGE)
     updates.refuse = lambda _: ["not allowed"]  # it is over: another one is news, though not before some time
     monkeypatch.setattr(writer, "TELL_SECONDS", 0.0)
-    edit(world, labels={"tier": "front"})
+    world.edit("web", metadata={"labels": {"tier": "front"}})
     await world.until(lambda: world.events.count("PodUpdateRefused") == 2)
     assert world.message("PodUpdateRefused") == "not allowed"
 
@@ -109,7 +101,8 @@ async def test_a_second_refusal_is_told_as_soon_as_it_may_be(
 async def test_of_very_many_debug_containers_none_is_sent(world: World) -> None:
     await world.run()
     long = {"env": [{"name": "X", "value": "x" * 200}]}
-    edit(world, ephemeralContainers=[DEBUG | long | {"name": f"debug-{number}"} for number in range(51)])
+    many = [DEBUG | long | {"name": f"debug-{number}"} for number in range(51)]
+    world.edit("web", spec={"ephemeralContainers": many})
     await world.until(lambda: "PodUpdateRefused" in world.events)
     assert "at most 50" in world.message("PodUpdateRefused")
     assert world.backend.count("update") == 0
@@ -122,7 +115,7 @@ async def test_a_change_survives_a_glitch(world: World, monkeypatch: pytest.Monk
     uid = await world.run()
     faults = [error, error]
     world.backend.fault = lambda call, _: faults.pop() if call == "update" and faults else None
-    edit(world, labels={"tier": "front"})
+    world.edit("web", metadata={"labels": {"tier": "front"}})
     await world.until(lambda: world.backend.pods[uid]["metadata"].get("labels") == {"tier": "front"})
     assert not faults
     assert "PodUpdateRefused" not in world.events
@@ -131,10 +124,10 @@ async def test_a_change_survives_a_glitch(world: World, monkeypatch: pytest.Monk
 async def test_at_a_backend_that_cannot_change_pods_the_owner_is_told() -> None:
     async with living() as world:
         await world.run()
-        edit(world, labels={"tier": "front"})
+        world.edit("web", metadata={"labels": {"tier": "front"}})
         await world.settle()
         assert "PodUpdateRefused" not in world.events
-        edit(world, ephemeralContainers=[DEBUG])
+        world.edit("web", spec={"ephemeralContainers": [DEBUG]})
         await world.until(lambda: "PodUpdateRefused" in world.events)
         assert world.message("PodUpdateRefused") == "Backend 'far' cannot change pods that run there: the pod stays unchanged"
 
@@ -143,7 +136,7 @@ async def test_at_a_backend_that_cannot_change_pods_the_owner_is_told() -> None:
 async def test_a_large_pod_is_read_anew_before_it_is_sent(world: World) -> None:
     uid = await world.run()
     long = {"tier": "front", "long": "y" * 10_000}
-    edit(world, labels=long)
+    world.edit("web", metadata={"labels": long})
     await world.until(lambda: world.backend.pods[uid]["metadata"].get("labels") == long)
     resize(world)
     await world.until(lambda: world.backend.pods[uid]["spec"]["containers"][0].get("resources") == LARGE)
@@ -154,9 +147,8 @@ async def test_a_large_pod_is_read_anew_before_it_is_sent(world: World) -> None:
 async def test_a_pod_that_grows_is_no_changed_one() -> None:
     async with living() as world:
         await world.run()
-        pod = world.look("web")
-        assert pod is not None
-        long = [{"type": "example.com/told", "status": "True", "message": "x" * 10_000}]
-        world.api.put(kinds.POD, pod | {"status": pod["status"] | {"conditions": [*pod["status"]["conditions"], *long]}})
+        long = {"type": "example.com/told", "status": "True", "message": "x" * 10_000}
+        there = await world.phase("web", "Running")
+        world.edit("web", status={"conditions": [*there["conditions"], long]})
         await world.settle()
         assert "PodUpdateRefused" not in world.events

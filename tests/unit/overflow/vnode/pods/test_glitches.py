@@ -214,7 +214,7 @@ async def test_what_may_be_left_is_named_though_its_namespace_takes_no_events(
     world.api.refusal = lambda verb, body: ending if verb == "POST" and body["metadata"].get("namespace") == SPACE else None
     world.delete("web")
     await world.phase("web", None)
-    (event,) = [item for key, item in world.api.objects.items() if key[0] == "events" and item["reason"] == "LeftAtBackend"]
+    event = world.event("LeftAtBackend")
     assert event["involvedObject"]["kind"] == "Node"
     assert event["involvedObject"]["name"] == NODE
     assert f"pod {SPACE}/web" in event["message"]
@@ -233,9 +233,8 @@ async def test_a_pod_deleted_by_force_is_named_if_its_end_is_not_confirmed(
         world.entry(uid).home = Home("gone", "default", cast(Any, None))
     world.api.drop(kinds.POD, "web", SPACE)
     await world.until(lambda: world.entry(uid).is_named)
-    (event,) = [item for key, item in world.api.objects.items() if key[0] == "events" and item["reason"] == "LeftAtBackend"]
-    assert event["involvedObject"]["name"] == (NODE if has_node else "gone")
-    assert uid in event["message"]
+    assert world.event("LeftAtBackend")["involvedObject"]["name"] == (NODE if has_node else "gone")
+    assert uid in world.message("LeftAtBackend")
     world.pods.queue.add(uid)
     await world.settle()
     world.backend.is_down = False

@@ -121,9 +121,7 @@ async def is_deleted_by_force(world: World) -> None:
 
 async def fails_in_the_host(world: World) -> None:
     await world.run()
-    pod = world.look("web") or {}
-    pod["status"]["phase"] = "Failed"
-    world.api.put(kinds.POD, pod)
+    world.edit("web", status={"phase": "Failed"})
 
 
 Scenario = Callable[[World], Coroutine[Any, Any, None]]

@@ -56,10 +56,7 @@ async def test_one_that_is_not_kept_whole_is_sent_whole(world: World) -> None:
 
 async def test_one_that_has_grown_since_it_was_sent_is_no_other(world: World) -> None:
     uid = await world.run()
-    pod = world.look("web")
-    assert pod is not None
-    pod["metadata"]["annotations"] = {"note": "x" * SENT_LIMIT}
-    world.api.put(kinds.POD, pod)
+    world.edit("web", metadata={"annotations": {"note": "x" * SENT_LIMIT}})
     await world.until(lambda: is_cut(world.entry(uid).last))
     await world.stop()
     await world.start()

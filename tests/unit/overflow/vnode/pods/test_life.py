@@ -140,10 +140,7 @@ async def test_a_deleted_pod_tells_how_it_has_ended(world: World) -> None:
     """Controllers of Jobs count pods by their status, and hold them by a finalizer until then."""
     world.backend.ends_at_once = False
     uid = world.bind("web")
-    pod = world.look("web")
-    assert pod is not None
-    pod["metadata"]["finalizers"] = ["batch.kubernetes.io/job-tracking"]
-    world.api.put(kinds.POD, pod)
+    world.edit("web", metadata={"finalizers": ["batch.kubernetes.io/job-tracking"]})
     await world.mark("web", "Accepted")
     world.delete("web")
     await world.until(lambda: world.backend.count("delete"))
@@ -214,10 +211,7 @@ async def test_a_finished_pod_is_kept_until_it_is_deleted(world: World) -> None:
 
 async def test_a_pod_failed_by_somebody_else_does_not_run_on(world: World) -> None:
     uid = await world.run()
-    pod = world.look("web")
-    assert pod is not None
-    pod["status"]["phase"] = "Failed"
-    world.api.put(kinds.POD, pod)
+    world.edit("web", status={"phase": "Failed"})
     await world.until(lambda: uid not in world.backend.pods)
     assert (world.look("web") or {})["status"]["phase"] == "Failed"
 
@@ -229,11 +223,16 @@ async def test_its_time_on_the_node_is_limited(world: World) -> None:
     assert uid not in world.backend.pods
 
 
-async def test_a_pod_that_is_held_back_goes_back(world: World) -> None:
+@pytest.mark.parametrize(("why", "closes"), [("Queued", True), ("ImagePullBackOff", False)])
+async def test_a_pod_that_is_held_back_goes_back_and_closes_the_node_unless_it_is_its_own_fault(
+    world: World, why: str, closes: bool
+) -> None:
+    """Whoever starts one from an image that does not exist would keep everybody's pods away."""
     told: list[tuple[str, float]] = []
     world.pods.on_bounce(lambda node, seconds: told.append((node, seconds)))
     uid = world.bind("web", seconds="3600")
     await world.mark("web", "Accepted")
+    world.backend.pods[uid]["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": why}}
     world.allow_a_second("web")
     status = await world.phase("web", "Failed")
     assert status["reason"] == "BouncedBack"
@@ -241,21 +240,9 @@ async def test_a_pod_that_is_held_back_goes_back(world: World) -> None:
     words = {item["type"]: item["status"] for item in status["conditions"]}
     assert (words["DisruptionTarget"], words["nestor.dev/Sent"]) == ("True", "False")
     assert uid not in world.backend.pods
-    assert told == [(NODE, 1.0)]
+    assert told == ([(NODE, 1.0)] if closes else [])
     await world.settle()
     assert world.events.count("BouncedBack") == 1
-
-
-async def test_a_pod_that_cannot_start_by_its_own_fault_closes_no_node(world: World) -> None:
-    """Whoever starts one from an image that does not exist would keep everybody's pods away."""
-    told: list[tuple[str, float]] = []
-    world.pods.on_bounce(lambda node, seconds: told.append((node, seconds)))
-    uid = world.bind("web", seconds="3600")
-    await world.mark("web", "Accepted")
-    world.backend.pods[uid]["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": "ImagePullBackOff"}}
-    world.allow_a_second("web")
-    assert (await world.phase("web", "Failed"))["reason"] == "BouncedBack"
-    assert told == []
 
 
 @pytest.mark.parametrize(
@@ -322,17 +309,10 @@ async def test_a_forgotten_pod_fails_after_a_while(world: World, monkeypatch: py
     assert world.backend.starts == {uid: 1}
 
 
-@pytest.mark.parametrize("error", [Unreachable("timeout"), NotYet("not known yet"), RuntimeError("reset")])
-async def test_a_lost_answer_starts_nothing_twice(world: World, error: Exception) -> None:
-    world.backend.lost = first(3, "create", error)
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    assert world.backend.starts == {uid: 1}
-
-
-@pytest.mark.parametrize("error", [Unreachable("refused"), Unauthorized("token expired"), ValueError("invalid JSON")])
-async def test_faults_before_anything_happens_are_repeated(world: World, error: Exception) -> None:
-    world.backend.fault = first(2, "create", error)
+@pytest.mark.parametrize("moment", ["fault", "lost"])
+@pytest.mark.parametrize("error", [Unreachable("timeout"), Unauthorized("expired"), NotYet("not known yet"), ValueError("JSON")])
+async def test_a_request_or_an_answer_that_is_lost_starts_nothing_twice(world: World, moment: str, error: Exception) -> None:
+    setattr(world.backend, moment, first(3, "create", error))
     uid = world.bind("web")
     await world.mark("web", "Accepted")
     assert world.backend.starts == {uid: 1}
@@ -378,11 +358,13 @@ async def test_nothing_is_sent_before_the_mark_is_written(world: World) -> None:
     assert world.backend.count("create") == 0
 
 
+STRANGER: Object = {"metadata": {"name": "old", "namespace": SPACE, "uid": "old"}, "spec": {"containers": []}, "status": {}}
+
+
 async def test_orphans_are_ended_when_they_were_seen_twice(world: World) -> None:
     uid = world.bind("web")
     await world.mark("web", "Accepted")
-    stranger: Object = {"metadata": {"name": "old", "namespace": SPACE, "uid": "old"}, "spec": {"containers": []}, "status": {}}
-    world.backend.pods["old"] = stranger
+    world.backend.pods["old"] = STRANGER
     finder = OrphanFinder(world.backend, world.pods.registry, world.health, lambda: frozenset({NODE}))
     await finder.look()
     assert "old" in world.backend.pods
@@ -391,37 +373,43 @@ async def test_orphans_are_ended_when_they_were_seen_twice(world: World) -> None
     assert finder.found == 1
 
 
-@pytest.mark.parametrize("nodes", [frozenset(), frozenset({NODE, "other"})])
-async def test_without_all_nodes_no_pod_is_an_orphan(world: World, nodes: frozenset[str]) -> None:
-    world.backend.pods["old"] = {"metadata": {"name": "old", "namespace": SPACE, "uid": "old"}, "spec": {"containers": []}}
-    finder = OrphanFinder(world.backend, world.pods.registry, world.health, lambda: nodes)
+@pytest.mark.parametrize(
+    ("nodes", "listed"),
+    [
+        # While the pods of a node are not known, each might be one of those.
+        ([], [STRANGER]),
+        ([NODE, "other"], [STRANGER]),
+        ([NODE], [{}]),
+        ([NODE], [{"metadata": {}}]),
+        ([NODE], [None]),
+    ],
+)
+async def test_without_all_nodes_or_by_nonsense_no_pod_is_an_orphan(
+    world: World, monkeypatch: pytest.MonkeyPatch, nodes: list[str], listed: list[Any]
+) -> None:
+    async def say() -> list[Any]:
+        return listed
+
+    monkeypatch.setattr(world.backend, "list", say)
+    finder = OrphanFinder(world.backend, world.pods.registry, world.health, lambda: frozenset(nodes))
     for _ in range(3):
         await finder.look()
     assert finder.found == 0
 
 
-@pytest.mark.parametrize("listed", [[{}], [{"metadata": {}}], [None]])
-async def test_a_list_that_is_nonsense_ends_nothing(world: World, monkeypatch: pytest.MonkeyPatch, listed: list[Any]) -> None:
-    async def lie() -> list[Any]:
-        return listed
-
-    monkeypatch.setattr(world.backend, "list", lie)
-    finder = OrphanFinder(world.backend, world.pods.registry, world.health, lambda: frozenset({NODE}))
-    for _ in range(2):
-        await finder.look()
-    assert finder.found == 0
+def bind_long_ago(world: World, **meta: Any) -> None:
+    """By the API server's clock, which is years behind ours."""
+    scheduled, *others = (world.look("web") or {})["status"]["conditions"]
+    scheduled["lastTransitionTime"] = "2020-01-01T00:00:00Z"
+    world.edit("web", metadata=meta, status={"conditions": [scheduled, *others]})
 
 
 async def test_clocks_that_differ_end_nothing_early(world: World) -> None:
-    """The API server's clock is years behind ours: its times are not compared with ours."""
+    """Times of the API server are not compared with ours."""
     uid = world.bind("web", seconds="3600")
     await world.mark("web", "Accepted")
     world.backend.is_down = True
-    pod = world.look("web")
-    assert pod is not None
-    pod["metadata"] |= {"deletionTimestamp": "2020-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
-    pod["status"]["conditions"][0]["lastTransitionTime"] = "2020-01-01T00:00:00Z"
-    world.api.put(kinds.POD, pod)
+    bind_long_ago(world, deletionTimestamp="2020-01-01T00:00:00Z", deletionGracePeriodSeconds=30)
     begin = world.backend.count("statuses")
     await world.until(lambda: world.backend.count("statuses") > begin + 5)
     world.pods.queue.add(uid)
@@ -433,10 +421,7 @@ async def test_clocks_that_differ_end_nothing_early(world: World) -> None:
 async def test_an_unsent_pod_is_not_late_by_another_clock(world: World) -> None:
     world.backend.fault = lambda call, _: NoRoom("full") if call == "create" else None
     uid = world.bind("web", seconds="3600")
-    pod = world.look("web")
-    assert pod is not None
-    pod["status"]["conditions"][0]["lastTransitionTime"] = "2020-01-01T00:00:00Z"
-    world.api.put(kinds.POD, pod)
+    bind_long_ago(world)
     await world.until(lambda: world.backend.count("create") >= 2)
     assert world.entry(uid).read_facts(is_answering=True).is_late is False
     assert (world.look("web") or {})["status"]["phase"] == "Pending"
