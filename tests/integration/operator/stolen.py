@@ -44,7 +44,7 @@ class Attack:
 
     id: str
     says: str
-    verb: Literal["create", "patch", "delete", "approve", "get", "list", "status", "ephemeralcontainers"]
+    verb: Literal["create", "patch", "delete", "deletecollection", "approve", "get", "list", "status", "ephemeralcontainers"]
     kind: Kind
     name: str
     namespace: str | None
@@ -205,6 +205,11 @@ SECRETS = (
     Attack("secret-changed", "to change a stranger's Secret", "patch", kinds.SECRET, "theirs", STRANGER,
            NOT_OURS, {"metadata": {"labels": MARKED}}),
     Attack("secret-deleted", "to delete a stranger's Secret", "delete", kinds.SECRET, "theirs", STRANGER, NOT_OURS),
+    Attack("secrets-deleted", "to delete all Secrets of a stranger, and read them in the answer", "deletecollection", kinds.SECRET, "",
+           STRANGER, NOT_OURS),
+    Attack("services-deleted", "to delete all Services of a stranger", "deletecollection", kinds.SERVICE, "", STRANGER, NOT_HERE),
+    Attack("claims-deleted", "to delete all claims of a stranger, and their data", "deletecollection",
+           kinds.PERSISTENT_VOLUME_CLAIM, "", STRANGER, NOT_HERE),
     Attack("secret-unmarked", "a Secret that is not marked as its own", "create", kinds.SECRET, "x", STRANGER, NOT_OURS,
            {"metadata": {"labels": {labels.MANAGED_BY: "Helm"}}}),
     Attack("secret-of-argo-cd", "a repository for Argo CD", "create", kinds.SECRET, "x", STRANGER, "of what Argo CD acts on",

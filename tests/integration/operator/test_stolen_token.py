@@ -176,6 +176,8 @@ async def send(api: Api, attack: Attack, marked: Mapping[str, str] = MARKED) -> 
         await api.patch(attack.kind, attack.name, attack.namespace, attack.body)
     elif attack.verb == "delete":
         await api.delete(attack.kind, attack.name, attack.namespace)
+    elif attack.verb == "deletecollection":
+        await api.delete_all(attack.kind, attack.namespace or "")
     elif attack.verb == "list":
         await api.list(attack.kind, attack.namespace)
     elif attack.verb == "approve":
