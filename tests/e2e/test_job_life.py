@@ -233,7 +233,7 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
 
     await change(api, job, ttlSecondsAfterFinished=1)
     await gone(api, kinds.NESTED_APP_JOB, "batch", namespace)
-    assert await api.find(kinds.NAMESPACE, where) is None
+    await gone(api, kinds.NAMESPACE, where, "")
     await until_told(api, namespace, "Completed", "Expired")
 
 
