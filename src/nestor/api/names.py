@@ -20,6 +20,8 @@ QUOTA_NAME = "nestor"
 DATA_VOLUME = "data"
 """The volume with the cluster's data in the server's pod, and the template of its claim."""
 SERVER_CONTAINER = "k3s"
+SHORT, LONG = 8, 20
+"""Characters of a hash: where names differ only by chance, and where somebody may search for two with the same one."""
 
 
 class Part(enum.StrEnum):
@@ -60,7 +62,7 @@ class Part(enum.StrEnum):
 
 
 @functools.lru_cache(maxsize=2048)
-def digest(*parts: str, length: int = 8) -> str:
+def digest(*parts: str, length: int = SHORT) -> str:
     """A short hash of `parts` that respects their boundaries: ('a', 'bc') differs from ('ab', 'c')."""
     joined = "\0".join(parts).encode()
     return hashlib.sha256(joined).hexdigest()[:length]
@@ -79,8 +81,12 @@ def job_namespace(name: str, namespace: str, uid: str) -> str:
 
 
 def host_name(name: str, namespace: str) -> str:
-    """The host name of a nested object: `<name>-x-<namespace>-x-<hash>`, at most 63 characters."""
-    return join_limited([name, namespace], "x-" + digest(namespace, name), separator="-x-")
+    """The host name of a nested object: `<name>-x-<namespace>-x-<hash>`, at most 63 characters.
+
+    Where names are cut, the hash is so long that nobody finds a name which gets that of another namespace's object.
+    """
+    is_cut = len(name) + len(namespace) > LABEL_LIMIT - len("-x--x-") - SHORT
+    return join_limited([name, namespace], "x-" + digest(namespace, name, length=LONG if is_cut else SHORT), separator="-x-")
 
 
 def child(cluster: str, part: Part) -> str:

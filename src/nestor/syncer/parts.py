@@ -72,7 +72,7 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
     provider = host.HostProvider(context.host, context.target.namespace, context.target.selector)
     references = References(context.caches)
     engines = {engine.name: engine for engine in (Engine(row(context, references)) for row in find_rows())}
-    pods = build_pods(context, provider, engines, references)
+    pods = build_pods(context, provider, engines)
     written = ClusterStatus(context, cluster, pods.suspend)
     outcome = OutcomeController(context, settings.server_uid, written.set_outcome)
     not_carried, argocd = NotCarried(context), ArgoCDRights(context.nested, context.caches)
@@ -143,7 +143,7 @@ class PodParts:
     job_watches: Watches
 
 
-def build_pods(context: Context, provider: Provider, engines: dict[str, Engine], references: References) -> PodParts:
+def build_pods(context: Context, provider: Provider, engines: dict[str, Engine]) -> PodParts:
     """The parts for pods, and for what only pods have: tokens, events, eviction on suspend."""
     tokens, events, jobs = TokenController(context), EventController(context), JobSuspender(context)
 
@@ -151,9 +151,9 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine],
         await engines[kinds.NODE.plural].ensure(("", name))
 
     gangs, isolation = Gangs(context), Isolation(context)
-    needs = [references.check, *(engine.ensure_needs for engine in engines.values()), tokens.ensure, isolation.ensure]
+    needs = [*(engine.ensure_needs for engine in engines.values()), tokens.ensure, isolation.ensure]
     creator = PodCreator(context, provider, needs, Places(context), gangs, OwnNodes(context.caches), isolation)
-    syncer = PodSyncer(context, provider, ensure_node, references.find_clash, gangs, isolation)
+    syncer = PodSyncer(context, provider, ensure_node, gangs, isolation)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
     jobs.wake = pods.queue.add
     return PodParts(

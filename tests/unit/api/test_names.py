@@ -17,7 +17,7 @@ dns_labels = st.from_regex(r"\A[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?\Z")
     [
         ("web", "default", "web-x-default-x-f3d25cb3"),
         ("web.v2", "default", "web-v2-x-default-x-"),
-        ("a" * 253, "b" * 63, "a" * 52 + "-x-"),
+        ("a" * 253, "b" * 63, "a" * 40 + "-x-"),
     ],
 )
 def test_host_names_read_well(name: str, namespace: str, expected: str) -> None:
@@ -43,6 +43,13 @@ def test_host_names_are_dns_labels(name: str, namespace: str) -> None:
 )
 def test_host_names_of_different_objects_differ(one: tuple[str, str], other: tuple[str, str]) -> None:
     assert names.host_name(*one) != names.host_name(*other)
+
+
+@pytest.mark.parametrize(("name", "length"), [("a" * 43, 8), ("a" * 44, 20)])
+def test_where_a_name_is_cut_nobody_finds_another_one_with_its_hash(name: str, length: int) -> None:
+    result = names.host_name(name, "team-a")
+    assert len(result.rpartition("-x-")[2]) == length
+    assert result.startswith(f"{name}-x-team-a-x-") is (length == 8)
 
 
 def test_job_namespace_carries_both_names_and_changes_with_the_uid() -> None:

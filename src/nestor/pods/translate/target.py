@@ -60,10 +60,6 @@ class Target:
         }
 
 
-NO_KEY = ("", "")
-"""What `nested_key` finds in an object that names none."""
-
-
 def nested_uid(host: Object) -> str:
     uid: str = labels_of(host).get(labels.NESTED_UID, "")
     return uid

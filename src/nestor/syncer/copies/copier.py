@@ -12,7 +12,6 @@ from nestor.api.objects import Object
 from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, NotFound, RetryLater
 from nestor.kube.informer import Key
 from nestor.kube.pace import Buckets
-from nestor.pods.translate.target import NO_KEY, nested_key
 from nestor.syncer import limits
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.fields import Field
@@ -38,13 +37,9 @@ class Copier:
         return len(self._written) + len(self._removed)
 
     def find(self, key: Key) -> Object | None:
-        """The copy from the cache, unless we have deleted it or it is another source's."""
+        """The copy from the cache, unless we have deleted it."""
         found = self._row.find_copy(key)
-        if found is None or found["metadata"]["uid"] == self._removed.get(key):
-            return None
-        # Names hold a digest: another source's copy may have the same. Creating this one will meet it, and be refused.
-        is_other = self._row.is_ours(found) and self._row.source_key(found) not in (None, key, NO_KEY)
-        return None if is_other else found
+        return found if found is not None and found["metadata"]["uid"] != self._removed.get(key) else None
 
     def is_there(self, key: Key) -> bool:
         return self.find(key) is not None or key in self._written
@@ -70,9 +65,6 @@ class Copier:
                 raise ValueError(f"{row.kind.plural}: the row builds a copy that it would not recognize as its own")
             copy = self.find(key)
             self._check_limits(key, copy, desired)
-            # A copy that is there stays up to date: what has its name without being its source got no pod.
-            if copy is None and (message := row.find_clash(key)):
-                raise Forbidden(403, "Forbidden", message)
             copy = copy or await self._create(source, desired)
             if copy is not None:
                 if not fields.needs_another(copy, desired, row.fields):
@@ -195,14 +187,12 @@ class Writer:
         return None
 
     async def find_taken(self, desired: Object) -> Object:
-        """Our existing object with the name of `desired`. Raises `Forbidden` if it is someone else's (in a shared namespace), or
-        the copy of another source whose name has the same digest.
-        """
+        """Our existing object with the name of `desired`. Raises `Forbidden` if it is someone else's (in a shared namespace)."""
         meta = desired["metadata"]
         there = await self.api.find(self.kind, meta["name"], meta.get("namespace"))
         if there is None:
             raise RetryLater(_AGAIN_SECONDS, f"{self.kind.name} {meta['name']} was deleted just now")
-        if not self.is_ours(there) or nested_key(there) not in (nested_key(desired), NO_KEY):
+        if not self.is_ours(there):
             what = f"{self.kind.name} '{meta['name']}'"
             message = f"host {what} already exists and belongs to someone else; left untouched"
             raise Forbidden(403, "Forbidden", message)

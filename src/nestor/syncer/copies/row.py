@@ -161,10 +161,6 @@ class Row:
             found = found or limits.find_excess_of_object(self.kind.name, desired)
         return found or limits.find_excess_of_data(self.caches.copied_bytes.value, copy, desired)
 
-    def find_clash(self, key: Key) -> str:
-        """Why there must be no new copy: what else would find it under its name, as a message for the tenant. Empty for most."""
-        return ""
-
     def build(self, source: Object) -> Object:
         """The copy. Pure. It must be marked so that `is_ours` knows it again, or the engine creates it once and then leaves it
         alone. Down: take its metadata from `context.target.metadata`. Up: set the label `labels.MANAGED_BY` to `nestor`.

@@ -35,7 +35,6 @@ class PodSyncer:
     context: Context
     provider: Provider
     ensure_node: Callable[[str], Awaitable[None]]
-    find_clash: Callable[[Object], str]
     gangs: Gangs
     isolation: Isolation
 
@@ -181,8 +180,6 @@ class PodSyncer:
     async def _send_debug(self, nested: Object, host: Object) -> str:
         # The policy is read here, not before: it may change during earlier requests.
         patch = update.build_debug(nested, host, self.context.target, self.context.caches.policy)
-        if patch is not None and (message := self.find_clash(nested)):
-            return message
         return await self._send(nested, host, patch, "ephemeralcontainers")
 
     async def _send(self, nested: Object, host: Object, patch: Object | None, part: Part = "") -> str:

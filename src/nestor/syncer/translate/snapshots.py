@@ -146,7 +146,7 @@ def find_source_name(claim: Object) -> str | None:
 
 def find_refusal_of_source(claim: Object, found: Object | None) -> str | None:
     """Why a claim cannot be filled from its VolumeSnapshot. `found`: the host's of that name, if that is this cluster's own."""
-    name, namespace = find_source_name(claim), claim["metadata"]["namespace"]
-    if name is None or (found is not None and nested_key(found) == (namespace, name) and not is_terminating(found)):
+    name = find_source_name(claim)
+    if name is None or (found is not None and not is_terminating(found)):
         return None
     return f"VolumeSnapshot '{name}' is not in the host cluster, or is being deleted there"

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from nestor.api import names
 from nestor.kube import ApiError, Forbidden, Invalid, Unreachable, kinds
 from nestor.syncer.copies import engine
 from nestor.syncer.copies.rows import config
@@ -420,20 +419,3 @@ async def test_the_copy_of_one_that_went_is_removed_under_its_pod_when_a_request
     clusters.nested.drop(kinds.SECRET, "release", SPACE)
     async with running(clusters, SecretRow):
         assert clusters.copy(kinds.SECRET, "release") is None
-
-
-async def test_two_sources_whose_copies_have_the_same_name_do_not_overwrite_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their digests are equal, once in four billion pairs."""
-    monkeypatch.setattr(names, "host_name", lambda *_: "one-name")
-    clusters = Clusters.build()
-    for name in ("settings", "others"):
-        clusters.nested.put(kinds.CONFIG_MAP, {"metadata": {"name": name, "namespace": SPACE}, "data": {"name": name}})
-    clusters.add_pod(volumes=VOLUME)
-    async with running(clusters, ConfigMapRow) as made:
-        clusters.add_pod("other", volumes=[{"name": "others", "configMap": {"name": "others"}}])
-        await made.settle()
-        assert data(clusters) == {"name": "settings"}
-        ((reason, message),) = clusters.events
-        assert (reason, "would have the same name" in message) == ("NotCopied", True)
-        await made.drop_nested(kinds.POD, "other", SPACE)
-        assert data(clusters) == {"name": "settings"}

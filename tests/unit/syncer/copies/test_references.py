@@ -6,9 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.api import names
 from nestor.api.policy import Policy
-from nestor.kube import Api, Forbidden, kinds
+from nestor.kube import Api, kinds
 from nestor.kube.informer import key_of
 from nestor.syncer.copies.references import References, may_run
 from nestor.syncer.view.caches import Caches
@@ -122,60 +121,3 @@ def test_what_runs_keeps_what_it_names_when_its_class_comes_to_allow_less(is_bou
         made.caches.host(kinds.POD)._set(key_of(host), host)
     made.allow("Baseline")
     assert made.is_named
-
-
-OTHERS = "others"
-
-
-@pytest.fixture
-def _one_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The names of all copies have the same digest."""
-    monkeypatch.setattr(names, "host_name", lambda *_: "one-name")
-
-
-def named(name: str, config_map: str) -> Object:
-    pod: Object = build_pod(volumes=[{"name": "v", "configMap": {"name": config_map}}])
-    return pod | {"metadata": pod["metadata"] | {"name": name}}
-
-
-@pytest.mark.usefixtures("_one_name")
-async def test_of_two_pods_that_would_share_a_copy_the_later_one_is_refused() -> None:
-    made = Watched()
-    first, second = named("first", "settings"), named("second", OTHERS)
-    assert not made.references.find_clash(first)
-    made.put(first, "1")
-    await made.references.check(first)
-    made.put(second, "2")
-    assert made.references.find_clash(second).endswith(f"so that the pod cannot have it: ConfigMap '{OTHERS}'")
-    with pytest.raises(Forbidden):
-        await made.references.check(second)
-    # A Secret's copy has a kind of its own.
-    assert not made.references.find_clash(build_pod(volumes=[{"name": "v", "secret": {"secretName": OTHERS}}]))
-    made.drop(first)
-    assert not made.references.find_clash(second)
-    made.drop(second)
-    assert not made.references._by_name
-
-
-@pytest.mark.usefixtures("_one_name")
-def test_nothing_is_copied_while_a_pod_waits_that_would_find_it() -> None:
-    made = Watched()
-    made.put(named("owner", "settings"), "1")
-    assert not made.references.find_other("configmaps", KEY)
-    thief = named("thief", OTHERS)
-    made.put(thief, "2")
-    assert "delete that pod" in made.references.find_other("configmaps", KEY)
-    assert not made.references.find_other("secrets", KEY)
-    made.drop(thief)
-    assert not made.references.find_other("configmaps", KEY)
-
-
-@pytest.mark.usefixtures("_one_name")
-@pytest.mark.parametrize(("source", "is_taken"), [("settings", False), (OTHERS, True)])
-def test_a_copy_that_is_still_there_counts(source: str, is_taken: bool) -> None:
-    made = Watched()
-    meta = {"name": "one-name", "namespace": TARGET.namespace, "resourceVersion": "1", "uid": "c"}
-    notes = {"nestor.dev/nested-name": source, "nestor.dev/nested-namespace": "shop"}
-    copy = {"metadata": meta | {"annotations": notes}}
-    made.caches.host(kinds.CONFIG_MAP)._set(key_of(copy), copy)
-    assert bool(made.references.find_clash(named("first", "settings"))) is is_taken

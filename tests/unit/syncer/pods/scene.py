@@ -85,7 +85,7 @@ class Scene:
         context = Context(api, nested, TARGET, self.caches, EventRecorder(nested, "test"))
         self.gangs, isolation = Gangs(context), Isolation(context)
         self.own_nodes = OwnNodes(self.caches)
-        syncer = PodSyncer(context, self.host, self._nothing, lambda _: "", self.gangs, isolation)
+        syncer = PodSyncer(context, self.host, self._nothing, self.gangs, isolation)
         self.creator = PodCreator(context, self.host, [self._prepare], Places(context), self.gangs, self.own_nodes, isolation)
         deleter = PodDeleter(context, self.host, syncer)
         self.controller = PodController(context, self.creator, syncer, deleter, cast(Any, self))

@@ -45,10 +45,6 @@ class _ReferredRow(PodsRow):
     def is_wanted(self, key: Key, source: Object) -> bool:
         return self.references.is_named(self.resource, key)
 
-    def find_clash(self, key: Key) -> str:
-        """No copy while a pod is there that would find it, although it refers to another object."""
-        return self.references.find_other(self.resource, key)
-
     def build(self, source: Object) -> Object:
         return config.build_config(source, self.context.target)
 

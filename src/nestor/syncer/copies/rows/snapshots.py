@@ -78,9 +78,7 @@ class SnapshotRow(LastingRow):
         """Whether the host's claim of that name is the copy of this very one."""
         claim = self._claims.get(name, namespace)
         host = self._hosts.get(names.host_name(name, namespace), self.context.target.namespace)
-        if claim is None or host is None:
-            return False
-        return nested_key(host) == (namespace, name) and nested_uid(host) == claim["metadata"]["uid"]
+        return claim is not None and host is not None and nested_uid(host) == claim["metadata"]["uid"]
 
     def find_refusal(self, source: Object) -> str | None:
         """By the policy, as long as there is no copy."""

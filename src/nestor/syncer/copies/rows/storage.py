@@ -5,7 +5,8 @@ shadow of that volume, so that its own binder binds the nested claim to it.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, is_terminating, spec_of
@@ -79,7 +80,7 @@ class LastingRow(Row):
     def find_own_copy(self, source: Object) -> Object | None:
         """The copy that this very object has, or may take over."""
         found = self.find_copy(key_of(source))
-        if found is None or not self.is_ours(found) or self.source_key(found) != key_of(source):
+        if found is None or not self.is_ours(found):
             return None
         if nested_uid(found) == source["metadata"]["uid"]:
             return found
@@ -111,7 +112,8 @@ class ClaimRow(LastingRow):
         self._snapshots = self.caches.host(kinds.VOLUME_SNAPSHOT)
         self._classes = self.caches.nested(kinds.STORAGE_CLASS)
         self._classes.on_change(self._on_class)
-        self._snapshots.on_change(self._on_snapshot)
+        self._snapshots.on_change(partial(self._on_content, snapshots.find_source_name))
+        self.copies.on_change(partial(self._on_content, storage.find_source_claim))
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         """A claim that is being deleted gets no new copy."""
@@ -122,8 +124,11 @@ class ClaimRow(LastingRow):
         if self.find_own_copy(source) is not None:
             return None
         is_own = storage.is_tenants(self._classes.get(spec_of(source).get("storageClassName") or ""))
-        message = storage.find_refusal(source, self.policy.volumes, is_own_class=is_own)
-        return message or snapshots.find_refusal_of_source(source, self._find_snapshot(source))
+        return (
+            storage.find_refusal(source, self.policy.volumes, is_own_class=is_own)
+            or snapshots.find_refusal_of_source(source, self._find_snapshot(source))
+            or self._find_refusal_of_claim(source)
+        )
 
     def _find_snapshot(self, source: Object) -> Object | None:
         name, target = snapshots.find_source_name(source), self.context.target
@@ -132,12 +137,11 @@ class ClaimRow(LastingRow):
     def find_ignored(self, source: Object) -> str | None:
         return storage.find_ignored(source)
 
-    def find_clash(self, key: Key) -> str:
+    def _find_refusal_of_claim(self, source: Object) -> str | None:
         """A claim is filled from another one of its own cluster."""
-        source = self.find_source(key)
-        wanted = storage.find_source_claim(source) if source is not None else None
-        if wanted is None or self.find_copy((key[0], wanted)) is not None:
-            return ""
+        wanted = storage.find_source_claim(source)
+        if wanted is None or self.find_copy((source["metadata"]["namespace"], wanted)) is not None:
+            return None
         return f"it is to be filled from claim '{wanted}', which has no volume of the host cluster"
 
     def build(self, source: Object) -> Object:
@@ -151,10 +155,11 @@ class ClaimRow(LastingRow):
         claims = self.caches.nested(self.kind)
         self.wake_each(found for found in claims if spec_of(found).get("storageClassName") == change.key[1])
 
-    def _on_snapshot(self, change: Change) -> None:
+    def _on_content(self, find_name: Callable[[Object], str | None], change: Change) -> None:
+        """Look at the claims that are to be filled from a snapshot or a claim of the host."""
         namespace, name = nested_key(change.latest)
         claims = self.caches.by_namespace(self.kind).all(namespace)
-        self.wake_each(found for found in claims if snapshots.find_source_name(found) == name)
+        self.wake_each(found for found in claims if find_name(found) == name)
 
     def find_needs(self, pod: Object) -> Iterable[Key]:
         return [(pod["metadata"]["namespace"], name) for name in find_claims(pod)]
