@@ -1,4 +1,4 @@
-"""Writes and deletes copies, only if they differ and only if they are ours, by what the caches do not know yet, too."""
+"""Writes and deletes copies, only if they differ and only if they are ours. The cache of copies is told what was written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from nestor.api.objects import Object
-from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, NotFound, RetryLater
+from nestor.kube import Api, Conflict, Forbidden, Informer, Invalid, Kind, NotFound, RetryLater
 from nestor.kube.informer import Key
 from nestor.kube.pace import Buckets
 from nestor.syncer import limits
@@ -25,56 +25,43 @@ class Copier:
 
     def __init__(self, row: Row) -> None:
         self._row = row
-        self._writer = Writer(row.copy_api, row.kind, row.fields, row.is_ours)
+        self._writer = Writer(row.copy_api, row.kind, row.fields, row.is_ours, row.copies)
         self._locks: WeakValueDictionary[Key, asyncio.Lock] = WeakValueDictionary()
         self._pace: Buckets[Key] = Buckets(limits.COPY_WRITES)
-        self._written: dict[Key, object] = {}
-        """The version of each source whose copy we wrote, because the cache of copies may lag behind."""
         self._removed: dict[Key, str] = {}
         """UIDs of copies that we deleted, because the cache may still hold them."""
 
     def __len__(self) -> int:
-        return len(self._written) + len(self._removed)
+        return len(self._removed)
 
     def find(self, key: Key) -> Object | None:
         """The copy from the cache, unless we have deleted it."""
         found = self._row.find_copy(key)
         return found if found is not None and found["metadata"]["uid"] != self._removed.get(key) else None
 
-    def is_there(self, key: Key) -> bool:
-        return self.find(key) is not None or key in self._written
-
     def forget(self, key: Key) -> None:
         """The copy is gone, and the cache knows that."""
-        self._written.pop(key, None)
         self._removed.pop(key, None)
-
-    def note_drift(self, key: Key, source: Object, copy: Object) -> None:
-        """If the copy is not as we would write it, `write` does so again, although the source has not changed."""
-        if not fields.is_current(copy, self._row.build(source), self._row.fields):
-            self._written.pop(key, None)
 
     async def write(self, key: Key, source: Object) -> None:
         """Create the copy, or bring it up to date, unless that is done. Raises as `reserve` does."""
-        row, version = self._row, self._row.version(source)
+        row = self._row
         async with self._lock(key):
-            if self._written.get(key) == version:
-                return
             desired = row.build(source)
             if not row.is_ours(desired):
                 raise ValueError(f"{row.kind.plural}: the row builds a copy that it would not recognize as its own")
             copy = self.find(key)
+            if copy is not None and fields.is_current(copy, desired, row.fields):
+                return
             self._check_limits(key, copy, desired)
             copy = copy or await self._create(source, desired)
-            if copy is not None:
-                if not fields.needs_another(copy, desired, row.fields):
-                    await self._update(source, copy, desired)
-                elif await row.settle(source, copy):
-                    return  # the change triggers its own event
-                else:
-                    self._removed[key] = copy["metadata"]["uid"]
-                    await self._writer.replace(copy, desired)
-            self._written[key] = version
+            if copy is None:
+                return
+            if not fields.needs_another(copy, desired, row.fields):
+                await self._update(source, copy, desired)
+            elif not await row.settle(source, copy):
+                self._removed[key] = copy["metadata"]["uid"]
+                await self._writer.replace(copy, desired)
 
     async def reserve(self, key: Key, source: Object) -> Object:
         """Create the copy of a source that is about to be created, and return it. A left-over copy of a former source goes.
@@ -114,8 +101,6 @@ class Copier:
 
     def _check_limits(self, key: Key, copy: Object | None, desired: Object) -> None:
         """Raises `Forbidden` if the cluster has too much of this kind, and `RetryLater` if this copy changes too often."""
-        if copy is not None and fields.is_current(copy, desired, self._row.fields):
-            return
         if message := self._row.find_excess(copy, desired):
             raise Forbidden(403, "Forbidden", message)
         now = time.monotonic()
@@ -133,11 +118,10 @@ class Copier:
         return None
 
     async def _post(self, desired: Object, build_other: Callable[[Invalid], Object]) -> Object:
-        api, kind = self._row.copy_api, self._row.kind
         try:
-            return await api.create(kind, desired)
+            return await self._writer.post(desired)
         except Invalid as error:
-            return await api.create(kind, build_other(error))
+            return await self._writer.post(build_other(error))
 
     async def _update(self, source: Object, copy: Object, desired: Object) -> None:
         try:
@@ -146,7 +130,6 @@ class Copier:
             await self._writer.update(copy, self._row.build_substitute(source, error))
 
     async def _delete(self, key: Key, copy: Object) -> None:
-        self._written.pop(key, None)
         # Set before the delete: anyone who needs the copy meanwhile recreates it instead of relying on this one.
         self._removed[key] = copy["metadata"]["uid"]
         try:
@@ -158,12 +141,16 @@ class Copier:
 
 @dataclass(frozen=True)
 class Writer:
-    """Creates, changes and deletes objects of one kind; `is_ours` tells which of them belong to us."""
+    """Creates, changes and deletes objects of one kind; `is_ours` tells which of them belong to us.
+
+    `cache` has what was written at once, before its watch brings it.
+    """
 
     api: Api
     kind: Kind
     fields: Sequence[Field]
     is_ours: Callable[[Object], bool]
+    cache: Informer
 
     async def write(self, cached: Object | None, desired: Object) -> None:
         """Create `desired`, or update the existing object. `cached` may be outdated or None even if the object exists.
@@ -181,10 +168,15 @@ class Writer:
     async def create(self, desired: Object) -> Object | None:
         """Create `desired`. If our own object already has the name, return that; otherwise None. Raises as `write` does."""
         try:
-            await self.api.create(self.kind, desired)
+            await self.post(desired)
         except Conflict:
             return await self.find_taken(desired)
         return None
+
+    async def post(self, desired: Object) -> Object:
+        created = await self.api.create(self.kind, desired)
+        self.cache.put(created)
+        return created
 
     async def find_taken(self, desired: Object) -> Object:
         """Our existing object with the name of `desired`. Raises `Forbidden` if it is someone else's (in a shared namespace)."""
@@ -205,10 +197,11 @@ class Writer:
         patch, meta = fields.build_patch(there, desired, self.fields), there["metadata"]
         status = patch.pop("status", None)
         try:
-            await self.api.patch(self.kind, meta["name"], meta.get("namespace"), patch)
+            written = await self.api.patch(self.kind, meta["name"], meta.get("namespace"), patch)
             if status is not None:
                 body = {"metadata": {"uid": meta["uid"]}, "status": status}
-                await self.api.patch(self.kind, meta["name"], meta.get("namespace"), body, subresource="status")
+                written = await self.api.patch(self.kind, meta["name"], meta.get("namespace"), body, subresource="status")
+            self.cache.put(written)
         except (NotFound, Conflict, Invalid) as error:
             if isinstance(error, Invalid) and not error.is_replaced:
                 raise

@@ -27,8 +27,6 @@ class Engine:
         self.copier = Copier(row)
         self._refused: Told[Key] = Told()
         self._ignored: Told[Key] = Told()
-        self._ahead: set[Key] = set()
-        """Sources that a request found: the cache may not have them yet, or never."""
         self._unused: dict[Key, float] = {}
         self.name = row.name or row.kind.plural
         self.queue: WorkQueue[Key] = WorkQueue(
@@ -42,7 +40,7 @@ class Engine:
     @property
     def remembered(self) -> int:
         """Number of entries in memory: one per existing copy, plus work in progress. It must not grow beyond that."""
-        return len(self.copier) + len(self._refused) + len(self._ignored) + len(self._ahead) + len(self._unused)
+        return len(self.copier) + len(self._refused) + len(self._ignored) + len(self._unused)
 
     @property
     def host_rights(self) -> tuple[Right, ...]:
@@ -63,7 +61,7 @@ class Engine:
 
     async def ensure(self, key: Key) -> None:
         """Make sure that the copy exists. If the source is missing, `Row.missing` decides; by default, the copy follows later."""
-        if self.row.ensures == "Presence" and self.copier.is_there(key):
+        if self.row.ensures == "Presence" and self.copier.find(key) is not None:
             return
         source = self.row.find_source(key) or await self._fetch(key)
         if source is None:
@@ -72,28 +70,18 @@ class Engine:
         self.row.found(key)
         if message := self.row.find_refusal(source):
             raise Forbidden(403, "Forbidden", f"{self.row.kind.name} '{key[1]}': {message}")
-        try:
-            await self.copier.write(key, source)
-        except Exception:
-            if not self.row.is_wanted(key, source):
-                self._ahead.discard(key)  # nobody names it any more, and there is no copy whose news would bring us back
-            raise
+        await self.copier.write(key, source)
 
     async def _fetch(self, key: Key) -> Object | None:
-        """The source, read from the API server instead of the cache."""
+        """The source, read from the API server: the cache may not have it yet, or leave it out."""
         if self.row.sources is None:
             return None
         kind = self.row.kind
         found = await self.row.source_api.find(kind, key[1], key[0] or None)
-        if found is None or self.row.find_source(key) is not None:
-            self._ahead.discard(key)
-        else:
-            self._ahead.add(key)
         return {"apiVersion": kind.api_version, "kind": kind.name} | found if found is not None else None
 
     def _on_source(self, change: Change) -> None:
         key = change.key
-        self._ahead.discard(key)
         if change.new is None:
             self._refused.forget(key)
             self._ignored.forget(key)
@@ -114,7 +102,7 @@ class Engine:
         source, copy = self.row.find_source(key), self.copier.find(key)
         if copy is not None and not self.row.is_ours(copy):
             return
-        if source is None and (key in self._ahead or (copy is not None and self.row.may_be_uncached(key, copy))):
+        if source is None and copy is not None and self.row.may_be_uncached(key, copy):
             source = await self._fetch(key)
         if source is None:
             await self._end(key, copy)
@@ -129,8 +117,6 @@ class Engine:
 
     async def _follow(self, key: Key, source: Object, copy: Object | None) -> None:
         self._unused.pop(key, None)
-        if copy is not None:
-            self.copier.note_drift(key, source, copy)
         try:
             await self.copier.write(key, source)
             if copy is not None:
@@ -159,7 +145,6 @@ class Engine:
     async def _retire(self, key: Key, copy: Object | None) -> None:
         if copy is None:
             self._unused.pop(key, None)
-            self._ahead.discard(key)
             return
         now = time.monotonic()
         left = self._unused.setdefault(key, now) + self.row.linger_seconds - now
@@ -168,7 +153,6 @@ class Engine:
         left = max(left, self.row.find_reprieve(copy))
         if left > 0:
             raise RetryLater(left, "unused")
-        self._ahead.discard(key)
         await self._remove(key, copy)
 
     async def _remove(self, key: Key, copy: Object) -> None:

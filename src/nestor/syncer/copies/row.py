@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, labels_of
@@ -105,8 +105,8 @@ class Row:
         return self.sources.get(key[1], key[0]) if self.sources is not None else None
 
     def may_be_uncached(self, key: Key, copy: Object) -> bool:
-        """Whether the cache may leave out a source that exists: it is asked for before its copy is taken for an orphan."""
-        return False
+        """Whether the cache may not have a source that exists: it is asked for before its copy is taken for an orphan."""
+        return True
 
     def copy_key(self, key: Key) -> Key:
         if self.direction == "Up":
@@ -170,10 +170,6 @@ class Row:
     def build_ahead(self, source: Object, error: Invalid | None = None) -> Object:
         """The copy of a source that does not exist yet, for `Engine.reserve`; `error`: why the server rejected the first one."""
         return self.build(source) if error is None else self.build_substitute(source, error)
-
-    def version(self, source: Object) -> Any:
-        """Changes whenever the copy may change."""
-        return source["metadata"]["resourceVersion"]
 
     def lift(self, source: Object, copy: Object) -> Object | None:
         """A merge patch that brings the source's status up to date with the copy's, or None if it is. Pure."""

@@ -43,7 +43,7 @@ class TokenController:
     def __init__(self, context: Context) -> None:
         self._context = context
         secrets, pods = context.caches.host(kinds.SECRET), context.caches.nested(kinds.POD)
-        self._writer = Writer(context.host, kinds.SECRET, _FIELDS, partial(is_synced_from, context.target.cluster))
+        self._writer = Writer(context.host, kinds.SECRET, _FIELDS, partial(is_synced_from, context.target.cluster), secrets)
         self._by_uid = Index(secrets, _pod_uid)
         self._bytes = context.caches.copied_bytes
         self._ends: dict[str, float] = {}

@@ -19,9 +19,8 @@ from nestor.syncer.view.trim import trim, trim_optional, trim_policy
 
 Cache = TypeVar("Cache", bound=Informer)
 
-UNCACHED_TYPE = "helm.sh/release.v1"
-"""Of Secrets: helm's records are large, many, and hardly what a pod could want. One that a pod names is asked for."""
-_NESTED_FIELDS = {kinds.SECRET: f"type!={UNCACHED_TYPE}"}
+_NESTED_FIELDS = {kinds.SECRET: "type!=helm.sh/release.v1"}
+"""Helm's records are large, many, and hardly what a pod could want. One that a pod names is asked for."""
 _MANAGER, _KUBERNETES = "endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io"
 _NESTED_LABELS = {kinds.ENDPOINT_SLICE: f"{_MANAGER}!={_KUBERNETES}"}
 """EndpointSlices that follow from a selector are many, and the host has its own."""

@@ -91,42 +91,22 @@ async def test_what_is_ensured_ahead_of_the_cache_is_not_taken_for_gone() -> Non
         await made.settle()
         assert data(clusters) == {"color": "red"}
         assert written(clusters) == ["POST"]
-        assert made.engine.remembered == 1
         await made.drop_nested(kinds.CONFIG_MAP, "settings", SPACE)
         assert data(clusters) is None
 
 
-async def test_what_the_cache_sees_while_it_is_asked_for_is_not_ahead_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    clusters = Clusters.build()
-    async with running(clusters, ConfigMapRow) as made:
-        clusters.nested.hold(kinds.CONFIG_MAP)
-        clusters.nested.put(kinds.CONFIG_MAP, settings(color="red"))
-        find = clusters.nested.find
-
-        async def find_slowly(*args: Any) -> Any:
-            found = await find(*args)
-            clusters.nested.release(kinds.CONFIG_MAP)
-            await breathe()
-            return found
-
-        monkeypatch.setattr(clusters.nested, "find", find_slowly)
-        await made.engine.ensure_needs(clusters.add_pod(volumes=VOLUME))
-        await made.settle()
-        assert data(clusters) == {"color": "red"}
-        assert made.engine.remembered == 1
-
-
 async def test_a_copy_that_the_cache_does_not_know_yet_is_changed_not_refused() -> None:
     clusters = build()
+    async with running(clusters, ConfigMapRow):
+        copy = clusters.copy(kinds.CONFIG_MAP, "settings")
+    clusters.nested.drop(kinds.POD, "web", SPACE)
     async with running(clusters, ConfigMapRow) as made:
         clusters.host.hold(kinds.CONFIG_MAP)
-        clusters.host.drop(kinds.CONFIG_MAP, clusters.copy(kinds.CONFIG_MAP, "settings")["metadata"]["name"], HOST)
-        clusters.host.release(kinds.CONFIG_MAP)
-        clusters.host.hold(kinds.CONFIG_MAP)
-        await made.until(lambda: data(clusters) is not None)
-        await made.put_nested(kinds.CONFIG_MAP, settings(color="blue"))
-        assert data(clusters) == {"color": "blue"}
-        assert written(clusters) == ["POST", "POST", "GET", "PATCH"]
+        clusters.host.put(kinds.CONFIG_MAP, copy | {"data": {"color": "blue"}})
+        clusters.add_pod(volumes=VOLUME)
+        await made.settle()
+        assert data(clusters) == {"color": "red"}
+        assert written(clusters) == ["POST", "GET", "PATCH"]
         assert clusters.events == []
 
 

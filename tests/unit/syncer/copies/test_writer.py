@@ -13,6 +13,7 @@ from nestor.syncer.copies.fields import LABELS, value
 from nestor.syncer.copies.row import is_synced_from
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET
+from tests.unit.syncer import fakes
 
 Object = dict[str, Any]
 
@@ -49,7 +50,7 @@ def node(marks: Object, *, size: int = 1) -> Object:
 def build_writer(api: MemoryApi) -> Writer:
     """Of objects whose label and status are ours."""
     fields = (LABELS, value("status.size"))
-    return Writer(cast(Api, api), kinds.NODE, fields, lambda found: is_synced_from(TARGET.cluster, found))
+    return Writer(cast(Api, api), kinds.NODE, fields, lambda found: is_synced_from(TARGET.cluster, found), fakes.NO_CACHE)
 
 
 async def test_a_patch_of_the_status_names_the_object_as_well() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from nestor.api import labels
 from nestor.api.objects import Object, labels_of
@@ -15,7 +15,6 @@ from nestor.pods.translate.target import nested_key
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
 from nestor.syncer.copies.memory import Patience
 from nestor.syncer.copies.row import Row
-from nestor.syncer.view.caches import UNCACHED_TYPE
 
 CONFIG_MAP_FIELDS = (LABELS, ANNOTATIONS, mapping("data", is_sparse=True), mapping("binaryData", is_sparse=True))
 SECRET_FIELDS = (*CONFIG_MAP_FIELDS, fixed("type"))
@@ -80,10 +79,6 @@ class SecretRow(_ReferredRow):
     fields = SECRET_FIELDS
     resource = SECRETS
 
-    def may_be_uncached(self, key: Key, copy: Object) -> bool:
-        """One of helm's records, while a pod names it."""
-        return copy.get("type") == UNCACHED_TYPE and self.references.is_named(self.resource, key)
-
 
 class ServiceLinksRow(PodsRow):
     """One host ConfigMap per nested namespace, with the variables that a kubelet would derive from its Services. Pods read them
@@ -119,9 +114,6 @@ class ServiceLinksRow(PodsRow):
         metadata = self.context.target.metadata(source, name=env.links_name(namespace))
         metadata["labels"][labels.PURPOSE] = _LINKS
         return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": source["data"]}
-
-    def version(self, source: Object) -> Any:
-        return source["data"]
 
     def set_up(self) -> None:
         self.caches.nested(kinds.SERVICE).on_change(self._on_service)

@@ -7,10 +7,8 @@ endpoint may point anywhere, past network policies too where a client is exempt 
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
 
 from nestor.api import names
 from nestor.api.allowances import AllowedServices
@@ -85,10 +83,6 @@ class EndpointSliceRow(Row):
 
     def build(self, source: Object) -> Object:
         return build_slice(source, self.context.target, self._find_pod, self.policy.allowed_services)
-
-    def version(self, source: Object) -> Any:
-        """Pods come and go without any change of the slice."""
-        return source["metadata"]["resourceVersion"], json.dumps(self.build(source)["endpoints"], sort_keys=True)
 
     def _find_pod(self, address: str) -> Object | None:
         return next(filter(None, (index.get(address) for index in self._pods)), None)
