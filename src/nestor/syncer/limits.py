@@ -68,15 +68,13 @@ COPY_WRITES = Rate(per_second=1, burst=10)
 """Writes of one copy. The burst is for an application's start, when Services and with them service links change quickly."""
 
 STATUS_WRITES = Rate(per_second=1, burst=20)
-"""Writes of the NestedCluster's status: each wakes the operator."""
+"""Writes of the NestedCluster's status: each wakes the operator, which copies up to 256 KiB of `status.run` once more. A runner
+makes two or three changes a step."""
 
 COUNT_WRITES = Rate(per_second=1 / 3, burst=2)
 """Of these, the ones that tell nothing but how many pods there are. Pods that come and go change that all the time; a user sees
 a number of three seconds ago at most. The burst shows at once that a first pod is there, and that it runs.
 """
-
-RUN_WRITES = Rate(per_second=1, burst=20)
-"""Changes of `status.run` in it, of up to 256 KiB, which the operator copies once more. A runner writes two or three a step."""
 
 OBJECT_BYTES = 64 * 1024
 """Of a host Service, PodDisruptionBudget or NetworkPolicy. A label selector has a hundred bytes, a port or an address fewer."""

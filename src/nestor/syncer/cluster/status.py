@@ -47,9 +47,7 @@ class ClusterStatus:
         self._version = ""
         self._suspend = suspend
         self._run: Object | None = None
-        self._run_written: Object | None = None
-        self._writes, self._run_writes = Bucket(limits.STATUS_WRITES), Bucket(limits.RUN_WRITES)
-        self._count_writes = Bucket(limits.COUNT_WRITES)
+        self._writes, self._count_writes = Bucket(limits.STATUS_WRITES), Bucket(limits.COUNT_WRITES)
         self._ready: conditions.Condition | None = None
         self._outcome: Outcome | None = None
         self._written: Object | None = None
@@ -95,17 +93,13 @@ class ClusterStatus:
     async def _write(self, _: str) -> None:
         if self._ready is None:
             return
-        now = time.monotonic()
-        run, later = self._choose_run(now)
-        status = await self._build(self._ready, run)
-        if wait := self._find_pause(status, now):
-            later = min(wait, later or wait)
-        elif status != self._written:
-            if wait := self._writes.find_wait(now):
+        now, status = time.monotonic(), await self._build(self._ready)
+        if self._suspend.is_undecided:
+            self.queue.add("", _COUNT_DELAY)
+        if status != self._written:
+            if wait := self._writes.find_wait(now) or self._find_pause(status, now):
                 raise RetryLater(wait, "too many changes of the status")
             self._writes.take(now)
-            if run != self._run_written:
-                self._run_writes.take(now)
             try:
                 await self._apply(status)
             except (Invalid, RecursionError) as error:
@@ -114,24 +108,11 @@ class ClusterStatus:
                 # The tenant can write that ConfigMap too; bad data in it must not hide that the cluster is ready.
                 log.warning("ignoring the runner's record, which is malformed: %s", error)
                 await self._apply({key: value for key, value in status.items() if key != "run"})
-            self._written, self._run_written = status, run
-        if later:
-            self.queue.add("", later)
-        if self._suspend.is_undecided:
-            self.queue.add("", _COUNT_DELAY)
-
-    def _choose_run(self, now: float) -> tuple[Object | None, float]:
-        """The record to write, and in how many seconds to look again (0: not at all).
-
-        The tenant can write that ConfigMap too. If it changes too often, the rest of the status goes on with the last one.
-        """
-        wait = self._run_writes.find_wait(now) if self._run != self._run_written else 0
-        return (self._run_written, wait) if wait else (self._run, 0)
+            self._written = status
 
     def _find_pause(self, status: Object, now: float) -> float:
         """Seconds until the status may be written, if it tells nothing new but the number of pods; otherwise 0."""
-        written = self._written
-        if written is None or status == written or status != written | {"pods": status["pods"]}:
+        if self._written is None or status != self._written | {"pods": status["pods"]}:
             return 0
         wait = self._count_writes.find_wait(now)
         if not wait:
@@ -152,7 +133,7 @@ class ClusterStatus:
         nodes = {node["metadata"]["name"]: node for node in caches.host_nodes}
         return found | {"places": count_places(pods, nodes, caches.policy.places, caches.host_by_uid.get)}
 
-    async def _build(self, ready: conditions.Condition, run: Object | None) -> Object:
+    async def _build(self, ready: conditions.Condition) -> Object:
         merged = conditions.merge(self._conditions, [ready], self._generation, timestamp())
         self._conditions = [item for item in merged if item["type"] == conditions.READY]
         result: Object = {
@@ -163,7 +144,7 @@ class ClusterStatus:
         }
         if self._outcome is not None:
             result["outcome"] = data.write(self._outcome)
-        return result | ({"run": run} if run is not None else {})
+        return result | ({"run": self._run} if self._run is not None else {})
 
 
 def count_pods(pods: Iterable[Object]) -> Object:
