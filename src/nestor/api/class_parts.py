@@ -139,8 +139,8 @@ class NamespacePolicy(Model):
         "as `team` or `example.com/team`, or `example.com/*` for all keys of a domain. All others are renamed to "
         "`tenant.nestor.dev/…`, also in selectors, so that no policy, webhook or Service of the host cluster acts on what users "
         "write. Keys of Kubernetes and Nestor (`kubernetes.io`, `k8s.io`, `x-k8s.io`, `nestor.dev`) are always renamed, except "
-        "those of `app.kubernetes.io` other than `managed-by`. A change applies at once; pods that run keep labels that are no "
-        "longer allowed. If not set, all are renamed.",
+        "those of `app.kubernetes.io` other than `managed-by`. A change applies at once, and Services may be without their pods "
+        "for some seconds meanwhile; pods that run keep labels that are no longer allowed. If not set, all are renamed.",
         max_length=64,
     )
     quota: Quota | None = Field(

@@ -45,12 +45,6 @@ def find_kept(were: Iterable[str], there: Mapping[str, str], tenant: Mapping[str
     return [key for key in were if key in spelled and there.get(key) == spelled[key]]
 
 
-def is_spelling(selector: Mapping[str, str], tenant: Mapping[str, str]) -> bool:
-    """Whether `selector` is the tenant's one with any of its keys renamed."""
-    back = {host_key(key, ()): key for key in tenant}
-    return {back.get(key, key): value for key, value in selector.items()} == tenant
-
-
 def host_selector(selector: Object, scope: dict[str, str], allowed: Collection[str]) -> Object:
     """A LabelSelector that matches on the host what `selector` matches in the nested cluster, limited to `scope`."""
     result: Object = {"matchLabels": host_labels(selector.get("matchLabels"), allowed) | scope}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Literal
 
 from nestor.api.allowances import AllowedServices
-from nestor.api.labels import CLUSTER, NESTED_NAMESPACE
-from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, spec_of
+from nestor.api.objects import Object
 from nestor.pods.translate import fields, labels
 from nestor.pods.translate.fields.services import BALANCER_CLASSES, BALANCERS, NODE_PORTS, SERVICE_PORT, SERVICE_SPEC
-from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import Target
 
 Fate = Literal["Synced", "Nested"]
@@ -122,34 +120,3 @@ def find_own_ports(service: Object, copy: Object) -> list[Object] | None:
     wanted = [port | {"nodePort": chosen.get((port["port"], port.get("protocol", "TCP"))) or 0} for port in ports]
     differ = any(new["nodePort"] and new["nodePort"] != old.get("nodePort") for new, old in zip(wanted, ports, strict=True))
     return [{key: item for key, item in port.items() if key != "nodePort" or item} for port in wanted] if differ else None
-
-
-def choose_selector(
-    there: Mapping[str, str], wanted: Mapping[str, str], service: Object, pods: Iterable[Object]
-) -> Mapping[str, str]:
-    """The host Service's selector: `wanted`, or for a while still the one that it has (`there`).
-
-    Both may spell the tenant's selector differently, because the class allows other labels since. Until the
-    running pods have their labels in the new spelling too, the old one must stay, or the Service would lose them.
-    """
-    scope = {key: there.get(key) for key in wanted if key in (CLUSTER, NESTED_NAMESPACE)}
-    own = {key: value for key, value in there.items() if key not in scope}
-    if (
-        there == wanted
-        or not spec_of(service).get("selector")
-        or scope.items() - wanted.items()
-        or not labels.is_spelling(own, service["spec"]["selector"])
-    ):
-        return wanted
-    live = [pod for pod in pods if not is_terminating(pod) and not is_terminal(pod)]
-    lost = any(_selects(there, pod) and not _selects(wanted, pod) for pod in live)
-    gained = any(_selects(wanted, pod) and not _selects(there, pod) and _is_ready(pod) for pod in live)
-    return there if lost and not gained else wanted
-
-
-def _selects(selector: Mapping[str, str], pod: Object) -> bool:
-    return selector.items() <= labels_of(pod).items()
-
-
-def _is_ready(pod: Object) -> bool:
-    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions_of(pod))

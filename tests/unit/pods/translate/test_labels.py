@@ -63,25 +63,6 @@ def test_renamed_keys_are_valid_and_never_ours(key: str) -> None:
     assert labels.host_key(key, ALLOWED) not in (known.CLUSTER, known.NESTED_UID, known.COMPONENT)
 
 
-OLD, NEW = {"app": "web"}, labels.host_labels({"app": "web"}, ())
-
-
-@pytest.mark.parametrize(
-    ("selector", "tenant", "is_spelling"),
-    [
-        (OLD, {"app": "web"}, True),
-        (NEW, {"app": "web"}, True),
-        (NEW | {"tier": "x"}, {"app": "web", "tier": "x"}, True),
-        (OLD, {"app": "db"}, False),
-        (OLD, {"app": "web", "tier": "x"}, False),
-        (OLD | {"tier": "x"}, {"app": "web"}, False),
-        (OLD, {"name": "web"}, False),
-    ],
-)
-def test_spellings_of_one_selector(selector: dict[str, str], tenant: dict[str, str], is_spelling: bool) -> None:
-    assert labels.is_spelling(selector, tenant) is is_spelling
-
-
 @pytest.mark.parametrize(
     ("expression", "matches"),
     [

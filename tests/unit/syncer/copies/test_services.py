@@ -9,12 +9,10 @@ import pytest
 
 from nestor.api import labels, names
 from nestor.kube import Forbidden, Invalid, kinds
-from nestor.pods.translate.labels import host_labels
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.endpoint_slices import OWN_CONTROLLER, EndpointSliceRow
 from nestor.syncer.copies.rows.service_access import NodePortsRow, ServiceAccessRow
 from nestor.syncer.copies.rows.services import ServiceRow
-from nestor.syncer.translate import service as translate
 from tests.unit.pods.translate.builders import TARGET, build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 
@@ -95,22 +93,6 @@ async def test_a_full_quota_says_who_can_raise_it(monkeypatch: pytest.MonkeyPatc
     async with running(clusters, ServiceRow):
         advice = "ask an administrator to raise `namespace.quota` of class 'small'"
         assert clusters.events == [("ServiceNotSynced", f"{reason}; {advice}")]
-
-
-async def test_a_service_selects_its_running_pods_until_they_have_their_new_labels() -> None:
-    """The class has allowed the host pod and the host Service the tenant's own keys until now."""
-    clusters, old = Clusters.build(), {"app": "web"}
-    new = host_labels(old, ())
-    nested, before = clusters.nested.put(kinds.SERVICE, build_service()), replace(TARGET, allowed_labels=("app",))
-    clusters.host.put(kinds.SERVICE, translate.build_service(nested, before, nested["spec"]["clusterIP"]))
-    pod = add_host_pod(clusters, "10.42.0.7")
-    own = pod["metadata"]["labels"]
-    clusters.host.put(kinds.POD, pod | {"metadata": pod["metadata"] | {"labels": own | old}})
-    scope = TARGET.scope(SPACE)
-    async with running(clusters, ServiceRow) as made:
-        assert host_spec(clusters)["selector"] == old | scope
-        await made.put_host(kinds.POD, pod | {"metadata": pod["metadata"] | {"labels": own | old | new}})
-        assert host_spec(clusters)["selector"] == new | scope
 
 
 # Access from outside

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from nestor.api.allowances import AllowedServices
-from nestor.pods.translate.labels import host_key
 from nestor.syncer.cluster import bootstrap
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.services import ServiceRow
@@ -172,43 +171,3 @@ def test_a_tenant_cannot_select_other_pods() -> None:
 def test_is_current(change: Object, current: bool) -> None:
     desired = service.build_service(build_service(**change), TARGET, "10.43.7.7")
     assert fields.is_current(host(), desired, ServiceRow.fields) is current
-
-
-SCOPE = {"nestor.dev/cluster": "hello", "nestor.dev/nested-namespace": "shop"}
-OLD = {"app": "web"} | SCOPE
-NEW = {host_key("app", ()): "web"} | SCOPE
-READY = {"conditions": [{"type": "Ready", "status": "True"}]}
-
-
-def host_pod(labels: Object, *, status: Object | None = None, **meta: Any) -> Object:
-    return {"metadata": {"labels": labels, **meta}, "status": status or {}}
-
-
-@pytest.mark.parametrize(
-    ("there", "pods", "chosen"),
-    [
-        (NEW, [], NEW),
-        (OLD, [], NEW),
-        # The class has changed: some running pods have their new labels, beside the old ones.
-        (OLD, [host_pod(OLD)], OLD),
-        (OLD, [host_pod(OLD | NEW), host_pod(OLD)], OLD),
-        (OLD, [host_pod(OLD | NEW), host_pod(OLD | NEW)], NEW),
-        # A new pod has only the new ones. Once it can serve, it must.
-        (OLD, [host_pod(OLD), host_pod(NEW)], OLD),
-        (OLD, [host_pod(OLD), host_pod(NEW, status=READY)], NEW),
-        # Those that end, or belong to others, are not waited for.
-        (OLD, [host_pod(OLD, deletionTimestamp="2026-01-01T00:00:00Z")], NEW),
-        (OLD, [host_pod(OLD, status={"phase": "Failed"})], NEW),
-        (OLD, [host_pod({"app": "web"})], NEW),
-        # The tenant changed the selector, or somebody else did on the host.
-        ({"app": "db"} | SCOPE, [host_pod({"app": "db"} | SCOPE)], NEW),
-        ({"app": "web"}, [host_pod(OLD)], NEW),
-        (
-            {"app": "web"} | SCOPE | {"nestor.dev/cluster": "x"},
-            [host_pod({"app": "web"} | SCOPE | {"nestor.dev/cluster": "x"})],
-            NEW,
-        ),
-    ],
-)
-def test_no_running_pod_is_lost_while_labels_change_their_spelling(there: Object, pods: list[Object], chosen: Object) -> None:
-    assert service.choose_selector(there, NEW, build_service(), pods) == chosen

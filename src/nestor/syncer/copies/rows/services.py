@@ -13,7 +13,7 @@ import time
 from nestor.api import labels, times
 from nestor.api.allowances import AllowedServices
 from nestor.api.objects import Object, annotations_of, spec_of, status_of
-from nestor.kube import ApiError, Change, Conflict, Forbidden, Invalid, RetryLater, kinds
+from nestor.kube import ApiError, Conflict, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.informer import Key, key_of
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, annotation, fixed, mapping, optional, value
@@ -48,9 +48,6 @@ class ServiceRow(Row):
 
     def set_up(self) -> None:
         self._released: dict[str, float] = {}
-        self._behind: set[Key] = set()
-        """Services whose selector waits for their pods' labels."""
-        self.caches.host(kinds.POD).on_change(self._on_pod)
 
     @property
     def _allowed(self) -> AllowedServices:
@@ -70,22 +67,13 @@ class ServiceRow(Row):
         return surplus or super().find_excess(copy, desired)
 
     def build(self, source: Object) -> Object:
-        key = key_of(source)
-        there = self.find_copy(key)
+        there = self.find_copy(key_of(source))
         own_ports = there is None or not _is_refused(source, there)
         desired = translate.build_service(
             source, self.context.target, source["spec"].get("clusterIP"), self._allowed, own_ports=own_ports
         )
         if there is not None and not own_ports:
             desired["metadata"]["annotations"][labels.REFUSED_PORTS] = annotations_of(there)[labels.REFUSED_PORTS]
-        spec = desired["spec"]
-        self._behind.discard(key)
-        if there is not None and (old := spec_of(there).get("selector")) not in (None, spec.get("selector")):
-            pods = self.caches.host(kinds.POD)
-            wanted = spec.get("selector") or {}
-            spec["selector"] = translate.choose_selector(old, wanted, source, pods)
-            if spec["selector"] != wanted:
-                self._behind.add(key)
         return desired
 
     def build_ahead(self, source: Object, error: Invalid | None = None) -> Object:
@@ -98,10 +86,6 @@ class ServiceRow(Row):
         """A Service that is being created may take a minute: other webhooks are asked after ours."""
         until = annotations_of(copy).get(labels.RESERVED_UNTIL)
         return max(0.0, min(-times.seconds_since(until), _RESERVATION.total_seconds())) if until else 0.0
-
-    def _on_pod(self, _: Change) -> None:
-        for key in self._behind:
-            self.wake(key)
 
     def _build_freely(self, source: Object, error: ApiError) -> Object:
         """The copy of a Service that does not exist yet: if an address that it asks for is taken, the host chooses."""
