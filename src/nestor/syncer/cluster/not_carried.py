@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections.abc import Awaitable, Callable
-from functools import partial
-
 from nestor.api.objects import Object
 from nestor.api.policy import Policy
-from nestor.kube import Api, ApiError, Change, Informer, Kind, WorkQueue, kinds
+from nestor.kube import Api, Change, Informer, Kind, WorkQueue, kinds
 from nestor.kube.informer import Key
+from nestor.kube.tasks import together
 from nestor.pods.translate.device_claims import NO_DEVICES
 from nestor.pods.translate.volumes import NO_SNAPSHOTS
-from nestor.syncer.copies.memory import Told
 from nestor.syncer.view.caches import OPTIONAL
 from nestor.syncer.view.context import RETRY_LIMIT, Context
-from nestor.syncer.view.watches import discover
-
-log = logging.getLogger(__name__)
+from nestor.syncer.view.watches import Selection, Watches
 
 REASON = "NotCarried"
 _ROUTES = (
@@ -45,93 +38,66 @@ _DEFINED = {
 _ANSWER_BYTES = 4 * 2**20
 _MOST = 10_000
 """Objects of a kind. An admin may have some kinds served by a server of his own, which may say that there are millions."""
-_RETRY_SECONDS, _PAUSE_SECONDS = 1.0, 60.0
 
-_Item = tuple[Kind, Key]
+_Item = tuple[Selection, Key, str]
+"""One object: its kind, its key and its UID."""
 
 
 class NotCarried:
-    """One event per object. A kind that the nested cluster does not have costs nothing."""
+    """One event per object. A kind that nobody has defined in the nested cluster costs nothing."""
 
     def __init__(self, context: Context) -> None:
-        self._api: Api = context.nested
-        self._metadata = context.nested.with_metadata_only().with_limit(_ANSWER_BYTES)
+        self._api = context.nested
         self._recorder = context.recorder
-        self._synced = context.caches
-        self._caches: dict[Kind, Informer] = {}
-        self._notes = dict(_BUILT_IN)
-        self._told: Told[_Item] = Told()
+        self._caches = context.caches
+        self._notes = {Selection(kind.api_version, kind.name): note for kind, note in _BUILT_IN.items()}
+        self._defined: dict[str, Selection] = {}
+        """The kinds that somebody has defined, by the names of their definitions."""
+        self._definitions = _build_informer(context.nested, kinds.CRD)
+        self._definitions.on_change(self._on_definition)
+        self.watches = Watches(context.nested, self._on_change, _build_informer)
+        self.watches.want(self._notes)
         self.queue: WorkQueue[_Item] = WorkQueue(self._tell, workers=1, name="not-carried", max_delay=RETRY_LIMIT)
+        self.definitions: WorkQueue[str] = WorkQueue(self._look_up, workers=1, name="not-carried-kinds", max_delay=RETRY_LIMIT)
 
     async def run(self) -> None:
         """Follow the kinds that there are, until cancelled."""
-        definitions, changed = Informer(self._metadata, kinds.CRD, trim=_trim), asyncio.Event()
-        definitions.on_change(lambda _: changed.set())
-        tasks: dict[str, asyncio.Task[None]] = {}
-        async with asyncio.TaskGroup() as group:
-            group.create_task(definitions.run())
-            for kind in _BUILT_IN:
-                group.create_task(_keep(partial(self._follow_built_in, kind)))
-            while True:
-                await changed.wait()
-                changed.clear()
-                there = {item["metadata"]["name"] for item in definitions} & _DEFINED.keys()
-                for name in tasks.keys() - there:
-                    tasks.pop(name).cancel()
-                for name in there - tasks.keys():
-                    tasks[name] = group.create_task(_keep(partial(self._follow_defined, name)))
+        await together(self._definitions.run(), self.definitions.run(), self.watches.run())
 
-    async def _follow_built_in(self, kind: Kind) -> None:
-        if await discover(self._api, kind.api_version, kind.name) is not None:
-            await self._follow(kind)
+    def _on_definition(self, change: Change) -> None:
+        if change.key[1] in _DEFINED:
+            self.definitions.add(change.key[1])
 
-    async def _follow_defined(self, name: str) -> None:
-        """Look the kind up, which the API server serves a moment after its definition."""
-        while True:
+    async def _look_up(self, name: str) -> None:
+        if self._definitions.get(name) is None:
+            self._defined.pop(name, None)
+        else:
             spec = (await self._api.get(kinds.CRD, name))["spec"]
             version = next(item["name"] for item in spec["versions"] if item["storage"])
-            if (kind := await discover(self._api, f"{spec['group']}/{version}", spec["names"]["kind"])) is not None:
-                self._notes[kind] = _DEFINED[name]
-                await self._follow(kind)
-            await asyncio.sleep(_RETRY_SECONDS)
+            selection = self._defined[name] = Selection(f"{spec['group']}/{version}", spec["names"]["kind"])
+            self._notes[selection] = _DEFINED[name]
+        self.watches.want([*self._defined.values(), *(Selection(kind.api_version, kind.name) for kind in _BUILT_IN)])
 
-    async def _follow(self, kind: Kind) -> None:
-        self._caches[kind] = cache = Informer(self._metadata, kind, trim=_trim, most=_MOST)
-        cache.on_change(lambda change: self._on_change(kind, change))
-        await cache.run()
-
-    def _on_change(self, kind: Kind, change: Change) -> None:
-        if change.new is None:
-            self._told.forget((kind, change.key))
-        elif change.old is None:
-            self.queue.add((kind, change.key))
+    def _on_change(self, selection: Selection, change: Change | None) -> None:
+        if change is not None and change.old is None:
+            self.queue.add((selection, change.key, change.latest["metadata"]["uid"]))
 
     async def _tell(self, item: _Item) -> None:
-        kind, (namespace, name) = item
-        found = self._caches[kind].get(name, namespace)
-        if is_carried(kind, self._synced.policy):
-            return
-        if found is not None and self._told.is_news(item, found["metadata"]["uid"]):
-            about: Object = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": found["metadata"]}
-            await self._recorder.post_once(about, "Warning", REASON, self._notes[kind])
+        selection, (namespace, name), uid = item
+        if not is_carried(selection, self._caches.policy):
+            meta = {"namespace": namespace, "name": name, "uid": uid}
+            about = {"apiVersion": selection.api_version, "kind": selection.kind, "metadata": meta}
+            await self._recorder.post_once(about, "Warning", REASON, self._notes[selection])
 
 
-def is_carried(kind: Kind, policy: Policy) -> bool:
+def is_carried(selection: Selection, policy: Policy) -> bool:
     """Whether the class has Nestor carry this kind, so that a row says what is to be said."""
-    return any((kind.group, kind.plural) == (item.group, item.plural) and asks(policy) for item, asks in OPTIONAL.items())
+    group = selection.api_version.rpartition("/")[0]
+    return any((group, selection.kind) == (item.group, item.name) and asks(policy) for item, asks in OPTIONAL.items())
 
 
-async def _keep(follow: Callable[[], Awaitable[None]]) -> None:
-    """Nothing that a kind's server or definition says ends what we do for others."""
-    while True:
-        try:
-            return await follow()
-        except ApiError as error:
-            log.info("cannot look up a kind that is not synced, retrying: %s", error)
-            await asyncio.sleep(_RETRY_SECONDS)
-        except Exception:
-            log.exception("a kind that is not synced cannot be watched")
-            await asyncio.sleep(_PAUSE_SECONDS)
+def _build_informer(api: Api, kind: Kind, _: Selection | None = None) -> Informer:
+    return Informer(api.with_metadata_only().with_limit(_ANSWER_BYTES), kind, trim=_trim, most=_MOST)
 
 
 def _trim(item: Object) -> Object:

@@ -37,11 +37,18 @@ class Watches:
     """Keeps one informer for each wanted selection.
 
     `on_change` is called for each change, and with None once a selection's objects are known or its kind is known to be missing.
+    `build` makes the informer of a selection whose kind is known; by default, it has whole objects.
     """
 
-    def __init__(self, api: Api, on_change: Callable[[Selection, Change | None], None]) -> None:
+    def __init__(
+        self,
+        api: Api,
+        on_change: Callable[[Selection, Change | None], None],
+        build: Callable[[Api, Kind, Selection], Informer] | None = None,
+    ) -> None:
         self._api = api
         self._on_change = on_change
+        self._build = build or build_informer
         self._wanted: frozenset[Selection] = frozenset()
         self._changed = asyncio.Event()
         self._informers: dict[Selection, Informer] = {}
@@ -79,15 +86,7 @@ class Watches:
                     tasks[selection] = group.create_task(self._watch(selection), name=f"watch {selection.kind}")
 
     async def _watch(self, selection: Selection) -> None:
-        kind = await self._resolve(selection)
-        labels = ",".join(f"{key}={value}" for key, value in selection.labels)
-        fields = f"metadata.name={selection.name}" if selection.name else ""
-        namespace = selection.namespace or None
-        if kind in _KNOWN.values():
-            informer = Informer(self._api, kind, namespace, labels=labels, fields=fields)
-        else:  # in pages of a few, of which none is longer than the limit, unless the tenant's own server answers
-            api = self._api.with_limit(pages.PAGE_BYTES)
-            informer = Informer(api, kind, namespace, labels=labels, fields=fields, trim=dict)
+        informer = self._build(self._api, await self._resolve(selection), selection)
         informer.on_change(lambda change: self._on_change(selection, change))
         self._informers[selection] = informer
         async with asyncio.TaskGroup() as group:
@@ -114,6 +113,16 @@ class Watches:
         # Also reached when another selection has found the kind.
         self._missing.discard(selection)
         return self._kinds[key]
+
+
+def build_informer(api: Api, kind: Kind, selection: Selection) -> Informer:
+    labels = ",".join(f"{key}={value}" for key, value in selection.labels)
+    fields = f"metadata.name={selection.name}" if selection.name else ""
+    namespace = selection.namespace or None
+    if kind in _KNOWN.values():
+        return Informer(api, kind, namespace, labels=labels, fields=fields)
+    # In pages of a few, of which none is longer than the limit, unless the tenant's own server answers.
+    return Informer(api.with_limit(pages.PAGE_BYTES), kind, namespace, labels=labels, fields=fields, trim=dict)
 
 
 async def discover(api: Api, api_version: str, name: str) -> Kind | None:
