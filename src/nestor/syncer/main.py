@@ -65,7 +65,7 @@ async def run(settings: Settings) -> None:
         spawn(health.watch_server(host, settings.namespace, settings.cluster, state.server), "server")
         target, cluster = await find_target(host, settings)
         caches = Caches(host, nested, target)
-        group.create_task(identity.Identity(caches.host_cluster, cluster["metadata"]["uid"]).watch(), name="identity")
+        group.create_task(identity.watch_cluster(caches.host_cluster, cluster["metadata"]["uid"]), name="identity")
         context = Context(host, nested, target, caches, EventRecorder(nested, _MANAGER))
         # 2. Controllers subscribe before the informers run, so they see every object, but do not act yet.
         made = parts.build(context, cluster, settings)

@@ -84,7 +84,6 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
         "Service webhook": partial(webhook.serve, settings.services_port, settings.access, addresses.review),
         "Service webhook's configuration": keep_webhook,
         "not synced": not_carried.run,
-        "definitions": Definitions(context).run,
     }
     if settings.metrics_port:
         servers["metrics API"] = partial(build_metrics(context, settings).serve, settings.metrics_port)
@@ -92,7 +91,13 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
         status=written,
         queues={name: engine.queue for name, engine in engines.items()}
         | pods.queues
-        | {"outcome": outcome.queue, "cluster-status": written.queue, "not-carried": not_carried.queue, "argocd": argocd.queue},
+        | {
+            "outcome": outcome.queue,
+            "cluster-status": written.queue,
+            "not-carried": not_carried.queue,
+            "argocd": argocd.queue,
+            "definitions": Definitions(context).queue,
+        },
         watches={"suspended-jobs": pods.job_watches, "outcome": outcome.watches},
         servers=servers,
         counters={"service_addresses_reserved": lambda: addresses.reserved, "service_addresses_missed": lambda: addresses.missed},

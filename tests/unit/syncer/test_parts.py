@@ -53,7 +53,6 @@ async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
         "Service webhook",
         "Service webhook's configuration",
         "not synced",
-        "definitions",
         "metrics API",
     ]
 
@@ -63,7 +62,7 @@ async def test_whatever_has_work_runs(context: Context) -> None:
     built = parts.build(context, CLUSTER, SETTINGS)
     copies = {row.name or row.kind.plural for row in find_rows()}
     pods = {"pods", "pod-creations", "tokens", "events", "suspended-jobs", "gang-groups"}
-    assert set(built.queues) == copies | pods | {"outcome", "cluster-status", "not-carried", "argocd"}
+    assert set(built.queues) == copies | pods | {"outcome", "cluster-status", "not-carried", "argocd", "definitions"}
     assert set(built.watches) == {"suspended-jobs", "outcome"}
 
 

@@ -44,15 +44,14 @@ class ArgoCDRights:
         self._is_clean = False
         self.queue.add("")
 
-    async def _ensure(self, _: str) -> None:
+    async def _ensure(self, _: str) -> float | None:
         access = self._caches.policy.argo_cd
         wanted = build_bindings(access)
         if not self._is_clean:
             await self._delete_others({(kind, body["metadata"].get("namespace", "")) for kind, body in wanted})
             self._is_clean = access == self._caches.policy.argo_cd
         await together(*(self._apply(kind, body) for kind, body in wanted))
-        if access is not None:
-            self.queue.add("", CHECK_SECONDS)
+        return CHECK_SECONDS if access is not None else None
 
     async def _apply(self, kind: Kind, body: Object) -> None:
         try:

@@ -67,7 +67,7 @@ class Engine:
         if source is None:
             self.row.missing(key)
             return
-        self.row.found(key)
+        self.row.patience.forget(key)
         if message := self.row.find_refusal(source):
             raise Forbidden(403, "Forbidden", f"{self.row.kind.name} '{key[1]}': {message}")
         await self.copier.write(key, source)

@@ -23,8 +23,6 @@ class Field:
     """Which keys of a map are compared: all, only the desired ones, or none. `Desired` of a value: only if it is desired."""
     removes: bool = True
     """Whether patching a map removes keys that are not desired."""
-    is_sparse: bool = False
-    """Included in a patch only if this field itself differs, because it may be large."""
     is_exact: bool = False
     """Of a list, the items' own fields count too: what the server knows in addition is a difference."""
     is_fixed: bool = False
@@ -50,14 +48,9 @@ def optional(path: str) -> Field:
     return Field(_split(path), compares="Desired")
 
 
-def mapping(path: str, *, is_sparse: bool = False) -> Field:
+def mapping(path: str) -> Field:
     """A map whose keys are all ours."""
-    return Field(_split(path), is_map=True, is_sparse=is_sparse)
-
-
-def mirrored(path: str) -> Field:
-    """A map of which only the desired keys are compared. The next patch removes all others."""
-    return Field(_split(path), is_map=True, compares="Desired")
+    return Field(_split(path), is_map=True)
 
 
 def annotation(key: str) -> Field:
@@ -87,11 +80,11 @@ def needs_another(there: Object, desired: Object, fields: Iterable[Field]) -> bo
 
 
 def build_patch(there: Object, desired: Object, fields: Iterable[Field]) -> Object:
-    """A merge patch from `there` to `desired`. The UID in it protects a successor with the same name."""
+    """A merge patch from `there` to `desired`: what differs or is not compared. The UID protects a successor of the same name."""
     patch: Object = {"metadata": {"uid": there["metadata"]["uid"]}}
     for field in fields:
         now, wanted = _read(there, field.path), _read(desired, field.path)
-        if field.is_fixed or (field.is_sparse and _is_same(field, now, wanted)) or _is_left_alone(field, wanted):
+        if field.is_fixed or (_is_same(field, now, wanted) and field.compares != "Nothing"):
             continue
         if field.is_map:
             gone = {key: None for key in now or {} if key not in (wanted or {})} if field.removes else {}

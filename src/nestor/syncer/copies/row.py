@@ -18,6 +18,7 @@ from nestor.pods.providers.host import EXCEEDED
 from nestor.pods.translate.target import nested_key
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import Field
+from nestor.syncer.copies.memory import Patience
 from nestor.syncer.copies.references import References
 from nestor.syncer.view.context import Context
 
@@ -62,6 +63,8 @@ class Row:
         self.references = references
         self.wake: Callable[[Key], None] = lambda _key: None
         """Has the engine look at a key again, soon."""
+        self.patience: Patience[Key] = Patience(40, 0.05)
+        """With sources that pods need and that may come in a moment."""
         if self.direction == "Down":
             self.caches.copied_bytes.follow(self.copies)
         if self.follows_policy:
@@ -202,9 +205,6 @@ class Row:
 
     def missing(self, key: Key) -> None:
         """Called when a pod needs a source that does not exist. Return to go on without it, or raise, such as `RetryLater`."""
-
-    def found(self, key: Key) -> None:
-        """Called when a pod needs a source that exists."""
 
     # Special cases
 

@@ -84,7 +84,13 @@ class ServerHealth:
 
     def find_problem(self) -> str | None:
         """Why K3s should be restarted, if it should."""
-        return find_problem(self.started, self._answered, self._clock(), self._limit)
+        started, now = self.started, self._clock()
+        if started is not None and now - started > self._limit:
+            return "it must renew its certificates, which it does only when it starts"
+        since = max(self._answered, started) if started is not None else self._answered
+        if now - since > datetime.timedelta(seconds=SILENT_SECONDS):
+            return f"its API has not answered since {times.write(since)}"
+        return None
 
     @property
     def interval(self) -> float:
@@ -214,18 +220,6 @@ async def _check_nested(nested: Api, health: Health, status: ClusterStatus, prep
             message = f"{text.rstrip('.')}. K3s will be restarted: {problem}." if problem else text
             status.set_ready(ready=health.is_ready, message=message)
         await asyncio.sleep(_CHECK_SECONDS)
-
-
-def find_problem(
-    started: datetime.datetime | None, answered: datetime.datetime, now: datetime.datetime, limit: datetime.timedelta
-) -> str | None:
-    """Why K3s should be restarted, if it should. Pure."""
-    if started is not None and now - started > limit:
-        return "it must renew its certificates, which it does only when it starts"
-    since = max(answered, started) if started is not None else answered
-    if now - since > datetime.timedelta(seconds=SILENT_SECONDS):
-        return f"its API has not answered since {times.write(since)}"
-    return None
 
 
 async def watch_server(

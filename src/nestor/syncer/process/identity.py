@@ -20,24 +20,20 @@ class Replaced(Exception):
     """The NestedCluster is not the one that this process started with."""
 
 
-class Identity:
-    """Observes the NestedCluster. Create it before the informer runs."""
+async def watch_cluster(cluster: Informer, uid: str) -> None:
+    """Raise `Replaced` once a NestedCluster with another UID appears. Deletion of our own is not a replacement.
 
-    def __init__(self, cluster: Informer, uid: str) -> None:
-        self._uid = uid
-        self._name = ""
-        self._is_replaced = asyncio.Event()
-        cluster.on_change(self._look)
+    Begin before the informer runs.
+    """
+    replaced = asyncio.Event()
 
-    def _look(self, change: Change) -> None:
-        if change.new is not None and change.new["metadata"]["uid"] != self._uid:
-            self._name = change.key[1]
-            self._is_replaced.set()
+    def look(change: Change) -> None:
+        if change.new is not None and change.new["metadata"]["uid"] != uid:
+            replaced.set()
 
-    async def watch(self) -> None:
-        """Raise `Replaced` once a NestedCluster with another UID appears. Deletion of our own is not a replacement."""
-        await self._is_replaced.wait()
-        raise Replaced(f"NestedCluster '{self._name}' was deleted and recreated")
+    cluster.on_change(look)
+    await replaced.wait()
+    raise Replaced("the NestedCluster was deleted and recreated")
 
 
 CHECK_SECONDS = 60.0

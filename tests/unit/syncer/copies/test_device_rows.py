@@ -127,7 +127,7 @@ async def test_pods_wait_for_their_claims_for_a_moment_and_are_then_told() -> No
             (own, 'resourceclaim "card" not found'),
             (made_for, "the ResourceClaim for 'a' from template 'cards' not found"),
         ):
-            for _ in range(20):
+            for _ in range(40):
                 with pytest.raises(RetryLater):
                     await engine.ensure_needs(pod)
             with pytest.raises(NotFound, match=message):

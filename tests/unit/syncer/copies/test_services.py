@@ -46,11 +46,11 @@ def refuse_port(clusters: Clusters, taken: int, chosen: int) -> None:
 
     def refuse(verb: str, body: Object) -> Invalid | None:
         spec = body.get("spec") or {}
-        for port in spec.get("ports") or ():
-            if port.get("nodePort") == taken and verb in ("POST", "PATCH"):
-                return Invalid(422, "Invalid", "spec.ports[0].nodePort: Invalid value: provided port is already allocated")
-            if spec.get("type") == "NodePort" and "nodePort" not in port:
-                port["nodePort"] = chosen
+        if any(port.get("nodePort") == taken for port in spec.get("ports") or ()) and verb in ("POST", "PATCH"):
+            return Invalid(422, "Invalid", "spec.ports[0].nodePort: Invalid value: provided port is already allocated")
+        if spec.get("type") == "NodePort":
+            for port in spec.setdefault("ports", [{"port": 80, "protocol": "TCP"}]):
+                port.setdefault("nodePort", chosen)
         return None
 
     clusters.host.refusal = refuse

@@ -123,7 +123,7 @@ async def test_pods_wait_for_a_claim_for_a_moment_and_are_then_told() -> None:
         )
         engine = made.engines[0]
         assert list(engine.row.find_needs(pod)) == [(SPACE, "data"), (SPACE, "web-b")]
-        for _ in range(20):
+        for _ in range(40):
             with pytest.raises(RetryLater):
                 await engine.ensure((SPACE, "data"))
         with pytest.raises(NotFound, match='persistentvolumeclaim "data" not found'):

@@ -12,7 +12,7 @@ import pytest
 from nestor.kube import Api, ApiError
 from nestor.syncer.cluster.status import ClusterStatus
 from nestor.syncer.process import health
-from nestor.syncer.process.health import Health, ServerHealth, find_problem, find_start, watch_nested, watch_server
+from nestor.syncer.process.health import Health, ServerHealth, find_start, watch_nested, watch_server
 
 
 class Nested:
@@ -135,7 +135,10 @@ def ago(**times: float) -> datetime.datetime:
     ],
 )
 def test_what_asks_for_a_restart(started: datetime.datetime | None, answered: datetime.datetime, problem: str | None) -> None:
-    assert find_problem(started, answered, NOW, LIMIT) == problem
+    clock = iter((answered, NOW))
+    health = ServerHealth(LIMIT, clock=lambda: next(clock))
+    health.started = started
+    assert health.find_problem() == problem
 
 
 def build_pod(started: str | None) -> dict[str, Any]:

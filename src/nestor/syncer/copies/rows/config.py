@@ -13,10 +13,9 @@ from nestor.pods.translate import config, env
 from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references
 from nestor.pods.translate.target import nested_key
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
-from nestor.syncer.copies.memory import Patience
 from nestor.syncer.copies.row import Row
 
-CONFIG_MAP_FIELDS = (LABELS, ANNOTATIONS, mapping("data", is_sparse=True), mapping("binaryData", is_sparse=True))
+CONFIG_MAP_FIELDS = (LABELS, ANNOTATIONS, mapping("data"), mapping("binaryData"))
 SECRET_FIELDS = (*CONFIG_MAP_FIELDS, fixed("type"))
 
 ROOT_CA = "kube-root-ca.crt"
@@ -59,17 +58,10 @@ class ConfigMapRow(_ReferredRow):
     fields = CONFIG_MAP_FIELDS
     resource = CONFIG_MAPS
 
-    def set_up(self) -> None:
-        super().set_up()
-        self._patience: Patience[Key] = Patience(40, 0.05)
-
     def missing(self, key: Key) -> None:
         """Wait a little for the root CA, which will come. A kubelet that misses it once waits longer than this."""
         if key[1] == ROOT_CA:
-            self._patience.wait(key, f"ConfigMap {ROOT_CA}")
-
-    def found(self, key: Key) -> None:
-        self._patience.forget(key)
+            self.patience.wait(key, f"ConfigMap {ROOT_CA}")
 
 
 class SecretRow(_ReferredRow):

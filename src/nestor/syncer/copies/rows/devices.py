@@ -16,7 +16,6 @@ from nestor.pods.translate.fields.volumes import ALTERNATIVE, CLAIM, DEVICES, EX
 from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import Target, nested_uid
 from nestor.syncer.copies.fields import LABELS
-from nestor.syncer.copies.memory import Patience
 from nestor.syncer.copies.row import Row
 from nestor.syncer.copies.rows.storage import OWN
 from nestor.syncer.translate import storage
@@ -48,7 +47,6 @@ class ResourceClaimRow(Row):
     fields = OWN
 
     def set_up(self) -> None:
-        self._patience: Patience[Key] = Patience(20, 0.1)
         self._classes = self.caches.nested(kinds.DEVICE_CLASS)
         self._pods = self.caches.host(kinds.POD)
         self._classes.on_change(self.wake_all)
@@ -113,11 +111,8 @@ class ResourceClaimRow(Row):
 
     def _wait(self, key: Key, what: str) -> None:
         """No pod may be created before its claims. Those from templates come after the pod."""
-        self._patience.wait(key, what)
+        self.patience.wait(key, what)
         raise NotFound(404, "NotFound", f"{what} not found")
-
-    def found(self, key: Key) -> None:
-        self._patience.forget(key)
 
 
 ROWS = (DeviceClassRow, ResourceClaimRow)

@@ -15,7 +15,7 @@ from nestor.kube.informer import Key, key_of
 from nestor.pods.translate.gang_room import Amounts, add, measure
 from nestor.pods.translate.node_rules import find_backend
 from nestor.pods.translate.status import is_terminal
-from nestor.syncer.copies.fields import annotation, is_current, mapping, mirrored, value
+from nestor.syncer.copies.fields import annotation, is_current, mapping, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import node
 from nestor.syncer.view.caches import Caches
@@ -32,7 +32,7 @@ class NodeRow(Row):
     workers = 4
     linger_seconds = 30  # a pod's successor often returns to its node
     fields = (
-        mirrored("metadata.labels"),
+        mapping("metadata.labels"),
         annotation(labels.MIRRORED),
         value("spec.taints"),
         value("spec.unschedulable"),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Iterable
 
 from nestor.api import labels, names, times
 from nestor.api.objects import Object, annotations_of, is_terminating, spec_of
-from nestor.kube import ApiError, Change, Conflict, Informer, kinds
+from nestor.kube import Change, Conflict, Informer, WorkQueue, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key
 from nestor.pods.translate.target import nested_key, nested_uid
@@ -16,14 +15,13 @@ from nestor.syncer.copies.fields import LABELS, annotation, fixed, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.copies.rows.storage import OWN, LastingRow
 from nestor.syncer.translate import snapshots, storage
-from nestor.syncer.view.context import Context
+from nestor.syncer.view.context import RETRY_LIMIT, Context
 
 log = logging.getLogger(__name__)
 
 KINDS = (kinds.VOLUME_SNAPSHOT_CLASS, kinds.VOLUME_SNAPSHOT_CONTENT, kinds.VOLUME_SNAPSHOT)
 _APPROVED = "api-approved.kubernetes.io"
 """Annotation without which API servers take no definition in a group of Kubernetes'."""
-_RETRY_SECONDS = 15
 
 
 class SnapshotClassRow(Row):
@@ -181,23 +179,12 @@ class Definitions:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._changed = asyncio.Event()
-        context.caches.on_policy(self._changed.set)
+        self.queue: WorkQueue[str] = WorkQueue(self._create, workers=1, name="definitions", max_delay=RETRY_LIMIT)
+        context.caches.on_policy(lambda: self.queue.add(""))
 
-    async def run(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            while self._context.caches.policy.volumes.snapshot_classes:
-                try:
-                    await self._create()
-                    break
-                except ApiError as error:  # the host does not have them, or not yet
-                    log.info("cannot create the definitions of VolumeSnapshots, retrying: %s", error)
-                    await asyncio.sleep(_RETRY_SECONDS)
-
-    async def _create(self) -> None:
-        for kind in KINDS:
+    async def _create(self, _: str) -> None:
+        """Fails as long as the host does not have them."""
+        for kind in KINDS if self._context.caches.policy.volumes.snapshot_classes else ():
             name = f"{kind.plural}.{kind.group}"
             if await self._context.nested.find(kinds.CRD, name) is None:
                 found = await self._context.host.get(kinds.CRD, name)

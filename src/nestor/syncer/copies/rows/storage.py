@@ -16,7 +16,6 @@ from nestor.kube.informer import Key, key_of
 from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.pods.translate.volumes import find_claims
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, Field, annotation, fixed, mapping, value
-from nestor.syncer.copies.memory import Patience
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import snapshots, storage
 
@@ -108,7 +107,6 @@ class ClaimRow(LastingRow):
 
     def set_up(self) -> None:
         super().set_up()
-        self._patience: Patience[Key] = Patience(20, 0.1)
         self._snapshots = self.caches.host(kinds.VOLUME_SNAPSHOT)
         self._classes = self.caches.nested(kinds.STORAGE_CLASS)
         self._classes.on_change(self._on_class)
@@ -166,11 +164,8 @@ class ClaimRow(LastingRow):
 
     def missing(self, key: Key) -> None:
         """No pod may be created before its claims. Those of ephemeral volumes come after the pod."""
-        self._patience.wait(key, f"claim {key[1]}")
+        self.patience.wait(key, f"claim {key[1]}")
         raise NotFound(404, "NotFound", f'persistentvolumeclaim "{key[1]}" not found')
-
-    def found(self, key: Key) -> None:
-        self._patience.forget(key)
 
 
 class VolumeRow(Row):
