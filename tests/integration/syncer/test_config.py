@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import pytest
-
 from nestor.api import names
 from nestor.kube import Kind, kinds
 from tests.integration.syncer.pods import build_pod, condition, start
@@ -170,34 +168,3 @@ async def test_service_links_are_those_of_nested_services(world: World, space: s
     api = await world.host.get(kinds.SERVICE, "hello-k3s", world.namespace)
     variables = {item["name"]: item.get("value") for item in host["spec"]["containers"][0]["env"]}
     assert variables["KUBERNETES_SERVICE_HOST"] == api["spec"]["clusterIP"]
-
-
-async def test_a_name_whose_copy_is_another_s_gets_nothing(world: World, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stands for a name that somebody has searched for until its digest was that of another namespace's Secret."""
-    real = names.host_name
-    monkeypatch.setattr(names, "host_name", lambda name, namespace: real(name.removeprefix("found-"), namespace))
-    await world.nested.create(kinds.SECRET, secret(space, "password", word="sesame"))
-    _, host = await start(world, build_pod(space, volumes=[volume("password")]))
-    thief = build_pod(space, "thief", volumes=[volume("found-password")])
-    await world.nested.create(kinds.POD, thief)
-
-    async def told(name: str, reason: str) -> list[str]:
-        events = await world.nested.list(kinds.EVENT, space, fields=f"involvedObject.name={name},reason={reason}")
-        return [item["message"] for item in events]
-
-    (message,) = await world.eventually(lambda: told("thief", "PodRefused"))
-    assert message.endswith("so that the pod cannot have it: Secret 'found-password'")
-    await world.heard()
-    assert await world.host.find(kinds.POD, names.host_name("thief", space), world.namespace) is None
-
-    variable = {"name": "WORD", "valueFrom": {"secretKeyRef": {"name": "found-password", "key": "word"}}}
-    debug = {"spec": {"ephemeralContainers": [{"name": "debug", "image": "busybox:1.35", "env": [variable]}]}}
-    await world.nested.patch(kinds.POD, "web", space, debug, subresource="ephemeralcontainers", how="strategic")
-    assert await world.eventually(lambda: told("web", "PodUpdateRefused"))
-    found = await world.host.get(kinds.POD, host["metadata"]["name"], world.namespace)
-    assert "ephemeralContainers" not in found["spec"]
-
-
-def volume(name: str) -> Object:
-    """A volume with a Secret that may be missing."""
-    return {"name": name, "secret": {"secretName": name, "optional": True}}

@@ -12,7 +12,9 @@ from nestor.kube import Change, Forbidden, Invalid, RetryLater, WorkQueue
 from nestor.kube.informer import Key, key_of
 from nestor.kube.kinds import Right, right
 from nestor.kube.tasks import each_to_its_end
+from nestor.pods.providers.host import EXCEEDED
 from nestor.pods.translate import messages
+from nestor.syncer import limits
 from nestor.syncer.copies.copier import Copier
 from nestor.syncer.copies.memory import Told
 from nestor.syncer.copies.row import Row
@@ -173,6 +175,8 @@ class Engine:
             await self.row.context.recorder.post(about, "Warning", self.row.ignored, message)
 
     def _translate(self, key: Key, text: str) -> str:
-        """A message of the host in the words of the nested cluster."""
+        """A message of the host in the words of the nested cluster. If a quota is used up, it says who can raise it."""
         target = self.row.context.target
-        return messages.translate(self.row.explain(text), {self.row.copy_key(key)[1]: key[1], target.namespace: key[0]})
+        _, word, rest = text.partition(EXCEEDED)
+        told = limits.advise(word + rest, target.quota_class) if word else text
+        return messages.translate(told, {self.row.copy_key(key)[1]: key[1], target.namespace: key[0]})

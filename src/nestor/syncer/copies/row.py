@@ -14,7 +14,6 @@ from nestor.api.objects import Object, labels_of
 from nestor.api.policy import Policy
 from nestor.kube import Api, ApiError, Change, Informer, Invalid, Kind
 from nestor.kube.informer import Key, key_of
-from nestor.pods.providers.host import EXCEEDED
 from nestor.pods.translate.target import nested_key
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import Field
@@ -142,11 +141,6 @@ class Row:
     def find_refusal(self, source: Object) -> str | None:
         """Why there can be no copy, as a message for the tenant; None if there can be one."""
         return None
-
-    def explain(self, message: str) -> str:
-        """What the host's refusal of a copy means for the tenant: which quota is used up, and who can raise it."""
-        quota = message.partition(EXCEEDED)
-        return limits.advise("".join(quota[1:]), self.context.target.quota_class) if quota[1] else message
 
     def find_ignored(self, source: Object) -> str | None:
         """What the copy leaves out although its owner counts on it, as a message for the tenant; None for most."""

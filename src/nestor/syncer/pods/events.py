@@ -15,7 +15,7 @@ from nestor.kube import Change, Conflict, Forbidden, Invalid, NotFound, WorkQueu
 from nestor.kube.informer import Key
 from nestor.pods.translate import messages
 from nestor.pods.translate.target import nested_key, nested_uid
-from nestor.syncer.copies.memory import Patience, Recent
+from nestor.syncer.copies.memory import Patience
 from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 
@@ -23,8 +23,6 @@ log = logging.getLogger(__name__)
 
 WAITING_LIMIT = 2000
 """Events that wait for the nested API server. Beyond that, new ones are dropped: nobody reads so many."""
-KNOWN_LIMIT = 2000
-"""Events that were copied and may be counted up. One that was forgotten is found again by its name, with one request more."""
 
 _BINDER = "persistentvolume-controller"
 _OF_BINDER = frozenset({"ExternalProvisioning", "FailedBinding", "WaitForFirstConsumer", "WaitForPodScheduled"})
@@ -41,15 +39,13 @@ class EventController:
         self._context = context
         self._waiting: dict[Key, Object] = {}
         self._patience: Patience[Key] = Patience(6, 0.3)
-        self._known: Recent[str, tuple[str, int]] = Recent(KNOWN_LIMIT)
-        """By the UID of a host event: the name of its copy, and how often it had happened when that was written."""
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=2, name="events", max_delay=RETRY_LIMIT)
         context.caches.host_events.on_change(self._on_event)
 
     @property
     def remembered(self) -> int:
         """Number of entries in memory. It must not grow with the number of events seen."""
-        return len(self._waiting) + len(self._known)
+        return len(self._waiting)
 
     def _on_event(self, change: Change) -> None:
         if not _is_told(change.latest):
@@ -72,7 +68,7 @@ class EventController:
             words = _WORDS[event["involvedObject"]["kind"]](nested, self._context.target, host)
             # The namespace is terminating, or the nested server is too old for the event: not worth a retry.
             with contextlib.suppress(Forbidden, Invalid, NotFound):
-                await self._write(event["metadata"]["uid"], build_event(event, nested, words))
+                await self._write(build_event(event, nested, words))
         self._patience.forget(key)
         if self._waiting.get(key) is event:  # else it has happened again meanwhile
             del self._waiting[key]
@@ -89,19 +85,12 @@ class EventController:
         nested = caches.nested(kind).get(name, namespace)
         return host, nested if nested is not None and nested["metadata"]["uid"] == nested_uid(host) else None
 
-    async def _write(self, uid: str, event: Object) -> None:
-        name, count = event["metadata"]["name"], _count(event)
-        known = self._known.get(uid)
-        if known == (name, count):
+    async def _write(self, event: Object) -> None:
+        if _count(event) > 1 and await self._count_up(event):
             return
-        if known is None or not await self._count_up(event):
-            await self._create(event)
-        self._known.set(uid, (name, count))
-
-    async def _create(self, event: Object) -> None:
         try:
             await self._context.nested.create(kinds.EVENT, event)
-        except Conflict:  # copied by an earlier process, or forgotten since
+        except Conflict:  # copied by an earlier process
             await self._count_up(event)
 
     async def _count_up(self, event: Object) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import datetime
-import time
 from functools import partial
 
 from nestor.api import labels, times
@@ -32,8 +31,6 @@ _PURPOSE = "token"
 _WORKERS = 8
 _RENEW_AT = 0.8
 """Renew a token after this fraction of its lifetime, as a kubelet does."""
-_COLLECTED_SECONDS = 60
-"""How long the garbage collector may take, which usually takes milliseconds."""
 _FIELDS = (*SECRET_FIELDS, value("metadata.ownerReferences"))
 
 
@@ -46,8 +43,6 @@ class TokenController:
         self._writer = Writer(context.host, kinds.SECRET, _FIELDS, partial(is_synced_from, context.target.cluster), secrets)
         self._by_uid = Index(secrets, _pod_uid)
         self._bytes = context.caches.copied_bytes
-        self._ends: dict[str, float] = {}
-        """By UID of a pod that is gone: until when its Secret may be left to the garbage collector."""
         self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="tokens", max_delay=RETRY_LIMIT)
         secrets.on_change(self._on_secret)
         pods.on_change(self._on_pod)
@@ -74,7 +69,8 @@ class TokenController:
     async def _reconcile(self, uid: str) -> float | None:
         pod = self._context.caches.nested_by_uid.get(uid)
         if pod is None:
-            return await self._remove(uid)
+            await self._remove(uid)
+            return None
         wanted, secret, host = volumes.find_tokens(pod), self._secret(pod), self._context.caches.host_by_uid.get(uid)
         if not wanted or is_terminal(pod):
             return None
@@ -125,19 +121,12 @@ class TokenController:
             return []
         return [owner_reference("v1", kinds.POD.name, host["metadata"]["name"], host["metadata"]["uid"])]
 
-    async def _remove(self, uid: str) -> float | None:
+    async def _remove(self, uid: str) -> None:
         if self._context.caches.host_by_uid.get(uid) is not None:
-            return None  # it is deleted first, and its event queues the UID again
-        found = self._by_uid.all(uid)
-        if not found:
-            self._ends.pop(uid, None)
-            return None
-        left = self._ends.setdefault(uid, time.monotonic() + _COLLECTED_SECONDS) - time.monotonic()
-        if left > 0 and all(_is_collected(secret) for secret in found):
-            return left
-        for secret in found:
-            await self._writer.remove(secret)
-        return None
+            return  # it is deleted first, and its event queues the UID again
+        for secret in self._by_uid.all(uid):
+            if not _is_collected(secret):
+                await self._writer.remove(secret)
 
     def _secret(self, pod: Object) -> Object | None:
         name = volumes.token_secret_name(pod)

@@ -18,7 +18,6 @@ from nestor.pods.providers.base import Provider
 from nestor.pods.translate.status import is_bound, is_terminal
 from nestor.syncer.suspend.jobs import JobSuspender, find_controller
 from nestor.syncer.view.context import Context
-from nestor.syncer.view.trim import names_its_node
 
 log = logging.getLogger(__name__)
 
@@ -147,7 +146,13 @@ def build_copy(pod: Object) -> Object:
     """
     meta, spec = pod["metadata"], copy.deepcopy(pod["spec"])
     for key in _NOT_COPIED:
-        if key != "nodeName" or not names_its_node(pod):
+        if key != "nodeName" or not _names_its_node(pod):
             spec.pop(key, None)
     kept = {key: meta[key] for key in ("name", "namespace", "labels", "annotations", "ownerReferences") if meta.get(key)}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": kept, "spec": spec}
+
+
+def _names_its_node(pod: Object) -> bool:
+    """Whether its user set `nodeName`. A binding leaves the field without a manager."""
+    managers = pod["metadata"].get("managedFields") or []
+    return any("f:nodeName" in ((item.get("fieldsV1") or {}).get("f:spec") or {}) for item in managers)

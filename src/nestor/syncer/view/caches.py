@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import TypeVar, cast
 
-from nestor.api.objects import Object, is_terminating, labels_of, spec_of, status_of
+from nestor.api.objects import Object, is_terminating, labels_of, spec_of, status_of, without_managers
 from nestor.api.policy import Policy
 from nestor.kube import Api, Change, Informer, Kind, kinds, pages
 from nestor.kube.index import Index, Total
@@ -15,7 +15,7 @@ from nestor.kube.optional import OptionalInformer
 from nestor.pods.translate import config
 from nestor.pods.translate.target import Target, nested_uid
 from nestor.syncer.view.nodes import HostNodes
-from nestor.syncer.view.trim import trim, trim_optional, trim_policy
+from nestor.syncer.view.trim import trim_optional, trim_policy
 
 Cache = TypeVar("Cache", bound=Informer)
 
@@ -85,7 +85,7 @@ class Caches:
         api = self._apis["nested"]
         if kind in OPTIONAL:
             return OptionalInformer(api.with_limit(pages.PAGE_BYTES), kind, trim=trim_optional, most=MOST)
-        own, fields, kept = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, ""), _TRIMS.get(kind, trim)
+        own, fields, kept = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, ""), _TRIMS.get(kind, without_managers)
         return Informer(api, kind, labels=own, fields=fields, trim=kept, are_small=kind not in _TRIMS)
 
     def host(self, kind: Kind) -> Informer:
@@ -126,7 +126,9 @@ class Caches:
         if kind not in self._host:
             self._check_open(kind)
             namespace = self._target.namespace if kind.namespaced else None
-            self._host[kind] = made(self._apis["host"], kind, namespace, labels=labels, fields=fields, trim=trim, are_small=True)
+            self._host[kind] = made(
+                self._apis["host"], kind, namespace, labels=labels, fields=fields, trim=without_managers, are_small=True
+            )
         return cast(Cache, self._host[kind])
 
     def _want(self, asks: Callable[[Policy], bool]) -> None:

@@ -10,7 +10,6 @@ import json
 from nestor.api.objects import Object, without_managers
 from nestor.syncer import limits
 
-_NODE = "f:nodeName"
 _CUT = "nestor.dev/cut"
 """Member of an object of which something is left out that its kind may have."""
 _UNUSED = ("annotations", "labels", "managedFields")
@@ -18,14 +17,6 @@ _UNUSED = ("annotations", "labels", "managedFields")
 _BYTES = 32 * 1024
 """Of each. One that is longer has no content for us, and is refused."""
 _BOUND = ("name", "namespace", "uid", "resourceVersion", "deletionTimestamp", "labels")
-_NODE_CHOSEN: list[Object] = [{"fieldsV1": {"f:spec": {_NODE: {}}}}]
-
-
-def trim(obj: Object) -> Object:
-    kept = without_managers(obj)
-    if names_its_node(obj):
-        kept["metadata"]["managedFields"] = _NODE_CHOSEN
-    return kept
 
 
 def is_cut(obj: Object) -> bool:
@@ -57,9 +48,3 @@ def trim_optional(item: Object) -> Object:
         return kept
     what = {key: item[key] for key in ("apiVersion", "kind") if key in item}
     return what | {"metadata": {key: meta[key] for key in _BOUND if key in meta}}
-
-
-def names_its_node(pod: Object) -> bool:
-    """Whether its user set `nodeName`. A binding leaves the field without a manager."""
-    managers = pod["metadata"].get("managedFields") or []
-    return any(_NODE in ((item.get("fieldsV1") or {}).get("f:spec") or {}) for item in managers)

@@ -15,7 +15,6 @@ from nestor.kube import Api, Forbidden, Kind, kinds
 from nestor.kube.events import EventRecorder
 from nestor.pods.translate import volumes
 from nestor.syncer import limits
-from nestor.syncer.pods import tokens
 from nestor.syncer.pods.tokens import TokenController
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
@@ -226,16 +225,6 @@ async def test_the_host_collects_the_secret_of_a_pod_that_it_has_placed() -> Non
         scene.host.drop(kinds.SECRET, scene.name, TARGET.namespace)  # as the garbage collector does
         await scene.settle()
         assert [item.split()[:2] for item in scene.host.asked] == [["POST", "secrets"], ["PATCH", "secrets"]]
-
-
-async def test_a_secret_that_the_host_does_not_collect_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tokens, "_COLLECTED_SECONDS", 0.05)
-    scene = Scene()
-    async with scene.running():
-        await begin(scene)
-        end(scene)
-        await scene.until("")
-    assert [item.split()[0] for item in scene.host.asked] == ["POST", "PATCH", "DELETE"]
 
 
 @pytest.mark.parametrize("who", ["host", "nested"])

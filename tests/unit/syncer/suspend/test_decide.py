@@ -82,7 +82,8 @@ def test_the_controller_is_the_owner_that_controls() -> None:
     assert jobs.find_controller(pod) == controller
 
 
-def test_a_node_that_the_user_named_is_kept() -> None:
+@pytest.mark.parametrize(("field", "is_kept"), [("f:nodeName", True), ("f:containers", False)])
+def test_a_node_that_the_user_named_is_kept(field: str, is_kept: bool) -> None:
     pod = build_pod(nodeName="n")
-    pod["metadata"]["managedFields"] = [{"manager": "kubectl", "fieldsV1": {"f:spec": {"f:nodeName": {}}}}]
-    assert evict.build_copy(pod)["spec"]["nodeName"] == "n"
+    pod["metadata"]["managedFields"] = [{"manager": "kubectl", "fieldsV1": {"f:spec": {field: {}}}}]
+    assert ("nodeName" in evict.build_copy(pod)["spec"]) is is_kept

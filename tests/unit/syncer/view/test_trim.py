@@ -1,4 +1,4 @@
-"""The caches keep everything of an object but who wrote which field."""
+"""What is kept of objects that are too large."""
 
 from __future__ import annotations
 
@@ -6,27 +6,9 @@ from typing import Any
 
 import pytest
 
-from nestor.syncer.view.trim import is_cut, names_its_node, trim, trim_policy
+from nestor.syncer.view.trim import is_cut, trim_policy
 
 Object = dict[str, Any]
-CHOSEN = {"manager": "kubectl", "fieldsV1": {"f:spec": {"f:nodeName": {}, "f:containers": {}}}}
-BOUND = {"manager": "kubelet", "fieldsV1": {"f:status": {"f:phase": {}}}}
-
-
-def build(phase: str, *managers: Object, name: str = "a") -> Object:
-    meta = {"name": name, "namespace": "x", "labels": {"app": "x"}, "managedFields": list(managers)}
-    return {"kind": "Pod", "metadata": meta, "spec": {"containers": [{"name": "app"}]}, "status": {"phase": phase}}
-
-
-@pytest.mark.parametrize("phase", ["Pending", "Running", "Succeeded", "Failed"])
-@pytest.mark.parametrize(("managers", "is_chosen"), [((), False), ((BOUND,), False), ((BOUND, CHOSEN), True)])
-def test_of_who_wrote_what_only_the_node_counts(phase: str, managers: tuple[Object, ...], is_chosen: bool) -> None:
-    pod = build(phase, *managers)
-    kept = trim(pod)
-    assert names_its_node(kept) == is_chosen
-    assert len(str(kept["metadata"].pop("managedFields", ""))) < 100
-    assert pod["metadata"].pop("managedFields") == list(managers)
-    assert kept == pod
 
 
 @pytest.mark.parametrize(("size", "is_kept"), [(1, True), (100, True), (70_000, False)])
@@ -53,8 +35,3 @@ def test_a_policy_with_a_huge_selector_isolates_all_pods_of_its_namespace() -> N
 def test_of_a_policy_no_annotations_are_kept() -> None:
     meta = {"name": "a", "annotations": {"note": "x" * 100_000}, "labels": {"note": "x"}}
     assert trim_policy({"kind": "NetworkPolicy", "metadata": meta, "spec": {}})["metadata"] == {"name": "a"}
-
-
-def test_what_is_trimmed_stays_so() -> None:
-    once = trim(build("Running", CHOSEN))
-    assert trim(once) == once
