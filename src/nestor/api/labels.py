@@ -57,8 +57,6 @@ other data.
 """
 RESERVED_UNTIL = f"{GROUP}/reserved-until"
 """Annotation of a host Service that was made before its nested one: when it goes if that one never comes."""
-REFUSED_PORTS = f"{GROUP}/refused-node-ports"
-"""Annotation of a host Service: the node ports of its nested Service, as long as these are not the host's own choice instead."""
 MIRRORED = f"{GROUP}/mirrored"
 """Annotation of a nested Node: the labels and taints that it has from the host's; all others are the tenant's own. And whether
 it takes pods, and whether the tenant has decided that."""

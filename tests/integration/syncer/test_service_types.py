@@ -104,29 +104,16 @@ async def test_types_change_with_the_service_and_with_the_class(world: World, sp
     await world.eventually(lambda: is_of("ClusterIP"))
 
 
-async def test_a_node_port_that_is_taken_becomes_the_host_s_choice_without_a_new_service(
-    world: World, space: str, allow: Allow
-) -> None:
-    """Also after a restart in the middle: the host's choice is noted on the host."""
+async def test_a_node_port_that_is_taken_is_told_and_tried_again(world: World, space: str, allow: Allow) -> None:
     other = await make_other(world.host, f"ports-{space}", type="NodePort")
     (taken,) = list_node_ports(other)
-    ports = [{"name": "http", "port": 80, "targetPort": "web", "nodePort": taken}]
-    before = await world.nested.create(kinds.SERVICE, outward(space, ports=ports))
+    await world.nested.create(kinds.SERVICE, outward(space, ports=[{"name": "http", "port": 80, "nodePort": taken}]))
     await world.host_object(kinds.SERVICE, "web", space)
     await allow(nodePorts=True)
-    await world.stop()
-    await world.start()
-
-    async def same() -> Object | None:
-        nested, host = await world.nested.get(kinds.SERVICE, "web", space), await host_service(world, space)
-        return nested if list_node_ports(nested) == list_node_ports(host) not in ([], [taken]) else None
-
-    after = await world.eventually(same)
-    assert after["metadata"]["uid"] == before["metadata"]["uid"]
-    chosen = [port | {"nodePort": list_node_ports(after)[0]} for port in ports]
-    host = await world.host_object(kinds.SERVICE, "web", space)
-    await world.host.delete(kinds.SERVICE, host["metadata"]["name"], world.namespace)
-    await until(lambda: host_service(world, space), lambda found: list_node_ports(found) == [chosen[0]["nodePort"]])
+    (message,) = await world.eventually(lambda: events(world, space, "ServiceNotSynced"))
+    assert f"{taken}: provided port is already allocated" in message
+    await world.host.delete(kinds.SERVICE, other["metadata"]["name"], other["metadata"]["namespace"])
+    await until(lambda: host_service(world, space), lambda found: list_node_ports(found) == [taken])
 
 
 async def test_where_a_load_balancer_is_comes_up_and_its_health_port_is_one(world: World, space: str, allow: Allow) -> None:

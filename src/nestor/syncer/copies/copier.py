@@ -54,14 +54,17 @@ class Copier:
             if copy is not None and fields.is_current(copy, desired, row.fields):
                 return
             self._check_limits(key, copy, desired)
-            copy = copy or await self._create(source, desired)
-            if copy is None:
-                return
-            if not fields.needs_another(copy, desired, row.fields):
-                await self._update(source, copy, desired)
-            elif not await row.settle(source, copy):
-                self._removed[key] = copy["metadata"]["uid"]
-                await self._writer.replace(copy, desired)
+            try:
+                copy = copy or await self._create(desired)
+                if copy is None:
+                    return
+                if not fields.needs_another(copy, desired, row.fields):
+                    await self._writer.update(copy, desired)
+                elif not await row.settle(source, copy):
+                    self._removed[key] = copy["metadata"]["uid"]
+                    await self._writer.replace(copy, desired)
+            except Invalid as error:
+                raise row.explain(source, error) from error
 
     async def reserve(self, key: Key, source: Object) -> Object:
         """Create the copy of a source that is about to be created, and return it. A left-over copy of a former source goes.
@@ -73,12 +76,12 @@ class Copier:
             desired = self._row.build_ahead(source)
             self._check_limits(key, None, desired)
             try:
-                return await self._post(desired, lambda error: self._row.build_ahead(source, error))
+                return await self._post_ahead(source, desired)
             except Conflict:
                 there = await self._writer.find_taken(desired)
                 await self._writer.remove(there)
                 self._row.copy_gone(there)
-                return await self._post(desired, lambda error: self._row.build_ahead(source, error))
+                return await self._post_ahead(source, desired)
 
     async def remove(self, key: Key, copy: Object) -> bool:
         """Delete the copy. False if it is wanted again since that was decided, and stays."""
@@ -108,26 +111,20 @@ class Copier:
             raise RetryLater(wait, "changes too often")
         self._pace.take(key, now)
 
-    async def _create(self, source: Object, desired: Object) -> Object | None:
+    async def _create(self, desired: Object) -> Object | None:
         """Create the copy; returns the existing one if the cache does not know it yet."""
         try:
-            await self._post(desired, lambda error: self._row.build_substitute(source, error))
+            await self._writer.post(desired)
         except Conflict:
             # For `Presence` it is enough that an object exists, whoever owns it.
             return await self._writer.find_taken(desired) if self._row.ensures == "Content" else None
         return None
 
-    async def _post(self, desired: Object, build_other: Callable[[Invalid], Object]) -> Object:
+    async def _post_ahead(self, source: Object, desired: Object) -> Object:
         try:
             return await self._writer.post(desired)
         except Invalid as error:
-            return await self._writer.post(build_other(error))
-
-    async def _update(self, source: Object, copy: Object, desired: Object) -> None:
-        try:
-            await self._writer.update(copy, desired)
-        except Invalid as error:
-            await self._writer.update(copy, self._row.build_substitute(source, error))
+            return await self._writer.post(self._row.build_ahead(source, error))
 
     async def _delete(self, key: Key, copy: Object) -> None:
         # Set before the delete: anyone who needs the copy meanwhile recreates it instead of relying on this one.

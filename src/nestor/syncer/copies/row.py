@@ -165,8 +165,8 @@ class Row:
         raise NotImplementedError
 
     def build_ahead(self, source: Object, error: Invalid | None = None) -> Object:
-        """The copy of a source that does not exist yet, for `Engine.reserve`; `error`: why the server rejected the first one."""
-        return self.build(source) if error is None else self.build_substitute(source, error)
+        """The copy of a source that does not exist yet, for `Copier.reserve`; `error`: why the server rejected the first one."""
+        raise NotImplementedError
 
     def lift(self, source: Object, copy: Object) -> Object | None:
         """A merge patch that brings the source's status up to date with the copy's, or None if it is. Pure."""
@@ -202,9 +202,9 @@ class Row:
 
     # Special cases
 
-    def build_substitute(self, source: Object, error: ApiError) -> Object:
-        """An alternative to a copy that the server rejected as invalid. Raises `error` if there is none."""
-        raise error
+    def explain(self, source: Object, error: Invalid) -> ApiError:
+        """What is to be raised because the server rejected a copy as invalid. May raise `RetryLater` instead."""
+        return error
 
     async def settle(self, source: Object, copy: Object) -> bool:
         """Handle a copy that differs in a `fixed` field. Return False to let the engine replace it."""

@@ -111,12 +111,3 @@ def build_selector(service: Object, target: Target) -> dict[str, str]:
     """Selects the host pods of a Service, and no others with such labels."""
     own = labels.host_labels(service["spec"]["selector"], target.allowed_labels)
     return own | target.scope(service["metadata"]["namespace"])
-
-
-def find_own_ports(service: Object, copy: Object) -> list[Object] | None:
-    """The nested Service's ports with the host's node ports, if these differ; None if they do not, or the host has none."""
-    ports, there = service["spec"].get("ports") or [], copy["spec"].get("ports") or []
-    chosen = {(port["port"], port.get("protocol", "TCP")): port.get("nodePort") for port in there}
-    wanted = [port | {"nodePort": chosen.get((port["port"], port.get("protocol", "TCP"))) or 0} for port in ports]
-    differ = any(new["nodePort"] and new["nodePort"] != old.get("nodePort") for new, old in zip(wanted, ports, strict=True))
-    return [{key: item for key, item in port.items() if key != "nodePort" or item} for port in wanted] if differ else None

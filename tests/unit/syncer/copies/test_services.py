@@ -41,38 +41,20 @@ def node_port(service: Object | None) -> int | None:
     return found
 
 
-def refuse_port(clusters: Clusters, taken: int, chosen: int) -> None:
-    """The host has given `taken` away, and chooses `chosen`."""
-
-    def refuse(verb: str, body: Object) -> Invalid | None:
-        spec = body.get("spec") or {}
-        if any(port.get("nodePort") == taken for port in spec.get("ports") or ()) and verb in ("POST", "PATCH"):
-            return Invalid(422, "Invalid", "spec.ports[0].nodePort: Invalid value: provided port is already allocated")
-        if spec.get("type") == "NodePort":
-            for port in spec.setdefault("ports", [{"port": 80, "protocol": "TCP"}]):
-                port.setdefault("nodePort", chosen)
-        return None
-
-    clusters.host.refusal = refuse
-
-
-@pytest.mark.parametrize("is_new", [True, False])
-async def test_a_node_port_that_is_taken_on_the_host_is_the_host_s_choice_on_both_sides(is_new: bool) -> None:
+async def test_a_node_port_that_is_taken_on_the_host_is_told_until_it_is_free() -> None:
+    """It was chosen where the class allowed none, or the Service had another type."""
     clusters = Clusters.build()
-    refuse_port(clusters, 30007, 30008)
-    if is_new:
-        allow(clusters, **NODE_PORTS)
+    taken = Invalid(422, "Invalid", "spec.ports[0].nodePort: Invalid value: 30007: provided port is already allocated")
     clusters.nested.put(kinds.SERVICE, build_outward())
     async with running(clusters, ServiceRow) as made:
+        clusters.host.refusal = lambda *_: taken
         allow(clusters, **NODE_PORTS)
         await made.settle()
-        nested: Any = clusters.nested.look(kinds.SERVICE, "web", SPACE)
-        assert node_port(nested) == node_port(host_spec(clusters)) == 30008
-        copy = clusters.copy(kinds.SERVICE, "web")
-        assert labels.REFUSED_PORTS not in copy["metadata"]["annotations"]
-        # One that its owner chooses is the host's as well.
-        await made.put_nested(kinds.SERVICE, (nested or {}) | {"spec": build_outward(30009)["spec"]})
-        assert node_port(host_spec(clusters)) == 30009
+        (message,) = [message for reason, message in clusters.events if reason == "ServiceNotSynced"]
+        assert message.endswith("; choose another one, or delete this Service and create it again")
+        assert host_spec(clusters)["type"] == "ClusterIP"
+        clusters.host.refusal = lambda *_: None
+        await made.until(lambda: node_port(host_spec(clusters)) == 30007)
 
 
 async def test_load_balancers_of_the_nested_cluster_s_own_are_not_touched() -> None:

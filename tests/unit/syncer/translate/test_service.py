@@ -129,25 +129,6 @@ def test_a_load_balancer_that_wants_no_node_ports_gets_none_instead() -> None:
     assert service.find_type(build_service(**spec), NODE_PORTS) == "ClusterIP"
 
 
-@pytest.mark.parametrize(
-    ("own", "there", "found"),
-    [
-        ([30001], [30001], None),
-        ([30001], [None], None),
-        ([30001], [30002], [30002]),
-        ([30001, 30003], [30002, 30003], [30002, 30003]),
-        ([None, 30003], [30002, None], [30002, None]),
-    ],
-)
-def test_node_ports_of_the_host_s_choice(own: list[int | None], there: list[int | None], found: list[int | None] | None) -> None:
-    def build(numbers: list[int | None]) -> Object:
-        ports = [{"port": 80 + at, "protocol": "TCP", "nodePort": number} for at, number in enumerate(numbers)]
-        return build_service(ports=[{key: item for key, item in port.items() if item} for port in ports])
-
-    result = service.find_own_ports(build(own), build(there))
-    assert (None if result is None else [port.get("nodePort") for port in result]) == found
-
-
 def test_a_tenant_cannot_select_other_pods() -> None:
     selector = {"nestor.dev/nested-namespace": "other", "nestor.dev/cluster": "x"}
     built = service.build_service(build_service(selector=selector), TARGET, None)

@@ -13,8 +13,8 @@ import time
 from nestor.api import labels, times
 from nestor.api.allowances import AllowedServices
 from nestor.api.objects import Object, annotations_of, spec_of, status_of
-from nestor.kube import ApiError, Conflict, Forbidden, Invalid, RetryLater, kinds
-from nestor.kube.informer import Key, key_of
+from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
+from nestor.kube.informer import Key
 from nestor.syncer import limits
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, annotation, fixed, mapping, optional, value
 from nestor.syncer.copies.row import Row
@@ -37,7 +37,6 @@ class ServiceRow(Row):
         LABELS,
         ANNOTATIONS,
         annotation(labels.RESERVED_UNTIL),
-        annotation(labels.REFUSED_PORTS),
         value("spec.type"),
         *(value(f"spec.{name}") for name in _OWNED),
         *(optional(f"spec.{name}") for name in (*translate.FAMILY_FIELDS, "clusterIPs")),
@@ -67,18 +66,19 @@ class ServiceRow(Row):
         return surplus or super().find_excess(copy, desired)
 
     def build(self, source: Object) -> Object:
-        there = self.find_copy(key_of(source))
-        own_ports = there is None or not _is_refused(source, there)
-        desired = translate.build_service(
-            source, self.context.target, source["spec"].get("clusterIP"), self._allowed, own_ports=own_ports
-        )
-        if there is not None and not own_ports:
-            desired["metadata"]["annotations"][labels.REFUSED_PORTS] = annotations_of(there)[labels.REFUSED_PORTS]
-        return desired
+        return translate.build_service(source, self.context.target, source["spec"].get("clusterIP"), self._allowed)
 
     def build_ahead(self, source: Object, error: Invalid | None = None) -> Object:
-        """With a note when it goes, should the nested Service never come."""
-        desired = self.build(source) if error is None else self._build_freely(source, error)
+        """With a note when it goes, should the nested Service never come. What it asks for and is taken, the host chooses."""
+        desired = self.build(source)
+        if error is not None:
+            if not _is_taken(error) and not _is_port_taken(error):
+                raise error
+            address = source["spec"].get("clusterIP")
+            if _is_taken(error):
+                self._await_release(source)
+                address = None
+            desired = translate.build_service(source, self.context.target, address, self._allowed, own_ports=False)
         desired["metadata"]["annotations"][labels.RESERVED_UNTIL] = times.write(times.now() + _RESERVATION)
         return desired
 
@@ -87,38 +87,16 @@ class ServiceRow(Row):
         until = annotations_of(copy).get(labels.RESERVED_UNTIL)
         return max(0.0, min(-times.seconds_since(until), _RESERVATION.total_seconds())) if until else 0.0
 
-    def _build_freely(self, source: Object, error: ApiError) -> Object:
-        """The copy of a Service that does not exist yet: if an address that it asks for is taken, the host chooses."""
-        if not _is_taken(error):
-            return self.build_substitute(source, error)
-        self._await_release(source)
-        return translate.build_service(source, self.context.target, None, self._allowed, own_ports=False)
-
-    def build_substitute(self, source: Object, error: ApiError) -> Object:
-        """If a node port is taken, let the host choose."""
-        allowed, target, there = self._allowed, self.context.target, self.find_copy(key_of(source))
+    def explain(self, source: Object, error: Invalid) -> ApiError:
+        """A new Service gets what is free; one that is there has its address and node ports from the nested cluster."""
         if _is_taken(error):
             self._await_release(source)
-            address = source["spec"].get("clusterIP")
-            message = f"the host has given its address {address} to another Service; delete this Service and create it again"
-            raise Forbidden(403, "Forbidden", message) from error
-        numbers = _list_ports(source)
-        if not _is_port_taken(error) or not numbers or (there is not None and annotations_of(there).get(labels.REFUSED_PORTS)):
-            raise error
-        desired = translate.build_service(source, target, source["spec"].get("clusterIP"), allowed, own_ports=False)
-        desired["metadata"]["annotations"][labels.REFUSED_PORTS] = numbers
-        return desired
-
-    async def align(self, source: Object, copy: Object) -> None:
-        """Node ports that the host had to choose are the nested Service's, too: they can be changed there."""
-        if not _is_refused(source, copy) or (ports := translate.find_own_ports(source, copy)) is None:
-            return
-        meta = source["metadata"]
-        patch = {"metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}, "spec": {"ports": ports}}
-        try:
-            await self.context.nested.patch(kinds.SERVICE, meta["name"], meta["namespace"], patch)
-        except Conflict as error:
-            raise RetryLater(0.1, "the Service was changed meanwhile") from error
+            what = f"the host has given its address {source['spec'].get('clusterIP')} to another Service"
+            return Forbidden(403, "Forbidden", f"{what}; delete this Service and create it again")
+        if _is_port_taken(error):
+            what = f"the host has given a node port of it to another Service, or does not have such a one ({error.message})"
+            return Forbidden(403, "Forbidden", f"{what}; choose another one, or delete this Service and create it again")
+        return error
 
     def lift(self, source: Object, copy: Object) -> Object | None:
         """Where its load balancer is."""
@@ -159,17 +137,6 @@ def _is_taken(error: ApiError) -> bool:
 def _is_port_taken(error: ApiError) -> bool:
     """True if the server refused a node port because it is taken or outside its range."""
     return "provided port" in error.message or "failed to allocate requested HealthCheck NodePort" in error.message
-
-
-def _list_ports(service: Object) -> str:
-    spec = service["spec"]
-    numbers = [port.get("nodePort") for port in spec.get("ports") or []] + [spec.get("healthCheckNodePort")]
-    return ",".join(str(number or "") for number in numbers) if any(numbers) else ""
-
-
-def _is_refused(source: Object, copy: Object) -> bool:
-    refused = annotations_of(copy).get(labels.REFUSED_PORTS)
-    return refused is not None and refused == _list_ports(source)
 
 
 ROWS = (ServiceRow,)
