@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Collection
 from functools import partial
 
-from nestor.api.objects import Object
+from nestor.api.objects import Object, spec_of
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.pods.translate import device_claims, placement
 from nestor.pods.translate.status import is_terminal
@@ -42,8 +42,8 @@ class PodController:
         self._syncer = syncer
         self._deleter = deleter
         self._evictor = evictor
-        self._bound: set[str] = set()
         self._last: dict[str, Object] = {}
+        """Host pods that are gone, by the UIDs of their nested pods."""
         self.queue = WorkQueue(self._reconcile, workers=_WORKERS, name="pods", first_delay=0.1, max_delay=RETRY_LIMIT)
         # Apart, because a slow host would otherwise let the pods that run wait for those that are to be created.
         self.creations: WorkQueue[str] = WorkQueue(
@@ -71,8 +71,6 @@ class PodController:
 
     def _on_host(self, change: Change) -> None:
         host, uid = change.latest, nested_uid(change.latest)
-        if host["spec"].get("nodeName"):
-            self._bound.add(uid)
         if change.new is None:
             self._last[uid] = host
             self._wake_successor(host)
@@ -133,7 +131,7 @@ class PodController:
         return decide.decide(
             nested,
             host,
-            had_host=uid in self._bound,
+            had_host=bool(spec_of(self._last.get(uid)).get("nodeName")),
             is_suspended=caches.is_suspended,
             is_ending=caches.is_ending,
             is_outdated=is_outdated,
@@ -173,7 +171,7 @@ class PodController:
             self.creations.add(uid, self._creator.find_pause(nested))
         elif action == "Hold":
             await self._creator.hold(nested)
-            self._bound.discard(uid)
+            self._last.pop(uid, None)
         elif action == "Evict":
             await self._evictor.evict(nested)
         elif action == "Finish":
@@ -183,7 +181,6 @@ class PodController:
             await self._syncer.lose(nested, self._last.get(uid))
 
     def _forget(self, uid: str) -> None:
-        self._bound.discard(uid)
         self._last.pop(uid, None)
         self._creator.forget(uid)
         self._syncer.forget(uid)

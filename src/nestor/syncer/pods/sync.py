@@ -40,7 +40,6 @@ class PodSyncer:
 
     def __post_init__(self) -> None:
         self._told: Told[str] = Told()
-        self._warned: set[str] = set()
         self._bound: set[str] = set()
         """Pods that we have bound, whether or not the cache says so yet."""
         self._dropped: set[str] = set()
@@ -70,7 +69,6 @@ class PodSyncer:
 
     def forget(self, uid: str) -> None:
         self._told.forget(uid)
-        self._warned.discard(uid)
         self._bound.discard(uid)
 
     async def write_status(self, nested: Object, desired: Object) -> None:
@@ -105,13 +103,11 @@ class PodSyncer:
     async def _look_after_gang(self, nested: Object, host: Object) -> float | None:
         """Tell once, after a while, that the pod's gang still waits. Returns in how many seconds to look again, if ever."""
         # Of the host pod: before, it was not the gang that the pod waited for, as while its cluster was suspended.
-        age, uid = times.seconds_since(host["metadata"]["creationTimestamp"]), nested["metadata"]["uid"]
+        age = times.seconds_since(host["metadata"]["creationTimestamp"])
         if age < WARNING_SECONDS:
             return WARNING_SECONDS - age
-        if uid not in self._warned:
-            self._warned.add(uid)
-            message = f"has waited for {WARNING_SECONDS} s: {explain_wait(host, self.gangs.find_entry(host))}"
-            await self.context.recorder.post(nested, "Warning", WAITING, message)
+        message = f"has waited for {WARNING_SECONDS} s: {explain_wait(host, self.gangs.find_entry(host))}"
+        await self.context.recorder.post_once(nested, "Warning", WAITING, message)
         return None
 
     async def _bind(self, nested: Object, host: Object) -> bool:

@@ -21,8 +21,8 @@ from nestor.kube.informer import Key, key_of
 from nestor.pods.translate.fields import TABLES
 from nestor.pods.translate.labels import is_match
 from nestor.pods.translate.target import nested_key
-from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, exact, mapping, value
 from nestor.syncer.copies.row import Row
+from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.translate import service as translate
 from nestor.syncer.translate.network_policy import list_types, read_block
 
@@ -37,15 +37,7 @@ class _OutwardRow(Row):
     fails_closed = True
     follows_policy = True
     is_small = True
-    fields = (
-        LABELS,
-        ANNOTATIONS,
-        mapping("spec.podSelector.matchLabels"),
-        exact("spec.podSelector.matchExpressions"),
-        value("spec.policyTypes"),
-        exact("spec.ingress"),
-        exact("spec.egress"),
-    )
+    fields = NetworkPolicyRow.fields
     workers = 2
     sources = None
     suffix: ClassVar[str]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
 
 from nestor.api import labels, names, times
 from nestor.api.objects import Object, annotations_of, is_terminating, spec_of
-from nestor.kube import Change, Conflict, Informer, WorkQueue, kinds
+from nestor.kube import Conflict, WorkQueue, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key
 from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.syncer.copies.fields import LABELS, annotation, fixed, value
 from nestor.syncer.copies.row import Row
-from nestor.syncer.copies.rows.storage import OWN, LastingRow
+from nestor.syncer.copies.rows.storage import OWN, LastingRow, ShadowRow
 from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 
@@ -111,37 +110,16 @@ def _find_claim_key(snapshot: Object) -> Key:
     return snapshot["metadata"]["namespace"], snapshots.find_claim(snapshot)
 
 
-class SnapshotContentRow(Row):
-    """A content for each snapshot that has one in the host. The key is its name, the same in both clusters; the source is the
-    host's VolumeSnapshot, because nobody reads the host's contents.
-    """
+class SnapshotContentRow(ShadowRow):
+    """A content for each snapshot that has one in the host."""
 
     kind = kinds.VOLUME_SNAPSHOT_CONTENT
-    direction = "Up"
-    sources = None
+    owner = kinds.VOLUME_SNAPSHOT
     workers = 2
     fields = (LABELS, fixed("spec.volumeSnapshotRef.uid"), value("status"))
 
-    def set_up(self) -> None:
-        self._snapshots = self.caches.nested(kinds.VOLUME_SNAPSHOT)
-        self._hosts = self.caches.host(kinds.VOLUME_SNAPSHOT)
-        self._by_content: Index[str] = Index(self._hosts, snapshots.find_content)
-        self._hosts.on_change(self._on_host)
-        self._snapshots.on_change(self._on_nested)
-
-    @property
-    def read(self) -> Iterable[Informer]:
-        """The snapshots of both clusters, too."""
-        return (self.copies, self._snapshots, self._hosts)
-
-    def find_source(self, key: Key) -> Object | None:
-        """The host's snapshot with that content."""
-        return self._by_content.get(key[1])
-
-    def is_wanted(self, key: Key, source: Object) -> bool:
-        namespace, name = nested_key(source)
-        found = self._snapshots.get(name, namespace)
-        return found is not None and found["metadata"]["uid"] == nested_uid(source)
+    def find_name(self, owner: Object) -> str | None:
+        return snapshots.find_content(owner)
 
     def build(self, source: Object) -> Object:
         return snapshots.build_content(source)
@@ -149,23 +127,12 @@ class SnapshotContentRow(Row):
     async def after_end(self, copy: Object) -> bool:
         """If its snapshot is still there, the host has lost it, and the snapshot says so."""
         ref, name = spec_of(copy).get("volumeSnapshotRef") or {}, copy["metadata"]["name"]
-        found = self._snapshots.get(ref.get("name", ""), ref.get("namespace", ""))
+        found = self._owners.get(ref.get("name", ""), ref.get("namespace", ""))
         if found is not None and not is_terminating(found) and snapshots.find_content(found) == name:
             meta = found["metadata"]
             patch = {"metadata": {"uid": meta["uid"]}} | snapshots.build_lost(times.timestamp())
             await self.context.nested.patch(kinds.VOLUME_SNAPSHOT, meta["name"], meta["namespace"], patch, subresource="status")
         return False
-
-    def _on_host(self, change: Change) -> None:
-        for found in (change.old, change.new):
-            if found is not None and (name := snapshots.find_content(found)):
-                self.wake(("", name))
-
-    def _on_nested(self, change: Change) -> None:
-        namespace, name = change.key
-        host = self._hosts.get(names.host_name(name, namespace), self.context.target.namespace)
-        if host is not None and (content := snapshots.find_content(host)):
-            self.wake(("", content))
 
 
 ROWS = (SnapshotClassRow, SnapshotRow, SnapshotContentRow)

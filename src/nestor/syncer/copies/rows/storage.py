@@ -7,10 +7,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import ClassVar
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, is_terminating, spec_of
-from nestor.kube import Change, NotFound, RetryLater, kinds
+from nestor.kube import Change, Informer, Kind, NotFound, RetryLater, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
 from nestor.pods.translate.target import nested_key, nested_uid
@@ -168,32 +169,63 @@ class ClaimRow(LastingRow):
         raise NotFound(404, "NotFound", f'persistentvolumeclaim "{key[1]}" not found')
 
 
-class VolumeRow(Row):
-    """The key is the name of the volume, the same in both clusters. The source is the host's claim, which has all that there is
-    to know: nobody reads the host's volumes.
+class ShadowRow(Row):
+    """What the nested cluster is told of something in the host that nobody reads. The key is its name, the same in both clusters.
+    The source is the host's object that it belongs to, which has all that there is to know.
     """
 
-    kind = kinds.PERSISTENT_VOLUME
     direction = "Up"
     sources = None
-    fields = (LABELS, mapping("spec.capacity"), fixed("spec.claimRef.uid"))
+    owner: ClassVar[Kind]
+    """The kind that it belongs to, in both clusters."""
 
     def set_up(self) -> None:
-        self._claims = self.caches.nested(kinds.PERSISTENT_VOLUME_CLAIM)
-        self._hosts = self.caches.host(kinds.PERSISTENT_VOLUME_CLAIM)
-        self._by_volume: Index[str] = Index(self._hosts, lambda claim: spec_of(claim).get("volumeName"))
+        self._owners, self._hosts = self.caches.nested(self.owner), self.caches.host(self.owner)
+        self._by_name: Index[str] = Index(self._hosts, self.find_name)
         self._hosts.on_change(self._on_host)
-        self._claims.on_change(self._on_claim)
+        self._owners.on_change(self._on_nested)
+
+    def find_name(self, owner: Object) -> str | None:
+        raise NotImplementedError
+
+    @property
+    def read(self) -> Iterable[Informer]:
+        return (self.copies, self._owners, self._hosts)
 
     def find_source(self, key: Key) -> Object | None:
-        """The host's claim for the volume, while the host has both."""
-        found = self._by_volume.get(key[1])
-        return found if found is not None and storage.is_bound(found) else None
+        return self._by_name.get(key[1])
 
     def is_wanted(self, key: Key, source: Object) -> bool:
         namespace, name = nested_key(source)
-        claim = self._claims.get(name, namespace)
-        return claim is not None and claim["metadata"]["uid"] == nested_uid(source)
+        found = self._owners.get(name, namespace)
+        return found is not None and found["metadata"]["uid"] == nested_uid(source)
+
+    def _on_host(self, change: Change) -> None:
+        for found in (change.old, change.new):
+            if found is not None and (name := self.find_name(found)):
+                self.wake(("", name))
+
+    def _on_nested(self, change: Change) -> None:
+        namespace, name = change.key
+        host = self._hosts.get(names.host_name(name, namespace), self.context.target.namespace)
+        if host is not None and (found := self.find_name(host)):
+            self.wake(("", found))
+
+
+class VolumeRow(ShadowRow):
+    """The volumes of claims."""
+
+    kind = kinds.PERSISTENT_VOLUME
+    owner = kinds.PERSISTENT_VOLUME_CLAIM
+    fields = (LABELS, mapping("spec.capacity"), fixed("spec.claimRef.uid"))
+
+    def find_name(self, owner: Object) -> str | None:
+        return spec_of(owner).get("volumeName")
+
+    def find_source(self, key: Key) -> Object | None:
+        """The host's claim for the volume, while the host has both."""
+        found = super().find_source(key)
+        return found if found is not None and storage.is_bound(found) else None
 
     def build(self, source: Object) -> Object:
         return storage.build_volume(source)
@@ -203,7 +235,7 @@ class VolumeRow(Row):
         nobody would know.
         """
         meta, ref = copy["metadata"], spec_of(copy).get("claimRef") or {}
-        claim = self._claims.get(ref.get("name", ""), ref.get("namespace", ""))
+        claim = self._owners.get(ref.get("name", ""), ref.get("namespace", ""))
         if claim is None or claim["metadata"]["uid"] != ref.get("uid"):
             return False
         if spec_of(claim).get("volumeName") not in (None, "", meta["name"]):  # none: the news of its binding may be late
@@ -213,17 +245,6 @@ class VolumeRow(Row):
             gone = {"metadata": {"uid": meta["uid"], "finalizers": None}}
             await self.context.nested.patch(self.kind, meta["name"], None, gone)
         return True
-
-    def _on_host(self, change: Change) -> None:
-        for claim in (change.old, change.new):
-            if name := spec_of(claim).get("volumeName"):
-                self.wake(("", name))
-
-    def _on_claim(self, change: Change) -> None:
-        namespace, name = change.key
-        host = self._hosts.get(names.host_name(name, namespace), self.context.target.namespace)
-        if volume := spec_of(host).get("volumeName"):
-            self.wake(("", volume))
 
 
 ROWS = (StorageClassRow, ClaimRow, VolumeRow)
