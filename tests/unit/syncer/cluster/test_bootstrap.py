@@ -13,115 +13,87 @@ ANSWERS = [*[False] * 8, True, False]
 
 
 class Server:
-    """A nested API server that refuses writes as `ANSWERS` says, one per attempt."""
-
-    def __init__(self) -> None:
-        self.answers = list(ANSWERS)
-        self.asked = 0
-        self.is_refused = False
-
-    async def request(self, *_: object) -> dict[str, Any]:
-        if self.is_refused:
-            return {"status": {"allowed": False}}
-        self.asked += 1
-        return {"status": {"allowed": self.asked % 2 == 0}}
-
-    async def apply(self, kind: object, body: dict[str, Any]) -> None:
-        if body.get("rules"):
-            self.is_refused = not self.answers.pop(0)
-            if self.is_refused:
-                raise Forbidden(403, "Forbidden", "no")
-
-
-async def test_a_lasting_refusal_is_asked_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    delays: list[float] = []
-
-    granted: list[int] = []
-    said: list[str] = []
-
-    async def sleep(delay: float) -> None:
-        if delay < 0.1:
-            return
-        delays.append(delay)
-        if len(delays) == len(ANSWERS):
-            raise asyncio.CancelledError
-
-    monkeypatch.setattr(bootstrap.asyncio, "sleep", sleep)  # type: ignore[attr-defined]
-    with pytest.raises(asyncio.CancelledError):
-        await bootstrap.keep_basics(cast("Api", Server()), TARGET, lambda: granted.append(len(delays)), said.append)
-    assert delays == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10, 60, 0.2])
-    assert granted == [8]
-    assert set(said) == {""}
-
-
-class Policed:
     """A nested API server whose admission policies refuse to write some objects. DNS had its rights before, or gets them."""
 
     def __init__(self, *refused: str, has_dns: bool = True) -> None:
         self.refused = refused
         self.has_dns = has_dns
-        self.applied: set[str] = set()
+        self.log: list[str] = []
+        """What was asked and written, and `open` when DNS was said to have its rights."""
+        self.said: list[str] = []
+        """What was said of the admins' rights."""
+        self.delays: list[float] = []
 
     async def request(self, *_: object) -> dict[str, Any]:
-        return {"status": {"allowed": self.has_dns or {"nestor:coredns"} <= self.applied}}
+        self.log.append("ask")
+        return {"status": {"allowed": self.has_dns or "nestor:coredns" in self.log}}
 
-    async def apply(self, kind: object, body: dict[str, Any]) -> None:
+    async def apply(self, kind: Kind, body: dict[str, Any]) -> None:
         name = body["metadata"]["name"]
         if name in self.refused:
             raise Invalid(422, "Invalid", f"{name}: policy 'strict' denied request")
-        self.applied.add(name)
+        self.log.append(name)
+
+    async def keep(self, monkeypatch: pytest.MonkeyPatch, attempts: int = 2) -> None:
+        async def sleep(delay: float) -> None:
+            if delay < 0.1:
+                return
+            self.delays.append(delay)
+            if len(self.delays) == attempts:
+                raise asyncio.CancelledError
+
+        monkeypatch.setattr(bootstrap.asyncio, "sleep", sleep)  # type: ignore[attr-defined]
+        with pytest.raises(asyncio.CancelledError):
+            await bootstrap.keep_basics(cast("Api", self), TARGET, lambda: self.log.append("open"), self.said.append)
 
 
-async def keep(server: Policed, monkeypatch: pytest.MonkeyPatch) -> tuple[int, list[str]]:
-    """How often DNS was said to have its rights in two attempts, and what was said of the admin's."""
-    pauses, granted = 0, 0
-    said: list[str] = []
+class Refusing(Server):
+    """Refuses as `ANSWERS` says, one per attempt."""
 
-    async def sleep(delay: float) -> None:
-        nonlocal pauses
-        pauses += delay > 0.1
-        if pauses == 2:
-            raise asyncio.CancelledError
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = list(ANSWERS)
 
-    def grant() -> None:
-        nonlocal granted
-        granted += 1
+    async def apply(self, kind: Kind, body: dict[str, Any]) -> None:
+        if body.get("rules"):
+            self.has_dns = self.answers.pop(0)
+            if not self.has_dns:
+                raise Forbidden(403, "Forbidden", "no")
 
-    monkeypatch.setattr(bootstrap.asyncio, "sleep", sleep)  # type: ignore[attr-defined]
-    with pytest.raises(asyncio.CancelledError):
-        await bootstrap.keep_basics(cast("Api", server), TARGET, grant, said.append)
-    return granted, said
+
+async def test_a_lasting_refusal_is_asked_less_and_less_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = Refusing()
+    await server.keep(monkeypatch, len(ANSWERS))
+    assert server.delays == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10, 60, 0.2])
+    assert server.log == [*["ask"] * 9, "open", "ask"]
+    assert set(server.said) == {""}
 
 
 async def test_a_policy_that_forbids_admins_keeps_nobody_from_dns(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = Policed("nestor:admins", has_dns=False)
-    granted, said = await keep(server, monkeypatch)
-    assert granted == 2
-    assert said == ["nestor:admins: policy 'strict' denied request"] * 2
-    assert server.applied == {"nestor:coredns", "kube-dns"}
+    server = Server("nestor:admins", has_dns=False)
+    await server.keep(monkeypatch)
+    assert server.said == ["nestor:admins: policy 'strict' denied request"] * 2
+    assert server.log == ["nestor:coredns", "nestor:coredns", "ask", "open", "kube-dns"] * 2
 
 
-async def test_a_policy_that_refuses_what_dns_already_has_takes_nothing_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    granted, said = await keep(Policed("nestor:coredns"), monkeypatch)
-    assert (granted, said) == (2, ["", ""])
+@pytest.mark.parametrize(("has_dns", "granted"), [(True, 2), (False, 0)])
+async def test_a_policy_that_refuses_rights_takes_none_away_and_gives_none(
+    has_dns: bool, granted: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = Server("nestor:coredns", has_dns=has_dns)
+    await server.keep(monkeypatch)
+    assert server.log.count("open") == granted
+    assert server.said == ["", ""]
 
 
-async def test_dns_without_rights_is_not_let_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    granted, _ = await keep(Policed("nestor:coredns", has_dns=False), monkeypatch)
-    assert granted == 0
-
-
-class Slow:
-    """A nested API server whose authorizer learns of rights a moment later, and where a tenant refuses Services."""
-
-    def __init__(self) -> None:
-        self.log: list[str] = []
+class Slow(Server):
+    """Its authorizer learns of rights a moment later, and a tenant refuses Services."""
 
     async def request(self, *_: object) -> dict[str, Any]:
         self.log.append("ask")
         return {"status": {"allowed": self.log.count("ask") == 3}}
 
-    async def apply(self, kind: Kind, _: object) -> None:
+    async def apply(self, kind: Kind, body: dict[str, Any]) -> None:
         if kind == kinds.SERVICE:
             self.log.append("refuse")
             raise Forbidden(403, "Forbidden", "a tenant's policy")
@@ -130,12 +102,6 @@ class Slow:
 async def test_dns_may_connect_once_its_rights_are_in_force_even_if_its_service_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    async def sleep(delay: float) -> None:
-        if delay >= 0.1:
-            raise asyncio.CancelledError
-
-    monkeypatch.setattr(bootstrap.asyncio, "sleep", sleep)  # type: ignore[attr-defined]
     server = Slow()
-    with pytest.raises(asyncio.CancelledError):
-        await bootstrap.keep_basics(cast("Api", server), TARGET, lambda: server.log.append("open"), lambda _: None)
+    await server.keep(monkeypatch, 1)
     assert server.log == ["ask", "ask", "ask", "open", "refuse"]

@@ -72,16 +72,6 @@ async def test_a_copy_follows_every_change_and_goes_with_its_source() -> None:
         assert read(clusters) is None
 
 
-async def test_a_change_by_others_is_undone() -> None:
-    clusters = start()
-    put(clusters, policyTypes=["Ingress"])
-    async with running(clusters, NetworkPolicyRow) as made:
-        copy = clusters.copy(KIND, "one")
-        await clusters.host.patch(KIND, copy["metadata"]["name"], HOST, {"spec": {"ingress": [{}]}})
-        await made.settle()
-        assert not (read(clusters) or {}).get("ingress")
-
-
 async def test_namespaces_are_followed() -> None:
     clusters = start()
     put(clusters, policyTypes=["Ingress"], ingress=[{"from": [{"namespaceSelector": {"matchLabels": {"team": "b"}}}]}])

@@ -105,21 +105,13 @@ async def test_what_the_pods_of_a_stateful_set_lack_is_told_once_at_the_set() ->
     assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("StatefulSet", "db")
 
 
-async def test_a_policy_that_changes_meanwhile_is_obeyed() -> None:
-    async def narrow(_: Object) -> None:
-        scene.caches.policy = Policy()
+@pytest.mark.parametrize("change", [{"policy": Policy()}, {"is_suspended": True}])
+async def test_what_changes_meanwhile_is_obeyed(change: Object) -> None:
+    async def need(_: Object) -> None:
+        vars(scene.caches).update(change)
 
-    scene = Scene(build_pod(container=PRIVILEGED), narrow)
+    scene = Scene(build_pod(container=PRIVILEGED), need)
     scene.caches.policy = Policy(pod_security="Privileged")
-    await scene.create()
-    assert scene.provider.pods == {}
-
-
-async def test_a_suspend_that_comes_meanwhile_is_obeyed() -> None:
-    async def suspend(_: Object) -> None:
-        scene.caches.is_suspended = True
-
-    scene = Scene(build_pod(), suspend)
     await scene.create()
     assert scene.provider.pods == {}
 

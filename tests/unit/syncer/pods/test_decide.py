@@ -29,9 +29,8 @@ def host(*, phase: str = "Running", deleting: int | None = None, **spec: Any) ->
     return pod
 
 
-@pytest.mark.parametrize(
-    ("inner", "outer", "had_host", "action"),
-    [
+TABLES: dict[str, list[tuple[Object | None, Object | None, bool, str]]] = {
+    "": [
         (None, None, False, "Nothing"),
         (None, host(), True, "Remove"),
         (None, host(deleting=30), True, "Remove"),
@@ -60,14 +59,7 @@ def host(*, phase: str = "Running", deleting: int | None = None, **spec: Any) ->
         (nested(phase="Failed", bound=True), host(), True, "Remove"),
         (nested(phase="Succeeded", bound=True), host(phase="Succeeded"), True, "Sync"),
     ],
-)
-def test_decide(inner: Object | None, outer: Object | None, had_host: bool, action: str) -> None:
-    assert decide.decide(inner, outer, had_host=had_host) == action
-
-
-@pytest.mark.parametrize(
-    ("inner", "outer", "had_host", "action"),
-    [
+    "is_suspended": [
         (None, None, False, "Nothing"),
         (None, host(), True, "Remove"),
         (nested(), None, False, "Hold"),
@@ -87,14 +79,40 @@ def test_decide(inner: Object | None, outer: Object | None, had_host: bool, acti
         (nested(phase="Succeeded", bound=True), host(phase="Succeeded", nodeName="n"), True, "Sync"),
         (nested(phase="Failed", bound=True), host(nodeName="n"), True, "Remove"),
     ],
-)
-def test_decide_while_suspended(inner: Object | None, outer: Object | None, had_host: bool, action: str) -> None:
-    assert decide.decide(inner, outer, had_host=had_host, is_suspended=True) == action
+    # No pod of a cluster that is deleted needs a replacement.
+    "is_ending": [(nested(phase="Running", bound=True), host(deleting=30, nodeName="n"), True, "Sync")],
+    # A pod that waits for a node under old rules is made anew.
+    "is_outdated": [
+        (nested(), host(phase="Pending"), False, "Withdraw"),
+        (nested(), host(phase="Pending", deleting=0), False, "Sync"),
+        (nested(deleting=30), host(phase="Pending"), False, "Stop"),
+        (nested(phase="Failed", bound=True), host(), False, "Remove"),
+        (None, host(), False, "Remove"),
+        (nested(), None, False, "Create"),
+    ],
+    # A pod whose gang could not start as a whole is taken back.
+    "is_taken_back": [
+        (nested(), host(phase="Pending"), False, "Withdraw"),
+        (nested(bound=True), host(phase="Pending", nodeName="n"), False, "TakeBack"),
+        (nested(phase="Running", bound=True), host(nodeName="n"), False, "TakeBack"),
+        # What ends anyway ends as it would have.
+        (nested(phase="Running", bound=True), host(phase="Succeeded", nodeName="n"), False, "Sync"),
+        (nested(phase="Failed", bound=True), host(nodeName="n"), False, "Remove"),
+        (nested(phase="Running", bound=True), host(deleting=30, nodeName="n"), False, "Follow"),
+        (nested(), host(phase="Pending", deleting=0), False, "Sync"),
+        (nested(deleting=30), host(phase="Pending"), False, "Stop"),
+        (None, host(), False, "Remove"),
+        (nested(), None, False, "Create"),
+    ],
+}
+"""By what else is so: nested pod, host pod, whether there was one before, and what is done."""
 
 
-def test_no_pod_of_a_cluster_that_is_deleted_needs_a_replacement() -> None:
-    pair = nested(phase="Running", bound=True), host(deleting=30, nodeName="n")
-    assert decide.decide(*pair, had_host=True, is_ending=True) == "Sync"
+@pytest.mark.parametrize(("why", "row"), [(why, row) for why, rows in TABLES.items() for row in rows])
+def test_decide(why: str, row: tuple[Object | None, Object | None, bool, str]) -> None:
+    inner, outer, had_host, action = row
+    flags: Any = {why: True} if why else {}
+    assert decide.decide(inner, outer, had_host=had_host, **flags) == action
 
 
 @pytest.mark.parametrize(
@@ -110,42 +128,3 @@ def test_no_pod_of_a_cluster_that_is_deleted_needs_a_replacement() -> None:
 )
 def test_removal_is_asked_for_once_and_again_when_it_is_to_be_sooner(inner: Object | None, outer: Object, due: bool) -> None:
     assert decide.is_removal_due(inner, outer) is due
-
-
-@pytest.mark.parametrize(
-    ("inner", "outer", "action"),
-    [
-        (nested(), host(phase="Pending"), "Withdraw"),
-        (nested(), host(phase="Pending", deleting=0), "Sync"),
-        (nested(deleting=30), host(phase="Pending"), "Stop"),
-        (nested(phase="Failed", bound=True), host(), "Remove"),
-        (None, host(), "Remove"),
-        (nested(), None, "Create"),
-    ],
-)
-def test_a_pod_that_waits_for_a_node_under_old_rules_is_made_anew(
-    inner: Object | None, outer: Object | None, action: str
-) -> None:
-    assert decide.decide(inner, outer, had_host=False, is_outdated=True) == action
-
-
-@pytest.mark.parametrize(
-    ("inner", "outer", "action"),
-    [
-        (nested(), host(phase="Pending"), "Withdraw"),
-        (nested(bound=True), host(phase="Pending", nodeName="n"), "TakeBack"),
-        (nested(phase="Running", bound=True), host(nodeName="n"), "TakeBack"),
-        # What ends anyway ends as it would have.
-        (nested(phase="Running", bound=True), host(phase="Succeeded", nodeName="n"), "Sync"),
-        (nested(phase="Failed", bound=True), host(nodeName="n"), "Remove"),
-        (nested(phase="Running", bound=True), host(deleting=30, nodeName="n"), "Follow"),
-        (nested(), host(phase="Pending", deleting=0), "Sync"),
-        (nested(deleting=30), host(phase="Pending"), "Stop"),
-        (None, host(), "Remove"),
-        (nested(), None, "Create"),
-    ],
-)
-def test_a_pod_whose_gang_could_not_start_as_a_whole_is_taken_back(
-    inner: Object | None, outer: Object | None, action: str
-) -> None:
-    assert decide.decide(inner, outer, had_host=False, is_taken_back=True) == action
