@@ -10,8 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nestor.api import labels
-from nestor.kube import Api, Conflict, Kind, Unreachable, kinds
-from nestor.overflow.remote.settings import Access, Limits
+from nestor.kube import Conflict, Kind, Unreachable, kinds
 from tests.fakes.api import MemoryApi
 
 Object = dict[str, Any]
@@ -170,19 +169,6 @@ class MemoryCluster(MemoryApi):
     def _leave(self, verb: str, what: str) -> None:
         if (error := self.lost(verb, what)) is not None:
             raise error
-
-
-class GivenAccess(Access):
-    """Access to a client that is there already."""
-
-    def __init__(self, api: Any, secrets: tuple[str, ...] = ()) -> None:
-        super().__init__({"users": [{"user": {"token": item}} for item in secrets]})
-        object.__setattr__(self, "_api", api)
-
-    async def connect(self, limits: Limits) -> Api:
-        """The client."""
-        found: Api = getattr(self, "_api")  # noqa: B009 - the class is frozen
-        return found
 
 
 def build_running(pod: Object) -> Object:

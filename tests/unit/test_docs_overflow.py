@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import yaml
@@ -18,6 +18,7 @@ from nestor.api.allowances import Storage
 from nestor.api.class_parts import NamespacePolicy
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policy import Policy
+from nestor.kube import Api
 from nestor.overflow.interlink import build as interlink
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.remote import refusals as remote_refusals
@@ -25,6 +26,7 @@ from nestor.overflow.remote.provider import RemoteProvider
 from nestor.overflow.remote.settings import Access, Settings
 from nestor.pods.providers import base, errors
 from nestor.pods.translate import refusals as translate
+from tests.fakes.cluster import MemoryCluster
 
 Object = dict[str, Any]
 
@@ -205,11 +207,13 @@ THERE = "e2e/test_overflow_remote.py"
         ("changes of ConfigMaps", "refreshes", "integration/vnode/test_remote.py", ["test_what_a_pod_was_given_follows"]),
     ],
 )
-def test_what_is_said_of_commands_is_so(words: str, capability: str, file: str, calls: list[str]) -> None:
+async def test_what_is_said_of_commands_is_so(words: str, capability: str, file: str, calls: list[str]) -> None:
     (row,) = [row for row in WORKS if row[0].startswith(words)]
     assert row[1:] == ["yes", "no", "yes"]
     assert getattr(InterlinkProvider, capability) is None
-    assert getattr(RemoteProvider(Settings(Access({}), "far", "uid", "pods")), capability) is not None
+    remote = RemoteProvider(Settings(Access({}), "far", "uid", "pods"), cast(Api, MemoryCluster()))
+    assert getattr(remote, capability) is not None
+    await remote.close()
     # That a provider has the capability does not prove that anybody uses it: a test with another cluster does.
     text = (ROOT / "tests" / file).read_text()
     assert all(call in text for call in calls)

@@ -92,9 +92,10 @@ class Far:
             "uid": f"uid-{self.space}",
             "namespace": self.space,
         }
-        provider = RemoteProvider(Settings(**{**plain, **others}))
+        settings = Settings(**{**plain, **others})
+        api = await settings.access.connect(settings.limits)
+        provider = RemoteProvider(settings, api)
         self.made.append(provider)
-        api = await provider._cluster.connect()
         create = api.create
 
         async def counted(kind: Kind, body: Object, **options: Any) -> Object:

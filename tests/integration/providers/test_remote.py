@@ -83,7 +83,7 @@ class RemotePlace:
 
     async def stop(self) -> None:
         """Nobody listens there any more."""
-        api = await self._provider._cluster.connect()
+        api = self._provider._cluster.api
         api._connection = dataclasses.replace(api._connection, server="https://127.0.0.1:1")
 
     async def add_foreign(self, name: str) -> None:
@@ -151,7 +151,7 @@ async def test_changed_inputs_change_the_copies(far: Far) -> None:
 async def test_any_answer_of_a_creation_may_be_lost(far: Far, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """To the creation itself, to that of the copy, to the end of the wait."""
     provider, pod = await far.connect(), build_pod(volumes=[VOLUME])
-    api, count = await provider._cluster.connect(), [0]
+    api, count = provider._cluster.api, [0]
     sent = api.request
 
     async def request(method: str, *args: Any, **options: Any) -> Any:

@@ -101,7 +101,10 @@ class World:
 
     def begin_to_start(self) -> None:
         """Start the process. Nobody probes it: asyncio never closes a connection that comes while its server ends."""
-        self._task = asyncio.create_task(main.run(self.settings, lambda _, __: self.backend))
+        self._task = asyncio.create_task(main.run(self.settings, self._build))
+
+    async def _build(self, *_: Any) -> Any:
+        return self.backend
 
     async def stop(self) -> None:
         """End the process at once, and see that nothing else has ended it."""

@@ -47,59 +47,37 @@ _NONSENSE = (KeyError, TypeError, AttributeError, IndexError, RecursionError, Va
 
 
 class Cluster:
-    """Connects when it is first used."""
-
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, api: Api) -> None:
         self.settings = settings
-        self._connecting = asyncio.Lock()
-        self._api: Api | None = None
-        self._pods: PodCache | None = None
+        self.api = api
+        self.pods = PodCache(api, settings.namespace, settings.uid)
+        """What is known of the backend's pods; perhaps nothing yet."""
 
     async def close(self) -> None:
-        if self._pods is not None:
-            await self._pods.close()
-        if self._api is not None:
-            await self._api.close()
-
-    async def connect(self) -> Api:
-        """Raises `Unreachable` if the credentials are none."""
-        async with self._connecting:
-            if self._api is None:
-                try:
-                    self._api = await self.settings.access.connect(self.settings.limits)
-                except ApiError as error:
-                    raise Unreachable(f"the credentials cannot be used: {error.message}") from None
-            return self._api
-
-    async def cache(self) -> PodCache:
-        """What is known of the backend's pods; perhaps nothing yet."""
-        api = await self.connect()
-        if self._pods is None:
-            self._pods = PodCache(api, self.settings.namespace, self.settings.uid)
-        return self._pods
+        await self.pods.close()
+        await self.api.close()
 
     async def look(self) -> PodCache:
         """All pods of the backend. Raises `ProviderError` if the API server does not answer at the moment."""
-        cache = await self.cache()
         await self.ask()
-        if not await cache.wait(self.settings.limits.sync_seconds):
+        if not await self.pods.wait(self.settings.limits.sync_seconds):
             raise Unreachable("the pods in the cluster are not known yet")
-        return cache
+        return self.pods
 
     async def ask(self) -> None:
         """A small request that needs our credentials, and the right to list pods. Raises `ProviderError`."""
-        api = await self.connect()
         with self.in_our_words():
             # By name, an API server looks at one key, however many pods there are.
-            answer = await api.request("GET", kinds.POD.path(self.settings.namespace), {"fieldSelector": "metadata.name=nestor"})
+            answer = await self.api.request(
+                "GET", kinds.POD.path(self.settings.namespace), {"fieldSelector": "metadata.name=nestor"}
+            )
             if not isinstance(answer, dict):
                 raise Unreachable("the server at this URL is no API server")
 
     async def find(self, pod: Object) -> Object | None:
         """The pod that runs for a host pod, asked for just now. Raises `ProviderError`."""
-        api = await self.connect()
         with self.in_our_words():
-            there = await api.find(kinds.POD, _name(pod), self.settings.namespace)
+            there = await self.api.find(kinds.POD, _name(pod), self.settings.namespace)
             if there is not None:
                 self._check_owner(pod, there)
         return there

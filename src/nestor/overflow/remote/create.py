@@ -63,7 +63,7 @@ class Creator:
 
     async def _create_or_find(self, pod: Object, body: Object) -> Object:
         """The pod there, whether this call has made it or an earlier one whose answer was lost."""
-        uid, api, cache = pod["metadata"]["uid"], await self._cluster.connect(), await self._cluster.cache()
+        uid, api, cache = pod["metadata"]["uid"], self._cluster.api, self._cluster.pods
         try:
             with self._cluster.in_our_words():
                 try:
@@ -89,7 +89,7 @@ class Creator:
         """Give a gated pod its copies, and let it run. If it cannot have them, it goes: nobody counts on it."""
         if is_terminating(there):
             raise NotYet("an earlier attempt to run the pod is still ending")
-        api, cache, meta = await self._cluster.connect(), await self._cluster.cache(), there["metadata"]
+        api, cache, meta = self._cluster.api, self._cluster.pods, there["metadata"]
         gate = {"spec": {"schedulingGates": [{"name": labels.INPUTS_GATE, "$patch": "delete"}]}}
         try:
             await self._write(pod, there, wanted)
@@ -105,7 +105,6 @@ class Creator:
             raise NotYet("the pod was removed before it could run") from None
 
     async def _write(self, pod: Object, there: Object, wanted: list[Object]) -> None:
-        api = await self._cluster.connect()
         with self._cluster.in_our_words():
-            await together(*(api.apply(_KINDS[copy["kind"]], build.own_copy(copy, there)) for copy in wanted))
+            await together(*(self._cluster.api.apply(_KINDS[copy["kind"]], build.own_copy(copy, there)) for copy in wanted))
         self._written[pod["metadata"]["uid"]] = build.digest_copies(wanted)

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from nestor.api import labels, times
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of
-from nestor.kube import Forbidden, kinds
+from nestor.kube import Api, Forbidden, kinds
 from nestor.kube import NotFound as ApiNotFound
 from nestor.kube.kinds import right
 from nestor.kube.tasks import together
@@ -44,9 +44,10 @@ CLUSTER_RIGHTS = (right(kinds.NODE, "list"),)
 class RemoteProvider:
     """One backend. See `nestor.pods.providers.base.Backend` for what the methods promise."""
 
-    def __init__(self, settings: Settings, *, now: Callable[[], datetime] = times.now) -> None:
+    def __init__(self, settings: Settings, api: Api, *, now: Callable[[], datetime] = times.now) -> None:
+        """`api`: a client of the cluster, see `Access.connect`."""
         self._settings = settings
-        self._cluster = Cluster(settings)
+        self._cluster = Cluster(settings, api)
         self._creator = Creator(self._cluster)
         self._machines: dict[str, Machines] = {}
         """Those of each shape, as they were discovered."""
@@ -79,7 +80,7 @@ class RemoteProvider:
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
         """Raises `NotYet` while a request to create the pod may still be at work."""
-        uid, cache = pod["metadata"]["uid"], await self._cluster.cache()
+        uid, cache = pod["metadata"]["uid"], self._cluster.pods
         there = await self._cluster.find(pod)
         cache.expect_end(pod)
         if there is None:
@@ -90,13 +91,12 @@ class RemoteProvider:
         is_placed = spec_of(there).get("nodeName") and not is_terminal(there)
         # 0 would remove the pod at once, while its containers may still run.
         grace = max(1, grace_seconds) if grace_seconds is not None and is_placed else grace_seconds
-        api, meta = await self._cluster.connect(), there["metadata"]
+        api, meta = self._cluster.api, there["metadata"]
         with self._cluster.in_our_words():
             await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
 
     async def get(self, pod: Object) -> Object:
-        cache = await self._cluster.cache()
-        there = await self._cluster.find(pod)
+        cache, there = self._cluster.pods, await self._cluster.find(pod)
         if there is None:
             cache.forget(pod)
             there = cache.find_ending(pod)
@@ -149,12 +149,12 @@ class RemoteProvider:
                         there = await self._patch(there, note)
             except InvalidInput as error:
                 refused.append(error.message)
-        (await self._cluster.cache()).note(there)
+        self._cluster.pods.note(there)
         return refused
 
     async def _patch(self, there: Object, patch: Object, part: Part = "") -> Object:
         """A part that API servers do not have, or our account may not patch, is a change that is refused, and no other fault."""
-        api, meta = await self._cluster.connect(), there["metadata"]
+        api, meta = self._cluster.api, there["metadata"]
         body = patch | {"metadata": {"uid": meta["uid"]} | patch.get("metadata", {})}
         try:
             return await api.patch(
@@ -170,7 +170,7 @@ class RemoteProvider:
             raise
 
     async def discover(self) -> builtins.list[Shape] | None:
-        api, own = await self._cluster.connect(), self._settings
+        api, own = self._cluster.api, self._settings
         selector = ",".join(f"{key}={value}" for key, value in sorted(own.node_selector.items()))
         with self._cluster.in_our_words():
             nodes, quotas = await together(api.list(kinds.NODE, labels=selector), api.list(kinds.RESOURCE_QUOTA, own.namespace))
@@ -197,16 +197,16 @@ class RemoteProvider:
 
     @asynccontextmanager
     async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
-        api = await self._cluster.connect()
         with self._cluster.in_our_words(is_stream=True):
-            async with api.stream(self._cluster.path(pod, "log", options)) as response:
+            async with self._cluster.api.stream(self._cluster.path(pod, "log", options)) as response:
                 yield response.content.iter_any()
 
     @asynccontextmanager
     async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
-        api = await self._cluster.connect()
         with self._cluster.in_our_words(is_stream=True):
-            async with upgrade.connect(api, call, self._cluster.path(pod, call.subresource, call.options)) as connection:
+            async with upgrade.connect(
+                self._cluster.api, call, self._cluster.path(pod, call.subresource, call.options)
+            ) as connection:
                 yield connection
 
     def _reduce(self, pod: Object, there: Object) -> Object:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nestor.api.objects import Object
-from nestor.kube import Api
+from nestor.kube import Api, ApiError
 
 MANAGER = "nestor-vnode"
 
@@ -34,8 +34,11 @@ class Access:
     """Reads the bearer token for each request. It must not wait, and may raise `ApiError`."""
 
     async def connect(self, limits: Limits) -> Api:
-        """A client that does not trust the server. Raises `ValueError` or `OSError` for credentials that cannot be used."""
-        api = await Api.from_kubeconfig(self.kubeconfig, manager=MANAGER, timeout=limits.call_seconds, token=self.token)
+        """A client that does not trust the server. Raises `ValueError` for credentials that cannot be used."""
+        try:
+            api = await Api.from_kubeconfig(self.kubeconfig, manager=MANAGER, timeout=limits.call_seconds, token=self.token)
+        except ApiError as error:
+            raise ValueError(f"the credentials cannot be used: {error.message}") from None
         return api.with_limit(limits.answer_bytes)
 
     def list_secrets(self) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 MANAGER = "nestor-vnode"
 _PATIENCE_SECONDS = 2.0
 
-Build = Callable[[Object, Secrets], Backend]
+Build = Callable[[Object, Secrets], Awaitable[Backend]]
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ async def _connect(api: Api, settings: Settings, build: Build, state: State) -> 
             spec = OverflowBackendSpec.model_validate(spec_of(body))
             secrets = Secrets(api, settings.namespace, spec.secret_names())
             await _patiently(secrets.load, state)
-            return body, secrets, build(body, secrets)
+            return body, secrets, await build(body, secrets)
         except MissingSecret as error:
             reason, message = conditions.SECRET_NOT_FOUND, f"{error} is missing in namespace '{settings.namespace}'"
         except ValidationError as error:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from nestor.kube import Api
 from nestor.overflow.remote.provider import RemoteProvider
-from nestor.overflow.remote.settings import Limits, Settings
-from tests.fakes.cluster import GivenAccess, MemoryCluster
+from nestor.overflow.remote.settings import Access, Limits, Settings
+from tests.fakes.cluster import MemoryCluster
 
 Object = dict[str, Any]
 
@@ -26,9 +27,9 @@ class Far:
 
     def set_up(self, **others: Any) -> RemoteProvider:
         limits = Limits(sync_seconds=5)
-        access = GivenAccess(self.api, (TOKEN,))
+        access = Access({"users": [{"user": {"token": TOKEN}}]})
         plain = {"access": access, "backend": "big", "uid": "backend-uid", "namespace": SPACE, "limits": limits}
-        self.made.append(RemoteProvider(Settings(**{**plain, **others})))
+        self.made.append(RemoteProvider(Settings(**{**plain, **others}), cast(Api, self.api)))
         return self.made[-1]
 
     def names(self, plural: str) -> list[str]:

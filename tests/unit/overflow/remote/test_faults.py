@@ -16,7 +16,7 @@ from nestor.cluster.pki import build_kubeconfig
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds, kubeconfig
 from nestor.overflow.remote import cluster
 from nestor.overflow.remote.provider import RemoteProvider
-from nestor.overflow.remote.settings import Access
+from nestor.overflow.remote.settings import Access, Limits
 from nestor.pods.providers import errors
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, ProviderError, Unauthorized
@@ -404,7 +404,7 @@ async def test_an_answer_that_comes_after_the_pod_went_is_no_news(far: Far) -> N
     await provider.create(pod)
     there = far.api.of("host-uid")
     await provider.delete(pod)
-    found = await provider._cluster.cache()
+    found = provider._cluster.pods
     await eventually(lambda: asyncio.sleep(0, not found.find(pod)))
     found.note(there)
     assert await phase_of(provider, pod) is None
@@ -452,17 +452,17 @@ async def test_an_old_answer_does_not_undo_a_newer_state(far: Far) -> None:
     old = far.api.of("host-uid")
     far.api.run("host-uid")
     await told(provider, pod, "Running")
-    found = await provider._cluster.cache()
+    found = provider._cluster.pods
     found.note(old)
     assert await phase_of(provider, pod) == "Running"
 
 
 async def test_a_watch_that_gets_nonsense_goes_on(far: Far) -> None:
-    provider, pod = far.set_up(), build_pod()
+    pod = build_pod()
     await far.set_up().create(pod)
     far.api.fault = only("GET", "/pods", TypeError("nonsense"), times=1)
-    found = await provider._cluster.cache()
-    assert await found.wait(5)
+    provider = far.set_up()
+    assert await provider._cluster.pods.wait(5)
     assert await phase_of(provider, pod)
 
 
@@ -535,20 +535,19 @@ async def test_a_server_that_is_no_api_server_is_no_backend(far: Far, monkeypatc
         return "<html>It works!</html>"
 
     provider = far.set_up()
-    await provider._cluster.cache()
     monkeypatch.setattr(far.api, "request", answer)
     with pytest.raises(errors.Unreachable, match="no API server"):
         await provider.check()
 
 
-async def test_a_key_that_does_not_fit_its_certificate_is_told(far: Far) -> None:
+async def test_a_key_that_does_not_fit_its_certificate_is_told() -> None:
     now = datetime.datetime.now(datetime.UTC)
     authority = certificates.new_authority("far", now)
     own, other = (certificates.new_leaf(authority, name, now) for name in ("own", "other"))
     mixed = dataclasses.replace(own, key=other.key)
     content = kubeconfig.read_other(build_kubeconfig("https://far.example", authority.certificate, mixed, "own"))
-    with pytest.raises(errors.Unreachable, match="the credentials cannot be used"):
-        await far.set_up(access=Access(content)).check()
+    with pytest.raises(ValueError, match="the credentials cannot be used"):
+        await Access(content).connect(Limits())
 
 
 async def test_a_patch_for_somebody_elses_state_is_not_sent(far: Far) -> None:

@@ -84,13 +84,13 @@ class Secrets:
         return self.read(ref.name, ref.key) if ref is not None else ""
 
 
-def build_backend(body: Object, secrets: Secrets) -> Backend:
+async def build_backend(body: Object, secrets: Secrets) -> Backend:
     """The provider of this OverflowBackend. Raises `MissingSecret`, and `ValueError` with what is wrong with it."""
     spec = OverflowBackendSpec.model_validate(spec_of(body))
     if spec.interlink is not None:
         return _build_interlink(spec.interlink, secrets)
     if spec.kubernetes is not None:
-        return _build_remote(body, spec, spec.kubernetes, secrets)
+        return await _build_remote(body, spec, spec.kubernetes, secrets)
     raise ValueError(f"backends of type '{spec.type}' are not supported by this version")
 
 
@@ -139,7 +139,7 @@ def _read_token(secrets: Secrets, name: str, key: str) -> str:
         raise Unauthorized(f"{error} is missing") from None
 
 
-def _build_remote(body: Object, spec: OverflowBackendSpec, own: RemoteCluster, secrets: Secrets) -> Backend:
+async def _build_remote(body: Object, spec: OverflowBackendSpec, own: RemoteCluster, secrets: Secrets) -> Backend:
     from nestor.overflow.remote.provider import RemoteProvider
     from nestor.overflow.remote.settings import Access, Settings
 
@@ -158,7 +158,7 @@ def _build_remote(body: Object, spec: OverflowBackendSpec, own: RemoteCluster, s
         own.shape_labels,
         own_shapes={shape.name: shape.labels for shape in spec.shapes} if spec.shapes is not None else None,
     )
-    return RemoteProvider(settings)
+    return RemoteProvider(settings, await access.connect(settings.limits))
 
 
 def _read_account_token(secrets: Secrets, name: str, key: str) -> str:

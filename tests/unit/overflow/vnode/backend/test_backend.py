@@ -260,7 +260,7 @@ async def test_another_cluster_is_what_the_backend_says() -> None:
     body = build_far()
     spec = OverflowBackendSpec.model_validate(body["spec"])
     made = await load(api, *spec.secret_names())
-    provider = factory.build_backend(body, made)
+    provider = await factory.build_backend(body, made)
     assert isinstance(provider, RemoteProvider)
     found = provider._settings
     assert (found.backend, found.uid, found.namespace) == ("far", "far-uid", "work")
@@ -289,26 +289,27 @@ async def test_shapes_of_an_admin_are_machines_by_their_labels() -> None:
     put(api, "account", token="one")
     section = FAR | {"server": {"url": "https://far.example", "tokenRef": {"name": "account", "key": "token"}}}
     body = build_far(shapes=[{"name": "gpu", "capacity": {"cpu": "1"}, "labels": {"tier": "gpu"}}], **section)
-    provider = factory.build_backend(body, await load(api, "account"))
+    provider = await factory.build_backend(body, await load(api, "account"))
     assert isinstance(provider, RemoteProvider)
     assert provider._settings.own_shapes == {"gpu": {"tier": "gpu"}}
+    await provider.close()
 
 
 async def test_a_kubeconfig_is_checked_before_it_is_used() -> None:
     api = MemoryApi()
     body = build_far(kubeconfigRef={"name": "far", "key": "config"})
     with pytest.raises(MissingSecret, match="key 'config' of Secret 'far'"):
-        factory.build_backend(body, await load(api, "far"))
+        await factory.build_backend(body, await load(api, "far"))
     user = {"name": "u", "user": {"exec": {"command": "sh"}}}
     context = {"name": "c", "context": {"cluster": "c", "user": "u"}}
     cluster = {"name": "c", "cluster": {"server": "https://far.example"}}
     content = {"clusters": [cluster], "users": [user], "contexts": [context], "current-context": "c"}
     put(api, "far", config=json.dumps(content))
     with pytest.raises(ValueError, match=r"`user\.exec` may not be set"):
-        factory.build_backend(body, await load(api, "far"))
+        await factory.build_backend(body, await load(api, "far"))
     user["user"] = {"token": "t"}
     put(api, "far", config=json.dumps(content))
-    provider = factory.build_backend(body, await load(api, "far"))
+    provider = await factory.build_backend(body, await load(api, "far"))
     assert isinstance(provider, RemoteProvider)
     assert provider._settings.access.token is None
     assert provider._settings.access.list_secrets() == ["t"]
