@@ -7,13 +7,13 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlencode
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, labels_of
 from nestor.kube import Api, ApiError, Change, Conflict, Forbidden, Informer, Invalid, errors, kinds
 from nestor.overflow.remote.build import build_marks
 from nestor.overflow.remote.settings import Settings
+from nestor.pods.providers import upgrade
 from nestor.pods.providers.base import Options
 from nestor.pods.providers.errors import (
     InvalidInput,
@@ -83,9 +83,7 @@ class Cluster:
         return there
 
     def path(self, pod: Object, subresource: str, options: Options) -> str:
-        """Path and query of a subresource of the pod."""
-        path = kinds.POD.path(self.settings.namespace, _name(pod), subresource)
-        return path + ("?" + urlencode(options) if options else "")
+        return upgrade.build_path(self.settings.namespace, _name(pod), subresource, options)
 
     @contextmanager
     def in_our_words(self, *, is_stream: bool = False) -> Iterator[None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from urllib.parse import urlencode
 
 from nestor.api.objects import Object
 from nestor.kube import Api, Conflict, Forbidden, Invalid, kinds
@@ -82,20 +81,18 @@ class HostProvider:
     @asynccontextmanager
     async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
         with _in_our_words():
-            async with self._api.stream(_path(pod, "log", options)) as response:
+            async with self._api.stream(_build_path(pod, "log", options)) as response:
                 yield response.content.iter_any()
 
     @asynccontextmanager
     async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
         with _in_our_words():
-            async with upgrade.connect(self._api, call, _path(pod, call.subresource, call.options)) as connection:
+            async with upgrade.connect(self._api, call, _build_path(pod, call.subresource, call.options)) as connection:
                 yield connection
 
 
-def _path(pod: Object, subresource: str, options: Options) -> str:
-    meta = pod["metadata"]
-    path = kinds.POD.path(meta["namespace"], meta["name"], subresource)
-    return path + ("?" + urlencode(options) if options else "")
+def _build_path(pod: Object, subresource: str, options: Options) -> str:
+    return upgrade.build_path(pod["metadata"]["namespace"], pod["metadata"]["name"], subresource, options)
 
 
 @contextmanager

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import h11
 
-from nestor.kube import Api, ApiError, Unreachable
+from nestor.kube import Api, ApiError, Unreachable, kinds
 from nestor.kube.errors import from_response
 from nestor.kube.serving.connections import close
-from nestor.pods.providers.base import Call, Connection
+from nestor.pods.providers.base import Call, Connection, Options
 
 _CHUNK = 65536
 _CONNECT_SECONDS = 10
@@ -20,6 +20,12 @@ _HEAD_LIMIT = 64 * 1024
 # The headers of an upgrade. The caller's credentials and its `Host` must not get through.
 _PASSED = ("connection", "upgrade", "accept", "origin", "user-agent", "x-stream-protocol-version")
 _PASSED_PREFIX = "sec-websocket-"
+
+
+def build_path(namespace: str, name: str, subresource: str, options: Options) -> str:
+    """Path and query of a subresource of a pod."""
+    path = kinds.POD.path(namespace, name, subresource)
+    return path + ("?" + urlencode(options) if options else "")
 
 
 @contextlib.asynccontextmanager

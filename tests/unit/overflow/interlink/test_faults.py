@@ -468,27 +468,13 @@ async def test_a_pod_that_may_still_be_started_is_not_done_with_its_deletion(
     await provider.delete(pod)
 
 
-async def test_deletion_says_how_much_time_there_is(backend: Backend) -> None:
-    provider, pod = backend.connect(), build_pod()
-    await provider.create(pod, NEW)
-    backend.fake.run("u-1")
-    await provider.delete(pod, grace_seconds=20)
-    assert backend.fake.terminating["u-1"]["metadata"]["deletionGracePeriodSeconds"] == 20
-    await provider.delete(pod, grace_seconds=0)
-    assert backend.fake.pods == {}
-
-
-def _echo(status: int) -> Fault:
-    async def fault(request: web.Request) -> web.StreamResponse | None:
-        return web.Response(status=status, text=f"headers: {dict(request.headers)}")
-
-    return fault
-
-
 @pytest.mark.parametrize("status", [400, 401, 403, 500])
 async def test_a_token_that_a_backend_repeats_is_not_shown(backend: Backend, status: int) -> None:
+    async def repeat(request: web.Request) -> web.StreamResponse | None:
+        return web.Response(status=status, text=f"headers: {dict(request.headers)}")
+
     provider = backend.connect(bearer=lambda: "very-secret-token\n")
-    backend.fake.fault = _echo(status)
+    backend.fake.fault = repeat
     with pytest.raises(ProviderError) as caught:
         await provider.check()
     assert "very-secret" not in caught.value.message

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from nestor.kube import Api, Forbidden, kinds
+from nestor.kube import Forbidden, kinds
 from nestor.overflow.vnode.pods import inputs
 from nestor.overflow.vnode.pods.inputs import Refresher, find_period
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import NotFound, Unreachable
-from tests.unit.overflow.vnode.world import SPACE, World, living
+from tests.unit.overflow.vnode.world import SPACE, World
 
 Object = dict[str, Any]
 
@@ -34,9 +34,16 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inputs, "FIRST_SECONDS", 0.0)
 
 
-def build(world: World) -> tuple[Refreshes, Refresher]:
-    refreshes = Refreshes()
-    return refreshes, Refresher(refreshes, world.pods.registry, world.health)
+@pytest.fixture
+def refreshes() -> Refreshes:
+    return Refreshes()
+
+
+@pytest.fixture
+def refresher(world: World, refreshes: Refreshes) -> Refresher:
+    """One of a world that has a ConfigMap."""
+    configure(world, "1")
+    return Refresher(refreshes, world.pods.registry, world.health)
 
 
 def configure(world: World, value: str) -> None:
@@ -50,79 +57,71 @@ async def accept(world: World, name: str, **spec: Any) -> str:
     return uid
 
 
-async def test_pods_that_were_given_something_get_it_anew_when_it_is_due() -> None:
-    async with living() as world:
-        configure(world, "1")
-        await accept(world, "plain")
-        await accept(world, "web", volumes=[VOLUME])
-        refreshes, refresher = build(world)
-        configure(world, "2")
-        await refresher.look()
-        assert [(name, inputs.config_maps["settings"]["data"]) for name, inputs in refreshes.asked] == [("web", {"a": "2"})]
-        await refresher.look()
-        assert len(refreshes.asked) == 1
-        assert world.backend.starts.total() == 2
+async def test_pods_that_were_given_something_get_it_anew_when_it_is_due(
+    world: World, refreshes: Refreshes, refresher: Refresher
+) -> None:
+    await accept(world, "plain")
+    await accept(world, "web", volumes=[VOLUME])
+    configure(world, "2")
+    await refresher.look()
+    assert [(name, inputs.config_maps["settings"]["data"]) for name, inputs in refreshes.asked] == [("web", {"a": "2"})]
+    await refresher.look()
+    assert len(refreshes.asked) == 1
+    assert world.backend.starts.total() == 2
 
 
-async def test_what_is_not_there_or_is_over_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with living() as world:
-        configure(world, "1")
-        ended = await accept(world, "ended", volumes=[VOLUME])
-        await accept(world, "ending", volumes=[VOLUME])
-        gone = await accept(world, "gone", volumes=[VOLUME])
-        world.backend.end(ended)
-        await world.phase("ended", "Succeeded")
-        world.backend.ends_at_once = False
-        world.delete("ending")
-        world.entry(gone).note_gone()
-        await world.settle()
-        refreshes, refresher = build(world)
-        await refresher.look()
-        assert not refreshes.asked
+async def test_what_is_not_there_or_is_over_is_left_alone(world: World, refreshes: Refreshes, refresher: Refresher) -> None:
+    ended = await accept(world, "ended", volumes=[VOLUME])
+    await accept(world, "ending", volumes=[VOLUME])
+    gone = await accept(world, "gone", volumes=[VOLUME])
+    world.backend.end(ended)
+    await world.phase("ended", "Succeeded")
+    world.backend.ends_at_once = False
+    world.delete("ending")
+    world.entry(gone).note_gone()
+    await world.settle()
+    await refresher.look()
+    assert not refreshes.asked
 
 
 @pytest.mark.parametrize("error", [NotFound("gone"), Unreachable("refused"), ValueError("unforeseen")])
-async def test_a_failure_is_tried_again_soon(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+async def test_a_failure_is_tried_again_soon(
+    world: World, refreshes: Refreshes, refresher: Refresher, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     monkeypatch.setattr(inputs, "LOOK_SECONDS", 0.0)
-    async with living() as world:
-        configure(world, "1")
-        await accept(world, "web", volumes=[VOLUME])
-        refreshes, refresher = build(world)
-        refreshes.error = error
-        await refresher.look()
-        refreshes.error = None
-        await refresher.look()
-        await refresher.look()
-        assert len(refreshes.asked) == 2
+    await accept(world, "web", volumes=[VOLUME])
+    refreshes.error = error
+    await refresher.look()
+    refreshes.error = None
+    await refresher.look()
+    await refresher.look()
+    assert len(refreshes.asked) == 2
 
 
-async def test_inputs_that_cannot_be_read_end_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_inputs_that_cannot_be_read_end_nothing(
+    world: World, refreshes: Refreshes, refresher: Refresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(inputs, "LOOK_SECONDS", 0.0)
-    async with living() as world:
-        configure(world, "1")
-        await accept(world, "web", volumes=[VOLUME], enableServiceLinks=True)
-        refreshes, refresher = build(world)
-        listed = world.api.list
+    await accept(world, "web", volumes=[VOLUME], enableServiceLinks=True)
 
-        async def refuse(*_: Any, **__: Any) -> Any:
-            raise Forbidden(403, "Forbidden", "not yours")
+    async def refuse(*_: Any, **__: Any) -> Any:
+        raise Forbidden(403, "Forbidden", "not yours")
 
-        monkeypatch.setattr(cast(Api, world.api), "list", refuse)
+    with monkeypatch.context() as patched:
+        patched.setattr(world.api, "list", refuse)
         await refresher.look()
-        assert not refreshes.asked
-        monkeypatch.setattr(cast(Api, world.api), "list", listed)
-        await refresher.look()
-        assert len(refreshes.asked) == 1
+    assert not refreshes.asked
+    await refresher.look()
+    assert len(refreshes.asked) == 1
 
 
-async def test_nothing_is_asked_of_a_backend_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with living() as world:
-        configure(world, "1")
-        await accept(world, "web", volumes=[VOLUME])
-        refreshes, refresher = build(world)
-        monkeypatch.setattr(type(world.health), "is_answering", False)
-        await refresher.look()
-        assert not refreshes.asked
+async def test_nothing_is_asked_of_a_backend_that_is_away(
+    world: World, refreshes: Refreshes, refresher: Refresher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await accept(world, "web", volumes=[VOLUME])
+    monkeypatch.setattr(type(world.health), "is_answering", False)
+    await refresher.look()
+    assert not refreshes.asked
 
 
 @pytest.mark.parametrize(
