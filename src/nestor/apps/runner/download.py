@@ -47,15 +47,6 @@ def parse_url(text: str) -> URL:
     return url
 
 
-def check_host(host: str, rules: Remote, what: str) -> None:
-    """Raises `StepError` when the class does not allow to fetch `what` from this host."""
-    if not rules.enabled:
-        raise StepError(f"'{what}' is refused: the job's class does not allow steps to fetch anything from remote hosts")
-    if not sources.is_allowed(host, rules):
-        allowed = ", ".join(rules.allowed_hosts)
-        raise StepError(f"'{what}' is refused: the job's class does not allow the host '{host}', allowed: {allowed}")
-
-
 def _redirect(url: URL, location: str) -> URL:
     """Where a redirect leads. Raises `StepError`."""
     try:
@@ -157,10 +148,14 @@ class Downloader:
             return
 
     def _check(self, host: str, what: str) -> None:
-        """Check an address given instead of a name, which is not resolved. Raises `StepError`."""
+        """Raises `StepError` for a host that the class does not allow to fetch `what` from, or an address that is refused."""
         if not host:
             raise StepError(f"'{what}' names no host to fetch it from")
-        check_host(host, self._rules, what)
+        if not self._rules.enabled:
+            raise StepError(f"'{what}' is refused: the job's class does not allow steps to fetch anything from remote hosts")
+        if not sources.is_allowed(host, self._rules):
+            allowed = ", ".join(self._rules.allowed_hosts)
+            raise StepError(f"'{what}' is refused: the job's class does not allow the host '{host}', allowed: {allowed}")
         if _is_address(host) and (reason := self._explain(host)):
             raise StepError(f"'{what}' is refused: {host} {reason}")
 

@@ -33,25 +33,12 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Tools:
-    workspace: Workspace
-    plan: Plan
-    api: Api
-    downloader: Downloader
-
-    async def render(self, attempt: Attempt, desk: Desk, files: list[rendering.File]) -> None:
-        if attempt.step.render and files:
-            limit = attempt.step.timeout_seconds
-            await rendering.render(self.plan, files, desk.folder, limit, self.workspace.place.limits)
-
-
-@dataclass(frozen=True)
 class Execution:
     """What is particular to executing the steps of one type."""
 
     program: str
     """The subject of the sentence that tells how the command ended."""
-    prepare: Callable[[Tools, Attempt, Desk], Awaitable[Prepared]]
+    prepare: Callable[[Executor, Attempt, Desk], Awaitable[Prepared]]
     """Make the attempt's command. Raises `StepError` for what no retry can heal, `AttemptError` for what one may."""
     describe: Callable[[Step], str]
     """A step in a few words, for the log."""
@@ -61,19 +48,19 @@ class Execution:
     """What to run after a command that failed, before the attempt counts as failed, and why; usually nothing."""
 
 
-async def _prepare_kubectl(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
-    step, root = attempt.step, tools.workspace.root
+async def _prepare_kubectl(executor: Executor, attempt: Attempt, desk: Desk) -> Prepared:
+    step, root = attempt.step, executor.workspace.root
     if step.format == "url":
         path, folder, file = "./manifest.yaml", desk.folder, str(desk.folder / "manifest.yaml")
-        fetched = await tools.downloader.fetch(step.path or "", Path(file), sha256=step.sha256, limit=step.timeout_seconds)
+        fetched = await executor.downloader.fetch(step.path or "", Path(file), sha256=step.sha256, limit=step.timeout_seconds)
         attempt.show(f"fetched {fetched.size} bytes, sha256 {fetched.sha256}")
         sha256: str | None = fetched.sha256
-        await tools.render(attempt, desk, [rendering.File(file, file, download.redact(step.path or ""))])
+        await executor.render(attempt, desk, [rendering.File(file, file, download.redact(step.path or ""))])
     else:
         path, folder, sha256 = templates.resolve(root, step.path or ""), root, None
         if step.render:
             folder = desk.folder / "rendered"
-            await tools.render(attempt, desk, _plan_rendering(root, path, folder))
+            await executor.render(attempt, desk, _plan_rendering(root, path, folder))
     return Prepared(programs.build_apply(step, "-f", path), folder, desk.environment, sha256)
 
 
@@ -88,20 +75,20 @@ def _plan_rendering(root: Path, path: str, folder: Path) -> list[rendering.File]
     return [rendering.File(str(root / name), str(folder / name), name) for name in names]
 
 
-async def _prepare_kustomize(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
-    step, folder = attempt.step, tools.workspace.root
+async def _prepare_kustomize(executor: Executor, attempt: Attempt, desk: Desk) -> Prepared:
+    step, folder = attempt.step, executor.workspace.root
     path = templates.resolve(folder, step.path or "", "kustomization")
     if step.render:
         # All of it, since a kustomization includes folders beside it; only its own files are rendered.
         rendered = desk.folder / "rendered"
-        tools.workspace.copy(folder, rendered, attempt.show, follows=True)
+        executor.workspace.copy(folder, rendered, attempt.show, follows=True)
         folder = rendered
         files = [rendering.File(str(folder / name), str(folder / name), name, "any") for name in _list(folder, path)]
-        await tools.render(attempt, desk, files)
+        await executor.render(attempt, desk, files)
     environment = desk.environment
     for reference, host in await asyncio.to_thread(kustomize.find_remote, folder / path):
-        await tools.downloader.check_host(host, download.redact(reference))
-    if not tools.plan.remote.enabled:
+        await executor.downloader.check_host(host, download.redact(reference))
+    if not executor.plan.remote.enabled:
         environment = environment | kustomize.NO_FETCHING
     return Prepared(programs.build_apply(step, "-k", path), folder, environment)
 
@@ -112,33 +99,33 @@ def _list(root: Path, path: str) -> list[str]:
     return [str(Path(path, name)) for name in names if not (root / path / name).is_symlink()]
 
 
-async def _prepare_custom(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
+async def _prepare_custom(executor: Executor, attempt: Attempt, desk: Desk) -> Prepared:
     content, file = sources.decode_script(attempt.step.cmd or ""), desk.folder / "script"
     if attempt.step.render:
         file.write_bytes(content)
-        await tools.render(attempt, desk, [rendering.File(str(file), str(file), "the script")])
+        await executor.render(attempt, desk, [rendering.File(str(file), str(file), "the script")])
         content = file.read_bytes()
     command = programs.write_script(content, file)
-    folder = tools.workspace.make_writable(attempt)
+    folder = executor.workspace.make_writable(attempt)
     return Prepared(command, folder, desk.environment | {"NESTOR_TEMPLATES": str(folder)})
 
 
-async def _prepare_helm(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
-    step, root = attempt.step, tools.workspace.root
+async def _prepare_helm(executor: Executor, attempt: Attempt, desk: Desk) -> Prepared:
+    step, root = attempt.step, executor.workspace.root
     assert step.helm is not None
     if step.path is not None:
         chart = templates.resolve(root, step.path, "chart")
     else:
         chart = step.helm.chart or ""
-        await tools.downloader.check_host(programs.find_chart_host(step.helm) or "", f"chart {chart}")
-    values = await _prepare_values(tools, attempt, desk, step.helm)
-    if count := await programs.forget_pending_releases(tools.api, step, step.helm):
+        await executor.downloader.check_host(programs.find_chart_host(step.helm) or "", f"chart {chart}")
+    values = await _prepare_values(executor, attempt, desk, step.helm)
+    if count := await programs.forget_pending_releases(executor.api, step, step.helm):
         attempt.show(f"helm was interrupted in an earlier attempt; unfinished revisions removed: {count}")
     return Prepared(programs.build_helm(step, step.helm, chart, values), root, desk.environment)
 
 
-async def _prepare_values(tools: Tools, attempt: Attempt, desk: Desk, release: Helm) -> list[Path]:
-    root = tools.workspace.root
+async def _prepare_values(executor: Executor, attempt: Attempt, desk: Desk, release: Helm) -> list[Path]:
+    root = executor.workspace.root
     own = programs.write_helm_values(release, desk.folder / "values.json")
     files = [root / templates.resolve(root, name, "file") for name in release.values_files]
     if not attempt.step.render:
@@ -149,7 +136,7 @@ async def _prepare_values(tools: Tools, attempt: Attempt, desk: Desk, release: H
         *(rendering.File(str(old), str(new), name) for name, old, new in pairs),
         *(rendering.File(str(file), str(file), "values", "values") for file in own),
     ]
-    await tools.render(attempt, desk, to_render)
+    await executor.render(attempt, desk, to_render)
     return [*rendered, *own]
 
 
@@ -174,16 +161,16 @@ class Executor:
     """Executes the attempts of one plan."""
 
     def __init__(self, workspace: Workspace, plan: Plan, api: Api, downloader: Downloader | None = None) -> None:
-        self._tools = Tools(workspace, plan, api, downloader or Downloader(plan.remote))
+        self.workspace, self.plan, self.api = workspace, plan, api
+        self.downloader = downloader or Downloader(plan.remote)
 
     async def execute(self, attempt: Attempt) -> Outcome:
         """One attempt, within the step's limit. Raises `StepError` for what no retry can heal."""
-        workspace = self._tools.workspace
         try:
-            with workspace.open(attempt) as desk:
+            with self.workspace.open(attempt) as desk:
                 outcome = await self._execute(attempt, desk)
             if outcome.is_success:
-                workspace.accept()
+                self.workspace.accept()
             return outcome
         except AttemptError as error:
             return Outcome(None, str(error))
@@ -192,14 +179,20 @@ class Executor:
         except ApiError as error:
             return Outcome(None, f"the step cannot be prepared: the nested API: {error}")
         except templates.TemplateError as error:
-            raise StepError(f"{error}{workspace.explain_missing(attempt.step)}") from error
+            raise StepError(f"{error}{self.workspace.explain_missing(attempt.step)}") from error
+
+    async def render(self, attempt: Attempt, desk: Desk, files: list[rendering.File]) -> None:
+        """What the attempt applies, if its step wants that."""
+        if attempt.step.render and files:
+            limit = attempt.step.timeout_seconds
+            await rendering.render(self.plan, files, desk.folder, limit, self.workspace.place.limits)
 
     async def _execute(self, attempt: Attempt, desk: Desk) -> Outcome:
         row, limit = TYPES[attempt.step.type], attempt.step.timeout_seconds
         start = time.monotonic()
         try:
             async with asyncio.timeout(limit):
-                prepared = await row.prepare(self._tools, attempt, desk)
+                prepared = await row.prepare(self, attempt, desk)
         except TimeoutError:
             return Outcome(None, f"timed out after {limit} s, before its command started")
         outcome = await self._run(attempt, prepared, start)
@@ -221,6 +214,6 @@ class Executor:
             environment=prepared.environment,
             limit=attempt.step.timeout_seconds,
             show=attempt.show,
-            limits=self._tools.workspace.place.limits,
+            limits=self.workspace.place.limits,
             spent=time.monotonic() - start,
         )

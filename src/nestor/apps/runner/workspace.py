@@ -61,7 +61,6 @@ class Workspace:
         self._writable = place.work / "templates"
         self._left = place.work / "left"
         """What the last script that succeeded left, while another one is tried."""
-        self._source = place.templates
         self._has_copy = self._is_accepted = False
 
     @property
@@ -92,16 +91,16 @@ class Workspace:
             attempt.show("another pod ran scripts of earlier steps: what they wrote is not there")
         if self._is_accepted and self._writable.is_dir():
             self._writable.rename(self._left)
-            self._source = self._left
         self._is_accepted = False
-        self.copy(self._source, self._writable, attempt.show)
+        source = self._left if self._left.is_dir() else self.place.templates
+        self.copy(source, self._writable, attempt.show)
         self._has_copy = True
         return self._writable
 
     def accept(self) -> None:
         """The attempt succeeded: what it wrote is for the next steps."""
         if self._has_copy:
-            self._is_accepted, self._source = True, self.place.templates
+            self._is_accepted = True
             remove(self._left)
 
     def copy(self, source: Path, target: Path, show: Show, *, follows: bool = False) -> None:

@@ -104,8 +104,6 @@ def normalize_script(cmd: str) -> str:
     text = _BLANKS.sub("", cmd)
     if not _BASE64_FORM.fullmatch(text) or len(text) % 4:
         raise ScriptError("must be the script in base64, as `base64 -w 0 < script.sh` prints it")
-    if len(text) // 4 * 3 > SCRIPT_LIMIT + 2:
-        raise ScriptError(f"must be a script of at most {SCRIPT_LIMIT // 1024} KiB: put larger ones into /templates of the image")
     _check_script(decode_script(text))
     return text
 

@@ -10,10 +10,11 @@ from typing import Any
 import typer
 
 from nestor.api import conditions
-from nestor.api.objects import conditions_of, status_of
+from nestor.api.objects import status_of
 from nestor.clients.cli import session
 from nestor.clients.cli.exits import Failure
 from nestor.clients.cli.session import Place, Session
+from nestor.clients.cli.view.facts import condition
 from nestor.kube import ApiError, Kind, kinds
 
 Candidates = list[tuple[str, str]]
@@ -25,8 +26,7 @@ LIMIT_SECONDS = 3
 def complete_job(ctx: typer.Context, incomplete: str) -> Candidates:
     async def find(session: Session) -> Candidates:
         jobs = await session.api.list(kinds.NESTED_APP_JOB, session.namespace)
-        ready = {job["metadata"]["name"]: conditions.find(conditions_of(job), conditions.READY) or {} for job in jobs}
-        return [(name, str(found.get("reason", ""))) for name, found in ready.items()]
+        return [(job["metadata"]["name"], str((condition(job, conditions.READY) or {}).get("reason", ""))) for job in jobs]
 
     given = ctx.params.get("names") or ()
     return [item for item in _ask(ctx, find, incomplete) if item[0] not in given]
@@ -48,14 +48,6 @@ def complete_part(ctx: typer.Context, incomplete: str) -> Candidates:
     return _ask(ctx, find, incomplete)
 
 
-def complete_namespace(ctx: typer.Context, incomplete: str) -> Candidates:
-    return _ask(ctx, _names(kinds.NAMESPACE), incomplete)
-
-
-def complete_class(ctx: typer.Context, incomplete: str) -> Candidates:
-    return _ask(ctx, _names(kinds.NESTED_CLASS), incomplete)
-
-
 def complete_context(ctx: typer.Context, incomplete: str) -> Candidates:
     from nestor.kube.credentials import list_contexts  # noqa: PLC0415
 
@@ -64,11 +56,13 @@ def complete_context(ctx: typer.Context, incomplete: str) -> Candidates:
     return []
 
 
-def _names(kind: Kind) -> Callable[[Session], Awaitable[Candidates]]:
+def complete_names(kind: Kind) -> Callable[[typer.Context, str], Candidates]:
+    """What completes names of a kind without a namespace."""
+
     async def find(session: Session) -> Candidates:
         return [(item["metadata"]["name"], "") for item in await session.api.list(kind)]
 
-    return find
+    return lambda ctx, incomplete: _ask(ctx, find, incomplete)
 
 
 def _ask(ctx: typer.Context, find: Callable[[Session], Awaitable[Candidates]], incomplete: str) -> Candidates:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nestor.api.objects import Object, status_of
+from nestor.api.times import now
 from nestor.clients.cli import console
 from nestor.clients.cli.console import Symbols, clean
 from nestor.clients.cli.exits import Code, Failure
@@ -38,7 +39,7 @@ class PlainDisplay:
         self._story = Story()
 
     def update(self, job: Object) -> None:
-        for line in self._story.tell(job, datetime.datetime.now(datetime.UTC)):
+        for line in self._story.tell(job, now()):
             self.note(line)
 
     def note(self, text: str) -> None:
@@ -66,12 +67,7 @@ class LiveDisplay:
         if self.job is None:
             return Group()
         return render_live(
-            self.job,
-            datetime.datetime.now(datetime.UTC),
-            self._marks,
-            elapsed=time.monotonic() - self._start,
-            spinner=self._spinner,
-            note=self._note,
+            self.job, now(), self._marks, elapsed=time.monotonic() - self._start, spinner=self._spinner, note=self._note
         )
 
 
@@ -91,7 +87,7 @@ def display() -> Iterator[Display]:
             yield shown
     finally:
         if shown.job is not None:
-            console.show(render_page(shown.job, datetime.datetime.now(datetime.UTC), console.symbols(target)), target=target)
+            console.show(render_page(shown.job, now(), console.symbols(target)), target=target)
 
 
 async def follow(session: Session, job: Object, *, until_finished: bool, timeout: float | None = None) -> tuple[Object, Ending]:

@@ -8,12 +8,11 @@ from typing import Any
 
 import yaml
 
-from nestor.api import labels
 from nestor.api.objects import Object
-from nestor.api.words import NAME_LIMIT, VERSION
+from nestor.api.words import NAME_LIMIT
 from nestor.clients.cli.exits import Code, Failure
+from nestor.kube import Kind, kinds
 
-API_VERSION = f"{labels.GROUP}/{VERSION}"
 SUFFIX_LENGTH = 5
 
 
@@ -38,18 +37,20 @@ class Wishes:
 def build_job(wishes: Wishes, *, app: str | None = None, appdef: Object | None = None, name: str) -> Object:
     """A job of an application of the catalog (`app`), or of one of its own."""
     spec: Object = {"appRef": {"name": app}} if app else {"app": build_app(wishes, appdef)}
-    meta = {"name": wishes.name or name}
-    return with_wishes({"apiVersion": API_VERSION, "kind": "NestedAppJob", "metadata": meta, "spec": spec}, wishes)
+    return with_wishes(_build(kinds.NESTED_APP_JOB, name, spec), wishes)
 
 
 def build_cluster(name: str, wishes: Wishes) -> Object:
     """A job without an application."""
-    return with_wishes({"apiVersion": API_VERSION, "kind": "NestedAppJob", "metadata": {"name": name}, "spec": {}}, wishes)
+    return with_wishes(_build(kinds.NESTED_APP_JOB, name, {}), wishes)
 
 
 def build_catalog_entry(wishes: Wishes, appdef: Object, name: str) -> Object:
-    spec = build_app(wishes, appdef)
-    return {"apiVersion": API_VERSION, "kind": "NestedApp", "metadata": {"name": wishes.name or name}, "spec": spec}
+    return _build(kinds.NESTED_APP, wishes.name or name, build_app(wishes, appdef))
+
+
+def _build(kind: Kind, name: str, spec: Object) -> Object:
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, "spec": spec}
 
 
 def build_app(wishes: Wishes, appdef: Object | None) -> Object:

@@ -71,9 +71,6 @@ async def answers(content: Object, *, seconds: float = TRY_SECONDS) -> bool:
     """Whether that API server can be reached from here."""
     try:
         async with asyncio.timeout(seconds):
-            host, port = kubeconfigs.server_address(content)
-            _, writer = await asyncio.open_connection(host, port)
-            writer.close()
             async with await Api.from_kubeconfig(content, timeout=seconds) as api:
                 await api.request("GET", "/version")
     except (OSError, TimeoutError, ApiError):

@@ -15,6 +15,7 @@ import typer
 from nestor.clients.cli import completion, session
 from nestor.clients.cli.session import Place
 from nestor.clients.cli.view import times
+from nestor.kube import kinds
 
 
 class Output(StrEnum):
@@ -36,13 +37,11 @@ def _read_seconds(text: str) -> float | None:
         raise typer.BadParameter(str(error), param_hint="--timeout") from error
 
 
-def _option(*names: str, **more: Any) -> Any:
-    """One whose default needs no word of its own."""
-    return typer.Option(*names, show_default=False, **more)
-
-
-_where = functools.partial(_option, rich_help_panel="Which cluster")
-_what = functools.partial(_option, rich_help_panel="What to run")
+option = functools.partial(typer.Option, show_default=False)
+"""One whose default needs no word of its own."""
+argument = functools.partial(typer.Argument, show_default=False)
+_where = functools.partial(option, rich_help_panel="Which cluster")
+_what = functools.partial(option, rich_help_panel="What to run")
 
 Namespace = Annotated[
     str | None,
@@ -50,7 +49,7 @@ Namespace = Annotated[
         "--namespace",
         "-n",
         help="Namespace of the job. Default: the namespace of the kubeconfig context.",
-        autocompletion=completion.complete_namespace,
+        autocompletion=completion.complete_names(kinds.NAMESPACE),
     ),
 ]
 Context = Annotated[
@@ -60,18 +59,13 @@ Context = Annotated[
 Kubeconfig = Annotated[
     str | None, _where("--kubeconfig", help="Kubeconfig of the host cluster. Default: $KUBECONFIG, or ~/.kube/config.")
 ]
-JobName = Annotated[
-    str, typer.Argument(metavar="NAME", help="Name of the job.", autocompletion=completion.complete_job, show_default=False)
-]
-JobNames = Annotated[
-    list[str],
-    typer.Argument(metavar="NAME…", help="Names of the jobs.", autocompletion=completion.complete_job, show_default=False),
-]
-OutputOption = Annotated[Output | None, _option("--output", "-o", help="Output format.")]
+JobName = Annotated[str, argument(metavar="NAME", help="Name of the job.", autocompletion=completion.complete_job)]
+JobNames = Annotated[list[str], argument(metavar="NAME…", help="Names of the jobs.", autocompletion=completion.complete_job)]
+OutputOption = Annotated[Output | None, option("--output", "-o", help="Output format.")]
 DocumentOption = Annotated[Document, typer.Option("--output", "-o", help="Output format.")]
 Timeout = Annotated[
     float | None,
-    _option(
+    option(
         "--timeout",
         metavar="TIME",
         parser=_read_seconds,
@@ -81,11 +75,10 @@ Timeout = Annotated[
 
 App = Annotated[
     str | None,
-    typer.Argument(
+    argument(
         metavar="APP|IMAGE",
         help="An application from the catalog (see `nestor apps`), or an app image: anything with '/' or ':'.",
         autocompletion=completion.complete_app,
-        show_default=False,
     ),
 ]
 File = Annotated[
@@ -116,7 +109,9 @@ ParametersFrom = Annotated[
 ClassName = Annotated[
     str | None,
     _what(
-        "--class", help="NestedClass of the job. Default: the cluster's default class.", autocompletion=completion.complete_class
+        "--class",
+        help="NestedClass of the job. Default: the cluster's default class.",
+        autocompletion=completion.complete_names(kinds.NESTED_CLASS),
     ),
 ]
 Machine = Annotated[
@@ -130,12 +125,11 @@ Detach = Annotated[
     bool,
     typer.Option(
         "--detach/--follow",
+        "--no-follow",
         "-d",
-        help="Return immediately (also: --no-follow), or follow the job until it is ready, or until it ends if it has a "
-        "success policy.",
+        help="Return immediately, or follow the job until it is ready, or until it ends if it has a success policy.",
     ),
 ]
-NoFollow = Annotated[bool, typer.Option("--no-follow", hidden=True)]
 Remove = Annotated[bool, typer.Option("--rm", help="Follow the job until it ends or you press Ctrl-C, then delete it.")]
 
 

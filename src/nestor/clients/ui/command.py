@@ -17,9 +17,7 @@ from nestor.clients.cli.session import Place, Session, ask_name
 @options.acting
 async def ui(
     place: Place,
-    port: Annotated[
-        int, typer.Option("--port", min=0, max=65535, help="Port on 127.0.0.1. Default: one that is free.", show_default=False)
-    ] = 0,
+    port: Annotated[int, options.option("--port", min=0, max=65535, help="Port on 127.0.0.1. Default: one that is free.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in your browser.")] = True,
 ) -> int:
     """Open Nestor in your browser: the catalog, a form for each application, and your jobs as they run.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import hashlib
 import json
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -36,7 +35,6 @@ SETTLE_SECONDS = 0.1
 INTERVAL_SECONDS = 1.0
 """A page that changes all the time is written no more often: nobody reads faster, and a long list is sent as a whole."""
 OLD = "This page may be out of date."
-ROWS_KEPT = 4096
 PAUSES = 5
 """Times as long as a page took to write it is not written again."""
 HERE = Path(__file__).parent
@@ -58,16 +56,10 @@ _TEMPLATES = jinja2.Environment(
 )
 
 
-@functools.lru_cache(maxsize=ROWS_KEPT)
-def _once(macro: str, *values: Hashable) -> Markup:
-    """A part of a page, by its macro in `parts.html`: written once for the same values, whoever looks. So it may show nothing but
-    these.
-    """
+def write(macro: str, *values: Any) -> Markup:
+    """A part of a page, by its macro in `parts.html`."""
     written: Markup = getattr(_TEMPLATES.get_template("parts.html").module, macro)(*values)
     return written
-
-
-_TEMPLATES.globals["once"] = _once
 
 
 class Moved(Exception):

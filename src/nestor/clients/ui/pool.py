@@ -32,10 +32,6 @@ class Pool:
     def __init__(self) -> None:
         self._known: WeakValueDictionary[tuple[Trim, str, str], Shared] = WeakValueDictionary()
 
-    @property
-    def size(self) -> int:
-        return len(self._known)
-
     def share(self, trim: Trim) -> Trim:
         """The same trim, which gives everybody who has the same version of an object the same one."""
 

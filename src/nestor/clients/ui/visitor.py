@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from nestor.api.objects import Object
+from nestor.api.objects import without_managers
 from nestor.clients.ui.pool import Pool
 from nestor.kube import Api, ApiError, Change, Informer, Kind, UserContext
 from nestor.kube.pages import Trim
@@ -26,12 +26,6 @@ STREAMS = 20
 """So many pages and outputs of one identity are kept up to date at a time: each costs the server work at every change."""
 
 
-def trim_little(found: Object) -> Object:
-    """Without what no page shows."""
-    found["metadata"].pop("managedFields", None)
-    return found
-
-
 @dataclass(frozen=True)
 class List:
     """What is watched."""
@@ -40,7 +34,7 @@ class List:
     namespace: str | None = None
     labels: str = ""
     fields: str = ""
-    trim: Trim = trim_little
+    trim: Trim = without_managers
     """What is kept of each object."""
 
 
@@ -48,7 +42,6 @@ class List:
 class _Watch:
     informer: Informer
     task: asyncio.Task[None]
-    users: int = 0
     listeners: list[Callable[[], None]] = field(default_factory=list)
     ending: asyncio.TimerHandle | None = None
 
@@ -56,50 +49,36 @@ class _Watch:
 class Hub:
     """The watches of one identity. `pool`: of the server, if it has others."""
 
-    def __init__(self, api: Api, *, pool: Pool | None = None, keep_seconds: float = KEEP_SECONDS) -> None:
+    def __init__(self, api: Api, *, pool: Pool | None = None) -> None:
         self._api = api
         self.pool = pool or Pool()
-        self._keep_seconds = keep_seconds
         self._watches: dict[List, _Watch] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
     @property
-    def size(self) -> int:
-        return len(self._watches)
-
-    @property
     def is_busy(self) -> bool:
         """Whether a page is open that uses one."""
-        return any(watch.users for watch in self._watches.values())
+        return any(watch.listeners for watch in self._watches.values())
 
     @asynccontextmanager
-    async def use(self, *lists: List, on_change: Callable[[], None] | None = None) -> AsyncIterator[list[Informer]]:
-        """The caches of these lists, filled, for the length of a `with` block. Raises `ApiError`, such as `Forbidden`."""
-        async with AsyncExitStack() as stack:
-            yield [await stack.enter_async_context(self._use(item, on_change)) for item in lists]
-
-    @asynccontextmanager
-    async def _use(self, item: List, on_change: Callable[[], None] | None) -> AsyncIterator[Informer]:
+    async def use(self, item: List, on_change: Callable[[], None]) -> AsyncIterator[Informer]:
+        """The cache of a list, filled, for the length of a `with` block. Raises `ApiError`, such as `Forbidden`."""
         watch = self._watches.get(item) or self._start(item)
-        watch.users += 1
         if watch.ending is not None:
             watch.ending.cancel()
             watch.ending = None
-        if on_change is not None:
-            watch.listeners.append(on_change)
+        watch.listeners.append(on_change)
         try:
             await self._check(item, watch)
             yield watch.informer
         finally:
-            watch.users -= 1
-            if on_change is not None:
-                watch.listeners.remove(on_change)
-            if not watch.users and self._watches.get(item) is watch:
-                watch.ending = asyncio.get_running_loop().call_later(self._keep_seconds, self._end, item)
+            watch.listeners.remove(on_change)
+            if not watch.listeners and self._watches.get(item) is watch:
+                watch.ending = asyncio.get_running_loop().call_later(KEEP_SECONDS, self._end, item)
 
     def _start(self, item: List) -> _Watch:
         if len(self._watches) >= WATCHES:
-            idle = next((key for key, watch in self._watches.items() if not watch.users), None)
+            idle = next((key for key, watch in self._watches.items() if not watch.listeners), None)
             if idle is None:
                 raise ApiError(429, "TooManyRequests", "too many different pages are open at the same time: close some of them")
             self._end(idle)
@@ -127,7 +106,7 @@ class Hub:
             async with asyncio.timeout(FIRST_SECONDS):
                 await synced
         except ApiError:
-            if self._watches.get(item) is watch and watch.users == 1:
+            if self._watches.get(item) is watch and len(watch.listeners) == 1:
                 self._end(item)
             raise
         finally:
@@ -165,11 +144,6 @@ class Visitor:
     def is_busy(self) -> bool:
         """Whether a page is open that uses a watch, or an output."""
         return bool(self.streams) or self.hub.is_busy
-
-    @property
-    def namespace(self) -> str:
-        """Where they act by default."""
-        return self.context.namespace
 
 
 Find = Callable[[web.Request], Awaitable[Visitor]]

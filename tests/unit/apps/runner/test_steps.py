@@ -20,7 +20,7 @@ from nestor.apps.runner import types as execution
 from nestor.apps.runner.attempt import Attempt, AttemptError, StepError
 from nestor.apps.runner.command import Outcome
 from nestor.apps.runner.download import Downloader, Fetched
-from nestor.apps.runner.types import TYPES, Execution, Executor, Prepared, Tools
+from nestor.apps.runner.types import TYPES, Execution, Executor, Prepared
 from nestor.apps.runner.workspace import Desk, Place, Workspace
 from nestor.apps.steps import Plan, PlanError, Step, build_plan, types
 from nestor.apps.steps.plan import Helm, Remote
@@ -109,7 +109,7 @@ def test_every_type_of_step_can_be_executed_and_is_told() -> None:
 
 
 async def test_another_type_is_a_row_in_either_table(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def prepare(tools: Tools, attempt: Attempt, desk: Desk) -> Prepared:
+    async def prepare(_: Executor, attempt: Attempt, desk: Desk) -> Prepared:
         return Prepared(["echo", str(attempt.step.path)], desk.folder, desk.environment)
 
     row = types.StepType(lambda fields, *_: {"path": fields.read_text("path", 99)}, timeout_seconds=5)

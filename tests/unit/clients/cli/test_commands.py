@@ -128,24 +128,25 @@ TEMPLATE = "apiVersion: nestor.dev/v1alpha1\nkind: NestedAppJob\nmetadata: {name
 PATCH = "apiVersion: nestor.dev/v1alpha1\nkind: NestedAppJob\nmetadata: {name: shop}\nspec: {parameters: {SIZE: 3}}\n"
 
 
+FOLDER = {
+    "chart/Chart.yaml": "apiVersion: v2\nname: shop\nhome: https://nestor.dev/x\n",
+    "chart/templates/job.yaml": TEMPLATE,
+    "chart/templates/whole.yaml": yaml.safe_dump(job(name="whole")),
+    "app/AppDef.json": json.dumps(APPDEF),
+    "app/templates/web.yaml": "metadata: {annotations: {nestor.dev/gang: a}, name: {{ NAME }}}\n",
+    "overlay/kustomization.yaml": yaml.safe_dump(
+        {"patches": [{"path": "less/job.yaml"}, {"patch": "- op: remove"}], "patchesStrategicMerge": ["more.yaml"]}
+    ),
+    "overlay/less/job.yaml": PATCH,
+    "overlay/more.yaml": PATCH,
+    "values.yaml": "labels: {nestor.dev/gang: a}\n",
+    "kinds.yaml": "kind: {labels: {nestor.dev/gang: a}}\n",
+}
+"""Resources, and what lies beside them."""
+
+
 def test_validate_leaves_templates_and_patches_of_a_folder_out_and_says_why(tmp_path: Path) -> None:
-    write(
-        tmp_path,
-        {
-            "chart/Chart.yaml": "apiVersion: v2\nname: shop\nhome: https://nestor.dev/x\n",
-            "chart/templates/job.yaml": TEMPLATE,
-            "chart/templates/whole.yaml": yaml.safe_dump(job(name="whole")),
-            "app/AppDef.json": json.dumps(APPDEF),
-            "app/templates/web.yaml": "metadata: {annotations: {nestor.dev/gang: a}, name: {{ NAME }}}\n",
-            "overlay/kustomization.yaml": yaml.safe_dump(
-                {"patches": [{"path": "less/job.yaml"}, {"patch": "- op: remove"}], "patchesStrategicMerge": ["more.yaml"]}
-            ),
-            "overlay/less/job.yaml": PATCH,
-            "overlay/more.yaml": PATCH,
-            "values.yaml": "labels: {nestor.dev/gang: a}\n",
-            "kinds.yaml": "kind: {labels: {nestor.dev/gang: a}}\n",
-        },
-    )
+    write(tmp_path, FOLDER)
     result = call("validate", str(tmp_path))
     assert result.exit_code == Code.OK, result.stdout
     lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
@@ -179,16 +180,7 @@ def test_validate_knows_a_patch_by_a_name_that_leads_upwards(tmp_path: Path, mon
     ],
 )
 def test_validate_says_of_a_file_that_is_named_why_it_cannot_be_checked(tmp_path: Path, file: str, part: str) -> None:
-    write(
-        tmp_path,
-        {
-            "chart/Chart.yaml": "name: shop",
-            "chart/templates/job.yaml": TEMPLATE,
-            "overlay/kustomization.yaml": "patches: [{path: more.yaml}]",
-            "overlay/more.yaml": PATCH,
-            "values.yaml": "labels: {nestor.dev/gang: a}",
-        },
-    )
+    write(tmp_path, FOLDER)
     result = call("validate", str(tmp_path / file))
     assert result.exit_code == Code.FAILED
     assert part in result.stdout

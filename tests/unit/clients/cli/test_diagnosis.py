@@ -227,7 +227,7 @@ CRASHED = container(
         (with_container(PULLING, phase="Pending"), "pod 'web', container 'main': ErrImagePull: no such host"),
         (
             build_pod(initContainerStatuses=[CRASHED]),
-            "pod 'web', container 'main': CrashLoopBackOff (it ended earlier: OOMKilled, exit code 137)",
+            "pod 'web', container 'main': CrashLoopBackOff; before, it ended with exit code 137 (OOMKilled)",
         ),
         (
             with_container({"terminated": {"reason": "Error", "exitCode": 2}}),

@@ -14,7 +14,7 @@ from aiohttp.test_utils import TestServer
 
 from nestor.clients.ui import frame
 from nestor.clients.ui.guard import HEADERS
-from nestor.clients.ui.models.jobs import build_rows
+from nestor.clients.ui.pages.lists import write_row
 from nestor.clients.ui.server import build_app
 from nestor.clients.ui.visitor import Hub, Visitor, find_always
 from nestor.kube import Api, Forbidden, Unreachable, UserContext
@@ -109,7 +109,7 @@ async def test_a_part_is_sent_when_it_differs_and_only_then(rows: Told) -> None:
     assert (kind, content["id"]) == ("part", "live_rows")
     assert content["digest"] == frame.digest(content["html"])
     view.tell()
-    view.content = view.content | {"rows": build_rows([builders.ready()], 1)}
+    view.content = view.content | {"rows": [write_row(builders.ready())]}
     view.tell()
     kind, content = await coming(events)
     assert ">shop</a>" in content["html"]
@@ -119,7 +119,7 @@ async def test_other_lists_are_looked_at_when_they_are_needed(rows: Told) -> Non
     view, events = rows
     await coming(events)
     view.has_moved = True
-    view.content = view.content | {"rows": build_rows([builders.ready()], 1)}
+    view.content = view.content | {"rows": [write_row(builders.ready())]}
     view.tell()
     assert ">shop</a>" in (await coming(events))[1]["html"]
     assert view.opened == 2
@@ -138,10 +138,7 @@ async def test_what_may_be_old_is_told_once_and_that_it_is_over(rows: Told) -> N
 async def test_who_may_no_longer_look_is_told_why_and_sent_nothing_more(rows: Told) -> None:
     view, events = rows
     await coming(events)
-    view.content = view.content | {
-        "trouble": Forbidden(403, "Forbidden", "not any more"),
-        "rows": build_rows([builders.ready()], 1),
-    }
+    view.content = view.content | {"trouble": Forbidden(403, "Forbidden", "not any more"), "rows": [write_row(builders.ready())]}
     view.tell()
     kind, content = await coming(events)
     assert (kind, content["message"]) == ("problem", "Not any more.")

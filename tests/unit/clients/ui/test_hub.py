@@ -18,6 +18,10 @@ JOBS = List(kinds.NESTED_APP_JOB, "team-a")
 ITEM: Object = {"metadata": {"name": "shop", "namespace": "team-a", "resourceVersion": "1", "managedFields": [{}]}}
 
 
+def nobody() -> None:
+    """Is told of changes."""
+
+
 class OneJob:
     """An API server with one job, that lets its user see it as long as `refusal` is None."""
 
@@ -55,16 +59,17 @@ async def is_true(look: Any) -> None:
     await eventually(ask)
 
 
-async def test_two_pages_share_a_watch_which_ends_after_the_last_one() -> None:
+async def test_two_pages_share_a_watch_which_ends_after_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(visitor, "KEEP_SECONDS", 0)
     api = OneJob()
-    shared = Hub(cast(Api, api), keep_seconds=0)
-    async with shared.use(JOBS) as (one,), shared.use(JOBS) as (other,):
+    shared = Hub(cast(Api, api))
+    async with shared.use(JOBS, nobody) as one, shared.use(JOBS, nobody) as other:
         assert one is other
         found = one.get("shop", "team-a")
         assert found is not None
         assert "managedFields" not in found["metadata"]
         await is_true(lambda: api.watches == 1)
-    await is_true(lambda: shared.size == 0 and api.open == 0)
+    await is_true(lambda: len(shared._watches) == 0 and api.open == 0)
     assert api.watches == 1
 
 
@@ -72,11 +77,11 @@ async def test_a_page_that_follows_another_one_finds_its_watch() -> None:
     api = OneJob()
     shared = Hub(cast(Api, api))
     for _ in range(3):
-        async with shared.use(JOBS):
+        async with shared.use(JOBS, nobody):
             await is_true(lambda: api.watches == 1)
-    assert shared.size == 1
+    assert len(shared._watches) == 1
     await shared.close()
-    assert (shared.size, api.open) == (0, 0)
+    assert (len(shared._watches), api.open) == (0, 0)
 
 
 async def test_who_may_not_see_a_list_is_told_and_leaves_no_watch() -> None:
@@ -84,25 +89,25 @@ async def test_who_may_not_see_a_list_is_told_and_leaves_no_watch() -> None:
     api.refusal = Forbidden(403, "Forbidden", "no")
     shared = Hub(cast(Api, api))
     with pytest.raises(Forbidden):
-        async with shared.use(JOBS):
+        async with shared.use(JOBS, nobody):
             pass
-    assert shared.size == 0
+    assert len(shared._watches) == 0
 
 
 async def test_who_may_no_longer_see_a_list_is_not_shown_what_was_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(informer, "find_pause", lambda *_: 0.01)
     api = OneJob()
     shared = Hub(cast(Api, api))
-    async with shared.use(JOBS) as (found,):
+    async with shared.use(JOBS, nobody) as found:
         api.refusal = Forbidden(403, "Forbidden", "no")
         api.ending.set()
         await is_true(lambda: found.trouble is api.refusal)
         with pytest.raises(Forbidden):
-            async with shared.use(JOBS):
+            async with shared.use(JOBS, nobody):
                 pass
         api.refusal = None
         await is_true(lambda: found.trouble is None or found.trouble.is_transient)
-        async with shared.use(JOBS) as (again,):
+        async with shared.use(JOBS, nobody) as again:
             assert again is found
     await shared.close()
 
@@ -111,23 +116,24 @@ async def test_there_is_an_end_to_watches(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(visitor, "WATCHES", 2)
     shared = Hub(cast(Api, OneJob()))
     a, b, c = (List(kinds.NESTED_APP_JOB, name) for name in "abc")
-    async with shared.use(a):
-        async with shared.use(b):
+    async with shared.use(a, nobody):
+        async with shared.use(b, nobody):
             with pytest.raises(ApiError, match="too many"):
-                async with shared.use(c):
+                async with shared.use(c, nobody):
                     pass
-        async with shared.use(c):
-            assert shared.size == 2
+        async with shared.use(c, nobody):
+            assert len(shared._watches) == 2
     await shared.close()
 
 
-async def test_the_end_awaits_watches_that_were_ended_before() -> None:
+async def test_the_end_awaits_watches_that_were_ended_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their connections are closed next."""
+    monkeypatch.setattr(visitor, "KEEP_SECONDS", 0)
     api = OneJob(ends_slowly=True)
-    shared = Hub(cast(Api, api), keep_seconds=0)
-    async with shared.use(JOBS):
+    shared = Hub(cast(Api, api))
+    async with shared.use(JOBS, nobody):
         await is_true(lambda: api.watches == 1)
-    await is_true(lambda: shared.size == 0)
+    await is_true(lambda: len(shared._watches) == 0)
     assert api.open == 1
     closing = asyncio.create_task(shared.close())
     for _ in range(5):

@@ -1,4 +1,4 @@
-"""Objects that many people see, kept once; and rows of pages, written once."""
+"""Objects that many people see, kept once, with what pages make of them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import copy
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
-import pytest
-
-from nestor.clients.ui import frame
-from nestor.clients.ui.models.jobs import Row, build_rows, trim_for_rows
+from nestor.api.objects import without_managers
+from nestor.clients.ui.models.jobs import trim_for_rows
 from nestor.clients.ui.pool import Pool, Shared, once
-from nestor.clients.ui.visitor import Hub, List, trim_little
-from nestor.kube import Api, kinds
+from nestor.clients.ui.visitor import Hub, List
+from nestor.kube import Api, Informer, kinds
 from tests.unit.clients.cli import builders
 from tests.waiting import eventually
 
@@ -45,30 +43,30 @@ class Server:
         await asyncio.Event().wait()
 
 
-def names(rows: list[Row]) -> set[str]:
-    return {row.name for row in rows}
+def names(jobs: Informer) -> set[str]:
+    return {job["metadata"]["name"] for job in jobs}
 
 
 async def test_two_people_have_the_same_object_and_each_only_what_they_may_see() -> None:
     pool = Pool()
     jane, john = (Hub(cast(Api, Server(*items)), pool=pool) for items in ([job("shop"), job("secret")], [job("shop")]))
-    async with jane.use(JOBS) as (hers,), john.use(JOBS) as (his,):
+    async with jane.use(JOBS, print) as hers, john.use(JOBS, print) as his:
 
         async def have_changed() -> bool:
             return all(found.store["team-a", "shop"]["metadata"]["resourceVersion"] == "10" for found in (hers, his))
 
         await eventually(have_changed)
         assert hers.get("shop", "team-a") is his.get("shop", "team-a")
-        assert names(build_rows(list(hers), 9)) == {"shop", "secret"}
-        assert names(build_rows(list(his), 9)) == {"shop"}
-        assert pool.size == 2
+        assert names(hers) == {"shop", "secret"}
+        assert names(his) == {"shop"}
+        assert len(pool._known) == 2
     await jane.close()
     await john.close()
 
 
 def test_another_version_and_what_is_trimmed_in_another_way_are_other_objects() -> None:
     pool = Pool()
-    rows, whole = pool.share(trim_for_rows), pool.share(trim_little)
+    rows, whole = pool.share(trim_for_rows), pool.share(without_managers)
     first = rows(job("shop"))
     assert rows(job("shop")) is first
     assert rows(job("shop", "2")) is not first
@@ -78,12 +76,12 @@ def test_another_version_and_what_is_trimmed_in_another_way_are_other_objects() 
 
 def test_an_object_goes_with_the_last_of_those_who_have_it() -> None:
     pool = Pool()
-    share = pool.share(trim_little)
+    share = pool.share(without_managers)
     hers, his = share(job("shop")), share(job("shop"))
     del hers
-    assert pool.size == 1
+    assert len(pool._known) == 1
     del his
-    assert pool.size == 0
+    assert len(pool._known) == 0
 
 
 def test_something_is_made_once_of_a_shared_object_and_each_time_of_others() -> None:
@@ -93,18 +91,7 @@ def test_something_is_made_once_of_a_shared_object_and_each_time_of_others() -> 
         made.append(found["metadata"]["name"])
         return len(made)
 
-    shared = Pool().share(trim_little)(job("shop"))
+    shared = Pool().share(without_managers)(job("shop"))
     assert isinstance(shared, Shared)
     assert [once(make, shared), once(make, shared)] == [1, 1]
     assert [once(make, job("own")), once(make, job("own"))] == [2, 3]
-
-
-def test_a_row_is_written_once_whoever_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    frame._once.cache_clear()
-    for _ in range(3):
-        content = {"rows": build_rows([job("shop"), job("blog")], 9), "more": 0, "trouble": None}
-        for namespace in ("team-a", "*"):
-            text = frame.render_parts("jobs.html", cast(Any, None), content | {"namespace": namespace})["live_rows"]
-            assert text.count("<tr data-say=") == 2
-            assert (">team-a</span>" in text) == (namespace == "*")
-    assert frame._once.cache_info().misses == 4

@@ -9,7 +9,8 @@ import pytest
 from nestor.api import labels
 from nestor.clients.ui.models import actions, jobs, pods, progress
 from nestor.clients.ui.models.inputs import HIDDEN, list_parameters
-from nestor.clients.ui.models.jobs import build_rows, trim_for_rows
+from nestor.clients.ui.models.jobs import build_row, list_newest, trim_for_rows
+from nestor.clients.ui.pages.lists import write_row, write_row_with_namespace
 from tests.unit.clients.cli import builders
 
 
@@ -78,29 +79,31 @@ def test_the_newest_job_is_first() -> None:
     old, new = builders.ready(), builders.running()
     old["metadata"]["creationTimestamp"] = builders.ago(5000)
     new["metadata"]["name"] = "b"
-    assert [row.name for row in build_rows([old, new], 2)] == ["b", "shop"]
-    assert [row.name for row in build_rows([old, new], 1)] == ["b"]
+    assert list_newest([old, new], 2) == [new, old]
+    assert list_newest([old, new], 1) == [new]
 
 
 def test_a_list_of_jobs_keeps_no_appdefs_and_no_field_managers() -> None:
     job = builders.ready()
     job["metadata"]["managedFields"] = [{"manager": "kubectl"}]
     job["spec"]["app"]["appDef"]["commands"] = {"Start": {"parameters": {"A": {}}}}
-    before = build_rows([job], 1)
+    before = build_row(job)
     trimmed = trim_for_rows(job)
     assert trimmed["spec"]["app"] == {"image": "registry.test/shop:1", "appDef": {"name": "Shop"}}
     assert "managedFields" not in trimmed["metadata"]
-    assert build_rows([trimmed], 1) == before
+    assert build_row(trimmed) == before
 
 
 def test_a_row_says_who_why_and_where() -> None:
     job = builders.waiting()
     job["metadata"]["annotations"] = {labels.CREATED_BY: "jane"}
-    (row,) = build_rows([job], 1)
+    row = build_row(job)
     assert (row.owner, row.path, row.url) == ("jane", "/jobs/team-a/shop", "")
     assert "no such host" in row.message
-    (row,) = build_rows([builders.ready()], 1)
+    row = build_row(builders.ready())
     assert (row.owner, row.url, row.message) == ("", "http://shop-team-a.apps.test/", "")
+    for write, is_anywhere in ((write_row, False), (write_row_with_namespace, True)):
+        assert (">team-a</span>" in write(job)) is is_anywhere
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "//x", "http://[", "ftp://x/", "", None, 5])

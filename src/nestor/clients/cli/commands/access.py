@@ -30,20 +30,15 @@ async def kubeconfig(
     name: options.JobName,
     output_file: Annotated[
         Path | None,
-        typer.Option(
-            "--output-file",
-            "-f",
-            dir_okay=False,
-            help="Write it to this file (mode 0600) instead of standard output.",
-            show_default=False,
+        options.option(
+            "--output-file", "-f", dir_okay=False, help="Write it to this file (mode 0600) instead of standard output."
         ),
     ] = None,
     merge: Annotated[
         bool, typer.Option("--merge", help="Add it to your kubeconfig ($KUBECONFIG, or ~/.kube/config) as a context.")
     ] = False,
     context_name: Annotated[
-        str | None,
-        typer.Option("--context-name", help="Name of that context. Default: nestor-<namespace>-<job>.", show_default=False),
+        str | None, options.option("--context-name", help="Name of that context. Default: nestor-<namespace>-<job>.")
     ] = None,
     use: Annotated[bool, typer.Option("--use", help="With --merge: make it the current context.")] = False,
 ) -> int:
@@ -112,9 +107,7 @@ def write_private(path: Path, text: str) -> None:
 async def execute(
     place: Place,
     name: options.JobName,
-    command: Annotated[
-        list[str], typer.Argument(metavar="-- COMMAND…", help="Command to run, with its arguments.", show_default=False)
-    ],
+    command: Annotated[list[str], options.argument(metavar="-- COMMAND…", help="Command to run, with its arguments.")],
 ) -> int:
     """Run a command on this machine with KUBECONFIG set to a job's nested cluster: `nestor exec hello -- kubectl get pods -A`.
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from nestor.api import conditions
 from nestor.api.objects import Object, status_of
+from nestor.api.times import now
 from nestor.clients.cli import completion, console, options, output, session
 from nestor.clients.cli.options import Output
 from nestor.clients.cli.session import Place
@@ -22,11 +23,10 @@ from nestor.kube import kinds
 
 AppName = Annotated[
     str | None,
-    typer.Argument(
+    options.argument(
         metavar="[NAME]",
         help="Application to show, with its description, commands and parameters.",
         autocompletion=completion.complete_app,
-        show_default=False,
     ),
 ]
 
@@ -53,7 +53,7 @@ async def _apps(place: Place, name: str | None, form: Output | None) -> int:
     elif name is not None:
         console.show(render_app(found[0]))
     elif found:
-        output.print_table(*build_rows(found, datetime.datetime.now(datetime.UTC), wide=form is Output.WIDE))
+        output.print_table(*build_rows(found, now(), wide=form is Output.WIDE))
     else:
         console.tell("the catalog is empty; create an entry with `nestor convert AppDef.json --kind app`")
     return 0

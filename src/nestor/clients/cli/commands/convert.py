@@ -24,27 +24,21 @@ class KindOption(StrEnum):
 
 
 def convert(
-    file: Annotated[Path, typer.Argument(metavar="APPDEF.JSON", help="An AppDef; '-' reads standard input.", show_default=False)],
+    file: Annotated[Path, options.argument(metavar="APPDEF.JSON", help="An AppDef; '-' reads standard input.")],
     kind: Annotated[
         KindOption, typer.Option("--kind", help="A NestedAppJob to run, or a NestedApp for the catalog.")
     ] = KindOption.JOB,
-    image: Annotated[
-        str | None, typer.Option("--image", help="App image that contains the folder /templates.", show_default=False)
-    ] = None,
+    image: Annotated[str | None, options.option("--image", help="App image that contains the folder /templates.")] = None,
     templates: Annotated[
         str | None,
-        typer.Option(
-            "--templates",
-            metavar="CONFIGMAP",
-            help="ConfigMap that holds the templates, instead of an image (jobs only).",
-            show_default=False,
+        options.option(
+            "--templates", metavar="CONFIGMAP", help="ConfigMap that holds the templates, instead of an image (jobs only)."
         ),
     ] = None,
     name: Annotated[
-        str | None,
-        typer.Option("--name", help="Name of the object. Default: derived from the AppDef's name.", show_default=False),
+        str | None, options.option("--name", help="Name of the object. Default: derived from the AppDef's name.")
     ] = None,
-    command: Annotated[str | None, typer.Option("--command", help="The job's `command`.", show_default=False)] = None,
+    command: Annotated[str | None, options.option("--command", help="The job's `command`.")] = None,
     form: options.DocumentOption = Document.YAML,
 ) -> None:
     """Print a NestedAppJob or NestedApp that is made from an AppDef and ready to apply. Needs no cluster.
@@ -56,9 +50,11 @@ def convert(
 
 
 def _convert(file: Path, kind: KindOption, wishes: Wishes, form: Document) -> int:
-    from nestor.clients.cli.offline import check  # noqa: PLC0415 - as in `validate`
+    from nestor.clients.cli.offline import check, documents  # noqa: PLC0415 - as in `validate`
 
-    appdef = read_appdef(file)
+    appdef = documents.read_one(file)
+    if "commands" not in appdef:
+        raise Failure(f"{file}: not an AppDef: expected a JSON object with `commands`")
     if wishes.image and wishes.config_map:
         raise Failure("--image and --templates cannot be combined", Code.USAGE)
     if kind is KindOption.APP and (wishes.command or wishes.config_map):
@@ -72,17 +68,6 @@ def _convert(file: Path, kind: KindOption, wishes: Wishes, form: Document) -> in
         console.tell(warning, mark="warn")
     output.write(text)
     return Code.OK
-
-
-def read_appdef(file: Path) -> dict[str, Any]:
-    """The AppDef of a file. Raises `Failure`."""
-    from nestor.clients.cli.offline import documents  # noqa: PLC0415 - as in `validate`
-
-    found = list(documents.read(documents.load(file), str(file)))
-    if len(found) != 1 or not isinstance(found[0].content, dict) or "commands" not in found[0].content:
-        raise Failure(f"{file}: not an AppDef: expected a JSON object with `commands`")
-    content: dict[str, Any] = found[0].content
-    return content
 
 
 def build(appdef: dict[str, Any], kind: KindOption, wishes: Wishes) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.padding import Padding
 from rich.text import Text
 
@@ -20,11 +19,8 @@ if TYPE_CHECKING:
 
 NameArgument = Annotated[
     str | None,
-    typer.Argument(
-        metavar="[NAME]",
-        help="A job to check in addition to the installation.",
-        autocompletion=completion.complete_job,
-        show_default=False,
+    options.argument(
+        metavar="[NAME]", help="A job to check in addition to the installation.", autocompletion=completion.complete_job
     ),
 ]
 
@@ -33,7 +29,7 @@ NameArgument = Annotated[
 async def doctor(
     place: Place,
     name: NameArgument = None,
-    form: Annotated[Document | None, typer.Option("--output", "-o", help="Output format.", show_default=False)] = None,
+    form: Annotated[Document | None, options.option("--output", "-o", help="Output format.")] = None,
 ) -> int:
     """Find out what is wrong with the installation, or with a job, and what to do about it.
 

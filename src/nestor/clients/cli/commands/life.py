@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import datetime
 from typing import Annotated
 
 import typer
 
 from nestor.api import conditions, labels
 from nestor.api.objects import Object
+from nestor.api.times import now
 from nestor.clients.cli import console, follow, options, session
 from nestor.clients.cli.commands.status import conclude, waits_for_end
 from nestor.clients.cli.exits import Code, Failure, explain
@@ -49,9 +49,8 @@ async def _set_suspend(place: Place, names: list[str], *, wanted: bool) -> int:
 
 async def _set_suspend_of(opened: Session, name: str, *, wanted: bool) -> None:
     word, job = "suspended" if wanted else "resumed", await opened.get_job(name)
-    ended = condition(job, conditions.SUCCEEDED) or {}
-    # After a failed step its pods keep running for inspection.
-    if ended.get("status") in ("True", "False") and ended.get("reason") != conditions.STEP_FAILED:
+    if is_over(job):
+        ended = condition(job, conditions.SUCCEEDED) or {}
         raise Failure(f"job '{name}' has already ended ({ended.get('reason')}) and cannot be {word}")
     if bool(job["spec"].get("suspend")) == wanted:
         console.tell(f"job '{name}' is {'already' if wanted else 'not'} suspended")
@@ -72,7 +71,7 @@ async def rerun(
     A job that is running or has failed in a step keeps its nested cluster and everything in it. A job that has ended in any
     other way starts over in an empty cluster: its data is deleted, including data on a volume.
     """
-    value = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    value = now().isoformat(timespec="milliseconds")
     async with session.opened(place) as opened:
         is_emptied = is_over(await opened.get_job(name))
         job = await opened.api.patch(

@@ -20,11 +20,10 @@ from nestor.kube import Api, Forbidden, Invalid, NotFound, kinds
 
 Part = Annotated[
     str | None,
-    typer.Argument(
+    options.argument(
         metavar="[STEP|POD]",
         help="A step, or a pod of the nested cluster as NAME or NAMESPACE/NAME. Default: all steps.",
         autocompletion=completion.complete_part,
-        show_default=False,
     ),
 ]
 
@@ -35,10 +34,8 @@ async def logs(
     name: options.JobName,
     part: Part = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing new lines until the pod ends.")] = False,
-    tail: Annotated[
-        int | None, typer.Option("--tail", min=0, help="Print only this many of the last lines.", show_default=False)
-    ] = None,
-    container: Annotated[str | None, typer.Option("--container", "-c", help="Container of the pod.", show_default=False)] = None,
+    tail: Annotated[int | None, options.option("--tail", min=0, help="Print only this many of the last lines.")] = None,
+    container: Annotated[str | None, options.option("--container", "-c", help="Container of the pod.")] = None,
 ) -> int:
     """Print the output of all steps of a job, of one step, or of one of the application's pods.
 

@@ -40,7 +40,6 @@ async def run(  # noqa: PLR0913, PLR0917 - the command line's options
     host: options.Host = None,
     all_targets: options.AllTargets = False,
     detach: options.Detach = False,
-    no_follow: options.NoFollow = False,
     remove: options.Remove = False,
     timeout: options.Timeout = None,
     form: options.OutputOption = None,
@@ -50,7 +49,6 @@ async def run(  # noqa: PLR0913, PLR0917 - the command line's options
     Only the URL is written to standard output, so that `URL=$(nestor run hello)` works. Ctrl-C stops following; the job keeps
     running.
     """
-    detach = detach or no_follow
     if what is None and file is None:
         raise typer.BadParameter("specify an application, an image, or a file with -f", param_hint="APP|IMAGE")
     if remove and detach:
@@ -138,7 +136,9 @@ def build_job(what: str | None, file: Path | None, wishes: Wishes, random: str) 
 
 
 def _build_from_file(file: Path, wishes: Wishes, ending: str, *, is_app: bool) -> Object:
-    found = read_one(file)
+    from nestor.clients.cli.offline import documents  # noqa: PLC0415 - as in `nestor validate`
+
+    found = documents.read_one(file)
     if found.get("kind") == "NestedAppJob":
         if is_app or wishes.image or wishes.config_map:
             raise Failure(f"{file} is a complete job: omit the application, image and --templates", Code.USAGE)
@@ -162,25 +162,14 @@ def _has_form(job: Object) -> bool:
     return all(isinstance(part, dict) for part in parts)
 
 
-def read_one(file: Path) -> Object:
-    """The one document of a file. Raises `Failure`."""
-    from nestor.clients.cli.offline import documents  # noqa: PLC0415 - as in `nestor validate`
-
-    found = [document.content for document in documents.read(documents.load(file), str(file))]
-    if len(found) != 1 or not isinstance(found[0], dict):
-        raise Failure(f"{file}: must contain one AppDef or NestedAppJob, not {len(found)} documents", Code.USAGE)
-    return found[0]
-
-
 @options.acting
-async def create_cluster(  # noqa: PLR0913, PLR0917 - the command line's options
+async def create_cluster(
     place: Place,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the cluster, and of its job.", show_default=False)],
+    name: Annotated[str, options.argument(metavar="NAME", help="Name of the cluster, and of its job.")],
     class_name: options.ClassName = None,
     machine: options.Machine = None,
     version: options.Version = None,
     detach: options.Detach = False,
-    no_follow: options.NoFollow = False,
     timeout: options.Timeout = None,
     form: options.OutputOption = None,
 ) -> int:
@@ -189,4 +178,4 @@ async def create_cluster(  # noqa: PLR0913, PLR0917 - the command line's options
     It is a job without an application, so all commands for jobs take its name: `nestor status`, `nestor suspend`, `nestor shell`.
     """
     job = manifests.build_cluster(name, Wishes(class_name=class_name, machine=machine, version=version))
-    return await run_job(place, job, Manner(detach or no_follow, remove=False, timeout=timeout, form=form))
+    return await run_job(place, job, Manner(detach, remove=False, timeout=timeout, form=form))

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from nestor.api import conditions
 from nestor.api.objects import Object, status_of
+from nestor.api.times import now
 from nestor.clients.cli import console, follow, options, output, session
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.options import Output
@@ -40,8 +41,7 @@ async def list_jobs(
     if form in (Output.JSON, Output.YAML, Output.NAME):
         output.print_objects(jobs, form, is_list=True)
     elif jobs:
-        now = datetime.datetime.now(datetime.UTC)
-        output.print_table(*build_rows(jobs, now, all_namespaces=all_namespaces, wide=form is Output.WIDE))
+        output.print_table(*build_rows(jobs, now(), all_namespaces=all_namespaces, wide=form is Output.WIDE))
     else:
         console.tell("no jobs" if all_namespaces else f"no jobs in namespace '{where}'")
     return 0
@@ -105,7 +105,7 @@ async def status(
     if form in (Output.JSON, Output.YAML, Output.NAME):
         output.print_objects([job], form, is_list=False)
     else:
-        console.show(render_page(job, datetime.datetime.now(datetime.UTC), console.symbols(console.out())))
+        console.show(render_page(job, now(), console.symbols(console.out())))
     return Code.FAILED if mood(job)[0] == "bad" else Code.OK
 
 
@@ -134,8 +134,7 @@ async def open_page(
     place: Place,
     name: options.JobName,
     target: Annotated[
-        str | None,
-        typer.Option("--target", help="Service of the target to open. Default: the job's first target.", show_default=False),
+        str | None, options.option("--target", help="Service of the target to open. Default: the job's first target.")
     ] = None,
     only_print: Annotated[bool, typer.Option("--print", help="Print the URL without opening it.")] = False,
 ) -> int:

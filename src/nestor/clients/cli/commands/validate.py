@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from nestor.clients.cli import console, session
+from nestor.clients.cli import console, options, session
 from nestor.clients.cli.exits import Code, Failure
 
 if TYPE_CHECKING:
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 Files = Annotated[
     list[Path],
-    typer.Argument(
+    options.argument(
         metavar="FILE…",
         help="YAML or JSON, with one or more documents. A folder stands for those of its .yaml, .yml and .json files that hold "
         "Nestor's resources or an AppDef; templates, patches and documents that are no resources are left out there, with the "
         "reason. '-' reads standard input.",
-        show_default=False,
     ),
 ]
 ClassOption = Annotated[

@@ -81,15 +81,10 @@ def _judge_resources(facts: Installation) -> Iterator[Finding]:
                 "Nestor's resources are installed (you have no permission to read their definitions, so their version is unknown)"
             )
         return
-    is_current = True
-    for resource in RESOURCES:
-        crd = facts.crds.get(resource.plural)
-        if crd is None:
-            continue
-        for finding in _compare(resource, crd):
-            is_current = False
-            yield finding
-    if is_current and not missing:
+    known = [(resource, facts.crds[resource.plural]) for resource in RESOURCES if resource.plural in facts.crds]
+    findings = [finding for resource, crd in known for finding in _compare(resource, crd)]
+    yield from findings
+    if not findings and not missing:
         yield good("Nestor's resources are installed and up to date")
 
 
@@ -158,45 +153,43 @@ def _judge_classes(facts: Installation) -> Iterator[Finding]:
             f"{', '.join(names)}"
         )
     for item in facts.classes:
-        yield from _judge_class(item, facts)
+        yield from list(_judge_class(item, facts)) or [good(_describe_class(item))]
+
+
+def _describe_class(item: Object) -> str:
+    versions = (read_effective(item).get("cluster") or {}).get("versions") or ["what the operator has"]
+    domain = (spec_of(item).get("expose") or {}).get("domain")
+    return f"class '{item['metadata']['name']}' offers {', '.join(versions)} and exposes jobs below {domain}"
 
 
 def _judge_class(item: Object, facts: Installation) -> Iterator[Finding]:
     name, expose = item["metadata"]["name"], spec_of(item).get("expose") or {}
-    findings = [*_judge_walls(name, item), *_judge_ingress(name, expose, facts), *_judge_storage(name, item, facts)]
+    yield from _judge_walls(name, item)
+    yield from _judge_ingress(name, expose, facts)
+    yield from _judge_storage(name, item, facts)
     if not expose.get("domain"):
         who = ": only jobs whose `expose.host` is in `expose.allowedHosts` get a URL"
         if not expose.get("allowedHosts"):
             who = " and no `expose.allowedHosts`: no job gets a URL"
-        findings.append(
-            warn(
-                f"class '{name}' has no `expose.domain`{who}",
-                "set it in the class (for the chart's class: `defaultClass.expose.domain` in its values)",
-            )
+        yield warn(
+            f"class '{name}' has no `expose.domain`{who}",
+            "set it in the class (for the chart's class: `defaultClass.expose.domain` in its values)",
         )
     if not expose.get("from") and any("auth" in key.partition("/")[2] for key in expose.get("annotations") or ()):
-        findings.append(
-            warn(
-                f"class '{name}' has annotations for a login, but pods of all namespaces without a job reach targets past it",
-                "let `expose.from` in the class name the namespace of the Ingress controller alone",
-            )
+        yield warn(
+            f"class '{name}' has annotations for a login, but pods of all namespaces without a job reach targets past it",
+            "let `expose.from` in the class name the namespace of the Ingress controller alone",
         )
     if (jobs := read_effective(item).get("maxJobsPerNamespace", 0)) > MANY_JOBS:
-        findings.append(
-            warn(
-                f"class '{name}' allows each namespace {jobs} jobs: one tenant can use up the host's Service addresses",
-                "lower `maxJobsPerNamespace` in the class, and create a separate class for users who need more",
-            )
+        yield warn(
+            f"class '{name}' allows each namespace {jobs} jobs: one tenant can use up the host's Service addresses",
+            "lower `maxJobsPerNamespace` in the class, and create a separate class for users who need more",
         )
     if facts.tls_secrets.get(name) is False:
-        findings.append(
-            bad(
-                f"class '{name}' names TLS Secret '{expose.get('tlsSecretName')}', which does not exist",
-                "create it in the operator's namespace, of type kubernetes.io/tls",
-            )
+        yield bad(
+            f"class '{name}' names TLS Secret '{expose.get('tlsSecretName')}', which does not exist",
+            "create it in the operator's namespace, of type kubernetes.io/tls",
         )
-    versions = (read_effective(item).get("cluster") or {}).get("versions") or ["what the operator has"]
-    yield from findings or [good(f"class '{name}' offers {', '.join(versions)} and exposes jobs below {expose.get('domain')}")]
 
 
 def _judge_walls(name: str, item: Object) -> Iterator[Finding]:

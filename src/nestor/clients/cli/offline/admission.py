@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from nestor.api import conditions, faults
-from nestor.api.appdef import AppDefError, Chosen, choose_command, list_commands, read_appdef
+from nestor.api.appdef import AppDefError, choose_command, list_commands, read_appdef
 from nestor.api.appdef_models import AppDef
 from nestor.api.class_choice import FALLBACK, find_class_name, find_default
 from nestor.api.nestedappjob import NestedAppJobSpec
@@ -30,85 +30,57 @@ NOBODY = "00000000-0000-0000-0000-000000000000"
 """A UID, which an object gets only in a cluster."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Findings:
     faults: list[str] = field(default_factory=list)
+    """Sentences that name their fields, as the warnings do."""
     warnings: list[str] = field(default_factory=list)
 
-    def add(self, messages: Iterable[str], path: str) -> None:
-        """Sentences that name their fields below `appDef`; `path` is where that is in the document."""
-        self.faults += [relocate(message, path) for message in messages]
 
-    def warn(self, messages: Iterable[str], path: str) -> None:
-        """The same for warnings, each once."""
-        told = [relocate(message, path) for message in messages]
-        self.warnings += [message for message in told if message not in self.warnings]
-
-
-def check_job_appdef(spec: dict[str, Any], path: str) -> Findings:
-    """The AppDef of a job, its command and its parameters; nothing when the AppDef is elsewhere."""
-    findings = Findings()
-    content = (spec.get("app") or {}).get("appDef")
-    if content is None:
-        return findings
-    if (app := _read_appdef(content, path, findings)) is not None:
-        _check_command(app, spec.get("command"), path, findings, spec)
-    return findings
-
-
-def check_appdef(content: Any, path: str) -> Findings:
-    """An AppDef by itself: each command that has a Kubernetes part. Required parameters are the job's business."""
-    findings = Findings()
-    if (app := _read_appdef(content, path, findings)) is None:
-        return findings
-    commands: list[str | None] = [*list_commands(app)]
-    for command in commands or [None]:
-        _check_command(app, command, path, findings, None)
-    return findings
-
-
-def _read_appdef(content: Any, path: str, findings: Findings) -> AppDef | None:
+def check_appdef(content: Any, path: str, job: dict[str, Any] | None = None) -> Findings:
+    """An AppDef, which is at `path` of its document: the command that a job's spec chooses, with the job's parameters; without a
+    job, each command that has a Kubernetes part.
+    """
     try:
-        return read_appdef(content)
+        app = read_appdef(content)
     except AppDefError as error:
-        findings.add(error.messages, path)
-        return None
+        return Findings([relocate(message, path) for message in error.messages])
+    commands: list[str | None] = [*list_commands(app)] or [None]
+    checked = [_check_command(app, command, job) for command in (commands if job is None else [job.get("command")])]
+    return Findings(
+        [relocate(message, path) for faults, _ in checked for message in faults],
+        [relocate(message, path) for message in dict.fromkeys(message for _, warnings in checked for message in warnings)],
+    )
 
 
-def _check_command(app: AppDef, command: str | None, path: str, findings: Findings, spec: dict[str, Any] | None) -> None:
-    """One command; `spec` is the job's, None where there is no job."""
+def _check_command(app: AppDef, command: str | None, job: dict[str, Any] | None) -> tuple[list[str], list[str]]:
+    """Faults and warnings, which name their fields below `appDef`."""
     try:
         chosen = choose_command(app, command)
     except AppDefError as error:
-        findings.add(error.messages, path)
-        return
-    findings.warn([*chosen.warnings, *list_warnings(chosen.nested.model_dump(), chosen.where)], path)
-    _check_parameters(chosen, path, findings, spec)
+        return error.messages, []
+    found: list[str] = []
+    warnings = [*chosen.warnings, *list_warnings(chosen.nested.model_dump(), chosen.where)]
+    where = faults.name_field(f"{ROOT}.commands", [chosen.id, "parameters"])
+    try:
+        warnings += check_parameters(chosen.command.parameters, (job or {}).get("parameters"), where=where).warnings
+    except PlanError as error:
+        found += [message for message in error.messages if _is_known(message, job)]
+        warnings += error.warnings
     try:
         build_plan(chosen.nested.model_dump(), "")
     except PlanError as error:
-        named = [
+        found += [
             message.replace("`", f"`{chosen.where}.", 1) if message.startswith("`") else message for message in error.messages
         ]
-        findings.add(named, path)
+    return found, warnings
 
 
-def _check_parameters(chosen: Chosen, path: str, findings: Findings, spec: dict[str, Any] | None) -> None:
-    where = faults.name_field(f"{ROOT}.commands", [chosen.id, "parameters"])
-    try:
-        found = check_parameters(chosen.command.parameters, (spec or {}).get("parameters"), where=where)
-    except PlanError as error:
-        findings.add([message for message in error.messages if _is_known(message, spec)], path)
-        findings.warn(error.warnings, path)
-    else:
-        findings.warn(found.warnings, path)
-
-
-def _is_known(message: str, spec: dict[str, Any] | None) -> bool:
+def _is_known(message: str, job: dict[str, Any] | None) -> bool:
     """Whether a fault is certain: what a job has to give is no fault of an AppDef, and it may be in a Secret."""
     if f"`{GIVEN}" not in message:
         return True
-    return spec is not None and not (spec.get("parametersFrom") and "` must be set" in message)
+    return job is not None and not (job.get("parametersFrom") and "` must be set" in message)
 
 
 def relocate(message: str, path: str) -> str:

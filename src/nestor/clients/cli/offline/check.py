@@ -7,13 +7,13 @@ from typing import Any
 
 from nestor.api import labels
 from nestor.api.faults import find_fault
-from nestor.api.words import VERSION
 from nestor.clients.cli.offline import admission, rules
 from nestor.clients.cli.offline.admission import NOTHING, Known, check_admission
 from nestor.clients.cli.offline.documents import Document, list_items
 from nestor.clients.cli.offline.rules import BY_KIND, root_schema
+from nestor.kube import kinds
 
-API_VERSION = f"{labels.GROUP}/{VERSION}"
+API_VERSION = kinds.NESTED_APP_JOB.api_version
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,11 @@ def _name_by_prefix(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_appdef(spec: dict[str, Any], kind: str) -> admission.Findings:
-    if kind == "NestedAppJob":
-        return admission.check_job_appdef(spec, "spec.app.appDef")
-    if kind == "NestedApp" and spec.get("appDef") is not None:
-        return admission.check_appdef(spec["appDef"], "spec.appDef")
-    return admission.Findings()
+    is_job = kind == "NestedAppJob"
+    content = (spec.get("app") or {}).get("appDef") if is_job else spec.get("appDef") if kind == "NestedApp" else None
+    if content is None:
+        return admission.Findings()
+    return admission.check_appdef(content, "spec.app.appDef" if is_job else "spec.appDef", spec if is_job else None)
 
 
 def _is_meant(content: Any) -> bool:

@@ -85,6 +85,14 @@ def read(text: str, name: str) -> Iterator[Document]:
     yield from (document for document in found if document.content is not None)
 
 
+def read_one(file: Path) -> dict[str, Any]:
+    """The one document of a file. Raises `Failure`."""
+    found = [document.content for document in read(load(file), str(file))]
+    if len(found) != 1 or not isinstance(found[0], dict):
+        raise Failure(f"{file}: must contain one AppDef or NestedAppJob, not {len(found)} documents", Code.USAGE)
+    return found[0]
+
+
 def list_items(content: Any) -> list[Any]:
     """The items of a List; the content itself if it is none."""
     is_list = isinstance(content, dict) and content.get("kind") == "List" and isinstance(content.get("items"), list)

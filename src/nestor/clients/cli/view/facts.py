@@ -7,12 +7,12 @@ from typing import Literal
 
 from nestor.api import conditions, labels
 from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating, spec_of, status_of
+from nestor.operator.world import pod_status
 
 Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
 
 STEP_MOODS: dict[str, Mood] = {"Pending": "waiting", "Running": "busy", "Retrying": "retry", "Succeeded": "good", "Failed": "bad"}
 LINE_LIMIT = 200
-ORDINARY = ("ContainerCreating", "PodInitializing")
 RESTARTS = 3
 """Restarts that are suspicious even if the container is running now."""
 
@@ -164,6 +164,8 @@ def describe_app(spec: Object) -> str:
 def describe_trouble(pod: Object) -> str | None:
     """One sentence, or None if the pod is fine or starting normally."""
     name, status = pod["metadata"]["name"], status_of(pod)
+    if waiting := pod_status.find_first_waiting(pod):
+        return waiting.describe(pod)
     for item in [*(status.get("initContainerStatuses") or ()), *(status.get("containerStatuses") or ())]:
         if said := _describe_container(item):
             return f"pod '{name}', container '{item['name']}': {said}"
@@ -171,33 +173,20 @@ def describe_trouble(pod: Object) -> str | None:
         size = annotations_of(pod).get(labels.GANG_SIZE)
         more = "its condition in the nested cluster says what is missing"
         return f"pod '{name}' waits until one place has room for all {size} pods of gang '{gang}': {more}"
-    for condition in status.get("conditions") or ():
-        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return f"pod '{name}' is not scheduled: {condition.get('message') or condition.get('reason')}"
+    if said := pod_status.find_unschedulable(pod):
+        return f"pod '{name}' is not scheduled: {said}"
     if status.get("phase") == "Pending" and status.get("reason") and (node := spec_of(pod).get("nodeName")):
-        return f"pod '{name}' waits at node '{node}': {status['reason']}{_join(status.get('message'))}"
+        more = f": {status['message']}" if status.get("message") else ""
+        return f"pod '{name}' waits at node '{node}': {status['reason']}{more}"
     if status.get("phase") == "Failed":
         return f"pod '{name}' failed: {status.get('message') or status.get('reason') or 'a container exited'}"
     return None
 
 
 def _describe_container(item: Object) -> str | None:
-    state = item.get("state") or {}
-    waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
-    if waiting.get("reason") and waiting["reason"] not in ORDINARY:
-        last = ((item.get("lastState") or {}).get("terminated")) or {}
-        ending = f" (it ended earlier: {_describe_end(last)})" if last else ""
-        return f"{waiting['reason']}{_join(waiting.get('message'))}{ending}"
+    ended = (item.get("state") or {}).get("terminated") or {}
     if ended.get("exitCode"):
-        return f"ended: {_describe_end(ended)}"
+        return f"ended: {ended.get('reason') or 'Error'}, exit code {ended['exitCode']}"
     if item.get("restartCount", 0) >= RESTARTS:
         return f"restarted {item['restartCount']} times"
     return None
-
-
-def _join(message: str | None) -> str:
-    return f": {message}" if message else ""
-
-
-def _describe_end(ended: Object) -> str:
-    return f"{ended.get('reason') or 'Error'}, exit code {ended.get('exitCode')}"

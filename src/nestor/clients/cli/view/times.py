@@ -5,19 +5,18 @@ from __future__ import annotations
 import datetime
 import re
 
+from nestor.api.times import read
+
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhd])")
 
 
 def parse_time(value: str | None) -> datetime.datetime | None:
     """A time of Kubernetes (RFC 3339); None if it is missing or malformed."""
-    if not value:
-        return None
     try:
-        found = datetime.datetime.fromisoformat(value)
+        return read(value) if value else None
     except ValueError:
         return None
-    return found if found.tzinfo else found.replace(tzinfo=datetime.UTC)
 
 
 def seconds_between(start: str | None, end: str | None, now: datetime.datetime) -> float | None:

@@ -6,6 +6,7 @@ import datetime
 from dataclasses import dataclass
 
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
+from nestor.api.times import write
 from nestor.clients.cli.view import times
 from nestor.clients.cli.view.facts import is_over
 from nestor.clients.ui.models.launch import LONGEST
@@ -70,7 +71,7 @@ def _add(start: str | None, seconds: int | None) -> str:
     begin = times.parse_time(start)
     if begin is None or seconds is None:
         return ""
-    return (begin + datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return write(begin + datetime.timedelta(seconds=seconds))
 
 
 def build_extension(job: Object, field: str, seconds: int, most: int | None = None) -> Object | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
 
 from nestor.api import conditions, labels
-from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of
+from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of, without_managers
 from nestor.clients.cli.view.facts import condition, describe_app, pick_line, url_of
 from nestor.clients.ui.models.progress import State, state_of
-from nestor.clients.ui.pool import once
 
 _KEEPERS = {
     "argocd.argoproj.io/tracking-id": "Argo CD",
@@ -67,23 +67,22 @@ class Row:
 
 
 def trim_for_rows(job: Object) -> Object:
-    """Of a job, what `build_rows` needs: AppDefs may be large, and jobs many."""
-    job["metadata"].pop("managedFields", None)
+    """Of a job, what `build_row` needs: AppDefs may be large, and jobs many."""
+    job = without_managers(job)
     app = spec_of(job).get("app") or {}
     if app.get("appDef"):
         app["appDef"] = {"name": app["appDef"].get("name")}
     return job
 
 
-def build_rows(jobs: list[Object], most: int) -> list[Row]:
-    """The jobs of a list, the newest `most` of them."""
+def list_newest(jobs: Iterable[Object], most: int) -> list[Object]:
     ordered = sorted(
         jobs, key=lambda job: (job["metadata"].get("creationTimestamp") or "", job["metadata"]["name"]), reverse=True
     )
-    return [once(_build_row, job) for job in ordered[:most]]
+    return ordered[:most]
 
 
-def _build_row(job: Object) -> Row:
+def build_row(job: Object) -> Row:
     meta, state = job["metadata"], state_of(job)
     ready = condition(job, conditions.READY) or {}
     told = "" if state.mood == "good" else pick_line(str(ready.get("message") or ""))

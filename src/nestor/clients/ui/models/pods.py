@@ -10,6 +10,7 @@ from nestor.api.objects import Object, annotations_of, is_terminating, labels_of
 from nestor.api.words import HOST
 from nestor.clients.cli.view.facts import Mood, describe_trouble, list_places
 from nestor.clients.ui.models.progress import State
+from nestor.operator.world import pod_status
 
 WAITING = "Waiting for a node"
 _MOODS: dict[str, Mood] = {"Running": "good", "Succeeded": "good", "Failed": "bad", "Pending": "busy"}
@@ -79,10 +80,7 @@ def _state(pod: Object, *, is_troubled: bool) -> State:
     phase = str(status_of(pod).get("phase") or "Pending")
     if is_troubled and phase in ("Running", "Pending"):
         return State("warn", phase.lower())
-    is_ready = any(
-        item.get("type") == "Ready" and item.get("status") == "True" for item in status_of(pod).get("conditions") or ()
-    )
-    if phase == "Running" and not is_ready:
+    if phase == "Running" and not pod_status.is_ready(pod):
         return State("busy", "not ready yet")
     return State(_MOODS.get(phase, "waiting"), phase.lower())
 

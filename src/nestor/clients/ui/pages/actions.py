@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-
 from aiohttp import web
 
 from nestor.api import labels
 from nestor.api.class_choice import read_effective
 from nestor.api.objects import Object, status_of
+from nestor.api.times import now
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.view.facts import is_over
 from nestor.clients.ui import frame
@@ -56,7 +55,7 @@ async def rerun(request: web.Request) -> web.Response:
     visitor, job = await _get(request)
     if is_over(job) and (await request.post()).get("agreed") != "yes":
         raise web.HTTPSeeOther(job_path(job["metadata"]["namespace"], job["metadata"]["name"], "rerun"))
-    value = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    value = now().isoformat(timespec="milliseconds")
     await _patch(visitor, job, {"metadata": {"annotations": {labels.RERUN: value}}})
     raise _back(job, "rerun")
 

@@ -38,7 +38,7 @@ class Job:
     @asynccontextmanager
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
         wanted = List(kinds.NESTED_APP_JOB, self._namespace, fields=f"metadata.name={self._name}")
-        async with visitor.hub.use(wanted, on_change=on_change) as (jobs,), AsyncExitStack() as stack:
+        async with visitor.hub.use(wanted, on_change) as jobs, AsyncExitStack() as stack:
             home = status_of(self._find(jobs)).get("namespace")
             nodes, _ = await _try(stack, visitor, NODES, on_change) if home else (None, None)
             inside = List(kinds.POD, home, labels=f"{labels.CLUSTER}={self._name}")
@@ -91,7 +91,7 @@ async def _try(
 ) -> tuple[Informer | None, Told | None]:
     """The list, or why there is none."""
     try:
-        (found,) = await stack.enter_async_context(visitor.hub.use(wanted, on_change=on_change))
+        found = await stack.enter_async_context(visitor.hub.use(wanted, on_change))
     except ApiError as error:
         if error.is_transient:
             raise

@@ -54,7 +54,7 @@ async def show(request: web.Request) -> web.Response:
     app = await _find_app(visitor, request)
     command = _choose(app, request.query.get("command", ""))
     name = launch.suggest_name(app.name, secrets.token_hex(8))
-    form = Form(name, request.query.get("namespace") or visitor.namespace, "", command.id if command else "")
+    form = Form(name, request.query.get("namespace") or visitor.context.namespace, "", command.id if command else "")
     return await _render(visitor, Sheet(app, command, form))
 
 
@@ -122,16 +122,11 @@ async def _render(visitor: Visitor, sheet: Sheet) -> web.Response:
     first = offered[0].machines[0].value if offered else ""
     shown = inputs.build_inputs(sheet.command.parameters if sheet.command else None, sheet.entered, sheet.said)
     others = [sentence for sentence in sheet.said if not any(item.error and sentence.endswith(item.error) for item in shown)]
+    form = sheet.form if sheet.form.where else replace(sheet.form, where=first)
     return frame.render(
         "launch.html",
         visitor,
-        status=sheet.status,
-        sheet=sheet,
-        app=sheet.app,
-        command=sheet.command,
-        form=sheet.form if sheet.form.where else replace(sheet.form, where=first),
-        faults=sheet.faults,
-        told=sheet.told,
+        **vars(sheet) | {"form": form},
         offers={"classes": offered, "namespaces": sorted(item["metadata"]["name"] for item in namespaces)},
         inputs=shown,
         others=others,

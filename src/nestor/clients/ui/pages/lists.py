@@ -6,10 +6,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from aiohttp import web
+from markupsafe import Markup
 
+from nestor.api.objects import Object
 from nestor.clients.ui import frame, words
 from nestor.clients.ui.models import apps, launch
-from nestor.clients.ui.models.jobs import build_rows, trim_for_rows
+from nestor.clients.ui.models.jobs import build_row, list_newest, trim_for_rows
+from nestor.clients.ui.pool import once
 from nestor.clients.ui.visitor import List, Visitor, find_visitor
 from nestor.kube import Forbidden, kinds
 
@@ -24,7 +27,7 @@ class Catalog:
 
     @asynccontextmanager
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
-        async with visitor.hub.use(APPS, on_change=on_change) as (found,):
+        async with visitor.hub.use(APPS, on_change) as found:
             yield lambda: {"apps": apps.build_apps(list(found)), "trouble": found.trouble}
 
 
@@ -47,6 +50,14 @@ async def show_icon(request: web.Request) -> web.Response:
     return web.Response(body=content, content_type=kind, headers=headers)
 
 
+def write_row(job: Object) -> Markup:
+    return frame.write("job", build_row(job), False)
+
+
+def write_row_with_namespace(job: Object) -> Markup:
+    return frame.write("job", build_row(job), True)
+
+
 class Jobs:
     """The jobs of one namespace, or of all of them (None)."""
 
@@ -57,10 +68,11 @@ class Jobs:
 
     @asynccontextmanager
     async def open(self, visitor: Visitor, on_change: Callable[[], None]) -> AsyncIterator[frame.Read]:
+        write = write_row if self._namespace else write_row_with_namespace
         jobs = List(kinds.NESTED_APP_JOB, self._namespace, trim=trim_for_rows)
-        async with visitor.hub.use(jobs, on_change=on_change) as (found,):
+        async with visitor.hub.use(jobs, on_change) as found:
             yield lambda: {
-                "rows": build_rows(list(found), ROWS),
+                "rows": [once(write, job) for job in list_newest(found, ROWS)],
                 "more": max(0, len(found.store) - ROWS),
                 "trouble": found.trouble,
                 "namespace": self._namespace or ALL,
@@ -68,7 +80,7 @@ class Jobs:
 
 
 def _read_namespace(request: web.Request, visitor: Visitor) -> str | None:
-    wanted = request.query.get("namespace", "").strip() or visitor.namespace
+    wanted = request.query.get("namespace", "").strip() or visitor.context.namespace
     if wanted == ALL:
         return None
     if not launch.SPACE_FORM.fullmatch(wanted):
