@@ -103,7 +103,6 @@ class People:
         self._api, self._settings = api, settings
         self._known: dict[Person, Visitor] = {}
         self._pool = Pool()
-        self._closing: set[asyncio.Task[None]] = set()
 
     @property
     def size(self) -> int:
@@ -112,32 +111,31 @@ class People:
     async def find(self, request: web.Request) -> Visitor:
         """Who sent this request. Raises `Refused`."""
         person = read_person(request.headers, self._settings)
+        is_full = person not in self._known and len(self._known) >= PEOPLE
+        forgotten = self._forget() if is_full else None
         visitor = self._known.pop(person, None) or self._meet(person)
         self._known[person] = visitor  # the last one is the latest
+        if forgotten is not None:
+            await _close(forgotten)
         return visitor
 
     def _meet(self, person: Person) -> Visitor:
-        if len(self._known) >= PEOPLE:
-            self._forget()
         api = self._api.in_the_name_of(person.name, person.groups)
         return Visitor(
             api, Hub(api, pool=self._pool), UserContext(self._settings.host, "default", None), person.name, is_shared=True
         )
 
-    def _forget(self) -> None:
+    def _forget(self) -> Visitor:
         """Whoever has asked for nothing for longest. Raises `Refused` if all look at something."""
         idle = next((person for person, visitor in self._known.items() if not visitor.is_busy), None)
         if idle is None:
             raise Refused(503, "Too many people use this page at the same time. Try again later.")
-        task = asyncio.create_task(_close(self._known.pop(idle)))
-        self._closing.add(task)
-        task.add_done_callback(self._closing.discard)
+        return self._known.pop(idle)
 
     async def close(self) -> None:
         while self._known:
             _, visitor = self._known.popitem()
             await _close(visitor)
-        await asyncio.gather(*self._closing, return_exceptions=True)
 
 
 async def _close(visitor: Visitor) -> None:

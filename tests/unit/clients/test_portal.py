@@ -98,6 +98,12 @@ async def test_all_people_have_one_pool() -> None:
 
 async def test_those_who_look_at_nothing_are_forgotten_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(portal, "PEOPLE", 2)
+    ended = []
+
+    async def end(self: Hub) -> None:
+        ended.append(self)
+
+    monkeypatch.setattr(Hub, "close", end)
     server = Server()
     known = People(cast(Api, server), PLAIN)
 
@@ -108,16 +114,11 @@ async def test_those_who_look_at_nothing_are_forgotten_first(monkeypatch: pytest
     await come("b")
     assert await come("a") is a
     await come("c")
+    assert (server.closed, len(ended)) == (1, 1)
     assert [user for user, _ in server.made] == ["a", "b", "c"]
     assert await come("a") is a, "the latest stays"
     monkeypatch.setattr(Hub, "is_busy", True)
     with pytest.raises(Refused, match="Too many"):
         await come("d")
-    ended = []
-
-    async def end(self: Hub) -> None:
-        ended.append(self)
-
-    monkeypatch.setattr(Hub, "close", end)
     await known.close()
     assert (known.size, server.closed, len(ended)) == (0, 3, 3), "also of the one who was forgotten"

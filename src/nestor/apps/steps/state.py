@@ -138,8 +138,6 @@ def interrupt(run: Run, index: int) -> Run:
     That start does not count: it is nobody's fault.
     """
     step = run.steps[index]
-    if step.state != "Running":
-        return run
     message = f"the runner was stopped during attempt {step.attempt}; the attempt is repeated when it is back"
     return _change(run, index, starts=max(0, step.starts - 1), message=message)
 

@@ -7,7 +7,6 @@ kubeconfig can name commands to run and files to read, which client libraries ob
 from __future__ import annotations
 
 import base64
-import copy
 import json
 from typing import Any
 from urllib.parse import urlsplit
@@ -27,11 +26,9 @@ TLS_SERVER_NAME = "kubernetes"
 def read_secret(secret: Object) -> Object:
     """A kubeconfig that is safe to use. Raises `Failure` when there is none, or when it is not as Nestor writes it."""
     meta = secret["metadata"]
-    where = f"Secret '{meta['name']}'" + (f" in namespace '{meta['namespace']}'" if meta.get("namespace") else "")
-    option = f" -n {meta['namespace']}" if meta.get("namespace") else ""
-    again = (
-        f"`kubectl delete secret {meta['name']}{option}`, and the operator creates it again within {RESYNC_SECONDS // 60} minutes"
-    )
+    where = f"Secret '{meta['name']}' in namespace '{meta['namespace']}'"
+    delete = f"kubectl delete secret {meta['name']} -n {meta['namespace']}"
+    again = f"`{delete}`, and the operator creates it again within {RESYNC_SECONDS // 60} minutes"
     content = _parse((secret.get("data") or {}).get("kubeconfig"))
     if not content:
         raise Failure(f"{where} has no kubeconfig in its key `kubeconfig`", hint=again)
@@ -100,11 +97,8 @@ def server_address(content: Object) -> tuple[str, int]:
 
 def with_server(content: Object, url: str) -> Object:
     """The same cluster, reached by another address; the certificate is still checked for its own name."""
-    result = copy.deepcopy(content)
-    cluster = result["clusters"][0]["cluster"]
-    cluster["server"] = url
-    cluster.setdefault("tls-server-name", TLS_SERVER_NAME)
-    return result
+    cluster = {"tls-server-name": TLS_SERVER_NAME, **content["clusters"][0]["cluster"], "server": url}
+    return kubeconfig.build(cluster, content["users"][0]["user"], _NAME, _USER)
 
 
 def renamed(content: Object, name: str) -> Object:

@@ -17,13 +17,14 @@ from aiohttp import web
 from markupsafe import Markup
 
 from nestor import __version__
+from nestor.api.objects import Object
 from nestor.clients.cli.exits import Failure
 from nestor.clients.ui import words
 from nestor.clients.ui.guard import HEADERS, SAFE_METHODS, Handler, Refused
 from nestor.clients.ui.visitor import STREAMS as MOST_STREAMS
 from nestor.clients.ui.visitor import VISITOR, Visitor, find_visitor
 from nestor.clients.ui.words import Told
-from nestor.kube import ApiError
+from nestor.kube import ApiError, kinds
 
 LIVE = "live_"
 """What the names of those blocks of a template begin with that are kept up to date."""
@@ -92,6 +93,12 @@ def render_parts(template: str, visitor: Visitor, content: dict[str, Any]) -> di
 def digest(text: str) -> str:
     """By which a page recognizes a part that it has already."""
     return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+async def get_job(request: web.Request) -> tuple[Visitor, Object]:
+    """Who asks, and the job that the path names. Raises `ApiError`."""
+    visitor = await find_visitor(request)
+    return visitor, await visitor.api.get(kinds.NESTED_APP_JOB, request.match_info["job"], request.match_info["namespace"])
 
 
 async def show(request: web.Request, view: View) -> web.Response:

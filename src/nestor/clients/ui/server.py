@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from aiohttp import web
 
@@ -28,8 +29,8 @@ def build_app(find: Find, *middlewares: object) -> web.Application:
     app.on_shutdown.append(_end_streams)
     app.add_routes(
         [
-            web.get("/", lists.show_catalog),
-            web.get("/live", lists.follow_catalog),
+            web.get("/", partial(frame.show, view=lists.Catalog())),
+            web.get("/live", partial(frame.stream, view=lists.Catalog())),
             web.get("/apps/{app}", launch.show),
             web.post("/apps/{app}", launch.create),
             web.get("/apps/{app}/icon", lists.show_icon),
@@ -39,12 +40,12 @@ def build_app(find: Find, *middlewares: object) -> web.Application:
             web.get(f"{_JOB}/live", job.live),
             web.get(_LOGS, logs.show),
             web.get(f"{_LOGS}/lines", logs.lines),
-            web.post(f"{_JOB}/suspend", actions.suspend),
-            web.post(f"{_JOB}/resume", actions.resume),
-            web.get(f"{_JOB}/rerun", actions.ask_rerun),
+            web.post(f"{_JOB}/suspend", partial(actions.set_suspend, wanted=True)),
+            web.post(f"{_JOB}/resume", partial(actions.set_suspend, wanted=False)),
+            web.get(f"{_JOB}/rerun", partial(actions.ask, what="rerun")),
             web.post(f"{_JOB}/rerun", actions.rerun),
             web.post(f"{_JOB}/extend", actions.extend),
-            web.get(f"{_JOB}/delete", actions.ask_delete),
+            web.get(f"{_JOB}/delete", partial(actions.ask, what="delete")),
             web.post(f"{_JOB}/delete", actions.delete),
             web.static(guard.ASSETS, frame.HERE / "static"),
         ]

@@ -63,10 +63,6 @@ def test_steps_come_in_list_order() -> None:
     ]
 
 
-def test_unknown_keys_are_left_alone() -> None:
-    assert steps.build_plan({**nested(template(cmd="", comment="x", wait=3)), "future": 1}, "base").steps
-
-
 @pytest.mark.parametrize("blank", [None, "", " "])
 @pytest.mark.parametrize("step", [template(), script(), chart(), template(type="kustomize")])
 def test_what_is_blank_is_left_out(step: Object, blank: str | None) -> None:

@@ -143,8 +143,3 @@ def test_values_are_rendered_string_by_string() -> None:
 def test_a_parameter_named_job_does_not_hide_the_job() -> None:
     text = "{{ job.name }} {{ parameters['job'] }}"
     assert render.render(text, name="x", parameters={"job": "mine"}, facts=FACTS) == "hello mine"
-
-
-@pytest.mark.parametrize(("text", "has"), [("a", False), ("{a}", False), ("{{", True), ("{%", True), ("{#", True)])
-def test_markup_is_recognized(text: str, has: bool) -> None:
-    assert render.has_markup(text) is has

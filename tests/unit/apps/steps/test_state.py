@@ -72,10 +72,9 @@ def test_an_interrupted_attempt_is_repeated_and_not_counted_twice() -> None:
     assert states(state.start_attempt(again, 1, "t9")) == [("Succeeded", 1), ("Running", 1)]
 
 
-def test_a_step_interrupted_while_it_waits_goes_on_with_the_next_attempt() -> None:
+def test_a_step_whose_runner_stops_while_it_waits_goes_on_with_the_next_attempt() -> None:
     run = state.start_attempt(state.begin(plan(1)), 0, "t1")
     run = state.fail_attempt(run, 0, "t2", exit_code=1, message="not yet")
-    assert state.interrupt(run, 0) == run
     assert states(state.start_attempt(state.resume(plan(1), run, "t3"), 0, "t3")) == [("Running", 2)]
 
 
@@ -173,7 +172,4 @@ def test_the_json_has_the_words_that_the_syncer_copies() -> None:
     text = state.succeed(state.start_attempt(state.begin(plan(1)), 0, "t"), 0, "t", sha256="f").to_json()
     words = "version hash base state steps name type attempt maxAttempts starts startTime completionTime exitCode sha256 message"
     assert all(f'"{word}":' in text for word in words.split())
-
-
-def test_the_json_has_no_null() -> None:
     assert "null" not in state.start_attempt(state.begin(plan(1)), 0, "t").to_json()

@@ -34,9 +34,12 @@ def encode(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
+META = {"name": "x", "namespace": "team-a"}
+
+
 def secret(content: object) -> Object:
     text = content if isinstance(content, str) else json.dumps(content)
-    return {"metadata": {"name": "x", "namespace": "team-a"}, "data": {"kubeconfig": encode(text.encode())}}
+    return {"metadata": META, "data": {"kubeconfig": encode(text.encode())}}
 
 
 def changed(path: str, value: object) -> Object:
@@ -63,12 +66,10 @@ def test_names_are_ours_whatever_the_secret_calls_them() -> None:
 @pytest.mark.parametrize(
     "found",
     [
-        pytest.param({"metadata": {"name": "x"}}, id="no data"),
-        pytest.param({"metadata": {"name": "x"}, "data": {"kubeconfig": "%"}}, id="not base64"),
-        pytest.param(
-            {"metadata": {"name": "x"}, "data": {"kubeconfig": encode(TEXT.encode()) + "\n"}}, id="base64 and a line break"
-        ),
-        pytest.param({"metadata": {"name": "x"}, "data": {"kubeconfig": encode(b"\xff\xfe")}}, id="not UTF-8"),
+        pytest.param({"metadata": META}, id="no data"),
+        pytest.param({"metadata": META, "data": {"kubeconfig": "%"}}, id="not base64"),
+        pytest.param({"metadata": META, "data": {"kubeconfig": encode(TEXT.encode()) + "\n"}}, id="base64 and a line break"),
+        pytest.param({"metadata": META, "data": {"kubeconfig": encode(b"\xff\xfe")}}, id="not UTF-8"),
         pytest.param(secret("[1"), id="not JSON"),
         pytest.param(secret({}), id="empty object"),
         pytest.param(secret([]), id="list"),

@@ -12,7 +12,7 @@ from nestor.api import conditions, labels
 from nestor.api.objects import Object
 from nestor.api.times import now
 from nestor.clients.cli import console, follow, options, session
-from nestor.clients.cli.commands.status import conclude, waits_for_end
+from nestor.clients.cli.commands.status import follow_to_end
 from nestor.clients.cli.exits import Code, Failure, explain
 from nestor.clients.cli.session import Place, Session
 from nestor.clients.cli.view.facts import condition, is_over
@@ -82,8 +82,7 @@ async def rerun(
         console.tell(f"all steps of job '{name}' will run again{rests}{where}", mark="good")
         if not follow_it or rests:
             return Code.OK
-        job, ending = await follow.follow(opened, job, until_finished=waits_for_end(job), timeout=timeout)
-        return conclude(job, ending, None)
+        return await follow_to_end(opened, job, timeout)
 
 
 @options.acting

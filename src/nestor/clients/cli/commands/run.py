@@ -13,9 +13,9 @@ import typer
 
 from nestor.api import labels
 from nestor.api.objects import Object
-from nestor.clients.cli import console, follow, manifests, options, output, session
+from nestor.clients.cli import console, manifests, options, output, session
 from nestor.clients.cli.commands.life import wait_until_gone
-from nestor.clients.cli.commands.status import conclude, waits_for_end
+from nestor.clients.cli.commands.status import follow_to_end
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.manifests import Wishes
 from nestor.clients.cli.options import Output
@@ -91,9 +91,7 @@ async def run_job(place: Place, job: Object, manner: Manner) -> int:
                 output.print_objects([made], manner.form, is_list=False)
             return Code.OK
         try:
-            until_finished = manner.remove or waits_for_end(made)
-            last, ending = await follow.follow(opened, made, until_finished=until_finished, timeout=manner.timeout)
-            return conclude(last, ending, manner.form)
+            return await follow_to_end(opened, made, manner.timeout, manner.form, until_finished=manner.remove)
         except asyncio.CancelledError:
             if not manner.remove:
                 console.tell(f"\njob '{made['metadata']['name']}' keeps running")

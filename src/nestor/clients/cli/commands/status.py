@@ -15,9 +15,9 @@ from nestor.api.times import now
 from nestor.clients.cli import console, follow, options, output, session
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.options import Output
-from nestor.clients.cli.session import Place
+from nestor.clients.cli.session import Place, Session
 from nestor.clients.cli.view import times
-from nestor.clients.cli.view.facts import Ending, address, condition, describe_app, mood, pick_line, url_of
+from nestor.clients.cli.view.facts import address, condition, describe_app, mood, pick_line, url_of
 from nestor.clients.cli.view.job import STYLES, render_page
 from nestor.kube import kinds
 
@@ -100,8 +100,7 @@ async def status(
     async with session.opened(place) as opened:
         job = await opened.get_job(name)
         if follow_it:
-            job, ending = await follow.follow(opened, job, until_finished=waits_for_end(job), timeout=timeout)
-            return conclude(job, ending, form)
+            return await follow_to_end(opened, job, timeout, form)
     if form in (Output.JSON, Output.YAML, Output.NAME):
         output.print_objects([job], form, is_list=False)
     else:
@@ -109,12 +108,12 @@ async def status(
     return Code.FAILED if mood(job)[0] == "bad" else Code.OK
 
 
-def waits_for_end(job: Object) -> bool:
-    return bool(job["spec"].get("successPolicy"))
-
-
-def conclude(job: Object, ending: Ending, form: Output | None) -> int:
-    """Report how a followed job ended: only its URL goes to standard output."""
+async def follow_to_end(
+    opened: Session, job: Object, timeout: float | None, form: Output | None = None, *, until_finished: bool = False
+) -> int:
+    """Follow a job until it is ready, or has ended if it has a success policy. Only its URL goes to standard output."""
+    until_finished = until_finished or bool(job["spec"].get("successPolicy"))
+    job, ending = await follow.follow(opened, job, until_finished=until_finished, timeout=timeout)
     name = job["metadata"]["name"]
     if form is not None:
         output.print_objects([job], form, is_list=False)

@@ -21,6 +21,7 @@ _STAGE_WORDS: dict[str, str] = {
 }
 _COLORS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 """What programs write for terminals."""
+_WORD_BREAK = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(frozen=True)
@@ -48,15 +49,8 @@ def advise(job: Object) -> str:
 
 def split_words(word: str) -> str:
     """`StepRunning` as `Step running`."""
-    parts: list[str] = []
-    for character in word:
-        if character.isupper() and parts and parts[-1][-1:].islower():
-            parts.append(character)
-        elif parts:
-            parts[-1] += character
-        else:
-            parts.append(character)
-    return " ".join([*parts[:1], *(part if part.isupper() and len(part) > 1 else part.lower() for part in parts[1:])])
+    first, *more = _WORD_BREAK.split(word)
+    return " ".join([first, *(part if part.isupper() and len(part) > 1 else part.lower() for part in more)])
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,8 @@ from nestor.clients.cli.view.facts import is_over
 from nestor.clients.ui import frame
 from nestor.clients.ui.models import actions, launch
 from nestor.clients.ui.models.jobs import job_path
-from nestor.clients.ui.visitor import Visitor, find_visitor
+from nestor.clients.ui.visitor import Visitor
 from nestor.kube import Forbidden, kinds
-
-
-async def _get(request: web.Request) -> tuple[Visitor, Object]:
-    visitor = await find_visitor(request)
-    return visitor, await visitor.api.get(kinds.NESTED_APP_JOB, request.match_info["job"], request.match_info["namespace"])
 
 
 async def _patch(visitor: Visitor, job: Object, patch: Object) -> None:
@@ -34,16 +29,8 @@ def _back(job: Object, said: str) -> web.HTTPSeeOther:
     return web.HTTPSeeOther(f"{job_path(meta['namespace'], meta['name'])}?said={said}")
 
 
-async def suspend(request: web.Request) -> web.Response:
-    return await _set_suspend(request, wanted=True)
-
-
-async def resume(request: web.Request) -> web.Response:
-    return await _set_suspend(request, wanted=False)
-
-
-async def _set_suspend(request: web.Request, *, wanted: bool) -> web.Response:
-    visitor, job = await _get(request)
+async def set_suspend(request: web.Request, *, wanted: bool) -> web.Response:
+    visitor, job = await frame.get_job(request)
     if is_over(job):
         raise Failure("the job has already ended", Code.FAILED)
     await _patch(visitor, job, {"spec": {"suspend": wanted}})
@@ -52,7 +39,7 @@ async def _set_suspend(request: web.Request, *, wanted: bool) -> web.Response:
 
 async def rerun(request: web.Request) -> web.Response:
     """`POST …/rerun`. If that deletes the data of the run before, the user has seen so and says `agreed`."""
-    visitor, job = await _get(request)
+    visitor, job = await frame.get_job(request)
     if is_over(job) and (await request.post()).get("agreed") != "yes":
         raise web.HTTPSeeOther(job_path(job["metadata"]["namespace"], job["metadata"]["name"], "rerun"))
     value = now().isoformat(timespec="milliseconds")
@@ -60,16 +47,9 @@ async def rerun(request: web.Request) -> web.Response:
     raise _back(job, "rerun")
 
 
-async def ask_rerun(request: web.Request) -> web.Response:
-    return await _ask(request, "rerun")
-
-
-async def ask_delete(request: web.Request) -> web.Response:
-    return await _ask(request, "delete")
-
-
-async def _ask(request: web.Request, what: str) -> web.Response:
-    visitor, job = await _get(request)
+async def ask(request: web.Request, what: str) -> web.Response:
+    """Whether the user means it: `rerun`, which may delete data, or `delete`."""
+    visitor, job = await frame.get_job(request)
     meta = job["metadata"]
     path = job_path(meta["namespace"], meta["name"])
     return frame.render(
@@ -79,7 +59,7 @@ async def _ask(request: web.Request, what: str) -> web.Response:
 
 async def extend(request: web.Request) -> web.Response:
     """`POST …/extend`: `field` is `stop` or `keep`, `by` so many of `unit`."""
-    visitor, job = await _get(request)
+    visitor, job = await frame.get_job(request)
     posted = await request.post()
     seconds = launch.read_seconds(str(posted.get("by", "")), str(posted.get("unit", "")))
     if seconds is None:
@@ -118,7 +98,7 @@ async def _find_most(visitor: Visitor, job: Object) -> int | None:
 
 async def delete(request: web.Request) -> web.Response:
     """`POST …/delete`, after the user was asked about the job with that `uid`."""
-    visitor, job = await _get(request)
+    visitor, job = await frame.get_job(request)
     meta = job["metadata"]
     if (await request.post()).get("uid") != meta["uid"]:
         raise web.HTTPSeeOther(job_path(meta["namespace"], meta["name"], "delete"))

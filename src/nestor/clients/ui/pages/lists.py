@@ -31,14 +31,6 @@ class Catalog:
             yield lambda: {"apps": apps.build_apps(list(found)), "trouble": found.trouble}
 
 
-async def show_catalog(request: web.Request) -> web.Response:
-    return await frame.show(request, Catalog())
-
-
-async def follow_catalog(request: web.Request) -> web.StreamResponse:
-    return await frame.stream(request, Catalog())
-
-
 async def show_icon(request: web.Request) -> web.Response:
     """`GET /apps/NAME/icon`: a picture of somebody else's, which may do nothing but be seen."""
     visitor = await find_visitor(request)

@@ -8,14 +8,14 @@ from contextlib import aclosing
 from aiohttp import web
 
 from nestor.api import labels, names
-from nestor.api.objects import Object, spec_of, status_of
+from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.clients.cli import loglines
 from nestor.clients.cli.exits import Code, Failure
 from nestor.clients.cli.loglines import Wanted
 from nestor.clients.ui import frame, words
 from nestor.clients.ui.models import progress
 from nestor.clients.ui.models.jobs import job_path
-from nestor.clients.ui.visitor import Visitor, find_visitor
+from nestor.clients.ui.visitor import Visitor
 from nestor.kube import ApiError, Forbidden, NotFound, kinds
 
 TAIL = 2000
@@ -25,16 +25,15 @@ STEPS = "steps"
 
 async def show(request: web.Request) -> web.Response:
     """`GET …/logs/steps?step=…` or `…/logs/POD?container=…`: the page, which then asks for the lines."""
-    visitor = await find_visitor(request)
-    namespace, name, part = (request.match_info[key] for key in ("namespace", "job", "part"))
-    job = await visitor.api.get(kinds.NESTED_APP_JOB, name, namespace)
+    visitor, job = await frame.get_job(request)
+    name, part = job["metadata"]["name"], request.match_info["part"]
     containers = [] if part == STEPS else await _list_containers(visitor, job, part)
     chosen = request.query.get("container" if containers else "step", "")
     return frame.render(
         "logs.html",
         visitor,
         name=name,
-        path=job_path(namespace, name),
+        path=job_path(job["metadata"]["namespace"], name),
         part=part,
         source=f"{request.path}/lines?{request.query_string}",
         choices=containers or [step["name"] for step in status_of(job).get("steps") or ()],
@@ -52,16 +51,15 @@ async def _get_pod(visitor: Visitor, job: Object, pod: str) -> Object:
     """A pod of this job, and of no other. Raises `ApiError`."""
     home, name = status_of(job).get("namespace"), job["metadata"]["name"]
     found = await visitor.api.get(kinds.POD, pod, home) if home else None
-    if found is None or (found["metadata"].get("labels") or {}).get(labels.CLUSTER) != name:
+    if found is None or labels_of(found).get(labels.CLUSTER) != name:
         raise NotFound(404, "NotFound", f"job '{name}' has no pod '{pod}'", {"name": pod})
     return found
 
 
 async def lines(request: web.Request) -> web.StreamResponse:
     """`GET …/lines`: text that goes on as long as there is more; with `follow=no`, what there is."""
-    visitor = await find_visitor(request)
-    namespace, name, part = (request.match_info[key] for key in ("namespace", "job", "part"))
-    job = await visitor.api.get(kinds.NESTED_APP_JOB, name, namespace)
+    visitor, job = await frame.get_job(request)
+    part = request.match_info["part"]
     step = request.query.get("step") or None
     found = _read(visitor, job, part, request.query.get("container") or None, step, follow=request.query.get("follow") != "no")
     response = web.StreamResponse(headers={"Content-Type": "text/plain; charset=utf-8", "X-Accel-Buffering": "no"})
