@@ -1,4 +1,4 @@
-"""TLS with a certificate authority of the backend's own, with and without a client certificate; and settings that contradict."""
+"""TLS with a certificate authority of the backend's own, with and without a client certificate; and addresses that are closed."""
 
 from __future__ import annotations
 
@@ -31,6 +31,9 @@ def client_of(authority: Pair) -> dict[str, str]:
     return {"certificate": leaf.certificate.decode(), "key": leaf.key.decode()}
 
 
+CA, OURS = AUTHORITY.certificate.decode(), client_of(AUTHORITY)
+
+
 @asynccontextmanager
 async def serve(folder: Path, host: str, mode: ssl.VerifyMode = ssl.CERT_REQUIRED) -> AsyncIterator[tuple[str, list[object]]]:
     """A backend that is always well, and a token server; yields the URL, and the certificates that clients show."""
@@ -60,7 +63,7 @@ async def serve(folder: Path, host: str, mode: ssl.VerifyMode = ssl.CERT_REQUIRE
 
 
 async def test_a_token_server_may_have_the_backends_authority_and_sees_no_certificate_of_ours(tmp_path: Path) -> None:
-    tls = Tls(ca=AUTHORITY.certificate.decode(), **client_of(AUTHORITY))
+    tls = Tls(ca=CA, **OURS)
     async with serve(tmp_path, "127.0.0.1", ssl.CERT_OPTIONAL) as (url, shown):
         provider = InterlinkProvider(Settings(url, tls=tls, limits=QUICK, oidc=Oidc(f"{url}/token", "id", "secret")))
         await provider.check()
@@ -73,13 +76,13 @@ async def test_a_token_server_may_have_the_backends_authority_and_sees_no_certif
 @pytest.mark.parametrize(
     ("host", "tls", "is_well"),
     [
-        ("127.0.0.1", Tls(ca=AUTHORITY.certificate.decode(), **client_of(AUTHORITY)), True),
-        ("backend.example", Tls(ca=AUTHORITY.certificate.decode(), server_name="backend.example", **client_of(AUTHORITY)), True),
-        ("backend.example", Tls(ca=AUTHORITY.certificate.decode(), **client_of(AUTHORITY)), False),
-        ("127.0.0.1", Tls(ca=OTHER.certificate.decode(), **client_of(AUTHORITY)), False),
-        ("127.0.0.1", Tls(**client_of(AUTHORITY)), False),
-        ("127.0.0.1", Tls(ca=AUTHORITY.certificate.decode(), **client_of(OTHER)), False),
-        ("127.0.0.1", Tls(ca=AUTHORITY.certificate.decode()), False),
+        ("127.0.0.1", Tls(ca=CA, **OURS), True),
+        ("backend.example", Tls(ca=CA, server_name="backend.example", **OURS), True),
+        ("backend.example", Tls(ca=CA, **OURS), False),
+        ("127.0.0.1", Tls(ca=OTHER.certificate.decode(), **OURS), False),
+        ("127.0.0.1", Tls(**OURS), False),
+        ("127.0.0.1", Tls(ca=CA, **client_of(OTHER)), False),
+        ("127.0.0.1", Tls(ca=CA), False),
     ],
 )
 async def test_both_sides_must_show_a_certificate_of_the_right_authority(
@@ -100,7 +103,7 @@ async def test_both_sides_must_show_a_certificate_of_the_right_authority(
     [
         Tls(ca="no PEM"),
         Tls(certificate="no PEM", key="no PEM"),
-        Tls(certificate=client_of(AUTHORITY)["certificate"], key=client_of(AUTHORITY)["key"]),
+        Tls(certificate=OURS["certificate"], key=client_of(AUTHORITY)["key"]),
     ],
 )
 def test_what_is_no_certificate_with_its_key_is_refused_without_showing_it(tls: Tls) -> None:

@@ -62,13 +62,13 @@ class PodController:
             "Report": self._report,
             "Confirm": self._confirm,
             "Decline": self._decline,
-            "Refuse": self._refuse,
+            "Refuse": lambda entry: self._fail(entry, Ending(REFUSED, entry.refusal)),
             "Lose": self._lose,
             "Withdraw": self._withdraw,
             "Bounce": self._bounce,
-            "Expire": self._expire,
+            "Expire": lambda entry: self._fail(entry, Ending(EXPIRED, _OVER)),
             "Delete": self._delete,
-            "Forget": self._forget,
+            "Forget": lambda entry: self._let_go(entry, Ending(KILLED, _ENDED)),
             "ForceForget": self._force,
             "Name": self._name_left,
             "Abandon": self._abandon,
@@ -97,9 +97,9 @@ class PodController:
                 self.creations.add(uid, max(0.0, entry.pause_until - time.monotonic()))
             if action not in self._acts:
                 return find_due(facts)
-            before = entry.mark, entry.there, entry.asked, entry.is_named
+            before = entry.progress
             await self._acts[action](entry)
-            if before == (entry.mark, entry.there, entry.asked, entry.is_named):
+            if before == entry.progress:
                 return self._find_due(entry)
         return 0.0
 
@@ -141,9 +141,6 @@ class PodController:
         await self._writer.write(entry, waiting)
         await self._writer.tell_news(entry, DECLINED, _DAEMON)
 
-    async def _refuse(self, entry: Entry) -> None:
-        await self._fail(entry, Ending(REFUSED, entry.refusal))
-
     async def _lose(self, entry: Entry) -> None:
         log.warning("the backend has lost pod %s", _describe(entry))
         await self._fail(entry, Ending(LOST, _GONE, is_disrupted=True, is_gone=False))
@@ -157,12 +154,6 @@ class PodController:
         for handler in self._bounced if is_full else ():
             handler(entry.home.node, facts.pending_seconds or 0)
         await self._fail(entry, Ending(BOUNCED, message, is_disrupted=True))
-
-    async def _expire(self, entry: Entry) -> None:
-        await self._fail(entry, Ending(EXPIRED, _OVER))
-
-    async def _forget(self, entry: Entry) -> None:
-        await self._let_go(entry, Ending(KILLED, _ENDED))
 
     async def _force(self, entry: Entry) -> None:
         if not entry.is_named:

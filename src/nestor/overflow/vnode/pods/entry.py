@@ -84,6 +84,11 @@ class Entry:
         return self.remote is not None and status.has_ended(self.last, self.remote)
 
     @property
+    def progress(self) -> object:
+        """What an action may change on which the next one depends."""
+        return self.mark, self.there, self.asked, self.is_named
+
+    @property
     def can_adopt_mark(self) -> bool:
         """Whether what its status says of its being sent may be news: this process has not sent it, nor had it refused."""
         return not (self.is_creating or self.failures or self.refusal or self.is_over)

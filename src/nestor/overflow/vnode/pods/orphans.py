@@ -39,7 +39,6 @@ class OrphanFinder:
         self._health = health
         self._find_nodes = find_nodes
         self._suspects: frozenset[str] = frozenset()
-        self.found = 0
 
     async def run(self) -> None:
         while True:
@@ -64,7 +63,6 @@ class OrphanFinder:
         for uid in self._suspects & unknown.keys():
             meta = unknown[uid]["metadata"]
             log.warning("pod %s/%s at the backend has no host pod any more: it is ended", meta.get("namespace"), meta.get("name"))
-            self.found += 1
             self._registry.adopt(build_entry(self._registry.homes[0], unknown[uid]))
         self._suspects = frozenset(unknown) - self._suspects
 
