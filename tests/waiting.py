@@ -71,6 +71,15 @@ async def eventually(check: Callable[[], Awaitable[T | None]], limit: float | No
         raise AssertionError(f"not within {limit} s; last seen: {last_seen!r}") from None
 
 
+async def comes_true(check: Callable[[], object], limit: float | None = None) -> None:
+    """Await a condition that is seen without asking anybody."""
+
+    async def look() -> bool:
+        return bool(check())
+
+    await eventually(look, limit)
+
+
 async def until(look: Callable[[], Awaitable[T | None]], is_met: Callable[[Any], object]) -> T:
     """What `look` finds, once it is as awaited: as `eventually`, for what no single watch shows."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import datetime
 from collections.abc import Callable
@@ -21,7 +20,7 @@ from nestor.pods.providers import errors
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, ProviderError, Unauthorized
 from tests.unit.overflow.remote.conftest import SPACE, TOKEN, Far, build_pod
-from tests.waiting import eventually
+from tests.waiting import comes_true, eventually
 
 Object = dict[str, Any]
 Fault = Callable[[str, str], Exception | None]
@@ -405,7 +404,7 @@ async def test_an_answer_that_comes_after_the_pod_went_is_no_news(far: Far) -> N
     there = far.api.of("host-uid")
     await provider.delete(pod)
     found = provider._cluster.pods
-    await eventually(lambda: asyncio.sleep(0, not found.find(pod)))
+    await comes_true(lambda: not found.find(pod))
     found.note(there)
     assert await phase_of(provider, pod) is None
 
@@ -422,18 +421,10 @@ async def test_a_pod_with_our_labels_and_another_name_is_nobodys(far: Far) -> No
     forged["status"] = {"phase": "Succeeded"}
     far.api.put(kinds.POD, forged)
     found = await provider._cluster.look()
-
-    async def is_seen() -> bool:
-        return {"a-forged-one"} < {item["metadata"]["name"] for item in found}
-
-    await eventually(is_seen)
+    await comes_true(lambda: {"a-forged-one"} < {item["metadata"]["name"] for item in found})
     assert await phase_of(provider, pod) == "Running"
     far.api.drop(kinds.POD, "a-forged-one", SPACE)
-
-    async def is_gone() -> bool:
-        return len(list(found)) == 1
-
-    await eventually(is_gone)
+    await comes_true(lambda: len(list(found)) == 1)
     assert await phase_of(provider, pod) == "Running"
 
 

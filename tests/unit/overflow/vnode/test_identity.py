@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import datetime
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,7 +19,7 @@ from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, Kind
 from nestor.overflow.vnode import identity
 from nestor.overflow.vnode.identity import Certificate, Wish, describe_lacking
-from tests.waiting import eventually
+from tests.waiting import comes_true
 
 Object = dict[str, Any]
 
@@ -72,13 +71,6 @@ def signer(monkeypatch: pytest.MonkeyPatch) -> Signer:
     monkeypatch.setattr(identity, "LOOK_SECONDS", 0.01)
     monkeypatch.setattr(identity, "RETRY_SECONDS", (0.01, 0.02))
     return Signer()
-
-
-async def until(check: Callable[[], bool]) -> None:
-    async def look() -> bool:
-        return check()
-
-    await eventually(look)
 
 
 def make(signer: Signer, folder: Path, wish: Wish = CLIENT) -> Certificate:
@@ -160,7 +152,7 @@ async def test_it_says_why_there_is_none_and_asks_again(
     good, signer.answer = signer.answer, lambda _: answer
     made = make(signer, tmp_path)
     task = asyncio.create_task(made.obtain())
-    await until(lambda: len(signer.made) >= 2)
+    await comes_true(lambda: len(signer.made) >= 2)
     assert words in made.problem
     signer.answer = good
     await task
@@ -176,10 +168,10 @@ async def test_a_signer_that_stays_silent_is_told_while_it_is_waited_for(
     signer.answer = lambda _: {"conditions": [{"type": "Approved"}]}
     made = Certificate(cast(Api, signer), SERVING, tmp_path, lambda: told.append(made.is_lacking))
     task = asyncio.create_task(made.obtain())
-    await until(lambda: "is approved, but signer" in made.problem)
+    await comes_true(lambda: "is approved, but signer" in made.problem)
     assert describe_lacking([made]) == ""
     monkeypatch.setattr(identity, "NOTICE_SECONDS", 0.0)
-    await until(lambda: made.is_lacking)
+    await comes_true(lambda: made.is_lacking)
     assert len(signer.made) == 1
     assert describe_lacking([made]) == made.problem
     assert "the serving certificate of node 'gpu-a100': request csr-1 is approved" in made.problem
@@ -192,7 +184,7 @@ async def test_an_error_of_the_api_server_is_told(signer: Signer, tmp_path: Path
     signer.error = ApiError(403, "Forbidden", "may not create certificatesigningrequests")
     made = make(signer, tmp_path)
     task = asyncio.create_task(made.obtain())
-    await until(lambda: "may not create" in made.problem)
+    await comes_true(lambda: "may not create" in made.problem)
     signer.error = None
     await task
 
@@ -234,7 +226,7 @@ async def test_the_old_one_serves_while_it_cannot_be_renewed(signer: Signer, tmp
         raise AssertionError
 
     task = asyncio.create_task(made.keep(on_renewal))
-    await until(lambda: len(signer.made) >= 4)
+    await comes_true(lambda: len(signer.made) >= 4)
     task.cancel()
     assert made.problem == ""
     assert made.file.read_bytes() == before

@@ -9,7 +9,9 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar, cast
 
-from nestor.api import labels
+from nestor.api import conditions, labels
+from nestor.api.contracts.vnode import SENT
+from nestor.api.objects import conditions_of
 from nestor.kube import Api, ApiError, Informer, Kind, kinds
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.pods.controller import PodController
@@ -18,7 +20,7 @@ from nestor.overflow.vnode.pods.poll import StatusPoller
 from nestor.overflow.vnode.pods.trim import trim_pod
 from tests.fakes.api import MemoryApi
 from tests.fakes.backend import MemoryBackend
-from tests.waiting import eventually
+from tests.waiting import comes_true, eventually
 
 Object = dict[str, Any]
 Error = TypeVar("Error", bound=Exception)
@@ -159,20 +161,11 @@ class World:
 
     async def mark(self, name: str, mark: str) -> None:
         """Await what the pod's status says of its being sent."""
-
-        async def look() -> bool:
-            found = [item for item in (self.look(name) or {"status": {}})["status"].get("conditions", [])]
-            return any(item["type"] == "nestor.dev/Sent" and item.get("reason") == mark for item in found)
-
-        await eventually(look)
+        await comes_true(lambda: (conditions.find(conditions_of(self.look(name)), SENT) or {}).get("reason") == mark)
 
     async def until(self, check: Callable[[], object]) -> None:
         """Await a condition, for as long as a thousand pods take on a busy machine."""
-
-        async def look() -> bool:
-            return bool(check())
-
-        await eventually(look, limit=120)
+        await comes_true(check, limit=120)
 
     async def settle(self) -> None:
         """Await that nothing is being worked on. Timers may be due later."""

@@ -17,7 +17,7 @@ from nestor.pods.providers.base import Call, Connection, Options
 from nestor.pods.providers.errors import InvalidInput, NotFound, ProviderError
 from tests.conformance.providers.memory import MemoryProvider
 from tests.unit.pods.translate.builders import build_host_pod
-from tests.waiting import eventually
+from tests.waiting import comes_true
 
 Object = dict[str, Any]
 
@@ -157,10 +157,7 @@ class Endless(Echo):
         self.readers: list[asyncio.StreamReader] = []
 
     async def opened(self, count: int) -> None:
-        async def look() -> bool:
-            return len(self.readers) == count
-
-        await eventually(look, limit=10)
+        await comes_true(lambda: len(self.readers) == count, limit=10)
 
     @asynccontextmanager
     async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
@@ -218,16 +215,13 @@ async def test_one_tenants_logs_leave_room_for_others(monkeypatch: pytest.Monkey
     def follow(namespace: str) -> asyncio.Task[str]:
         return asyncio.create_task(ask(server, *build_call("GET", f"containerLogs/{namespace}/web/app")))
 
-    async def look() -> bool:
-        return len(provider.open) == 4
-
     greedy = [follow("greedy") for _ in range(4)]
-    await eventually(look)
+    await comes_true(lambda: len(provider.open) == 4)
     assert (await follow("greedy")).startswith("429 4 logs of pods are open already")
     modest = follow("modest")
     await asyncio.wait([greedy[0]], timeout=10)
     assert greedy[0].cancelled()
-    await eventually(look)
+    await comes_true(lambda: len(provider.open) == 4)
     assert not modest.done()
     for task in [*greedy, modest]:
         task.cancel()

@@ -24,7 +24,7 @@ from nestor.pods.providers import base, errors
 from nestor.pods.providers.errors import InvalidInput, Unauthorized, Unreachable
 from tests.fakes.api import MemoryApi
 from tests.fakes.backend import MemoryBackend
-from tests.waiting import eventually
+from tests.waiting import comes_true
 
 Object = dict[str, Any]
 
@@ -95,11 +95,7 @@ async def test_a_check_may_take_as_long_as_a_call(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(backend, "check", check)
     task = asyncio.create_task(health.watch(cast(Any, backend), state))
-
-    async def is_asked_again() -> bool:
-        return asked >= 3
-
-    await eventually(is_asked_again)
+    await comes_true(lambda: asked >= 3)
     task.cancel()
     assert state.is_answering is answers
 
@@ -161,11 +157,7 @@ async def test_a_token_is_read_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> 
     made = await load(api, "token")
     task = asyncio.create_task(made.watch())
     put(api, "token", token="two")
-
-    async def is_new() -> bool:
-        return made.current("token", "token") == "two"
-
-    await eventually(is_new)
+    await comes_true(lambda: made.current("token", "token") == "two")
     assert not task.done()
     task.cancel()
 

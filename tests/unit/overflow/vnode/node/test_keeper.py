@@ -17,7 +17,7 @@ from nestor.overflow.vnode.node.keeper import FULL_SECONDS, LEASE_NAMESPACE, Nod
 from nestor.overflow.vnode.node.status import NodeFacts
 from nestor.pods.providers.errors import Unauthorized, Unreachable
 from tests.unit.overflow.vnode.world import NODE, NodeApi
-from tests.waiting import eventually
+from tests.waiting import comes_true
 
 Object = dict[str, Any]
 
@@ -54,12 +54,6 @@ class Scene:
         lease = self.api.look(kinds.LEASE, NODE, LEASE_NAMESPACE)
         return str(spec_of(lease).get("renewTime", ""))
 
-    async def until(self, check: Any) -> None:
-        async def look() -> bool:
-            return bool(check())
-
-        await eventually(look)
-
 
 @pytest.fixture
 async def scene(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
@@ -74,11 +68,11 @@ async def scene(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
 
 
 async def test_a_node_has_no_lease_before_the_backend_answers(scene: Scene) -> None:
-    await scene.until(lambda: scene.ready == ("Unknown", "BackendUnreachable"))
+    await comes_true(lambda: scene.ready == ("Unknown", "BackendUnreachable"))
     assert scene.renewed == ""
     scene.health.note_answer()
-    await scene.until(lambda: scene.ready == ("True", "BackendAnswers"))
-    await scene.until(lambda: scene.renewed)
+    await comes_true(lambda: scene.ready == ("True", "BackendAnswers"))
+    await comes_true(lambda: scene.renewed)
     lease = scene.api.look(kinds.LEASE, NODE, LEASE_NAMESPACE) or {}
     assert lease["spec"]["holderIdentity"] == NODE
     assert lease["metadata"]["ownerReferences"][0]["name"] == NODE
@@ -89,62 +83,62 @@ async def test_a_node_has_no_lease_before_the_backend_answers(scene: Scene) -> N
 )
 async def test_a_backend_that_goes_away_ends_the_lease(scene: Scene, error: Exception, reason: str) -> None:
     scene.health.note_answer()
-    await scene.until(lambda: scene.renewed)
+    await comes_true(lambda: scene.renewed)
     scene.now += health.GRACE_SECONDS - 1
     scene.health.note_failure(error)
     first = scene.renewed
-    await scene.until(lambda: scene.renewed != first)
+    await comes_true(lambda: scene.renewed != first)
     assert scene.ready == ("True", "BackendAnswers")
     scene.now += 2
     scene.health.note_failure(error)
-    await scene.until(lambda: scene.ready == ("Unknown", reason))
+    await comes_true(lambda: scene.ready == ("Unknown", reason))
     last = scene.renewed
     seen = len(scene.api.asked)
     scene.keeper.note_full(1)
-    await scene.until(lambda: len(scene.api.asked) > seen)
+    await comes_true(lambda: len(scene.api.asked) > seen)
     assert scene.renewed == last
     scene.health.note_answer()
-    await scene.until(lambda: scene.renewed != last)
+    await comes_true(lambda: scene.renewed != last)
 
 
 async def test_a_lease_of_an_earlier_node_is_renewed(scene: Scene) -> None:
     scene.api.put(kinds.LEASE, {"metadata": {"name": NODE, "namespace": LEASE_NAMESPACE}, "spec": {"holderIdentity": "old"}})
     scene.health.note_answer()
-    await scene.until(lambda: scene.renewed)
+    await comes_true(lambda: scene.renewed)
     assert (scene.api.look(kinds.LEASE, NODE, LEASE_NAMESPACE) or {})["spec"]["holderIdentity"] == NODE
 
 
 async def test_a_status_that_is_not_accepted_does_not_end_the_lease(scene: Scene) -> None:
     """A backend may tell what no API server takes; without the Lease, all of its pods would be sent away."""
-    await scene.until(lambda: scene.status)
+    await comes_true(lambda: scene.status)
     scene.api.refusal = lambda verb, body: Invalid(422, "Invalid", "no") if "status" in body else None
     scene.capacity = {"cpu": "9"}
     scene.keeper.look()
     scene.health.note_answer()
-    await scene.until(lambda: scene.renewed)
+    await comes_true(lambda: scene.renewed)
     first = scene.renewed
-    await scene.until(lambda: scene.renewed != first)
+    await comes_true(lambda: scene.renewed != first)
     assert scene.status["capacity"]["cpu"] == "8"
 
 
 async def test_a_node_that_is_made_again_gets_its_status_again(scene: Scene) -> None:
     scene.health.note_answer()
-    await scene.until(lambda: scene.ready[0] == "True")
+    await comes_true(lambda: scene.ready[0] == "True")
     scene.api.drop(kinds.NODE, NODE)
     scene.api.put(kinds.NODE, {"metadata": {"name": NODE}})
-    await scene.until(lambda: scene.ready[0] == "True")
+    await comes_true(lambda: scene.ready[0] == "True")
 
 
 async def test_a_node_whose_backend_holds_pods_back_is_full_for_a_while(scene: Scene) -> None:
     scene.health.note_answer()
-    await scene.until(lambda: scene.status.get("allocatable", {}).get("pods") == "100")
+    await comes_true(lambda: scene.status.get("allocatable", {}).get("pods") == "100")
     scene.keeper.note_full(60)
-    await scene.until(lambda: scene.status["allocatable"]["pods"] == "7")
+    await comes_true(lambda: scene.status["allocatable"]["pods"] == "7")
     scene.pods = 6
-    await scene.until(lambda: scene.status["allocatable"]["pods"] == "6")
+    await comes_true(lambda: scene.status["allocatable"]["pods"] == "6")
     scene.now += 60
     scene.health.note_answer()
-    await scene.until(lambda: scene.status["allocatable"]["pods"] == "100")
+    await comes_true(lambda: scene.status["allocatable"]["pods"] == "100")
 
 
 @pytest.mark.parametrize("waited", [1.0, 300.0, 9000.0])
@@ -160,14 +154,14 @@ async def test_a_node_is_closed_for_half_of_the_time_at_most(scene: Scene, waite
 
 async def test_discovered_capacity_follows(scene: Scene) -> None:
     scene.health.note_answer()
-    await scene.until(lambda: scene.status.get("capacity") == scene.capacity)
+    await comes_true(lambda: scene.status.get("capacity") == scene.capacity)
     scene.capacity = {"nvidia.com/gpu": "1", "pods": "5"}
     scene.keeper.look()
-    await scene.until(lambda: scene.status["capacity"] == {"nvidia.com/gpu": "1", "pods": "5"})
+    await comes_true(lambda: scene.status["capacity"] == {"nvidia.com/gpu": "1", "pods": "5"})
 
 
 async def test_labels_and_taints_are_left_alone(scene: Scene) -> None:
     scene.health.note_answer()
-    await scene.until(lambda: scene.ready[0] == "True")
+    await comes_true(lambda: scene.ready[0] == "True")
     assert (scene.api.look(kinds.NODE, NODE) or {})["spec"] == {"taints": [{"key": "a", "effect": "NoSchedule"}]}
     assert all(item.endswith("/status") for item in scene.api.asked if item.startswith("PATCH nodes"))
