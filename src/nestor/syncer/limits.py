@@ -82,9 +82,14 @@ OBJECT_BYTES = 64 * 1024
 TOO_LARGE_POLICY = f"a NetworkPolicy may have {OBJECT_BYTES // 1024} KiB, and this one has more"
 
 
+def _is_excess(most: int, total: int, before: int, after: int) -> bool:
+    """Whether something may not grow from `before` to `after` while all have `total`. It may always shrink."""
+    return before < after and most < total - before + after
+
+
 def find_excess(total: int, before: int, after: int) -> str | None:
-    """Why something may not grow from `before` to `after` bytes while all have `total`; None if it may. It may always shrink."""
-    if after <= before or total - before + after <= COPIED_BYTES:
+    """Why something may not grow from `before` to `after` bytes while all have `total`; None if it may."""
+    if not _is_excess(COPIED_BYTES, total, before, after):
         return None
     size = COPIED_BYTES // MEBIBYTE
     return (
@@ -113,14 +118,14 @@ def find_excess_of_object(kind: str, content: Object) -> str | None:
 
 def find_excess_of_ports(total: int, before: int, after: int) -> str | None:
     """As `find_excess`, for the ports of host Services."""
-    if after <= before or total - before + after <= SYNCED_PORTS:
+    if not _is_excess(SYNCED_PORTS, total, before, after):
         return None
     return f"the Services of a nested cluster may have {SYNCED_PORTS} ports in total, and would exceed that"
 
 
 def find_excess_of_endpoints(total: int, before: int, after: int) -> str | None:
     """As `find_excess`, for the endpoints of EndpointSlices that users wrote, each as often as its slice has ports."""
-    if after <= before or total - before + after <= SYNCED_ENDPOINTS:
+    if not _is_excess(SYNCED_ENDPOINTS, total, before, after):
         return None
     most = f"{SYNCED_ENDPOINTS} endpoints in total, counted for each port"
     return f"the EndpointSlices of users may have {most}, and would exceed that"

@@ -27,10 +27,8 @@ class ArgoCDRights:
     def __init__(self, nested: Api, caches: Caches) -> None:
         self._nested = nested
         self._caches = caches
-        self._is_clean = False
-        """Whether nothing is left of an earlier policy."""
         self.queue: WorkQueue[str] = WorkQueue(self._ensure, workers=1, name="argocd", max_delay=_RETRY_LIMIT)
-        caches.on_policy(self._on_policy)
+        caches.on_policy(lambda: self.queue.add(""))
         caches.nested(kinds.NAMESPACE).on_change(self._on_namespace)
         self.queue.add("")
 
@@ -40,16 +38,10 @@ class ArgoCDRights:
         if change.old is None and access is not None and change.key[1] in access.namespaces:
             self.queue.add("")
 
-    def _on_policy(self) -> None:
-        self._is_clean = False
-        self.queue.add("")
-
     async def _ensure(self, _: str) -> float | None:
         access = self._caches.policy.argo_cd
         wanted = build_bindings(access)
-        if not self._is_clean:
-            await self._delete_others({(kind, body["metadata"].get("namespace", "")) for kind, body in wanted})
-            self._is_clean = access == self._caches.policy.argo_cd
+        await self._delete_others({(kind, body["metadata"].get("namespace", "")) for kind, body in wanted})
         await together(*(self._apply(kind, body) for kind, body in wanted))
         return CHECK_SECONDS if access is not None else None
 

@@ -20,7 +20,7 @@ from nestor.kube.optional import OptionalInformer
 from nestor.kube.serving import pages
 from nestor.kube.serving.pages import METRICS, STALE_SECONDS, Family, Pages, Samples
 from nestor.syncer.cluster.status import ClusterStatus
-from nestor.syncer.view.caches import Caches, silence
+from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.nodes import HostNodes
 
 log = logging.getLogger(__name__)
@@ -128,7 +128,8 @@ class Health:
     @property
     def silence(self) -> float:
         """Seconds since the watch that has been silent longest, of those that are needed, was last heard from."""
-        return silence(self.caches.needed) if self.caches is not None and self.working else 0.0
+        caches = self.caches.needed if self.caches is not None and self.working else ()
+        return max((informer.silence for informer in caches), default=0.0)
 
     def write_caches(self) -> str:
         """See `nestor.kube.serving.pages`."""

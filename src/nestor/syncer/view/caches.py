@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import TypeVar, cast
 
@@ -248,11 +248,6 @@ class Caches:
 
 def _asks_for_suspend(cluster: Object | None) -> bool:
     return bool(spec_of(cluster).get("suspend"))
-
-
-def silence(informers: Iterable[Informer]) -> float:
-    """Seconds since the informer that has been silent longest heard from its server."""
-    return max((informer.silence for informer in informers), default=0.0)
 
 
 def _measure(copy: Object) -> int:
