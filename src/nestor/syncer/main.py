@@ -83,8 +83,7 @@ async def run(settings: Settings) -> None:
         await caches.wait_for_sync()
         for name, queue in made.queues.items():
             spawn(queue.run(), name)
-        for name, watches in made.watches.items():
-            spawn(watches.run(), f"watches for {name}")
+        spawn(made.watches.run(), "watches of the outcome")
         state.caches, state.queues, state.counters, state.working = caches, made.queues, made.counters, True
         basics = _await_basics(gate, made.is_settled, settings.dns_ready_url)
         spawn(health.watch_nested(nested, state, made.status, basics), "nested health")

@@ -57,7 +57,7 @@ class Parts:
 
     status: ClusterStatus
     queues: dict[str, WorkQueue[Any]]
-    watches: dict[str, Watches]
+    watches: Watches
     servers: dict[str, Callable[[], Coroutine[Any, Any, None]]]
     counters: dict[str, Callable[[], int]]
     """Metrics that only grow, by name."""
@@ -72,8 +72,8 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
     provider = host.HostProvider(context.host, context.target.namespace, context.target.selector)
     references = References(context.caches)
     engines = {engine.name: engine for engine in (Engine(row(context, references)) for row in find_rows())}
-    pods = build_pods(context, provider, engines)
-    written = ClusterStatus(context, cluster, pods.suspend)
+    suspend, pod_queues = build_pods(context, provider, engines)
+    written = ClusterStatus(context, cluster, suspend)
     outcome = OutcomeController(context, settings.server_uid, written.set_outcome)
     not_carried, argocd = NotCarried(context), ArgoCDRights(context.nested, context.caches)
     kubelet = KubeletServer(provider, build_finder(context.caches, context.target), auth.ApiServerOnly())
@@ -90,7 +90,7 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
     return Parts(
         status=written,
         queues={name: engine.queue for name, engine in engines.items()}
-        | pods.queues
+        | pod_queues
         | {
             "outcome": outcome.queue,
             "cluster-status": written.queue,
@@ -98,7 +98,7 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
             "argocd": argocd.queue,
             "definitions": Definitions(context).queue,
         },
-        watches={"suspended-jobs": pods.job_watches, "outcome": outcome.watches},
+        watches=outcome.watches,
         servers=servers,
         counters={"service_addresses_reserved": lambda: addresses.reserved, "service_addresses_missed": lambda: addresses.missed},
         host_rights=(
@@ -141,15 +141,10 @@ def build_finder(caches: Caches, target: Target) -> Find:
     return find
 
 
-@dataclass(frozen=True)
-class PodParts:
-    suspend: SuspendStatus
-    queues: dict[str, WorkQueue[Any]]
-    job_watches: Watches
-
-
-def build_pods(context: Context, provider: Provider, engines: dict[str, Engine]) -> PodParts:
-    """The parts for pods, and for what only pods have: tokens, events, eviction on suspend."""
+def build_pods(
+    context: Context, provider: Provider, engines: dict[str, Engine]
+) -> tuple[SuspendStatus, dict[str, WorkQueue[Any]]]:
+    """The queues for pods, and for what only pods have: tokens, events, eviction on suspend, and whether that is complete."""
     tokens, events, jobs = TokenController(context), EventController(context), JobSuspender(context)
 
     async def ensure_node(name: str) -> None:
@@ -161,15 +156,11 @@ def build_pods(context: Context, provider: Provider, engines: dict[str, Engine])
     syncer = PodSyncer(context, provider, ensure_node, gangs, isolation)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
     jobs.wake = pods.queue.add
-    return PodParts(
-        suspend=SuspendStatus(context, provider, lambda: creator.creating > 0),
-        queues={
-            "pods": pods.queue,
-            "pod-creations": pods.creations,
-            "tokens": tokens.queue,
-            "events": events.queue,
-            "suspended-jobs": jobs.queue,
-            "gang-groups": gangs.groups.queue,
-        },
-        job_watches=jobs.watches,
-    )
+    return SuspendStatus(context, provider, lambda: creator.creating > 0), {
+        "pods": pods.queue,
+        "pod-creations": pods.creations,
+        "tokens": tokens.queue,
+        "events": events.queue,
+        "suspended-jobs": jobs.queue,
+        "gang-groups": gangs.groups.queue,
+    }

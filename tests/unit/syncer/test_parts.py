@@ -47,7 +47,7 @@ async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
     host, nested = ({informer.kind for informer in side} for side in (context.caches.host_side, context.caches.nested_side))
     both = {kinds.POD, *(row.kind for row in find_rows())} - SHADOWS
     assert host == both | {kinds.NESTED_CLUSTER, kinds.EVENT, kinds.RESOURCE_QUOTA}
-    assert nested == both | {kinds.NAMESPACE} | SHADOWS
+    assert nested == both | {kinds.NAMESPACE, kinds.JOB, kinds.CRON_JOB} | SHADOWS
     assert list(built.servers) == [
         "kubelet API",
         "Service webhook",
@@ -58,12 +58,11 @@ async def test_pods_in_the_host_need_these_caches(context: Context) -> None:
 
 
 async def test_whatever_has_work_runs(context: Context) -> None:
-    """A queue or a watch that no list names would fill and never be worked off."""
+    """A queue that no list names would fill and never be worked off."""
     built = parts.build(context, CLUSTER, SETTINGS)
     copies = {row.name or row.kind.plural for row in find_rows()}
     pods = {"pods", "pod-creations", "tokens", "events", "suspended-jobs", "gang-groups"}
     assert set(built.queues) == copies | pods | {"outcome", "cluster-status", "not-carried", "argocd", "definitions"}
-    assert set(built.watches) == {"suspended-jobs", "outcome"}
 
 
 async def test_a_cache_that_is_asked_for_too_late_is_a_mistake(context: Context) -> None:
@@ -71,5 +70,5 @@ async def test_a_cache_that_is_asked_for_too_late_is_a_mistake(context: Context)
     context.caches.seal()
     assert context.caches.nested(kinds.POD) is known
     for ask in (context.caches.nested, context.caches.host):
-        with pytest.raises(RuntimeError, match="jobs requested after the informers started"):
-            ask(kinds.JOB)
+        with pytest.raises(RuntimeError, match="ingresses requested after the informers started"):
+            ask(kinds.INGRESS)

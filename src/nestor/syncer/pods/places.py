@@ -16,9 +16,6 @@ from nestor.pods.translate.target import nested_uid
 from nestor.syncer.suspend.jobs import find_controller
 from nestor.syncer.view.context import Context
 
-_REMEMBERED = 1000
-"""Jobs whose completions are remembered. A forgotten one is asked for again."""
-
 
 class Places:
     """Where pods may run now, and who waits until another pod of its Job ends. Pods and Jobs are known by their nested UIDs."""
@@ -26,8 +23,8 @@ class Places:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._caches, self._nodes = context.caches, context.caches.host_nodes
+        self._jobs = context.caches.nested(kinds.JOB)
         self._by_job = Index(context.caches.nested(kinds.POD), _find_job)
-        self._completions: dict[str, int | None] = {}
         self._chosen: dict[str, Where] = {}
         """Of pods whose host pod is not in the cache yet."""
         self._waiting: dict[str, dict[str, None]] = {}
@@ -84,15 +81,13 @@ class Places:
         return "Backend" if is_away else "Host"
 
     async def _find_completions(self, pod: Object, uid: str) -> int | None:
-        """The `completions` of the pod's Job, as they were when it was first asked for: all its pods are treated alike."""
-        if uid not in self._completions:
-            owner = find_controller(pod) or {}
-            job = await self._context.nested.find(kinds.JOB, owner["name"], pod["metadata"]["namespace"])
-            while len(self._completions) >= _REMEMBERED:
-                del self._completions[next(iter(self._completions))]
-            is_same = job is not None and job["metadata"]["uid"] == uid
-            self._completions[uid] = spec_of(job).get("completions") if is_same else None
-        return self._completions[uid]
+        """The `completions` of the pod's Job, which is asked for if the cache does not have it yet."""
+        name, namespace = (find_controller(pod) or {})["name"], pod["metadata"]["namespace"]
+        job = self._jobs.get(name, namespace)
+        if job is None or job["metadata"]["uid"] != uid:
+            job = await self._context.nested.find(kinds.JOB, name, namespace)
+        is_same = job is not None and job["metadata"]["uid"] == uid
+        return spec_of(job).get("completions") if is_same else None
 
     def _on_host(self, change: Change) -> None:
         if change.new is not None:

@@ -19,7 +19,7 @@ _API_VERSION = re.compile(r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+$")
 _PLURAL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _ANSWER_BYTES = 4 * 2**20
 """Of the list of what a group has."""
-_KNOWN = {(kind.api_version, kind.name): kind for kind in (kinds.POD, kinds.JOB, kinds.CRON_JOB)}
+_KNOWN = {(kind.api_version, kind.name): kind for kind in (kinds.POD, kinds.JOB)}
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,6 @@ class Watches:
         """The objects; None if they are not known because the kind is missing or the first list has not arrived."""
         informer = self._informers.get(selection)
         return list(informer) if informer is not None and informer.synced.is_set() else None
-
-    def kind_of(self, selection: Selection) -> Kind:
-        """The kind of a selection. Call only after objects were found for it."""
-        return self._kinds[selection.api_version, selection.kind]
 
     def is_missing(self, selection: Selection) -> bool:
         """True if the nested cluster was asked and does not have this kind (yet)."""
