@@ -43,7 +43,7 @@ from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.pods.tokens import TokenController
 from nestor.syncer.settings import Settings
-from nestor.syncer.suspend.evict import PodEvictor, SuspendStatus
+from nestor.syncer.suspend.evict import PodEvictor
 from nestor.syncer.suspend.jobs import JobSuspender
 from nestor.syncer.view import context as view
 from nestor.syncer.view.caches import Caches
@@ -72,8 +72,8 @@ def build(context: Context, cluster: Object, settings: Settings) -> Parts:
     provider = host.HostProvider(context.host, context.target.namespace, context.target.selector)
     references = References(context.caches)
     engines = {engine.name: engine for engine in (Engine(row(context, references)) for row in find_rows())}
-    suspend, pod_queues = build_pods(context, provider, engines)
-    written = ClusterStatus(context, cluster, suspend)
+    creator, pod_queues = build_pods(context, provider, engines)
+    written = ClusterStatus(context, cluster, lambda: creator.creating > 0)
     outcome = OutcomeController(context, settings.server_uid, written.set_outcome)
     not_carried, argocd = NotCarried(context), ArgoCDRights(context.nested, context.caches)
     kubelet = KubeletServer(provider, build_finder(context.caches, context.target), auth.ApiServerOnly())
@@ -141,10 +141,8 @@ def build_finder(caches: Caches, target: Target) -> Find:
     return find
 
 
-def build_pods(
-    context: Context, provider: Provider, engines: dict[str, Engine]
-) -> tuple[SuspendStatus, dict[str, WorkQueue[Any]]]:
-    """The queues for pods, and for what only pods have: tokens, events, eviction on suspend, and whether that is complete."""
+def build_pods(context: Context, provider: Provider, engines: dict[str, Engine]) -> tuple[PodCreator, dict[str, WorkQueue[Any]]]:
+    """Who creates host pods, and the queues for pods and for what only pods have: tokens, events, eviction on suspend."""
     tokens, events, jobs = TokenController(context), EventController(context), JobSuspender(context)
 
     async def ensure_node(name: str) -> None:
@@ -156,7 +154,7 @@ def build_pods(
     syncer = PodSyncer(context, provider, ensure_node, gangs, isolation)
     pods = PodController(context, creator, syncer, PodDeleter(context, provider, syncer), PodEvictor(context, jobs))
     jobs.wake = pods.queue.add
-    return SuspendStatus(context, provider, lambda: creator.creating > 0), {
+    return creator, {
         "pods": pods.queue,
         "pod-creations": pods.creations,
         "tokens": tokens.queue,

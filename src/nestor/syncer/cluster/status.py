@@ -20,8 +20,8 @@ from nestor.kube.kinds import right
 from nestor.kube.pace import Bucket
 from nestor.pods.translate.node_rules import find_backend
 from nestor.pods.translate.placement import explain
+from nestor.pods.translate.status import is_terminal
 from nestor.syncer import limits
-from nestor.syncer.suspend.evict import SuspendStatus
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 
 RIGHTS = (right(kinds.NESTED_CLUSTER, "patch", subresource="status"),)
@@ -39,13 +39,13 @@ _COUNT_DELAY = 0.25
 class ClusterStatus:
     """Writes the status whenever it differs from the last one written."""
 
-    def __init__(self, context: Context, cluster: Object, suspend: SuspendStatus) -> None:
+    def __init__(self, context: Context, cluster: Object, is_creating: Callable[[], bool]) -> None:
         self._context = context
         self._name = cluster["metadata"]["name"]
         self._generation = cluster["metadata"].get("generation", 1)
         self._conditions = conditions_of(cluster)
         self._version = ""
-        self._suspend = suspend
+        self._is_creating = is_creating
         self._run: Object | None = None
         self._writes, self._count_writes = Bucket(limits.STATUS_WRITES), Bucket(limits.COUNT_WRITES)
         self._ready: conditions.Condition | None = None
@@ -93,9 +93,9 @@ class ClusterStatus:
     async def _write(self, _: str) -> None:
         if self._ready is None:
             return
-        now, status = time.monotonic(), await self._build(self._ready)
-        if self._suspend.is_undecided:
-            self.queue.add("", _COUNT_DELAY)
+        now, status = time.monotonic(), self._build(self._ready)
+        if self._context.caches.is_suspended and self._is_creating():
+            self.queue.add("", _COUNT_DELAY)  # a host pod that was requested before may still appear
         if status != self._written:
             if wait := self._writes.find_wait(now) or self._find_pause(status, now):
                 raise RetryLater(wait, "too many changes of the status")
@@ -124,6 +124,11 @@ class ClusterStatus:
         meta = {"name": self._name, "namespace": self._context.target.namespace}
         await self._context.host.apply(kinds.NESTED_CLUSTER, {"metadata": meta, "status": status}, subresource="status")
 
+    def _is_suspended(self) -> bool:
+        """Whether a suspend is complete: nothing runs in the host, and nothing that was requested before may still appear."""
+        caches = self._context.caches
+        return caches.is_suspended and not self._is_creating() and all(map(is_terminal, caches.host(kinds.POD)))
+
     def _count_pods(self) -> Object:
         caches = self._context.caches
         pods = list(caches.nested(kinds.POD))
@@ -133,14 +138,14 @@ class ClusterStatus:
         nodes = {node["metadata"]["name"]: node for node in caches.host_nodes}
         return found | {"places": count_places(pods, nodes, caches.policy.places, caches.host_by_uid.get)}
 
-    async def _build(self, ready: conditions.Condition) -> Object:
+    def _build(self, ready: conditions.Condition) -> Object:
         merged = conditions.merge(self._conditions, [ready], self._generation, timestamp())
         self._conditions = [item for item in merged if item["type"] == conditions.READY]
         result: Object = {
             "conditions": self._conditions,
             "kubernetesVersion": self._version,
             "pods": self._count_pods(),
-            "suspended": await self._suspend.is_complete(),
+            "suspended": self._is_suspended(),
         }
         if self._outcome is not None:
             result["outcome"] = data.write(self._outcome)

@@ -163,7 +163,7 @@ class PodCreator:
             raise Forbidden(403, "Forbidden", message)
         self.creating += 1
         try:
-            await self.provider.create(host)
+            caches.host(kinds.POD).put(await self.provider.create(host))
             return True
         except NotYet as error:
             raise RetryLater(1, error.message) from None

@@ -76,12 +76,11 @@ class Room:
         self._lines: dict[str, _Line] = {}
         self._places: dict[str, str] = {}
         """The size of each pod in a line."""
-        self._inside: set[str] = set()
 
     def find_wait(self, uid: str, size: str) -> str:
         """Why the pod must wait for others of its size; empty if it may ask now."""
         line = self._lines.get(size)
-        if line is None or uid in line.asking or uid in self._inside:
+        if line is None or uid in line.asking:
             return ""
         self._places[uid] = size
         if len(line.asking) < line.admitted:
@@ -95,7 +94,6 @@ class Room:
         """The provider had no room for the pod. Seconds until it asks again; None if another one asks for it."""
         line = self._lines.setdefault(size, _Line(reason))
         line.reason, line.admitted, line.last = reason, 0, self._now()
-        self._inside.discard(uid)
         self._places[uid] = size
         line.asking.discard(uid)
         if line.asking:
@@ -109,7 +107,6 @@ class Room:
     def admit(self, uid: str, size: str) -> None:
         """The pod has got its room: there may be more."""
         self.leave(uid)
-        self._inside.add(uid)
         if line := self._lines.get(size):
             line.admitted = min(line.admitted + 1, _MOST)
             line.refused = 0
@@ -117,7 +114,6 @@ class Room:
 
     def leave(self, uid: str) -> None:
         """The pod is gone, or waits for something else."""
-        self._inside.discard(uid)
         size = self._places.pop(uid, None)
         if size is not None and (line := self._lines.get(size)):
             line.asking.discard(uid)

@@ -9,12 +9,10 @@ from __future__ import annotations
 import copy
 import json
 import logging
-from collections.abc import Callable
 
 from nestor.api import labels
 from nestor.api.objects import Object, is_terminating
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
-from nestor.pods.providers.base import Provider
 from nestor.pods.translate.status import is_bound, is_terminal
 from nestor.syncer.suspend.jobs import JobSuspender, find_controller
 from nestor.syncer.view.context import Context
@@ -112,31 +110,6 @@ def remembered_uid(config_map: Object) -> str | None:
     meta = config_map["metadata"]
     is_memory = (meta.get("labels") or {}).get(labels.PURPOSE) == _PURPOSE and meta.get("namespace") == NAMESPACE
     return meta["name"].removeprefix(_PREFIX) if is_memory and meta["name"].startswith(_PREFIX) else None
-
-
-class SuspendStatus:
-    """Tells whether a suspend is complete. The provider confirms it: the cache may not show a pod created a moment ago."""
-
-    def __init__(self, context: Context, provider: Provider, is_creating: Callable[[], bool]) -> None:
-        self._caches = context.caches
-        self._provider = provider
-        self._is_creating = is_creating
-        self._confirmed = False
-
-    @property
-    def is_undecided(self) -> bool:
-        """True while a host pod requested before the suspend may still appear; ask again soon."""
-        return self._caches.is_suspended and self._is_creating()
-
-    async def is_complete(self) -> bool:
-        caches = self._caches
-        if not caches.is_suspended or self._is_creating() or not all(map(is_terminal, caches.host(kinds.POD))):
-            self._confirmed = False
-        elif not self._confirmed:
-            pods = await self._provider.list()
-            # Nothing is created while suspended, so once true, this stays true until the resume.
-            self._confirmed = caches.is_suspended and not self._is_creating() and all(map(is_terminal, pods))
-        return self._confirmed
 
 
 def build_copy(pod: Object) -> Object:

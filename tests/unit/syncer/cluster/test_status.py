@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -18,7 +18,7 @@ from nestor.kube.pace import Rate
 from nestor.syncer import limits
 from nestor.syncer.cluster import status as cluster_status
 from nestor.syncer.cluster.status import ClusterStatus
-from tests.unit.pods.translate.builders import TARGET, build_pod
+from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
 from tests.unit.syncer import fakes
 from tests.waiting import eventually
 
@@ -142,22 +142,19 @@ class Written:
 
     def __init__(self) -> None:
         self.applied: list[dict[str, Any]] = []
-        self.config_maps, self.pods = Informed(), Informed()
+        self.config_maps, self.pods, self.host_pods = Informed(), Informed(), Informed()
+        self.is_creating = False
         informed = {kinds.CONFIG_MAP: self.config_maps, kinds.POD: self.pods}
-        caches = fakes.context(host_cluster=Informed(), host_nodes=Informed(), nested=informed.get, host=lambda _: Informed())
-        caches.policy = Policy()
+        caches = fakes.context(host_cluster=Informed(), host_nodes=Informed(), nested=informed.get, host=lambda _: self.host_pods)
+        caches.policy, caches.is_suspended = Policy(), False
+        self.caches = caches
         context = fakes.context(caches=caches, host=self, target=TARGET)
-        self.status = ClusterStatus(context, {"metadata": {"name": "hello", "generation": 1}}, cast(Any, self))
+        self.status = ClusterStatus(context, {"metadata": {"name": "hello", "generation": 1}}, lambda: self.is_creating)
         self.status.set_version("v1.36.3")
 
     async def apply(self, kind: Any, body: dict[str, Any], *, subresource: str) -> None:
         assert (kind, subresource) == (kinds.NESTED_CLUSTER, "status")
         self.applied.append(body["status"])
-
-    is_undecided = False
-
-    async def is_complete(self) -> bool:
-        return False
 
     def record(self, number: int) -> None:
         found = record(json.dumps({"version": 1, "hash": str(number), "state": "Running", "steps": []}))
@@ -246,3 +243,24 @@ async def test_a_record_that_the_host_refuses_hides_nothing(monkeypatch: pytest.
         written.record(1)
         written.status.set_ready(ready=True, message="it works")
         await written.until(lambda status: bool(status["conditions"][0]["status"] == "True"))
+
+
+@pytest.mark.parametrize(
+    ("is_suspended", "phases", "is_creating", "is_complete"),
+    [
+        (True, [], False, True),
+        (True, ["Succeeded"], False, True),
+        (True, ["Succeeded", "Running"], False, False),
+        (True, [], True, False),
+        (False, [], False, False),
+    ],
+)
+async def test_when_a_suspend_is_complete(is_suspended: bool, phases: list[str], is_creating: bool, is_complete: bool) -> None:
+    written = Written()
+    written.caches.is_suspended, written.is_creating = is_suspended, is_creating
+    written.host_pods.objects = [build_host_pod(status={"phase": phase}) for phase in phases]
+    async with working(written):
+        written.status.set_ready(ready=True, message="")
+        await written.until(lambda status: status["suspended"] is is_complete)
+        written.is_creating = False
+        await written.until(lambda status: status["suspended"] is (is_complete or is_creating))

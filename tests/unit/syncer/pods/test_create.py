@@ -49,6 +49,7 @@ class Scene:
         self.provider = MemoryProvider(refusal=lambda _: refusal)
         by_uid = {self.pod["metadata"]["uid"]: self.pod}
         self.caches = fakes.context(policy=Policy(), is_suspended=False, nested_by_uid=by_uid, nested=lambda _: [])
+        self.caches.host = lambda _: fakes.NO_CACHE
         self.caches.copied_bytes = self.total = fakes.context(value=0)
         recorder = EventRecorder(cast(Api, self.nested), "test")
         context = fakes.context(caches=self.caches, nested=self.nested, target=TARGET, recorder=recorder)

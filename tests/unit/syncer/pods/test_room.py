@@ -98,15 +98,6 @@ def test_one_that_goes_or_fails_otherwise_leaves_its_turn_to_the_next() -> None:
     assert not scene.room._places
 
 
-def test_an_admitted_pod_does_not_wait_while_the_caches_lag() -> None:
-    scene = Scene()
-    scene.refuse("a", "b")
-    scene.room.admit("c", "s")
-    assert scene.room.find_wait("c", "s") == ""
-    scene.room.leave("c")
-    assert scene.room.find_wait("c", "s") == FULL
-
-
 def test_an_admitted_pod_that_is_refused_the_next_time_waits_like_all_others() -> None:
     scene = Scene()
     scene.room.admit("a", "s")
