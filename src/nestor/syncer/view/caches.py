@@ -21,9 +21,9 @@ Cache = TypeVar("Cache", bound=Informer)
 
 _NESTED_FIELDS = {kinds.SECRET: "type!=helm.sh/release.v1"}
 """Helm's records are large, many, and hardly what a pod could want. One that a pod names is asked for."""
-_MANAGER, _KUBERNETES = "endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io"
-_NESTED_LABELS = {kinds.ENDPOINT_SLICE: f"{_MANAGER}!={_KUBERNETES}"}
-"""EndpointSlices that follow from a selector are many, and the host has its own."""
+CONTROLLER, OWN_CONTROLLER = "endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io"
+"""Label of EndpointSlices, and what it says of those that follow from a selector: the host makes its own."""
+_NESTED_LABELS = {kinds.ENDPOINT_SLICE: f"{CONTROLLER}!={OWN_CONTROLLER}"}
 
 _TRIMS = {kinds.NETWORK_POLICY: trim_policy}
 """Nested kinds of which large objects are trimmed to little: they are read few at a time."""
@@ -252,4 +252,4 @@ def _asks_for_suspend(cluster: Object | None) -> bool:
 
 def _measure(copy: Object) -> int:
     """The EndpointSlices that the host makes for its Services have the labels of these, and are not the tenant's."""
-    return 0 if labels_of(copy).get(_MANAGER) == _KUBERNETES else config.measure(copy)
+    return 0 if labels_of(copy).get(CONTROLLER) == OWN_CONTROLLER else config.measure(copy)

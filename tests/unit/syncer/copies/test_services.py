@@ -10,9 +10,10 @@ import pytest
 from nestor.api import labels, names
 from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer import limits
-from nestor.syncer.copies.rows.endpoint_slices import OWN_CONTROLLER, EndpointSliceRow
+from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
 from nestor.syncer.copies.rows.service_access import NodePortsRow, ServiceAccessRow
 from nestor.syncer.copies.rows.services import ServiceRow
+from nestor.syncer.view.caches import OWN_CONTROLLER
 from tests.unit.pods.translate.builders import TARGET, build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 

@@ -31,8 +31,8 @@ def take(informer: Informer, item: Object) -> None:
 class Scene:
     """A nested cluster with a pod, and what the syncer knows of its policies."""
 
-    def __init__(self) -> None:
-        self.nested = MemoryApi()
+    def __init__(self, nested_api: MemoryApi | None = None) -> None:
+        self.nested = nested_api or MemoryApi()
         host, nested = cast(Api, MemoryApi()), cast(Api, self.nested)
         self.caches = Caches(host, nested, TARGET)
         self.isolation = Isolation(Context(host, nested, TARGET, self.caches, cast(Any, None)))
@@ -78,12 +78,10 @@ async def test_of_policies_that_may_be_large_only_the_metadata_are_asked_for() -
             assert self.is_light
             return await super().list(*given, **named)
 
-    nested, host = MetadataApi(), cast(Api, MemoryApi())
-    caches = Caches(host, cast(Api, nested), TARGET)
-    isolation = Isolation(Context(host, cast(Api, nested), TARGET, caches, cast(Any, None)))
-    nested.put(kinds.NETWORK_POLICY, {"metadata": {"name": "large", "namespace": "shop"}, "spec": {"podSelector": {}}})
-    with pytest.raises(RetryLater, match="'large' is not known yet"):
-        await isolation.ensure(build_pod())
+    scene = Scene(MetadataApi())
+    scene.put()
+    with pytest.raises(RetryLater, match="'closed' is not known yet"):
+        await scene.isolation.ensure(scene.pod)
 
 
 async def test_pods_that_are_created_at_the_same_time_share_what_is_read_after_they_came() -> None:
@@ -108,8 +106,7 @@ async def test_a_pod_that_is_given_up_takes_no_list_from_others_and_a_failure_is
             await asyncio.sleep(0)
             raise Unreachable("away")
 
-    nested, host = Failing(), cast(Api, MemoryApi())
-    isolation = Isolation(Context(host, cast(Api, nested), TARGET, Caches(host, cast(Api, nested), TARGET), cast(Any, None)))
+    isolation = Scene(Failing()).isolation
     tasks = [asyncio.create_task(isolation.ensure(build_pod())) for _ in range(3)]
     await asyncio.sleep(0)
     tasks[0].cancel()

@@ -90,6 +90,7 @@ def bound(**status: Any) -> Object:
     return build_claim(volumeName="pvc-1") | {"status": {"phase": "Bound", "capacity": {"storage": "1Gi"}, **status}}
 
 
+OTHER = build_claim() | {"metadata": build_claim()["metadata"] | {"uid": "other"}}
 RESIZING = {"type": "Resizing", "status": "True", "message": f"claim {NAME} in {TARGET.namespace}"}
 TOLD = RESIZING | {"message": "claim data in shop"}
 
@@ -100,6 +101,7 @@ TOLD = RESIZING | {"message": "claim data in shop"}
         (bound(), build_host(), None),
         (build_claim(), build_host(capacity={"storage": "2Gi"}), None),
         (bound(), build_host() | {"status": {"phase": "Lost"}}, None),
+        (bound(), build_host(OTHER, capacity={"storage": "2Gi"}), None),
         (bound(), build_host(capacity={"storage": "2Gi"}), {"capacity": {"storage": "2Gi"}}),
         (bound(), build_host(conditions=[RESIZING]), {"conditions": [TOLD]}),
         (bound(conditions=[TOLD]), build_host(conditions=[RESIZING]), None),
@@ -110,9 +112,3 @@ TOLD = RESIZING | {"message": "claim data in shop"}
 def test_only_what_differs_comes_up_once_both_are_bound(nested: Object, host: Object, patch: Object | None) -> None:
     found = storage.lift_status(nested, host, TARGET)
     assert found == (None if patch is None else {"status": patch})
-
-
-def test_another_claim_s_status_is_not_taken() -> None:
-    host = build_host(capacity={"storage": "2Gi"})
-    host["metadata"]["labels"]["nestor.dev/nested-uid"] = "other"
-    assert storage.lift_status(bound(), host, TARGET) is None

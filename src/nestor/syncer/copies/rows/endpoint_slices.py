@@ -23,11 +23,9 @@ from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate.network_policy import list_addresses
 from nestor.syncer.translate.service import decide_fate
+from nestor.syncer.view.caches import CONTROLLER, OWN_CONTROLLER
 
 SERVICE_NAME = "kubernetes.io/service-name"
-CONTROLLER = "endpointslice.kubernetes.io/managed-by"
-OWN_CONTROLLER = "endpointslice-controller.k8s.io"
-"""Of slices that follow from a selector. The host makes its own, from the host Service."""
 MANAGER = "nestor.dev"
 _NAMED = 5
 
