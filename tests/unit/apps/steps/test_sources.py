@@ -82,29 +82,24 @@ def test_hosts_are_allowed_by_name_or_as_those_below_one(host: str, patterns: li
     assert sources.is_allowed(host, Remote(allowed_hosts=tuple(patterns))) is allowed
 
 
-def test_what_the_class_forbids_names_its_rule() -> None:
-    policy = Remote(allowed_hosts=("*.corp.test", "git.test"))
-    assert faults_of(template(path=URL, format="url"), remote=policy) == [
-        "`templates[0].path` must be at a host that the job's class allows (`templateHosts`: '*.corp.test', "
-        "'git.test'), not 'raw.example.com'"
+@pytest.mark.parametrize(
+    ("step", "key", "host"),
+    [
+        (template(path=URL, format="url"), "path", "raw.example.com"),
+        (chart(path=None, chart="oci://x.test/web"), "chart", "x.test"),
+        (chart(path=None, chart="web", repo="https://x.test"), "repo", "x.test"),
+    ],
+)
+def test_what_the_class_forbids_names_its_rule(step: Any, key: str, host: str) -> None:
+    assert faults_of(step, remote=Remote(allowed_hosts=("*.corp.test", "git.test"))) == [
+        f"`templates[0].{key}` must be at a host that the job's class allows (`templateHosts`: '*.corp.test', 'git.test'), "
+        f"not '{host}'"
     ]
-    assert faults_of(template(path=URL, format="url"), remote=Remote(enabled=False)) == [
-        "`templates[0].path` may not be remote: the job's class does not allow it (`templateHosts`)"
+    assert faults_of(step, remote=Remote(enabled=False)) == [
+        f"`templates[0].{key}` may not be remote: the job's class does not allow it (`templateHosts`)"
     ]
-    assert read(template(path="https://x.corp.test/a", format="url"), remote=policy).path == "https://x.corp.test/a"
-
-
-def test_the_classs_rule_holds_for_charts_too() -> None:
-    off, some = Remote(enabled=False), Remote(allowed_hosts=("charts.test",))
-    oci, named = chart(path=None, chart="oci://x.test/web"), chart(path=None, chart="web", repo="https://x.test")
-    for step, key in ((oci, "chart"), (named, "repo")):
-        assert faults_of(step, remote=off) == [
-            f"`templates[0].{key}` may not be remote: the job's class does not allow it (`templateHosts`)"
-        ]
-        [fault] = faults_of(step, remote=some)
-        assert fault.startswith(f"`templates[0].{key}` must be at a host that the job's class allows")
-    assert read(chart(path=None, chart="oci://charts.test/web"), remote=some)
-    assert read(chart(), remote=off)
+    assert read(step, remote=Remote(allowed_hosts=(host,))) == read(step)
+    assert read(chart(), remote=Remote(enabled=False)) == read(chart())
 
 
 @pytest.mark.parametrize("written", ["f" * 64, "F" * 64, "sha256:" + "f" * 64, f" {'f' * 64} "])
@@ -136,46 +131,31 @@ def test_a_script_needs_no_interpreter_line(text: str) -> None:
     assert read(script(text)).cmd == encode(text)
 
 
-@pytest.mark.parametrize("cmd", [None, "", " ", 7, ["x"], {}])
-def test_a_script_must_be_given(cmd: Any) -> None:
-    assert faults_of(script(cmd=cmd)) == [
-        "`templates[0].cmd` must be set: the script in base64, as `base64 -w 0 < script.sh` prints it"
-    ]
+UNSET: list[Any] = [None, "", " ", 7, ["x"], {}]
+BASE64 = "the script in base64, as `base64 -w 0 < script.sh` prints it"
+CRLF = "not be a script with Windows line endings (CRLF), which become part of names: use `dos2unix`"
+MARK = "not be a script with a byte order mark, which hides its `#!` line: save it as UTF-8 without one"
+NO_BASE64 = "#!/bin/bash\nhelm install x¦echo hi¦abc¦ab=c¦====¦a===¦YWJj-_==¦YWJjZA¦YWJjZA=¦äöü="
 
 
 @pytest.mark.parametrize(
-    "cmd", ["#!/bin/bash\nhelm install x", "echo hi", "abc", "ab=c", "====", "a===", "YWJj-_==", "YWJjZA", "YWJjZA=", "äöü="]
+    ("cmd", "fault"),
+    [
+        *((cmd, f"be set: {BASE64}") for cmd in UNSET),
+        *((cmd, f"be {BASE64}") for cmd in NO_BASE64.split("¦")),
+        *((encode(text), "not be an empty script") for text in ("\n", "  \n\t\n")),
+        (encode("#" * (256 * 1024 + 1)), "be a script of at most 256 KiB: put larger ones into /templates of the image"),
+        *((encode(text), CRLF) for text in ("#!/bin/bash\r\necho hi\r\n", "echo hi\r\nls\r\n")),
+        (encode("\ufeff#!/bin/sh\n"), MARK),
+    ],
+    ids=lambda value: repr(value)[:30],
 )
-def test_what_is_not_base64_is_refused_with_the_command_that_makes_it(cmd: str) -> None:
-    assert faults_of(script(cmd=cmd)) == [
-        "`templates[0].cmd` must be the script in base64, as `base64 -w 0 < script.sh` prints it"
-    ]
+def test_what_is_no_script_is_refused_with_what_to_do(cmd: Any, fault: str) -> None:
+    assert faults_of(script(cmd=cmd)) == [f"`templates[0].cmd` must {fault}"]
 
 
-@pytest.mark.parametrize("text", ["\n", "  \n\t\n"])
-def test_an_empty_script_is_refused(text: str) -> None:
-    assert faults_of(script(text)) == ["`templates[0].cmd` must not be an empty script"]
-
-
-def test_the_size_of_a_script_is_limited() -> None:
+def test_a_script_may_be_as_large_as_is_said() -> None:
     assert read(script("#" * 256 * 1024))
-    for size in (256 * 1024 + 1, 2**20):
-        assert faults_of(script("#" * size)) == [
-            "`templates[0].cmd` must be a script of at most 256 KiB: put larger ones into /templates of the image"
-        ]
-
-
-@pytest.mark.parametrize("text", ["#!/bin/bash\r\necho hi\r\n", "echo hi\r\nls\r\n"])
-def test_windows_line_ends_are_refused_because_nothing_would_start(text: str) -> None:
-    assert faults_of(script(text)) == [
-        "`templates[0].cmd` must not be a script with Windows line endings (CRLF), which become part of names: use `dos2unix`"
-    ]
-
-
-def test_a_byte_order_mark_is_refused_because_it_hides_the_interpreter() -> None:
-    assert faults_of(script("\ufeff#!/bin/sh\n")) == [
-        "`templates[0].cmd` must not be a script with a byte order mark, which hides its `#!` line: save it as UTF-8 without one"
-    ]
 
 
 def test_bytes_that_are_no_text_are_a_script_all_the_same() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from nestor.api.appdef import choose_command, read_appdef
 from nestor.apps import steps
 from nestor.apps.steps import Plan, sources
@@ -37,7 +39,7 @@ helm upgrade --install server ./charts/server \\
 MODELS: list[Object] = [{"name": "helmdeploy", "type": "custom", "cmd": encode(SCRIPT)}]
 
 
-def appdef(templates: list[Object], **nested: Any) -> Object:
+def appdef(templates: list[Object]) -> Object:
     return {
         "name": "Hello World",
         "description": "Hello world app for KNS.",
@@ -58,7 +60,6 @@ def appdef(templates: list[Object], **nested: Any) -> Object:
                 "nested_kubernetes": {
                     "targets": [{"service_name": "web", "service_port": 8080, "service_namespace": "default"}],
                     "templates": templates,
-                    **nested,
                 },
             }
         },
@@ -79,15 +80,17 @@ def plan_of(content: Object) -> Plan:
     )
 
 
-def test_hello_world_applies_its_file_once() -> None:
-    [step] = plan_of(appdef(HELLO)).steps
-    assert (step.name, step.type, step.path, step.format) == ("google-sample", "kubectl", "google-sample.yml", "file")
-    assert (step.max_attempts, step.render, step.namespace, step.server_side) == (1, False, None, False)
-
-
-def test_argo_cd_is_one_url_without_a_file() -> None:
-    [step] = plan_of(appdef(ARGO)).steps
-    assert (step.name, step.type, step.path, step.format, step.sha256) == ("allinone", "kubectl", ARGO_URL, "url", None)
+@pytest.mark.parametrize(
+    ("templates", "said"),
+    [
+        (HELLO, ("google-sample", "kubectl", "google-sample.yml", "file")),
+        (ARGO, ("allinone", "kubectl", ARGO_URL, "url")),  # one URL without a file
+    ],
+)
+def test_hello_world_and_argo_cd_apply_one_manifest_once(templates: list[Object], said: tuple[str, ...]) -> None:
+    [step] = plan_of(appdef(templates)).steps
+    assert (step.name, step.type, step.path, step.format) == said
+    assert (step.max_attempts, step.render, step.namespace, step.server_side, step.sha256) == (1, False, None, False, None)
 
 
 def test_kubeai_is_a_script_that_may_wait_ten_minutes_for_helm() -> None:
@@ -98,11 +101,3 @@ def test_kubeai_is_a_script_that_may_wait_ten_minutes_for_helm() -> None:
     assert step.timeout_seconds == 3600 > 10 * 60
     [own] = plan_of(appdef([MODELS[0] | {"timeout_seconds": 900}])).steps
     assert own.timeout_seconds == 900
-
-
-def test_the_older_tutorials_spelling_and_settings_make_the_same_plan() -> None:
-    newer = appdef(HELLO, templates_settings={"global_retry": 20, "global_retry_sleep": 15})
-    older = appdef(HELLO, templates_settings={"global_retry": 20, "global_retry_sleep": 15}, kubernetes_version="")
-    command = older["commands"]["Hello"]
-    command["nestedkubernetes"] = command.pop("nested_kubernetes")
-    assert plan_of(older) == plan_of(newer)

@@ -153,40 +153,30 @@ def test_what_only_the_user_can_mend_ends_the_wait(reason: conditions.Reason) ->
     assert mood(job) == ("bad", reason)
 
 
-def test_a_status_of_an_earlier_spec_ends_nothing() -> None:
-    job = builders.ready()
-    job["metadata"]["generation"] = 2
-    assert find_ending(job, until_finished=False) is None
+REFUSED = builders.condition("Admitted", "False", "AppNotFound", "no NestedApp 'training'")
 
 
-def test_a_run_before_the_one_that_was_asked_for_ends_nothing() -> None:
-    job = builders.failed()
-    job["metadata"]["annotations"] = {"nestor.dev/rerun": "2"}
-    job["status"]["rerun"] = "1"
-    assert find_ending(job, until_finished=False) is None
-    job["status"]["rerun"] = "2"
-    ending = find_ending(job, until_finished=False)
-    assert ending is not None
-    assert ending.reason == "StepFailed"
-
-
-def test_a_rerun_that_is_refused_is_not_the_success_of_the_run_before() -> None:
-    job = builders.completed()
-    job["metadata"]["annotations"] = {"nestor.dev/rerun": "2"}
-    job["status"]["rerun"] = "1"
-    job["status"]["conditions"][0] = builders.condition("Admitted", "False", "AppNotFound", "no NestedApp 'training'")
-    assert find_ending(job, until_finished=True) == Ending(False, "AppNotFound", "no NestedApp 'training'")
-    job["metadata"]["generation"] = 2
-    assert find_ending(job, until_finished=True) is None, "the refusal is an earlier spec's"
-
-
-def test_what_was_refused_after_its_run_has_still_ended_well() -> None:
-    job = builders.completed()
-    job["metadata"]["annotations"] = {"nestor.dev/rerun": "1"}
-    job["status"]["rerun"] = "1"
-    job["status"]["conditions"][0] = builders.condition("Admitted", "False", "AppNotFound", "no NestedApp 'training'")
-    ending = find_ending(job, until_finished=True)
-    assert (ending and ending.reason) == "Completed"
+@pytest.mark.parametrize(
+    ("state", "asked", "seen", "generation", "is_refused", "expected"),
+    [
+        ("ready", "", "", 2, False, None),  # the status is of an earlier spec
+        ("failed", "2", "1", 1, False, None),  # it is of the run before the one that was asked for
+        ("failed", "2", "2", 1, False, (False, "StepFailed")),
+        ("completed", "2", "1", 1, True, (False, "AppNotFound")),  # not the success of the run before
+        ("completed", "2", "1", 2, True, None),  # the refusal is an earlier spec's
+        ("completed", "1", "1", 1, True, (True, "Completed")),  # what is refused afterwards has still ended well
+    ],
+)
+def test_what_is_told_of_another_run_or_spec_ends_nothing(
+    state: str, asked: str, seen: str, generation: int, is_refused: bool, expected: tuple[bool, str] | None
+) -> None:
+    job = STATES[state]()
+    job["metadata"] |= {"annotations": {"nestor.dev/rerun": asked}, "generation": generation}
+    job["status"]["rerun"] = seen
+    if is_refused:
+        job["status"]["conditions"][0] = REFUSED
+    ending = find_ending(job, until_finished=state == "completed")
+    assert (ending and (ending.is_good, ending.reason)) == expected
 
 
 def test_a_job_that_restarts_has_not_failed() -> None:
