@@ -15,8 +15,8 @@ PASS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 KINDS = ("NestedAppJob", "NestedClass", "NestedApp", "OverflowBackend", "CertificateSigningRequest")
 
 
-class _Families:
-    """The counters and histograms, each with all values of its labels."""
+class Meters:
+    """Counters and histograms, each with all values of its labels, and from this process's start."""
 
     def __init__(self) -> None:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # times of creation, beside each counter
@@ -49,22 +49,10 @@ class _Families:
             for value in values:
                 family.labels(value)
 
-
-class Meters:
-    """Counters and histograms, each from this process's start. Prometheus' client is loaded at the first note or scrape."""
-
-    @functools.cached_property
-    def _families(self) -> _Families:
-        return _Families()
-
-    @property
-    def registry(self) -> prometheus_client.CollectorRegistry:
-        return self._families.registry
-
     def note_pass(self, kind: str, seconds: float, *, failed: bool) -> None:
-        self._families.passes.labels(kind).observe(seconds)
+        self.passes.labels(kind).observe(seconds)
         if failed:
-            self._families.failures.labels(kind).inc()
+            self.failures.labels(kind).inc()
 
     def note_status(self, job: Object, old: Object, new: Object) -> None:
         for stage in conditions.TIMED:
@@ -72,15 +60,15 @@ class Meters:
             if reached and not (old.get("timings") or {}).get(stage.timing):
                 created: str = job["metadata"]["creationTimestamp"]
                 begin = created if stage == conditions.ADMITTED else max(created, new.get("startTime") or created)
-                self._families.stages.labels(stage).observe(max(0.0, times.seconds_since(begin, times.read(reached))))
+                self.stages.labels(stage).observe(max(0.0, times.seconds_since(begin, times.read(reached))))
         if new.get("rerun") != old.get("rerun") and old.get("conditions"):
-            self._families.reruns.inc()
+            self.reruns.inc()
         else:
             self._note_retries(old, new)
-        self._families.restarts.inc(max(0, (new.get("restarts") or 0) - (old.get("restarts") or 0)))
+        self.restarts.inc(max(0, (new.get("restarts") or 0) - (old.get("restarts") or 0)))
         if new.get("completionTime") and not old.get("completionTime"):
             said = conditions.find(new.get("conditions"), conditions.SUCCEEDED) or {}
-            self._families.ended.labels(conditions.reason_of(said)).inc()
+            self.ended.labels(conditions.reason_of(said)).inc()
 
     def _note_retries(self, old: Object, new: Object) -> None:
         """Of a plan with the same steps: another one begins anew."""
@@ -88,4 +76,4 @@ class Meters:
         for known, step in zip(old.get("steps") or (), new.get("steps") or (), strict=False) if before == after else ():
             if step["type"] in TYPES:
                 more = max(step.get("attempt", 0), 1) - max(known.get("attempt", 0), 1)
-                self._families.retries.labels(step["type"]).inc(max(0, more))
+                self.retries.labels(step["type"]).inc(max(0, more))

@@ -12,9 +12,9 @@ from typing import Literal
 
 from nestor.api import labels
 from nestor.api.objects import Object, annotations_of, is_terminating
-from nestor.kube import Api, Conflict, Forbidden, Invalid, RetryLater, kinds
+from nestor.kube import Api, Conflict, Forbidden, Invalid, kinds
 from nestor.operator.world import pod_status
-from nestor.operator.world.context import Result
+from nestor.operator.world.context import Result, read_refusal
 
 log = logging.getLogger(__name__)
 
@@ -92,9 +92,7 @@ async def make(api: Api, body: Object, former: Object | None, *, is_patient: boo
             raise
         return Result(ENDING_SECONDS)
     except (Forbidden, Invalid) as error:
-        if isinstance(error, Forbidden) and error.is_terminating:
-            raise RetryLater(1, error.message) from None
-        log.info("%s: pod %s is refused: %s", meta["namespace"], meta["name"], error)
+        log.info("%s: pod %s is refused: %s", meta["namespace"], meta["name"], read_refusal(error))
         return decide_refused(body, error, refused_since)
     return Result()
 

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 
 from nestor.api import conditions, labels
 from nestor.api.class_choice import find_class_name
@@ -25,25 +25,25 @@ from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.status.report import is_new, reconcile_class, write_first
 from nestor.operator.world.context import OWN, Context, Result
 from nestor.operator.world.definitions import Definitions
-from nestor.operator.world.host_facts import Taints, keep_host, read_backend
+from nestor.operator.world.host_facts import keep_host, read_backend
 from nestor.operator.world.kept import find_fault
 from nestor.operator.world.ownership import find_job
 
 log = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True, order=True)
+@dataclasses.dataclass(frozen=True)
 class Key:
     """An item of the work queue: a job, a class, a catalog entry, a backend, or a request of a backend's."""
 
-    kind: str
+    kind: Kind
     namespace: str
     name: str
 
+    def __str__(self) -> str:
+        return f"{self.kind.name} {self.namespace}/{self.name}"
 
-JOB, APP = kinds.NESTED_APP_JOB.name, kinds.NESTED_APP.name
-BACKEND, REQUEST = kinds.OVERFLOW_BACKEND.name, kinds.CERTIFICATE_REQUEST.name
-CLASS = kinds.NESTED_CLASS.name
+
 STALE_SECONDS = 420
 """The server ends a watch after 240 s at most, so a healthy one shows activity more often; the rest is time to reconnect."""
 FIRST_SECONDS = 2
@@ -59,9 +59,14 @@ class Operator:
         context.wake = self._wake
         self._jobs = JobReconciler(context)
         self.guests = self._jobs.guests
-        self._backends = BackendReconciler(context)
-        self._requests = RequestReconciler(context)
-        self._taints: Taints = {}
+        backends, requests = BackendReconciler(context), RequestReconciler(context)
+        self._passes: dict[Kind, Callable[[str, str], Awaitable[Result | None]]] = {
+            kinds.NESTED_APP_JOB: self._jobs.reconcile,
+            kinds.NESTED_CLASS: lambda _, name: reconcile_class(context, self.guests, name),
+            kinds.NESTED_APP: lambda _, name: reconcile_app(context, name),
+            kinds.OVERFLOW_BACKEND: lambda _, name: backends.reconcile(name),
+            kinds.CERTIFICATE_REQUEST: lambda _, name: requests.reconcile(name),
+        }
         self._definitions = Definitions(context.api)
         self.queue: WorkQueue[Key] = WorkQueue(
             self._reconcile, workers=context.settings.workers, name="reconcile", lane_of=lambda key: key.namespace
@@ -108,16 +113,16 @@ class Operator:
         """Tells the queue when to look again, or, by raising, to retry soon."""
         started, has_failed = time.monotonic(), True
         try:
-            with logs.about(key.kind, key.namespace, key.name, self._find(key)):
-                result = await self._pass(key)
+            with logs.about(key.kind.name, key.namespace, key.name, self.cache.find(key.kind, key.name, key.namespace)):
+                result = await self._passes[key.kind](key.namespace, key.name) or Result()
             has_failed = result.error is not None
         except RetryLater:
             has_failed = False
             raise
         finally:
             took = time.monotonic() - started
-            self.context.meters.note_pass(key.kind, took, failed=has_failed)
-            log.debug("%s %s/%s reconciled in %.0f ms", key.kind, key.namespace, key.name, 1000 * took)
+            self.context.meters.note_pass(key.kind.name, took, failed=has_failed)
+            log.debug("%s reconciled in %.0f ms", key, 1000 * took)
         if result.error is not None:
             raise result.error
         return result.retry_after
@@ -130,25 +135,8 @@ class Operator:
         if job is None or is_new(job):
             self.queue.add(key)
 
-    def _find(self, key: Key) -> Object | None:
-        found = next((item for kind, item in self.cache.informers.items() if kind.name == key.kind), None)
-        return found.get(key.name, key.namespace) if found is not None else None
-
-    async def _pass(self, key: Key) -> Result:
-        if key.kind == JOB:
-            return await self._jobs.reconcile(key.namespace, key.name)
-        if key.kind == BACKEND:
-            return await self._backends.reconcile(key.name)
-        if key.kind == REQUEST:
-            return await self._requests.reconcile(key.name)
-        if key.kind == APP:
-            await reconcile_app(self.context, key.name)
-        else:
-            await reconcile_class(self.context, self.guests, key.name)
-        return Result()
-
     def _wake(self, kind: Kind, name: str, namespace: str) -> None:
-        self.queue.add(Key(kind.name, namespace, name))
+        self.queue.add(Key(kind, namespace, name))
 
     def look_at(self, plural: str, namespace: str, name: str) -> None:
         """Have a pass made over one of our resources. Of a cluster, over its job."""
@@ -160,11 +148,11 @@ class Operator:
 
     def _add_jobs(self, jobs: Iterable[Object]) -> None:
         for job in jobs:
-            self.queue.add(Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
+            self.queue.add(Key(kinds.NESTED_APP_JOB, job["metadata"]["namespace"], job["metadata"]["name"]))
 
     def _on_job(self, change: Change) -> None:
         job, meta = change.latest, change.latest["metadata"]
-        key = Key(JOB, meta["namespace"], meta["name"])
+        key = Key(kinds.NESTED_APP_JOB, meta["namespace"], meta["name"])
         if is_new(job) and len(self.queue) > 0 and key not in self.queue:
             self._first.add(key)
         else:
@@ -178,23 +166,21 @@ class Operator:
     def _on_class(self, change: Change) -> None:
         """A changed class may admit refused jobs, and change the objects of others. Jobs that name none may be given it."""
         name = change.latest["metadata"]["name"]
-        self.queue.add(Key(CLASS, "", name))
+        self.queue.add(Key(kinds.NESTED_CLASS, "", name))
         self._add_jobs(job for job in self.cache.jobs if find_class_name(job) in ("", name))
 
     def _on_app(self, change: Change) -> None:
         """Jobs that wait for the entry can start now; running jobs have their own copy and are not affected."""
         name = change.latest["metadata"]["name"]
-        self.queue.add(Key(APP, "", name))
+        self.queue.add(Key(kinds.NESTED_APP, "", name))
         self._add_jobs(job for job in self.cache.jobs if (spec_of(job).get("appRef") or {}).get("name") == name)
 
     def _on_backend(self, change: Change) -> None:
         name = change.latest["metadata"]["name"]
-        self.queue.add(Key(BACKEND, "", name))
-        taints = read_backend(change.new) if change.new is not None else None
-        if taints != self._taints.pop(name, None):
+        self.queue.add(Key(kinds.OVERFLOW_BACKEND, "", name))
+        before, after = (read_backend(item) if item is not None else None for item in (change.old, change.new))
+        if before != after:
             self._add_users(name)
-        if taints is not None:
-            self._taints[name] = taints
 
     def _add_users(self, backend: str) -> None:
         """Queue the jobs that may use a backend: their pods tolerate its taints."""
@@ -220,7 +206,7 @@ class Operator:
 
     def _add_claimants(self, hosts: set[str]) -> None:
         for claim in self._jobs.hosts.find(hosts):
-            self.queue.add(Key(JOB, claim.namespace, claim.job))
+            self.queue.add(Key(kinds.NESTED_APP_JOB, claim.namespace, claim.job))
 
     def _add_owner(self, obj: Object) -> None:
         """Queue the job that an object belongs to, by its labels or its namespace's.
@@ -228,16 +214,16 @@ class Operator:
         Only if it is the job's own namespace: users can put any labels on objects in theirs.
         """
         meta, own = obj["metadata"], labels_of(obj)
-        if obj.get("kind") == REQUEST:
-            self.queue.add(Key(REQUEST, "", meta["name"]))
+        if obj.get("kind") == kinds.CERTIFICATE_REQUEST.name:
+            self.queue.add(Key(kinds.CERTIFICATE_REQUEST, "", meta["name"]))
             return
         is_backends = obj.get("kind") == kinds.NODE.name or meta.get("namespace") == self.context.settings.namespace
         if labels.BACKEND in own and is_backends:
-            self.queue.add(Key(BACKEND, "", own[labels.BACKEND]))
+            self.queue.add(Key(kinds.OVERFLOW_BACKEND, "", own[labels.BACKEND]))
             return
         where = meta["name"] if obj.get("kind") == kinds.NAMESPACE.name else meta.get("namespace", "")
         if job := find_job(where, own) or find_job(where, labels_of(self.cache.find(kinds.NAMESPACE, where))):
-            self.queue.add(Key(JOB, *job))
+            self.queue.add(Key(kinds.NESTED_APP_JOB, *job))
 
     def build_pages(self) -> Pages:
         """What the kubelet and Prometheus hear of this process."""

@@ -106,17 +106,6 @@ async def test_pods_that_do_not_end_are_forced_and_named(operator: Operator, api
     await await_gone(api, job)
 
 
-async def test_finalizers_of_a_nested_cluster_are_removed_and_named(operator: Operator, api: Api, namespace: str) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("held", namespace))
-    where = await host_namespace(api, job)
-    await exists(api, kinds.NESTED_CLUSTER, "held", where)
-    await api.patch(kinds.NESTED_CLUSTER, "held", where, {"metadata": {"finalizers": ["example.com/never"]}})
-    await api.delete(kinds.NESTED_APP_JOB, "held", namespace)
-    event = await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "FinalizersRemoved")
-    assert "example.com/never" in event["message"]
-    await await_gone(api, job)
-
-
 @pytest.mark.slow
 async def test_a_namespace_that_never_goes_is_left_behind_and_named(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
     """Given up by another operator: the first one awaits what the host's controller says of it, however long that takes."""

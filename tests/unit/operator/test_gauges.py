@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
+from nestor.kube import kinds
 from nestor.operator import gauges
 from nestor.operator.wiring import Key, Operator
 from tests.samples import read_samples
@@ -81,7 +82,7 @@ def test_jobs_by_state_and_what_holds_them_up(operator: Operator) -> None:
 
 async def test_queues_backends_watches_and_requests(operator: Operator) -> None:
     operator.cache.jobs.last_contact -= 100
-    operator.queue.add(Key("NestedAppJob", "team-a", "x"))
+    operator.queue.add(Key(kinds.NESTED_APP_JOB, "team-a", "x"))
     found = write(operator)
     assert found["nestor_class_queue_jobs", "default"] == 0
     assert [found[f"nestor_backend_{name}", "hpc"] for name in ("ready", "reachable", "unconfirmed_pods")] == [0, 1, 1]

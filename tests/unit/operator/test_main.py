@@ -18,7 +18,7 @@ from nestor.kube import Api, Change, kinds
 from nestor.kube.election import LeaseLost
 from nestor.operator import logs, main
 from nestor.operator.settings import Settings
-from nestor.operator.wiring import JOB, STALE_SECONDS, Key, Operator
+from nestor.operator.wiring import STALE_SECONDS, Key, Operator
 from nestor.operator.world.context import Cache, Context
 from nestor.operator.world.host_facts import HostUnknown
 from tests.unit.operator.scene import Scene
@@ -145,7 +145,7 @@ async def test_it_says_of_each_kind_what_it_knows(operator: Operator) -> None:
 
 async def test_it_says_how_much_it_has_to_do(operator: Operator) -> None:
     assert (read_caches(operator))[1] == 0
-    operator.queue.add(Key("NestedAppJob", "team-a", "a"))
+    operator.queue.add(Key(kinds.NESTED_APP_JOB, "team-a", "a"))
     assert (read_caches(operator))[1] == 1
     pod = {"metadata": {"name": "a", "namespace": "n", "labels": {labels.GANG: "x"}}}
     for handler in operator.cache.informers[kinds.POD].handlers:
@@ -208,17 +208,15 @@ async def test_lines_of_a_pass_name_its_job_and_others_none() -> None:
     job = scene.change(kinds.NESTED_APP_JOB, job | {"status": {"conditions": said}})
     operator = Operator(scene.context)
 
-    async def reconcile(_: Key) -> Any:
+    async def reconcile(*_: str) -> None:
         await asyncio.create_task(write())
-        return None
 
     async def write() -> None:
         log.info("a line\n%s", "\x1b[31m")
 
+    operator._passes[kinds.NESTED_APP_JOB] = reconcile
     try:
-        key = Key(JOB, job["metadata"]["namespace"], job["metadata"]["name"])
-        with logs.about(key.kind, key.namespace, key.name, operator._find(key)):
-            await reconcile(key)
+        await operator._reconcile(Key(kinds.NESTED_APP_JOB, "team-a", "hello"))
         log.info("after it")
     finally:
         log.removeHandler(lines)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -13,31 +12,24 @@ from nestor.api import labels
 from nestor.api.objects import conditions_of
 from nestor.kube import Kind, kinds
 from nestor.operator import wiring
-from nestor.operator.wiring import APP, BACKEND, CLASS, JOB, REQUEST, Key, Operator
+from nestor.operator.wiring import Key, Operator
 from nestor.operator.world.context import Result
 from tests.unit.operator.builders import build_job
 from tests.unit.operator.scene import HOME, Scene
 
 Object = dict[str, Any]
+JOB, BACKEND, REQUEST = kinds.NESTED_APP_JOB, kinds.OVERFLOW_BACKEND, kinds.CERTIFICATE_REQUEST
 
 
-@pytest.mark.parametrize("kind", [JOB, BACKEND, REQUEST])
-async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after(kind: str) -> None:
+async def test_a_result_is_when_to_look_again_or_an_error_to_try_again_after() -> None:
     error = ValueError("refused")
     results = [Result(), Result(7), Result(7, "a problem"), Result(7, error=error)]
 
     async def reconcile(*_: str) -> Result:
         return results.pop(0)
 
-    async def other(*_: str) -> Result:
-        raise AssertionError
-
-    operator = Operator.__new__(Operator)
-    operator.context = Scene().context
-    operator.cache = operator.context.cache
-    rooms = {"_jobs": JOB, "_backends": BACKEND, "_requests": REQUEST}
-    vars(operator).update({room: SimpleNamespace(reconcile=reconcile if kind == its else other) for room, its in rooms.items()})
-    key = Key(kind, "team-a", "x")
+    operator, key = Operator(Scene().context), Key(JOB, "team-a", "x")
+    operator._passes[JOB] = reconcile
     assert [await operator._reconcile(key) for _ in range(3)] == [None, 7, 7]
     with pytest.raises(ValueError, match="refused"):
         await operator._reconcile(key)
@@ -63,8 +55,8 @@ async def test_what_kopf_tells_of_is_looked_at() -> None:
     assert Key(JOB, "team-a", "hello") in operator.queue
     for plural, key in {
         "nestedappjobs": Key(JOB, "team-b", "x"),
-        "nestedapps": Key(APP, "", "x"),
-        "nestedclasses": Key(CLASS, "", "x"),
+        "nestedapps": Key(kinds.NESTED_APP, "", "x"),
+        "nestedclasses": Key(kinds.NESTED_CLASS, "", "x"),
         "overflowbackends": Key(BACKEND, "", "x"),
     }.items():
         operator.look_at(plural, key.namespace, "x")
@@ -79,7 +71,7 @@ async def test_whoever_makes_many_jobs_delays_no_other_namespace() -> None:
         await asyncio.sleep(0)
         return Result()
 
-    vars(operator)["_jobs"] = SimpleNamespace(reconcile=reconcile)
+    operator._passes[JOB] = reconcile
     for number in range(100):
         operator.queue.add(Key(JOB, "crowded", str(number)))
     operator.queue.add(Key(JOB, "quiet", "x"))
@@ -96,7 +88,7 @@ async def test_no_job_is_without_a_status_for_long(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(wiring, "FIRST_SECONDS", 0.01)
     scene = Scene()
     operator = Operator(scene.context)
-    vars(operator)["_jobs"] = SimpleNamespace(reconcile=lambda *_: asyncio.Event().wait(), hosts=operator._jobs.hosts)
+    vars(operator)["_passes"] = {JOB: lambda *_: asyncio.Event().wait()}
     running = [asyncio.create_task(queue.run()) for queue in (operator.queue, operator._first)]
     jobs = [scene.change(kinds.NESTED_APP_JOB, build_job(f"job-{number}")) for number in range(40)]
     scene.change(kinds.NESTED_APP_JOB, jobs[0])  # it has changed while it is worked on
@@ -164,14 +156,7 @@ async def test_what_belongs_to_a_backend_has_it_looked_at(kind: Kind, meta: Obje
     scene = Scene()
     operator = Operator(scene.context)
     scene.show(kind, {"metadata": meta})
-    assert sorted(operator.queue._waiting) == expected
-
-
-async def test_a_backend_is_looked_at_when_it_changes() -> None:
-    scene = Scene()
-    operator = Operator(scene.context)
-    scene.change(kinds.OVERFLOW_BACKEND, {"metadata": {"name": "link"}})
-    assert operator.queue._waiting == {Key(BACKEND, "", "link")}
+    assert list(operator.queue._waiting) == expected
 
 
 async def test_jobs_that_may_use_a_backend_hear_of_its_taints_and_of_nothing_else() -> None:
@@ -180,16 +165,15 @@ async def test_jobs_that_may_use_a_backend_hear_of_its_taints_and_of_nothing_els
     scene.set_class("Baseline", placement={"overflow": {"backends": [{"name": "link"}]}})
     scene.add_job()
 
-    def change(name: str, *, is_gone: bool = False, **parts: Any) -> set[str]:
+    def change(name: str, *, is_gone: bool = False, **parts: Any) -> set[Kind]:
         """Who hears of it."""
         operator.queue._waiting.clear()
         item = {"metadata": {"name": name}, **parts}
         scene.hide(kinds.OVERFLOW_BACKEND, item) if is_gone else scene.change(kinds.OVERFLOW_BACKEND, item)
-        return {key.kind for key in operator.queue._waiting} - {BACKEND}
+        return {key.kind for key in operator.queue._waiting}
 
-    assert change("link", spec={}) == {JOB}
-    assert change("link", spec={}, status={"nodes": []}) == set()
-    assert change("other", spec={}) == set()
-    assert change("link", spec={"node": {"taints": []}}) == {JOB}
-    assert change("link", is_gone=True) == {JOB}
-    assert change("link", is_gone=True) == set()
+    assert change("link", spec={}) == {BACKEND, JOB}
+    assert change("link", spec={}, status={"nodes": []}) == {BACKEND}
+    assert change("other", spec={}) == {BACKEND}
+    assert change("link", spec={"node": {"taints": []}}) == {BACKEND, JOB}
+    assert change("link", is_gone=True) == {BACKEND, JOB}

@@ -126,10 +126,7 @@ def admit(
     if wanted and not known.spec.kubernetes_version:
         offer = find_offer(wanted, known.policy.cluster.versions or [wanted])
     asked = known.spec.kubernetes_version or wanted
-    spec = NestedClusterSpec(
-        class_name=known.class_name, success_policy=known.spec.success_policy, failure_policy=known.spec.failure_policy
-    ).model_copy(update={"kubernetes_version": offer.version if offer else asked})
-    made_of = complete_spec(spec, known.policy.cluster, find_running(cluster, known.uid), images)
+    made_of = _complete_cluster(known, offer.version if offer else asked, cluster, images)
     version = made_of.kubernetes_version
     ignored = list_warnings(chosen.nested.model_dump(), chosen.where)
     warnings = [source.blame(item) for item in (*chosen.warnings, *ignored, *checked.warnings)]
@@ -193,39 +190,32 @@ def _choose_command(known: JobIdentity, source: AppSource) -> Chosen:
         raise Refused(conditions.APPDEF_INVALID, source.blame(str(error))) from error
 
 
-@dataclass(frozen=True)
-class Running:
-    """What an existing cluster is made of. Class changes only affect new clusters: a version cannot change without losing the
-    cluster, a running cluster keeps its image, and a StatefulSet cannot gain or lose a volume.
+def _complete_cluster(
+    known: JobIdentity, wanted: str | None, cluster: Object | None, images: Mapping[str, str]
+) -> NestedClusterSpec:
+    """The spec of the job's cluster, with version, image and volume: those that it has, or those to create. Raises `Refused`.
+
+    Class changes only affect new clusters: a version cannot change without losing the cluster, a running cluster keeps its
+    image, and a StatefulSet cannot gain or lose a volume.
     """
+    policy, made_of = known.policy.cluster, find_running(cluster, known.uid)
+    if made_of is None:
+        version = choose_version(wanted, known.class_name, policy)
+        made_of = version, images.get(version, ""), policy.persistence
+    return NestedClusterSpec(
+        class_name=known.class_name, success_policy=known.spec.success_policy, failure_policy=known.spec.failure_policy
+    ).model_copy(update=dict(zip(("kubernetes_version", "image", "persistence"), made_of, strict=True)))
 
-    version: str
-    image: str
-    persistence: Persistence | None
 
-
-def find_running(cluster: Object | None, job_uid: str) -> Running | None:
-    """Read it from a job's NestedCluster, if that exists: the operator wrote everything into its spec. Raises `Refused`."""
+def find_running(cluster: Object | None, job_uid: str) -> tuple[str, str, Persistence | None] | None:
+    """What a job's NestedCluster is made of, if it exists: the operator wrote everything into its spec. Raises `Refused`."""
     if cluster is None or labels_of(cluster).get(labels.JOB_UID) != job_uid:
         return None
     if fault := find_fault(cluster):
         raise Refused(conditions.PROVISIONING_FAILED, f"NestedCluster '{cluster['metadata']['name']}': {fault}")
     spec = spec_of(cluster)
     version, image, volume = spec.get("kubernetesVersion"), spec.get("image"), spec.get("persistence")
-    return Running(version, image, data.read(Persistence, volume) if volume else None) if version and image else None
-
-
-def complete_spec(
-    spec: NestedClusterSpec, policy: ClusterPolicy, running: Running | None, images: Mapping[str, str]
-) -> NestedClusterSpec:
-    """The spec with version, image and volume filled in: the existing ones, or those to create. `images`: those of K3s, by
-    version. Raises `Refused`.
-    """
-    if running is None:
-        version = choose_version(spec.kubernetes_version, spec.class_name or "", policy)
-        running = Running(version, images.get(version, ""), policy.persistence)
-    found = {"kubernetes_version": running.version, "image": running.image, "persistence": running.persistence}
-    return spec.model_copy(update=found)
+    return (version, image, data.read(Persistence, volume) if volume else None) if version and image else None
 
 
 def choose_version(wanted: str | None, class_name: str, policy: ClusterPolicy) -> str:

@@ -167,43 +167,37 @@ class TemplateCopies:
         self._operator_namespace = operator_namespace
         self._digests: dict[str, str] = {}
         self._copied: dict[str, float] = {}
-        self._held: dict[str, Object] = {}
 
     def forget(self, uid: str) -> None:
         """For a job that goes, or has not started: it must copy the templates as they are when it starts."""
         self._digests.pop(uid, None)
         self.forget_copy(uid)
-        self.release(uid)
 
     def forget_copy(self, uid: str) -> None:
         """The copy was lost with its namespace and must be made again."""
         self._copied.pop(uid, None)
 
-    def release(self, uid: str) -> None:
-        """Drop the content at the end of a pass."""
-        self._held.pop(uid, None)
-
-    async def read(self, resolved: Resolved) -> str:
-        """Identifies the source of the plan's templates by a string that changes with their content. Whoever calls this must
-        `release` them. Raises `Refused`.
+    async def read(self, resolved: Resolved) -> tuple[str, Object | None]:
+        """A string that identifies the source of the plan's templates and changes with their content; and what they are, if they
+        had to be read for it. Raises `Refused`.
         """
         app, uid = resolved.app, resolved.uid
         if app.image or app.templates_from is None:
-            return f"image:{app.image}"
+            return f"image:{app.image}", None
+        content = None
         if uid not in self._digests:
             content = await self._fetch(resolved, app.templates_from)
-            self._held[uid], self._digests[uid] = content, _digest(content)
-        return f"configmap:{self._digests[uid]}"
+            self._digests[uid] = _digest(content)
+        return f"configmap:{self._digests[uid]}", content
 
-    async def ensure(self, resolved: Resolved) -> None:
-        """Make the copy that the runner mounts if there is no app image. Raises `RetryLater` if neither the copy nor the original
-        has the templates any more that `read` identified.
+    async def ensure(self, resolved: Resolved, content: Object | None) -> None:
+        """Make the copy that the runner mounts if there is no app image. `content`: what `read` has found, if it had to. Raises
+        `RetryLater` if neither the copy nor the original has the templates any more that it identified.
         """
         uid, origin = resolved.uid, resolved.app.templates_from
         wanted = self._digests.get(uid)
         if origin is None or wanted is None or time.monotonic() - self._copied.get(uid, -RESYNC_SECONDS) < RESYNC_SECONDS:
             return
-        content = self._held.get(uid)
         if content is None:
             content = await self._find_again(resolved, origin, wanted)
         # Even if it is empty: the runner's pod waits for it.

@@ -12,7 +12,7 @@ from nestor.api.class_choice import FALLBACK, find_class_name
 from nestor.api.faults import explain
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.objects import Object, conditions_of, spec_of, status_of
+from nestor.api.objects import Object, spec_of, status_of
 from nestor.cluster.home import Home
 from nestor.operator.world.kept import OVERSIZED, find_fault, read_spec
 from nestor.operator.world.ownership import find_home
@@ -92,12 +92,6 @@ def find_class(name: str, classes: dict[str, NestedClassSpec]) -> NestedClassSpe
         return classes[name]
     known = ", ".join(f"'{item}'" for item in sorted(classes)) or "none"
     raise Refused(conditions.CLASS_NOT_FOUND, f"no NestedClass named '{name}'; available: {known}")
-
-
-def was_admitted(job: Object) -> bool:
-    """Whether a job has ever been admitted: it may have pods, even if it was refused since."""
-    timings = status_of(job).get("timings") or {}
-    return bool(timings.get("admitted")) or conditions.is_true(conditions_of(job), conditions.ADMITTED)
 
 
 def find_machine_name(job: Object) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, get_args
@@ -21,67 +21,50 @@ from nestor.pods.translate.scheduling import is_allowed
 
 _MODES: tuple[OverflowMode, ...] = get_args(OverflowMode)
 """Each lets more pods out than the one before."""
-_LIMITS = ("local_parallelism", "backend_parallelism")
 
 
-def narrow(said: Overflow, wish: JobOverflow) -> Overflow:
-    """The class's rules as they hold for the job. What it wishes beyond them comes to what the class says."""
-    changes: dict[str, Any] = {}
-    if wish.mode is not None:
-        changes["mode"] = min(said.mode, wish.mode, key=_MODES.index)
-    if wish.gpu in _list_gpu_places(said):
-        changes["gpu"] = wish.gpu
-    if wish.backends is not None:
-        changes["backends"] = [item for item in said.backends if item.name in wish.backends]
-    if wish.completions_trigger is not None and _is_trigger_allowed(said, wish.completions_trigger):
-        changes["completions_trigger"] = wish.completions_trigger
-    for field in _LIMITS:
-        if (own := getattr(wish, field)) is not None and not _is_fixed(field, said, wish):
-            changes[field] = min(filter(None, (own, getattr(said, field))), default=0)
-    return replace(said, **changes)
-
-
-def find_excess(said: Overflow | None, wish: JobOverflow) -> Iterator[str]:
-    """Why the wish is more than the class allows. `said`: None if the class lets no pod out."""
+def _narrow(said: Overflow | None, wish: JobOverflow) -> tuple[Overflow | None, list[str]]:
+    """The class's rules as they hold for the job, and why it may not have more than they allow. `said`: None if the class lets no
+    pod out.
+    """
     backends = [item.name for item in said.backends] if said else []
-    for name in wish.backends or []:
-        if name not in backends:
-            yield f"`spec.placement.overflow.backends` must not contain '{name}': {list_allowed(backends)}"
+    problems = [
+        f"`spec.placement.overflow.backends` must not contain '{name}': {list_allowed(backends)}"
+        for name in wish.backends or []
+        if name not in backends
+    ]
     if said is None or not backends:
         fields = [("mode", wish.mode not in (None, "Never")), ("gpu", wish.gpu == "Backend")]
         if asked := [f"`spec.placement.overflow.{field}`" for field, is_asked in fields if is_asked]:
-            yield f"{', '.join(asked)} may not ask for a backend: the class allows none"
-        return
-    modes = _MODES[: _MODES.index(said.mode) + 1]
-    for field, own, allowed in (("mode", wish.mode, modes), ("gpu", wish.gpu, _list_gpu_places(said))):
-        if own is not None and own not in allowed:
-            yield f"`spec.placement.overflow.{field}` may not be '{own}': {list_allowed(allowed)}"
-    yield from _find_wider_numbers(said, wish)
+            problems.append(f"{', '.join(asked)} may not ask for a backend: the class allows none")
+        return said, problems
+    changes: dict[str, Any] = {}
+    if wish.backends is not None:
+        changes["backends"] = [item for item in said.backends if item.name in wish.backends]
+    for field in ("mode", "gpu", "completions_trigger", "local_parallelism", "backend_parallelism"):
+        if (own := getattr(wish, field)) is None:
+            continue
+        if excess := _find_excess(field, own, said, wish):
+            problems.append(f"`spec.placement.overflow.{JobOverflow.model_fields[field].alias}` may not be {excess}")
+        else:
+            changes[field] = own
+    return replace(said, **changes), problems
 
 
-def list_allowed(names: Iterable[str]) -> str:
-    """What the class allows, for a message."""
-    return "the class allows " + (", ".join(f"'{item}'" for item in names) or "none")
-
-
-def _find_wider_numbers(said: Overflow, wish: JobOverflow) -> Iterator[str]:
-    trigger, least = wish.completions_trigger, said.completions_trigger
-    if trigger is not None and not _is_trigger_allowed(said, trigger):
-        allowed = f"{least} or more, and 0" if least else "only 0"
-        yield f"`spec.placement.overflow.completionsTrigger` may not be {trigger}: the class allows {allowed}"
-    for field in _LIMITS:
-        own, most = getattr(wish, field), getattr(said, field)
-        spelled = JobOverflow.model_fields[field].alias
-        if own is not None and _is_fixed(field, said, wish):
-            if own != most:
-                yield f"`spec.placement.overflow.{spelled}` may not be {own} under `mode: WhenFull`: the class allows only {most}"
-        elif own is not None and most and not 0 < own <= most:
-            yield f"`spec.placement.overflow.{spelled}` may not be {own or '0, for no limit'}: the class allows at most {most}"
-
-
-def _is_fixed(field: str, said: Overflow, wish: JobOverflow) -> bool:
-    """Under `WhenFull`, what is above the limit here goes out: a lower one would send out more, and a higher one is no limit."""
-    return field == "local_parallelism" and said.mode == "WhenFull" and wish.mode != "Never"
+def _find_excess(field: str, own: Any, said: Overflow, wish: JobOverflow) -> str:
+    """What a field may not be, and what the class allows in its place; empty if it may."""
+    most = getattr(said, field)
+    if field in ("mode", "gpu"):
+        allowed = _MODES[: _MODES.index(said.mode) + 1] if field == "mode" else _list_gpu_places(said)
+        return "" if own in allowed else f"'{own}': {list_allowed(allowed)}"
+    if field == "completions_trigger":
+        # A lower number of completions sends more Jobs out, and 0 none.
+        is_allowed = own == 0 or said.mode == "Always" or 0 < most <= own
+        return "" if is_allowed else f"{own}: the class allows " + (f"{most} or more, and 0" if most else "only 0")
+    if field == "local_parallelism" and said.mode == "WhenFull" and wish.mode != "Never":
+        # What is above this limit goes out: a lower one would send out more, and a higher one is no limit.
+        return "" if own == most else f"{own} under `mode: WhenFull`: the class allows only {most}"
+    return "" if not most or 0 < own <= most else f"{own or '0, for no limit'}: the class allows at most {most}"
 
 
 def _list_gpu_places(said: Overflow) -> tuple[str, ...]:
@@ -91,10 +74,9 @@ def _list_gpu_places(said: Overflow) -> tuple[str, ...]:
     return ("Host", "Any") if said.mode == "Never" else ("Host", "Backend", "Any")
 
 
-def _is_trigger_allowed(said: Overflow, trigger: int) -> bool:
-    """A lower number of completions sends more Jobs out, and 0 none."""
-    least = said.completions_trigger
-    return trigger == 0 or said.mode == "Always" or 0 < least <= trigger
+def list_allowed(names: Iterable[str]) -> str:
+    """What the class allows, for a message."""
+    return "the class allows " + (", ".join(f"'{item}'" for item in names) or "none")
 
 
 _HARD = ("NoSchedule", "NoExecute")
@@ -185,10 +167,11 @@ def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> 
     if machine := find_machine(policy, job.machine if job else None):
         base = _add(base, machine.node_selector, [*base.tolerations, *machine.tolerations])
     wishes = job.placement if job and job.placement else JobPlacement()
-    problems = [*_check_nodes(wishes, base), *_check_names(wishes, base)]
-    problems += find_excess(base.overflow, wishes.overflow) if wishes.overflow is not None else ()
-    found = _apply(wishes, base)
-    return Resolved(found if found != Placement() else None, tuple(problems))
+    found, problems = _choose_nodes(wishes, base)
+    names, more = _choose_names(wishes, base)
+    overflow, excess = _narrow(base.overflow, wishes.overflow or JobOverflow())
+    found = replace(found, overflow=overflow, **names)
+    return Resolved(found if found != Placement() else None, (*problems, *more, *excess))
 
 
 def tolerate_backends(placement: Placement | None, taints: Taints) -> Placement | None:
@@ -210,49 +193,39 @@ def _add(base: Placement, selector: dict[str, str], tolerations: list[str]) -> P
     return replace(base, node_selector=base.node_selector | selector, tolerations=tolerations[:MOST])
 
 
-def _apply(wishes: JobPlacement, base: Placement) -> Placement:
-    """The base with those wishes that are allowed."""
+def _choose_nodes(wishes: JobPlacement, base: Placement) -> tuple[Placement, list[str]]:
+    """The base with the nodes that the job wishes, as far as they are allowed; and why others are not."""
     allowed, there = base.allowed_node_labels, base.node_selector
-    selector = {
-        key: value
-        for key, value in wishes.node_selector.items()
-        if (allowed is None or is_listed(key, allowed)) and key not in there
-    }
-    tolerations = [item for item in wishes.tolerations if is_allowed(read_toleration(item), base)]
-    found = _add(base, selector, [*base.tolerations, *tolerations])
-    chosen: dict[str, Any] = {}
-    for name, field, _ in _list_names(wishes):
-        known: Names = getattr(base, field)
-        chosen[field] = replace(known, default=known.find(name))
-    if base.overflow is not None and wishes.overflow is not None:
-        chosen["overflow"] = narrow(base.overflow, wishes.overflow)
-    return replace(found, **chosen)
+    selector: dict[str, str] = {}
+    tolerations: list[str] = []
+    problems = []
+    for key, value in wishes.node_selector.items():
+        if allowed is not None and not is_listed(key, allowed):
+            problems.append(f"`spec.placement.nodeSelector` must not contain '{key}': {list_allowed(allowed)}")
+        elif there.get(key, value) != value:
+            said = f"must not have '{value}' for '{key}': the pods have to run on '{there[key]}'"
+            problems.append(f"`spec.placement.nodeSelector` {said}")
+        else:
+            selector[key] = value
+    for item in wishes.tolerations:
+        if is_allowed(read_toleration(item), base):
+            tolerations.append(item)
+        else:
+            problems.append(f"`spec.placement.tolerations` must not contain '{item}': {list_allowed(base.allowed_tolerations)}")
+    return _add(base, selector, [*base.tolerations, *tolerations]), problems
 
 
-def _list_names(wishes: JobPlacement) -> list[tuple[str, str, str]]:
-    """The names that the job wishes, each with the class's field that allows it, and with how its own is written."""
-    found = (
+def _choose_names(wishes: JobPlacement, base: Placement) -> tuple[dict[str, Any], list[str]]:
+    """The names that pods get that choose none, by the fields that allow them; and why the job may not have others."""
+    chosen, problems = {}, []
+    for name, field, spelled in (
         (wishes.scheduler_name, "schedulers", "schedulerName"),
         (wishes.priority_class_name, "priority_classes", "priorityClassName"),
         (wishes.runtime_class_name, "runtime_classes", "runtimeClassName"),
-    )
-    return [(name, field, spelled) for name, field, spelled in found if name]
-
-
-def _check_nodes(wishes: JobPlacement, base: Placement) -> Iterator[str]:
-    allowed, there = base.allowed_node_labels, base.node_selector
-    for key, value in wishes.node_selector.items():
-        if allowed is not None and not is_listed(key, allowed):
-            yield f"`spec.placement.nodeSelector` must not contain '{key}': {list_allowed(allowed)}"
-        elif there.get(key, value) != value:
-            yield f"`spec.placement.nodeSelector` must not have '{value}' for '{key}': the pods have to run on '{there[key]}'"
-    for item in wishes.tolerations:
-        if not is_allowed(read_toleration(item), base):
-            yield f"`spec.placement.tolerations` must not contain '{item}': {list_allowed(base.allowed_tolerations)}"
-
-
-def _check_names(wishes: JobPlacement, base: Placement) -> Iterator[str]:
-    for name, field, spelled in _list_names(wishes):
+    ):
         known: Names = getattr(base, field)
-        if not known.allows(name):
-            yield f"`spec.placement.{spelled}` may not be '{name}': {list_allowed(known.allowed)}"
+        if name and known.allows(name):
+            chosen[field] = replace(known, default=known.find(name))
+        elif name:
+            problems.append(f"`spec.placement.{spelled}` may not be '{name}': {list_allowed(known.allowed)}")
+    return chosen, problems

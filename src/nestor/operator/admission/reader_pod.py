@@ -82,11 +82,6 @@ def find_patience(pod: Object | None, action: Action, now: datetime.datetime) ->
     return (PULL_PATIENCE_SECONDS if is_blocked else PATIENCE_SECONDS) - age
 
 
-def decide_without_log(pod: Object, why: str, now: datetime.datetime) -> Action:
-    """The pod succeeded but its log is unavailable: retry the log, then replace the pod, as its node may be gone."""
-    return decide_again(pod, f"the log of pod '{pod['metadata']['name']}' cannot be read: {why}", now, LOG_SECONDS)
-
-
 def _explain_waiting(pod: Object) -> Action:
     if waiting := pod_status.find_first_waiting(pod):
         reason = conditions.IMAGE_PULL_FAILED if waiting.is_image else conditions.READING_APPDEF

@@ -14,7 +14,7 @@ from nestor.api.objects import Object, is_terminating, status_of
 from nestor.api.times import now, seconds_since
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
-from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
+from nestor.kube import ApiError, Forbidden, Invalid, kinds
 from nestor.kube.tasks import together
 from nestor.operator import oneshot
 from nestor.operator.admission import reader_pod
@@ -22,10 +22,11 @@ from nestor.operator.admission.admit import Resolved, admit
 from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.checks import check_app, check_class, check_image
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.admission.identity import Denial, JobIdentity, Refused, identify, was_admitted
+from nestor.operator.admission.identity import Denial, JobIdentity, Refused, identify
 from nestor.operator.admission.turn import Turn
+from nestor.operator.lifecycle.record import has_started
 from nestor.operator.oneshot import Action
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Context, read_refusal
 
 LOG_RETRY_SECONDS = 2.0
 REMEDY = "push a corrected image under another tag, or set `appDef` alongside `image`, and create a new job"
@@ -54,7 +55,7 @@ class AppResolver:
     async def resolve(self, job: Object) -> Resolved | Denial:
         """The job with everything it refers to, or for what it waits. Raises `Refused`."""
         known = identify(job, self._context.classes.all(), self._context.classes.default)
-        if not was_admitted(job):
+        if not has_started(job):
             cache = self._context.cache
             check_class(job, cache.classes.get(known.class_name), known.policy.access)
             if known.spec.app_ref is not None:
@@ -124,7 +125,9 @@ class AppResolver:
         except reader_pod.Unreadable as error:
             return None, reader_pod.decide_again(pod, f"the output of pod '{meta['name']}' is unusable: {error}", now())
         except ApiError as error:
-            action = reader_pod.decide_without_log(pod, error.message, now())
+            # The log is asked for again, then the pod is replaced: its node may be gone.
+            why = f"the log of pod '{meta['name']}' cannot be read: {error.message}"
+            action = reader_pod.decide_again(pod, why, now(), reader_pod.LOG_SECONDS)
             return None, replace(action, delay=min(LOG_RETRY_SECONDS, action.delay or LOG_RETRY_SECONDS))
         self._snapshots.note(known.uid, found)
         return found, Action("Read")
@@ -140,10 +143,8 @@ class AppResolver:
                 self._context.applier.ensure(kinds.NETWORK_POLICY, reader_pod.build_policy(home)),
             )
         except (ForeignObject, Forbidden, Invalid) as error:
-            if isinstance(error, Forbidden) and error.is_terminating:
-                raise RetryLater(1, error.message) from None
-            message = getattr(error, "message", str(error))
-            raise Refused(conditions.PROVISIONING_FAILED, message, retry_seconds=oneshot.NEW_NAMESPACE_SECONDS) from error
+            again = oneshot.NEW_NAMESPACE_SECONDS
+            raise Refused(conditions.PROVISIONING_FAILED, read_refusal(error), retry_seconds=again) from error
         live = self._context.cache.find(kinds.NAMESPACE, home.namespace)
         age = seconds_since(live["metadata"]["creationTimestamp"]) if live else 0.0
         image = self._context.settings.image

@@ -11,7 +11,7 @@ from nestor.api import labels
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, owners_of, spec_of, status_of
 from nestor.api.overflowbackend import OverflowBackendSpec, Shape
 from nestor.api.times import now, write
-from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, kinds
+from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.kube.tasks import together
 from nestor.operator.backends.decide import (
@@ -26,13 +26,21 @@ from nestor.operator.backends.decide import (
 from nestor.operator.backends.nodes import Wanted, build_node, find_change, find_namesake, is_of, list_wanted
 from nestor.operator.world.context import Context
 
+log = logging.getLogger(__name__)
+
+TOGETHER = 20
+"""How many pods are asked to leave at the same time."""
+_META = ("name", "namespace", "uid", "deletionTimestamp")
+NAMED = 4
+"""How many of those left behind an event names: its message has a limit."""
+EVENTS = 25
+
 
 class NodeKeeper:
     """Keeps the nodes of all backends."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._drain = Drain(context)
 
     def observe(self, backend: Object) -> list[NodeState]:
         return [_read(node) for node in self._find(backend)]
@@ -51,7 +59,7 @@ class NodeKeeper:
         for name in live.keys() - wanted.keys():
             left: tuple[Object, float] | None = live[name], RESYNC_SECONDS
             if is_sure:
-                left = await self._drain.remove(backend, live[name], limit=spec.drain_seconds)
+                left = await self._remove(backend, live[name], limit=spec.drain_seconds)
             if left is not None:
                 found.append(_read(left[0]))
                 delays.append(left[1])
@@ -66,7 +74,7 @@ class NodeKeeper:
         if not nodes:
             listed = await self._context.api.list(kinds.NODE, labels=f"{labels.BACKEND}={backend['metadata']['name']}")
             nodes = [node for node in listed if is_of(node, backend) and not is_terminating(node)]
-        steps = [await self._drain.remove(backend, node, limit=limit, settle=0) for node in nodes]
+        steps = [await self._remove(backend, node, limit=limit, settle=0) for node in nodes]
         left = [step for step in steps if step is not None]
         return [_read(node) for node, _ in left], min((delay for _, delay in left), default=POLL_SECONDS if nodes else None)
 
@@ -96,10 +104,10 @@ class NodeKeeper:
                 live = await self._context.api.patch(kinds.NODE, wanted.name, None, patch)
         except (Forbidden, Invalid) as error:
             if error.is_replaced:
-                return NodeState(wanted.name, wanted.shape, why="it was replaced a moment ago")
+                raise
             return NodeState(wanted.name, wanted.shape, conflict=f"node '{wanted.name}': {error.message}")
-        except (Conflict, NotFound):  # changed or gone meanwhile, which the watch tells
-            return NodeState(wanted.name, wanted.shape, why="it is being changed")
+        except (Conflict, NotFound) as error:  # changed or gone meanwhile
+            raise RetryLater(1, error.message) from None
         if not is_of(live, backend):
             return NodeState(wanted.name, wanted.shape, conflict=_explain(live, backend))
         if is_terminating(live):
@@ -113,48 +121,14 @@ class NodeKeeper:
         except Conflict:
             return await self._context.api.get(kinds.NODE, wanted.name)
 
-
-def _read_prefix(backend: Object) -> str:
-    return str((spec_of(backend).get("node") or {}).get("name") or backend["metadata"]["name"])
-
-
-def _read(node: Object) -> NodeState:
-    return read_node(node, labels_of(node).get(labels.SHAPE, ""), find_start(node))
-
-
-def _explain(node: Object, backend: Object) -> str:
-    name, own = node["metadata"]["name"], labels_of(node)
-    if own.get(labels.BACKEND) == backend["metadata"]["name"]:
-        return f"node '{name}' is that of an earlier backend of this name, which is being deleted"
-    whose = f"backend '{own[labels.BACKEND]}'" if labels.BACKEND in own else "the cluster itself"
-    return f"there is already a node '{name}', which belongs to {whose}"
-
-
-log = logging.getLogger(__name__)
-
-TOGETHER = 20
-"""How many pods are asked to leave at the same time."""
-_META = ("name", "namespace", "uid", "deletionTimestamp")
-NAMED = 4
-"""How many of those left behind an event names: its message has a limit."""
-EVENTS = 25
-
-
-class Drain:
-    """Empties nodes and deletes them."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._api = context.api
-
-    async def remove(
+    async def _remove(
         self, backend: Object, node: Object, *, limit: float, settle: float = SETTLE_SECONDS
     ) -> tuple[Object, float] | None:
         """One step. Returns the node as it is then, and when to look again, in seconds; None: it is gone."""
         name = node["metadata"]["name"]
         pods = []
         if labels.REMOVED_SINCE in annotations_of(node):
-            pods = await self._api.list_trimmed(kinds.POD, trim_pod, fields=f"spec.nodeName={name}")
+            pods = await self._context.api.list_trimmed(kinds.POD, trim_pod, fields=f"spec.nodeName={name}")
         step = decide_removal(node, pods, now(), limit=limit, settle=settle)
         if step.act == "Cordon":
             return await self._cordon(node), POLL_SECONDS
@@ -163,7 +137,7 @@ class Drain:
             await self._tell(backend, name, step.pods)
         await self._clear(step)
         if step.act in ("Force", "Remove"):
-            await self._api.delete(kinds.NODE, name, uid=node["metadata"]["uid"])
+            await self._context.api.delete(kinds.NODE, name, uid=node["metadata"]["uid"])
             return None
         return node, step.delay
 
@@ -171,14 +145,7 @@ class Drain:
         """In one write with the time, so that whoever finds the one knows of the other. Returns the node as it is then."""
         meta = {"uid": node["metadata"]["uid"], "annotations": {labels.REMOVED_SINCE: write(now())}}
         patch = {"metadata": meta, "spec": {"unschedulable": True}}
-        try:
-            return await self._api.patch(kinds.NODE, node["metadata"]["name"], None, patch)
-        except NotFound:
-            return node
-        except (Conflict, Invalid) as error:
-            if not error.is_replaced:
-                raise
-            return node
+        return await self._context.api.patch(kinds.NODE, node["metadata"]["name"], None, patch)
 
     async def _clear(self, step: Removal) -> None:
         ways: dict[str, Callable[[Object], Coroutine[Any, Any, None]]] = {"Evict": self._evict, "Delete": self._delete}
@@ -197,7 +164,7 @@ class Drain:
             "deleteOptions": {"preconditions": {"uid": meta["uid"]}},
         }
         try:
-            await self._api.create(kinds.POD, body, subresource="eviction", name=meta["name"])
+            await self._context.api.create(kinds.POD, body, subresource="eviction", name=meta["name"])
         except (NotFound, Conflict):
             return
         except ApiError as error:
@@ -207,7 +174,7 @@ class Drain:
 
     async def _delete(self, pod: Object, grace_seconds: int | None = None) -> None:
         meta = pod["metadata"]
-        await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace_seconds)
+        await self._context.api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace_seconds)
 
     async def _tell(self, backend: Object, node: str, pods: Iterable[Object]) -> None:
         """Name what may still run at the backend: nobody has confirmed its end."""
@@ -217,6 +184,22 @@ class Drain:
         rest = [f"more pods may be left of node '{node}': the operator's log names all"] if len(texts) > EVENTS else []
         for text in [*texts[:EVENTS], *rest]:
             await self._context.post(kinds.OVERFLOW_BACKEND, backend, "Warning", "PodsLeftBehind", text)
+
+
+def _read_prefix(backend: Object) -> str:
+    return str((spec_of(backend).get("node") or {}).get("name") or backend["metadata"]["name"])
+
+
+def _read(node: Object) -> NodeState:
+    return read_node(node, labels_of(node).get(labels.SHAPE, ""), find_start(node))
+
+
+def _explain(node: Object, backend: Object) -> str:
+    name, own = node["metadata"]["name"], labels_of(node)
+    if own.get(labels.BACKEND) == backend["metadata"]["name"]:
+        return f"node '{name}' is that of an earlier backend of this name, which is being deleted"
+    whose = f"backend '{own[labels.BACKEND]}'" if labels.BACKEND in own else "the cluster itself"
+    return f"there is already a node '{name}', which belongs to {whose}"
 
 
 def describe_left(node: str, pods: Sequence[Object]) -> list[str]:
@@ -231,9 +214,3 @@ def trim_pod(pod: Object) -> Object:
     meta = {key: value for key, value in pod["metadata"].items() if key in _META}
     meta["ownerReferences"] = [item for item in owners_of(pod) if item.get("controller")]
     return {"metadata": meta, "status": {"phase": status_of(pod).get("phase")}}
-
-
-def about(backend: Object) -> Object:
-    """The subject of an event about a backend."""
-    kind = kinds.OVERFLOW_BACKEND
-    return {**backend, "apiVersion": kind.api_version, "kind": kind.name}

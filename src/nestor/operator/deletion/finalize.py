@@ -12,16 +12,18 @@ from dataclasses import dataclass, field
 from nestor.api import conditions, labels, names
 from nestor.api.conditions import Condition
 from nestor.api.names import Part
-from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, spec_of, status_of
+from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, spec_of
 from nestor.api.times import seconds_since, timestamp
 from nestor.cluster.home import Home
 from nestor.kube import NotFound, kinds
 from nestor.kube.tasks import together
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.guest import Guest
+from nestor.operator.status.build import build_status
 from nestor.operator.status.report import write_status
 from nestor.operator.world.context import Context, Result
 from nestor.operator.world.ownership import find_home, has_finalizer, remove_finalizer
+from nestor.operator.world.pod_status import find_grace
 
 log = logging.getLogger(__name__)
 
@@ -115,8 +117,6 @@ class Finalizer:
         is_forced = age > self._context.settings.force_after_seconds
         if pods:
             await self._delete_pods(pods, namespace, age, about=about)
-        if is_forced:
-            await self._strip_clusters(name, about)
         if (is_forced or all(_ends_soon(pod) for pod in pods)) and not is_terminating(namespace):
             await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"])
             # The namespace controller would, after 5 s.
@@ -183,26 +183,14 @@ class Finalizer:
 
     async def _delete_pod(self, pod: Object, *, is_forced: bool, about: Object | None) -> None:
         """`about`: the job that is told if it does not end."""
-        meta = pod["metadata"]
-        own = (meta.get("labels") or {}).get(labels.COMPONENT) != labels.COMPONENT_APP
-        wished = pod["spec"].get("terminationGracePeriodSeconds", 30)
-        grace = 0 if is_forced else min(wished, OWN_GRACE_SECONDS if own else APP_GRACE_SECONDS)
-        if meta.get("deletionTimestamp") and not is_forced and meta.get("deletionGracePeriodSeconds", 0) <= grace:
+        meta, is_apps = pod["metadata"], labels_of(pod).get(labels.COMPONENT) == labels.COMPONENT_APP
+        grace = 0 if is_forced else find_grace(pod, APP_GRACE_SECONDS if is_apps else OWN_GRACE_SECONDS)
+        if grace is None:
             return
         is_gone = not await self._api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
         if is_forced and not is_gone and about is not None:
             message = f"pod '{meta['name']}' did not terminate and was force-deleted without confirmation from its node"
             await self._warn_once(about, pod, FORCED, message)
-
-    async def _strip_clusters(self, namespace: str, about: Object | None) -> None:
-        """Remove the finalizers of NestedClusters that are stuck in deletion."""
-        for cluster in self._context.cache.clusters:
-            meta = cluster["metadata"]
-            if meta["namespace"] == namespace and meta.get("finalizers") and meta.get("deletionTimestamp"):
-                await self._api.patch(kinds.NESTED_CLUSTER, meta["name"], namespace, {"metadata": {"finalizers": None}})
-                if about is not None:
-                    message = f"removed the finalizers of NestedCluster '{meta['name']}': {', '.join(meta['finalizers'])}"
-                    await self._warn(about, "FinalizersRemoved", message)
 
     async def _find_namespace(self, home: Home) -> Object | None:
         """The job's namespace, while it exists. Asks the API server if it is not in the cache, which may lag behind."""
@@ -219,16 +207,13 @@ class Finalizer:
 
     async def _report(self, job: Object, namespace: str) -> None:
         """Report the deletion in `Ready`, once."""
-        status = status_of(job)
-        before = conditions.find(status.get("conditions"), conditions.READY)
+        before = conditions.find(conditions_of(job), conditions.READY)
         if before and before["reason"] == conditions.TERMINATING:
             return
         message = f"namespace '{namespace}' is being deleted"
         ready = Condition(conditions.READY, "False", conditions.TERMINATING, message)
-        generation = job["metadata"].get("generation", 0)
-        merged = conditions.merge(status.get("conditions") or (), [ready], generation, timestamp())
         with contextlib.suppress(NotFound):
-            await write_status(self._context, job, {**status, "conditions": merged})
+            await write_status(self._context, job, build_status(job, [ready], timestamp()))
 
     async def _warn(self, job: Object, reason: str, message: str) -> None:
         await self._context.post(kinds.NESTED_APP_JOB, job, "Warning", reason, message)
@@ -241,6 +226,8 @@ class Finalizer:
 
     def forget(self, namespace: str, name: str, uid: str) -> None:
         self.forget_deletion(uid)
+        for guest in self._guests:
+            guest.forget(uid)
         self._context.applier.forget(namespace)
         self._context.provisioner.forget(namespace, name)
         self._inputs.forget(uid)

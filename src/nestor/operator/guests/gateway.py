@@ -16,7 +16,7 @@ from nestor.kube.optional import OptionalInformer
 from nestor.kube.tasks import together
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.guest import Guest, Routes, Word
-from nestor.operator.world.context import Context
+from nestor.operator.world.context import Context, read_refusal
 
 _UNSERVED = (
     conditions.GATEWAY_PENDING,
@@ -90,9 +90,7 @@ class Gateway(Guest):
         try:
             made = await self._context.applier.ensure(kinds.HTTP_ROUTE, body)
         except (Forbidden, Invalid) as error:
-            if isinstance(error, Forbidden) and error.is_terminating:
-                raise
-            message = f"the host cluster refuses the HTTPRoute for host '{route.host}': {error.message}"
+            message = f"the host cluster refuses the HTTPRoute for host '{route.host}': {read_refusal(error)}"
             return replace(route, refusal=(conditions.INGRESS_REFUSED, message), is_kept=False)
         refusal = judge_http_route(made, resolved.policy.expose.gateway)
         # It stays: the Gateway may yet accept it.

@@ -13,7 +13,7 @@ from nestor.apps.steps import Plan
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.server import build_stateful_set
 from nestor.cluster.shape import Shape
-from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
+from nestor.kube import ApiError, Forbidden, Invalid, kinds
 from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS
 from nestor.kube.tasks import together
 from nestor.operator.admission.admit import Resolved
@@ -34,7 +34,7 @@ from nestor.operator.status.build import build_status, describe, explain_held
 from nestor.operator.status.conditions import Observed, decide_conditions
 from nestor.operator.status.observe import find_start_deadline, gather_facts
 from nestor.operator.status.report import report
-from nestor.operator.world.context import Context, Result
+from nestor.operator.world.context import Context, Result, read_refusal
 
 REFUSAL_SECONDS = 10
 """How soon to retry exposing a job whose host is taken or whose TLS secret is missing; not every fix causes an event."""
@@ -48,6 +48,8 @@ class _Admitted:
     resolved: Resolved
     shape: Shape
     plan: Plan
+    templates: Object | None
+    """If they were read in this pass."""
     facts: Facts
     life: Lifecycle
 
@@ -71,14 +73,14 @@ class AdmittedJobs:
         shape = build_shape(context, resolved.cluster, resolved.home, resolved.policy)
         shape = replace(shape, nodes=resolved.turn.server)
         data = await track_data(context, shape)
-        source = await self._inputs.templates.read(resolved)
+        source, templates = await self._inputs.templates.read(resolved)
         plan = resolved.build_plan(f"{source}@{find_rerun(job)}", data.number)
         most = resolved.policy.max_active_deadline_seconds
         facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash, most=most)
         life = decide_lifecycle(facts, now())
         if life.is_expired:
             return await expire(context, job, life)
-        admitted = _Admitted(job, resolved, replace(shape, replicas=life.replicas), plan, facts, life)
+        admitted = _Admitted(job, resolved, replace(shape, replicas=life.replicas), plan, templates, facts, life)
         if life.is_stopped and not facts.made_at:
             # It was created suspended, and has only a status; its templates are read again when it starts.
             await self._report(admitted, Children(admit_routes(context.cache, self._hosts, resolved)))
@@ -122,13 +124,13 @@ class AdmittedJobs:
     async def _ensure_children(self, it: _Admitted) -> tuple[Children, str | None, Exception | None]:
         """The children; or what the host refused, as text for the user and as the error for the retry."""
         try:
-            return await self._children.ensure(it.resolved, it.shape, it.plan, is_stopped=it.life.is_stopped), None, None
+            made = await self._children.ensure(it.resolved, it.shape, it.plan, it.templates, is_stopped=it.life.is_stopped)
+            return made, None, None
         except (ForeignObject, Forbidden, Invalid) as error:
-            if isinstance(error, Forbidden) and error.is_terminating:
-                raise RetryLater(1, error.message) from None
+            message = read_refusal(error)
             await together(keep_home_keys(self._context, it.shape), self._children.keep_walls(it.job))
             routes = admit_routes(self._context.cache, self._hosts, it.resolved)
-            return Children(routes), getattr(error, "message", str(error)), error
+            return Children(routes), message, error
 
     async def _ensure_runner(self, it: _Admitted, dns_address: str) -> Result:
         is_over = (it.facts.run or {}).get("state") in ("Succeeded", "Failed")
@@ -190,9 +192,7 @@ async def find_refusal(context: Context, shape: Shape, api_address: str) -> str 
     try:
         await context.api.try_create(kinds.POD, body)
     except (Forbidden, Invalid) as error:
-        if isinstance(error, Forbidden) and error.is_terminating:
-            return None
-        return f"the host cluster refuses pod '{body['metadata']['name']}': {error.message}"
+        return f"the host cluster refuses pod '{body['metadata']['name']}': {read_refusal(error)}"
     except ApiError:
         return None  # a webhook that takes no dry runs, or a server that is away
     return None

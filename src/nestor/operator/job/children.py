@@ -60,9 +60,11 @@ class ChildrenKeeper:
         self._hosts = hosts
         self.openings = Openings(context)
 
-    async def ensure(self, resolved: Resolved, shape: Shape, plan: Plan, *, is_stopped: bool) -> Children:
+    async def ensure(
+        self, resolved: Resolved, shape: Shape, plan: Plan, templates: Object | None, *, is_stopped: bool
+    ) -> Children:
         """All objects: the namespace; what the cluster's pods need; what needs its Services' addresses; then the server's pod and
-        what leads to it. If one part fails, no later part starts.
+        what leads to it. If one part fails, no later part starts. `templates`: the plan's, if they were read in this pass.
         """
         context, inputs, provisioner = self._context, self._inputs, self._context.provisioner
         home = await self.ensure_home(resolved.home, resolved.policy)
@@ -73,7 +75,7 @@ class ChildrenKeeper:
             inputs.ensure_pull_secrets(resolved),
             context.applier.ensure(kinds.NESTED_CLUSTER, build_cluster(resolved, is_stopped=is_stopped)),
             *([context.applier.ensure(kinds.SECRET, build_plan_secret(home, plan))] if plan.steps else []),
-            inputs.templates.ensure(resolved),
+            inputs.templates.ensure(resolved, templates),
             inputs.ensure_pull_secret(resolved, resolved.app),
             inputs.snapshots.ensure(resolved),
             inputs.parameters.ensure(resolved, resolved.secret_parameters),

@@ -18,7 +18,7 @@ from nestor.kube.tasks import together
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.guest import Routes
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.world.context import Cache, Context
+from nestor.operator.world.context import Cache, Context, read_refusal
 from nestor.operator.world.ownership import find_home
 
 
@@ -103,9 +103,7 @@ async def _ensure_one(context: Context, resolved: Resolved, route: Route) -> Rou
     try:
         await context.applier.ensure(kinds.INGRESS, body)
     except (Forbidden, Invalid) as error:
-        if isinstance(error, Forbidden) and error.is_terminating:
-            raise
-        message = f"the host cluster refuses the Ingress for host '{route.host}': {error.message}"
+        message = f"the host cluster refuses the Ingress for host '{route.host}': {read_refusal(error)}"
         return replace(route, refusal=(conditions.INGRESS_REFUSED, message), is_kept=False)
     return route
 

@@ -140,8 +140,6 @@ class JobReconciler:
             if await self._context.api.find(kinds.NESTED_APP_JOB, meta["name"], meta["namespace"]) is not None:
                 raise
             return Result()
-        finally:
-            self._inputs.templates.release(job["metadata"]["uid"])
 
     async def _deny(self, job: Object, denial: Denial) -> Result:
         self._inputs.templates.forget(job["metadata"]["uid"])

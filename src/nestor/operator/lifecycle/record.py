@@ -9,7 +9,7 @@ from typing import cast
 
 from nestor.api import conditions, labels, times
 from nestor.api.conditions import Condition
-from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating, spec_of, status_of
+from nestor.api.objects import Object, annotations_of, is_terminating, spec_of, status_of
 from nestor.operator.world.ownership import has_finalizer
 
 KEPT = (conditions.STEP_FAILED,)
@@ -137,6 +137,4 @@ def wants_to_run(job: Object) -> bool:
 
 
 def _ended_by(job: Object) -> str | None:
-    said = conditions.find(conditions_of(job), conditions.SUCCEEDED)
-    is_over = status_of(job).get("completionTime") and said is not None and said["status"] != "Unknown"
-    return said["reason"] if said is not None and is_over else None
+    return read_record(status_of(job), times.now()).ended_by

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 from dataclasses import dataclass
 
 from nestor.api import labels, names, times
@@ -132,26 +133,23 @@ async def stop(context: Context, home: Home, state: SuspendState | None, *, is_a
         await _suspend_as_it_is(context, home, replicas=state.replicas if state else 1)
     await oneshot.end(context.api, context.cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace))
     if is_overdue or (state and state.is_forced):
-        await end_pods(context, home, grace_seconds=LAST_GRACE_SECONDS if is_overdue else None)
+        await _end_pods(context, home, LAST_GRACE_SECONDS if is_overdue else sys.maxsize)
 
 
-async def end_pods(context: Context, home: Home, *, grace_seconds: int | None = None) -> None:
+async def _end_pods(context: Context, home: Home, most: int) -> None:
     """Delete the application's pods in place of their syncer; it is gone, so nothing recreates them.
 
-    `grace_seconds`: what is left to them at the most, also to those that are ending.
+    `most`: how many seconds they may have, also those that are ending.
     """
-    most = math.inf if grace_seconds is None else grace_seconds
     pods = _find_pods(context.cache, home, labels.COMPONENT_APP)
-    found = [pod for pod in pods if not is_terminating(pod) or pod["metadata"].get("deletionGracePeriodSeconds", 0) > most]
-    if found:
-        log.info("%s: deleting %d pods that no syncer stopped", home.namespace, len(found))
-        await together(*(_delete(context, pod, grace_seconds) for pod in found))
-
-
-async def _delete(context: Context, pod: Object, most: int | None) -> None:
-    meta, own = pod["metadata"], spec_of(pod).get("terminationGracePeriodSeconds", 30)
-    grace = None if most is None else min(own, most)
-    await context.api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
+    graces = [(pod["metadata"], grace) for pod in pods if (grace := pod_status.find_grace(pod, most)) is not None]
+    if graces:
+        log.info("%s: deleting %d pods that no syncer stopped", home.namespace, len(graces))
+        deletions = (
+            context.api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=grace)
+            for meta, grace in graces
+        )
+        await together(*deletions)
 
 
 async def _suspend_as_it_is(context: Context, home: Home, *, replicas: int) -> None:

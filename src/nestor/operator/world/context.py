@@ -16,9 +16,9 @@ from nestor.api.names import host_name
 from nestor.api.nestedclass import NestedClassSpec, resolve_class
 from nestor.api.objects import Object, labels_of, spec_of
 from nestor.cluster.exposure.routes import Route
-from nestor.cluster.provision import Provisioner
+from nestor.cluster.provision import ForeignObject, Provisioner
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Informer, Kind, kinds
+from nestor.kube import Api, ApiError, Change, Forbidden, Informer, Invalid, Kind, RetryLater, kinds
 from nestor.kube.applier import Applier
 from nestor.kube.events import EventRecorder
 from nestor.kube.index import Index
@@ -26,9 +26,9 @@ from nestor.kube.informer import Key
 from nestor.operator.meters import Meters
 from nestor.operator.settings import Settings
 from nestor.operator.world.kept import find_fault
-from nestor.operator.world.trim import TRIMS
+from nestor.operator.world.trim import OWN_TRIMS, TRIMS
 
-OWN = (kinds.NESTED_APP_JOB, kinds.NESTED_CLUSTER, kinds.NESTED_CLASS, kinds.NESTED_APP, kinds.OVERFLOW_BACKEND)
+OWN = tuple(OWN_TRIMS)
 
 
 class Cache:
@@ -90,10 +90,13 @@ log = logging.getLogger(__name__)
 class Classes:
     """Reads the classes of a cache."""
 
-    def __init__(self, cache: Iterable[Object], versions: Iterable[str]) -> None:
+    def __init__(self, cache: Informer, versions: Iterable[str]) -> None:
         self._cache = cache
         self._versions = sort_versions(versions)
-        self._parsed: dict[str, tuple[str, NestedClassSpec | None]] = {}
+        self._parsed: dict[str, NestedClassSpec] = {}
+        for where, item in cache.store.items():
+            self._take(Change(where, None, item))
+        cache.on_change(self._take, first=True)
 
     @property
     def default(self) -> str:
@@ -104,24 +107,19 @@ class Classes:
         return self.all().get(find_class_name(job, self.default))
 
     def all(self) -> dict[str, NestedClassSpec]:
-        """The classes by name. One that does not match the schema (from an older CRD) is logged and treated as absent."""
-        parsed = {}
-        for item in self._cache:
-            name, version = item["metadata"]["name"], item["metadata"].get("resourceVersion", "")
-            known = self._parsed.get(name)
-            parsed[name] = known if known and known[0] == version != "" else (version, self._parse(name, item))
-        self._parsed = parsed
-        return {name: spec for name, (_, spec) in parsed.items() if spec is not None}
+        """The classes by name. Do not modify them. One that does not match the schema (from an older CRD) is absent."""
+        return self._parsed
 
-    def _parse(self, name: str, item: Object) -> NestedClassSpec | None:
-        if fault := find_fault(item):
+    def _take(self, change: Change) -> None:
+        _, name = change.key
+        self._parsed.pop(name, None)
+        if fault := find_fault(change.new):
             log.warning("NestedClass '%s' is ignored: %s", name, fault)
-            return None
-        try:
-            return resolve_class(spec_of(item), self._versions)
-        except ValidationError as error:
-            log.warning("NestedClass '%s' is invalid: %s", name, error)
-            return None
+        elif change.new is not None:
+            try:
+                self._parsed[name] = resolve_class(spec_of(change.new), self._versions)
+            except ValidationError as error:
+                log.warning("NestedClass '%s' is invalid: %s", name, error)
 
 
 @dataclass(frozen=True)
@@ -142,6 +140,13 @@ class Result:
     def within(self, *seconds: float | None) -> Result:
         """The same result, with the earliest of these times as the next look."""
         return replace(self, retry_after=min((item for item in (self.retry_after, *seconds) if item is not None), default=None))
+
+
+def read_refusal(error: ForeignObject | Forbidden | Invalid) -> str:
+    """What the host refuses, for the user. Raises `RetryLater` if it is only that the namespace is being deleted."""
+    if isinstance(error, Forbidden) and error.is_terminating:
+        raise RetryLater(1, error.message) from None
+    return error.message if isinstance(error, ApiError) else str(error)
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nestor.api.objects import Object, conditions_of, is_terminating, status_of
+from nestor.api.objects import Object, conditions_of, is_terminating, spec_of, status_of
 
 IMAGE_REASONS = frozenset(
     {
@@ -36,9 +36,12 @@ class Waiting:
     def is_image(self) -> bool:
         return self.reason in IMAGE_REASONS
 
-    def describe(self, pod: Object) -> str:
-        text = f"pod '{pod['metadata']['name']}', container '{self.container}': {self.reason}"
+    def __str__(self) -> str:
+        text = f"container '{self.container}': {self.reason}"
         return text + (f": {self.message}" if self.message else "") + (f"; before, it {self.last}" if self.last else "")
+
+    def describe(self, pod: Object) -> str:
+        return f"pod '{pod['metadata']['name']}', {self}"
 
 
 def find_first_waiting(pod: Object) -> Waiting | None:
@@ -73,11 +76,7 @@ def find_held(pod: Object) -> str:
     """Why a pod that should run does not, in a sentence; empty if it does, or just starts."""
     if is_finished(pod) or is_terminating(pod):
         return ""
-    if waiting := find_first_waiting(pod):
-        said = f": {waiting.message}" if waiting.message else ""
-        before = f"; before, it {waiting.last}" if waiting.last else ""
-        return f"container '{waiting.container}': {waiting.reason}{said}{before}"
-    return find_unschedulable(pod) or ""
+    return str(find_first_waiting(pod) or find_unschedulable(pod) or "")
 
 
 def find_unschedulable(pod: Object) -> str | None:
@@ -110,3 +109,10 @@ def find_end(pod: Object) -> tuple[int | None, str, str]:
 
 def find_condition(pod: Object, kind: str) -> Object | None:
     return next((item for item in conditions_of(pod) if item["type"] == kind), None)
+
+
+def find_grace(pod: Object, most: int) -> int | None:
+    """In how many seconds a pod that may have so many should end; None if it is being deleted, and has no longer than that."""
+    grace = min(spec_of(pod).get("terminationGracePeriodSeconds", 30), most)
+    is_ending = is_terminating(pod) and pod["metadata"].get("deletionGracePeriodSeconds", 0) <= grace
+    return None if is_ending else grace

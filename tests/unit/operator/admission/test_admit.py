@@ -8,14 +8,13 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.api.data import write
-from nestor.api.nestedcluster import NestedClusterSpec
 from nestor.api.policies import Persistence
 from nestor.cluster.shape import Host
-from nestor.operator.admission.admit import Running, admit, complete_spec, find_running
+from nestor.operator.admission.admit import admit
 from nestor.operator.admission.app_source import find_source
 from nestor.operator.admission.identity import Refused, identify
 from nestor.operator.world.trim import trim_cluster
-from tests.unit.operator.builders import IMAGES, STEPS, TARGET, Object, build_job, build_policy, build_resolved, deny, resolve
+from tests.unit.operator.builders import STEPS, TARGET, Object, build_job, build_policy, build_resolved, deny, resolve
 
 CLASSES = {"default": build_policy(), "big": build_policy()}
 
@@ -38,21 +37,28 @@ def test_the_version_of_the_job_wins_over_the_appdefs_and_that_over_the_classs()
     assert build_resolved(policy=policy).version == "v1.9"
 
 
-def build_running(uid: str = "1234", **spec: str) -> Object:
+def build_running(uid: str = "1234", **spec: Any) -> Object:
     return {"metadata": {"labels": {labels.JOB_UID: uid}}, "spec": {"kubernetesVersion": "v1.36", "image": "k3s:36"} | spec}
 
 
 @pytest.mark.parametrize("versions", [["v1.37", "v1.36"], ["v1.35"]], ids=["gains a higher one", "loses the job's own"])
 @pytest.mark.parametrize("spec", [{}, {"kubernetesVersion": "v1.36"}])
-def test_a_running_job_keeps_its_version_when_the_class_changes(versions: list[str], spec: Object) -> None:
-    found = resolve(build_job(**spec), {"default": build_policy(cluster={"versions": versions})}, build_running())
-    assert (found.version, found.cluster.image) == ("v1.36", "k3s:36")
+@pytest.mark.parametrize("volume", [None, Persistence(size="1Gi", storage_class_name="fast")])
+def test_a_running_job_stays_as_it_is_when_the_class_changes(
+    versions: list[str], spec: Object, volume: Persistence | None
+) -> None:
+    own: Any = {"persistence": write(volume)} if volume else {}
+    policy = build_policy(cluster={"versions": versions, "persistence": {"size": "8Gi"}})
+    found = resolve(build_job(**spec), {"default": policy}, build_running(**own)).cluster
+    assert (found.kubernetes_version, found.image, found.persistence) == ("v1.36", "k3s:36", volume)
 
 
 @pytest.mark.parametrize("cluster", [None, build_running(uid="another"), build_running(image=""), {"metadata": {}}])
-def test_without_a_cluster_of_its_own_the_class_decides(cluster: Object | None) -> None:
-    found = resolve(build_job(), {"default": build_policy(cluster={"versions": ["v1.37"]})}, cluster)
-    assert (found.version, found.cluster.image) == ("v1.37", "k3s:37")
+@pytest.mark.parametrize("volume", [None, Persistence(size="8Gi")])
+def test_without_a_cluster_of_its_own_the_class_decides(cluster: Object | None, volume: Persistence | None) -> None:
+    policy = build_policy(cluster={"versions": ["v1.37"]} | ({"persistence": write(volume)} if volume else {}))
+    found = resolve(build_job(), {"default": policy}, cluster).cluster
+    assert (found.kubernetes_version, found.image, found.persistence) == ("v1.37", "k3s:37", volume)
 
 
 @pytest.mark.parametrize(("expose", "is_open"), [({}, False), ({"expose": {"allTargets": True}}, True)])
@@ -81,11 +87,15 @@ def two_commands() -> Object:
     [
         (build_job(className="gold"), conditions.CLASS_NOT_FOUND, "no NestedClass named 'gold'; available: 'big', 'default'"),
         (build_job(kubernetesVersion="v1.1"), conditions.VERSION_UNSUPPORTED, "available: v1.9, v1.36"),
+        # The AppDef's may be replaced by a newer one, of which there is none; the job's own is exact.
+        (build_job(nested={"kubernetes_version": "v1.37", "templates": STEPS}), conditions.VERSION_UNSUPPORTED,
+         "Kubernetes version 'v1.37' is not offered by class 'default'"),
+        (build_job(kubernetesVersion="v1.30"), conditions.VERSION_UNSUPPORTED, "'v1.30' is not offered"),
         (build_job(command="Stop"), conditions.COMMAND_NOT_FOUND, "no command 'Stop'; available: 'Hello'"),
         (two_commands(), conditions.COMMAND_NOT_FOUND, "`command` must be set, because the AppDef has several: 'Hello', 'Other'"),
         (build_job(nested={"targets": []}), conditions.APPDEF_INVALID, "nested_kubernetes.templates` must be set"),
     ],
-)
+)  # fmt: skip
 def test_refusals_say_what_is_allowed(job: Object, reason: str, message: str) -> None:
     found = deny(job, classes=CLASSES)
     assert found.reason == reason
@@ -178,55 +188,10 @@ def test_an_appdefs_version_that_the_class_lacks_is_the_nearest_newer_one(wanted
     assert (said in found.warnings) == warned
 
 
-@pytest.mark.parametrize(
-    "job",
-    [build_job(nested={"kubernetes_version": "v1.37", "templates": STEPS}), build_job(kubernetesVersion="v1.30")],
-    ids=["all are older", "the job's own is exact"],
-)
-def test_a_version_that_is_not_offered_is_refused_where_none_may_take_its_place(job: Object) -> None:
-    with pytest.raises(Refused, match=r"is not offered by class 'default'; available: v1\.9, v1\.36"):
-        resolve(job, {"default": build_policy()})
-
-
-BIG, SMALL = Persistence(size="8Gi"), Persistence(size="1Gi", storage_class_name="fast")
-
-
-def complete(spec: Object, running: Running | None = None, persistence: Persistence | None = None) -> tuple[object, ...]:
-    """Version, image and volume, by a class with `persistence`."""
-    cluster = {"persistence": write(persistence)} if persistence else {}
-    policy = build_policy(cluster=cluster).cluster
-    found = complete_spec(NestedClusterSpec.model_validate(spec), policy, running, IMAGES)
-    return found.kubernetes_version, found.image, found.persistence
-
-
-@pytest.mark.parametrize(
-    ("running", "persistence", "spec", "expected"),
-    [
-        (None, None, {}, ("v1.36", "k3s:36", None)),
-        (None, BIG, {}, ("v1.36", "k3s:36", BIG)),
-        (None, None, {"kubernetesVersion": "v1.9"}, ("v1.9", "k3s:9", None)),
-        (Running("v1.35", "k3s:35", None), BIG, {}, ("v1.35", "k3s:35", None)),
-        (Running("v1.35", "k3s:35", SMALL), BIG, {}, ("v1.35", "k3s:35", SMALL)),
-        (Running("v1.35", "k3s:35", None), None, {"kubernetesVersion": "v1.35"}, ("v1.35", "k3s:35", None)),
-    ],
-)
-def test_what_runs_stays_and_what_is_left_out_comes_from_the_class(
-    running: Running | None, persistence: Persistence | None, spec: Object, expected: tuple[object, ...]
-) -> None:
-    assert complete(spec, running, persistence) == expected
-
-
-def test_a_jobs_cluster_says_all_of_it_in_its_spec() -> None:
-    spec = {"kubernetesVersion": "v1.36", "image": "k3s:36", "persistence": {"size": "8Gi"}}
-    cluster = {"metadata": {"labels": {labels.JOB_UID: "1"}}, "spec": spec}
-    assert find_running(cluster, "1") == Running("v1.36", "k3s:36", BIG)
-    assert find_running(cluster, "2") is None
-    assert find_running(None, "1") is None
-
-
 def test_a_jobs_cluster_that_cannot_be_read_is_not_taken_for_none() -> None:
-    meta = {"name": "hello", "namespace": "n", "uid": "u", "labels": {labels.JOB_UID: "1"}}
+    meta = {"name": "hello", "namespace": "n", "uid": "u", "labels": {labels.JOB_UID: "1234"}}
     cluster = trim_cluster({"metadata": meta, "spec": {"image": "x" * 300_000}})
     with pytest.raises(Refused, match="NestedCluster 'hello': `spec` has 300012 bytes as JSON; at most 262144 are accepted"):
-        find_running(cluster, "1")
-    assert find_running(cluster, "2") is None
+        resolve(build_job(), CLASSES, cluster)
+    cluster["metadata"]["labels"] = {labels.JOB_UID: "another"}
+    assert resolve(build_job(), CLASSES, cluster).version == "v1.36"

@@ -104,8 +104,8 @@ def test_a_fault_of_the_image_is_told_in_the_readers_words_made_harmless() -> No
 
 
 def test_a_log_that_cannot_be_had_is_asked_for_again_and_then_read_anew() -> None:
-    assert appreader.decide_without_log(pod(ended(0, 10)), "no route", NOW).delay == 50
-    assert appreader.decide_without_log(pod(ended(0, 60), attempt=2), "no route", NOW).kind == "Replace"
+    assert appreader.decide_again(pod(ended(0, 10)), "no route", NOW, appreader.LOG_SECONDS).delay == 50
+    assert appreader.decide_again(pod(ended(0, 60), attempt=2), "no route", NOW, appreader.LOG_SECONDS).kind == "Replace"
 
 
 @pytest.mark.parametrize(

@@ -53,16 +53,23 @@ def read_admitted(scene: Scene) -> tuple[str, str]:
     return scene.said(conditions.ADMITTED)[1:]
 
 
-async def start() -> tuple[Scene, TemplateCopies]:
+RESOLVED = build_resolved(build_job(app=APP))
+
+
+async def copy_all(copies: TemplateCopies) -> str:
+    """What a pass does with them; returns what they are identified by."""
+    source, content = await copies.read(RESOLVED)
+    await copies.ensure(RESOLVED, content)
+    return source
+
+
+async def start() -> tuple[Scene, CopiedInputs]:
     """A job whose templates have been copied, by an operator that has done nothing else."""
     scene = Scene()
     put_files(scene)
-    copies = TemplateCopies(scene.context.applier, "nestor-system")
-    resolved = build_resolved(build_job(app=APP))
-    await copies.read(resolved)
-    await copies.ensure(resolved)
-    copies.release(resolved.uid)
-    return scene, copies
+    inputs = CopiedInputs(scene.context.applier, "nestor-system")
+    await copy_all(inputs.templates)
+    return scene, inputs
 
 
 @pytest.mark.parametrize(
@@ -97,59 +104,38 @@ async def test_a_job_that_was_refused_starts_with_the_templates_of_then() -> Non
 
 
 async def test_a_job_keeps_the_templates_it_started_with_and_reads_them_once() -> None:
-    scene, copies = await start()
+    scene, inputs = await start()
     put_files(scene, "other")
-    resolved = build_resolved(build_job(app=APP))
     scene.api.asked.clear()
-    source = await copies.read(resolved)
-    await copies.ensure(resolved)
+    source = await copy_all(inputs.templates)
     assert scene.api.asked == []
-    assert await TemplateCopies(scene.context.applier, "nestor-system").read(resolved) == source
+    assert (await TemplateCopies(scene.context.applier, "nestor-system").read(RESOLVED))[0] == source
     assert read_copy(scene) == "kind: ConfigMap"
 
 
 @pytest.mark.parametrize("is_changed", [False, True], ids=["gone", "changed"])
-async def test_a_lost_copy_is_made_again_from_the_original(is_changed: bool) -> None:
-    scene, copies = await start()
-    found = scene.look(kinds.CONFIG_MAP, COPY)
+async def test_a_copy_that_was_lost_with_its_namespace_is_made_again_from_the_original(is_changed: bool) -> None:
+    scene, inputs = await start()
     if is_changed:
-        scene.api.put(kinds.CONFIG_MAP, found | {"data": {MARK: "by hand"}})
+        scene.api.put(kinds.CONFIG_MAP, scene.look(kinds.CONFIG_MAP, COPY) | {"data": {MARK: "by hand"}})
     else:
         scene.api.drop(kinds.CONFIG_MAP, COPY, HOME)
     scene.context.applier.forget(HOME)
-    resolved = build_resolved(build_job(app=APP))
-    copies.forget_copy(resolved.uid)
-    await copies.ensure(resolved)
-    assert read_copy(scene) == "kind: ConfigMap"
-
-
-async def test_a_copy_that_was_lost_with_its_namespace_is_made_again_at_once() -> None:
-    scene = Scene()
-    put_files(scene)
-    inputs = CopiedInputs(scene.context.applier, "nestor-system")
-    resolved = build_resolved(build_job(app=APP))
-    await inputs.templates.read(resolved)
-    await inputs.templates.ensure(resolved)
-    scene.api.drop(kinds.CONFIG_MAP, COPY, HOME)
-    scene.context.applier.forget(HOME)
-    inputs.forget_copies(resolved.uid)
-    await inputs.templates.ensure(resolved)
+    inputs.forget_copies(RESOLVED.uid)
+    await copy_all(inputs.templates)
     assert read_copy(scene) == "kind: ConfigMap"
 
 
 async def test_where_nothing_has_the_first_templates_any_more_the_next_pass_reads_them_anew() -> None:
     """The plan of this pass is of other templates."""
-    scene, copies = await start()
+    scene, inputs = await start()
     scene.api.drop(kinds.CONFIG_MAP, COPY, HOME)
     put_files(scene, "new")
-    resolved = build_resolved(build_job(app=APP))
-    first = await copies.read(resolved)
-    copies.forget_copy(resolved.uid)
+    inputs.forget_copies(RESOLVED.uid)
     with pytest.raises(RetryLater):
-        await copies.ensure(resolved)
+        await copy_all(inputs.templates)
     assert read_copy(scene) is None
-    assert await copies.read(resolved) != first
-    await copies.ensure(resolved)
+    await copy_all(inputs.templates)
     assert read_copy(scene) == "new"
 
 
@@ -183,7 +169,7 @@ def secret(name: str, kind: str = "kubernetes.io/dockerconfigjson") -> Object:
 
 async def copy(scene: Scene, **spec: Any) -> tuple[str | None, dict[str, str]]:
     """What is missing, and the types of the copies."""
-    resolved = resolve(build_job(**spec), {"default": build_policy(placement=RULES)})
+    resolved = resolve(build_job(**spec), {"default": build_policy(placement=RULES, images={"pullSecretNames": ["house"]})})
     missing = await CopiedInputs(scene.context.applier, "nestor-system").ensure_pull_secrets(resolved)
     home = resolved.home.namespace
     copies = {key[2]: item["type"] for key, item in scene.api.objects.items() if key[:2] == ("secrets", home)}
@@ -195,30 +181,19 @@ async def test_each_is_copied_once_and_what_is_missing_or_none_is_named() -> Non
     for item in (secret("acr"), secret("plain", "Opaque")):
         scene.api.put(kinds.SECRET, item)
     missing, copies = await copy(scene)
-    assert missing == "no pull secret 'plain', 'site', which class 'default' names, in namespace 'nestor-system'"
+    assert missing == "no pull secret 'house', 'plain', 'site', which class 'default' names, in namespace 'nestor-system'"
     assert copies == {names.operators_pull_secret("acr"): "kubernetes.io/dockerconfigjson"}
-    scene.api.put(kinds.SECRET, secret("site"))
-    scene.api.drop(kinds.SECRET, "plain", "nestor-system")
-    scene.api.put(kinds.SECRET, secret("plain"))
-    missing, copies = await copy(scene)
-    assert missing is None
-    assert copies.keys() == {names.operators_pull_secret(name) for name in ("acr", "site", "plain")}
 
 
-async def test_a_job_gets_only_those_of_the_backends_that_it_may_use() -> None:
+@pytest.mark.parametrize(
+    ("wish", "expected"),
+    [({}, {"house", "acr", "site", "plain"}), ({"placement": {"overflow": {"backends": ["aci"]}}}, {"house", "acr", "site"})],
+    ids=["of all", "of those that it may use"],
+)
+async def test_a_job_gets_those_of_all_jobs_and_of_its_backends(wish: Object, expected: set[str]) -> None:
     scene = Scene()
-    for name in ("acr", "site", "plain"):
+    for name in ("house", "acr", "site", "plain"):
         scene.api.put(kinds.SECRET, secret(name))
-    missing, copies = await copy(scene, placement={"overflow": {"backends": ["aci"]}})
+    missing, copies = await copy(scene, **wish)
     assert missing is None
-    assert copies.keys() == {names.operators_pull_secret(name) for name in ("acr", "site")}
-
-
-async def test_those_of_all_jobs_are_copied_too() -> None:
-    scene = Scene()
-    scene.api.put(kinds.SECRET, secret("house"))
-    resolved = resolve(build_job(), {"default": build_policy(images={"pullSecretNames": ["house", "gone"]})})
-    missing = await CopiedInputs(scene.context.applier, "nestor-system").ensure_pull_secrets(resolved)
-    assert missing == "no pull secret 'gone', which class 'default' names, in namespace 'nestor-system'"
-    home = resolved.home.namespace
-    assert [key[2] for key in scene.api.objects if key[:2] == ("secrets", home)] == [names.operators_pull_secret("house")]
+    assert copies.keys() == {names.operators_pull_secret(name) for name in expected}

@@ -46,6 +46,8 @@ async def test_a_request_of_the_process_is_approved(request_: Object) -> None:
     assert await show(scene, request_).reconcile("csr") == Result()
     (answer,) = read_answer(scene)
     assert (answer["type"], answer["status"], answer["reason"]) == ("Approved", "True", "NestorVirtualNode")
+    is_identity = request_["spec"]["signerName"] == vnode.CLIENT_SIGNER
+    assert (scene.api.look(*WHERE) is not None) is is_identity, "whose name is reserved"
     assert scene.api.asked[-1] == "PATCH certificatesigningrequests csr/approval"
     assert scene.api.bodies[-1]["metadata"].keys() == {"uid", "resourceVersion"}
 
@@ -65,20 +67,18 @@ async def test_a_node_of_nobody_is_waited_for_and_then_denied(name: str) -> None
 
 
 @pytest.mark.parametrize(
-    "request_",
-    [build(sign(subject()), user="system:bootstrap:a"), build(sign(subject()), conditions=[{"type": "Approved"}])],
-    ids=["somebody else's", "answered"],
+    ("request_", "meta"),
+    [
+        (build(sign(subject()), user="system:bootstrap:a"), {}),
+        (build(sign(subject()), conditions=[{"type": "Approved"}]), {}),
+        (build(sign(subject())), {"deletionTimestamp": "2026-01-01T00:00:00Z"}),
+        (build(sign(subject())), {"name": "another"}),
+    ],
+    ids=["somebody else's", "answered", "going", "gone"],
 )
-async def test_others_are_not_touched(request_: Object) -> None:
+async def test_others_are_not_touched(request_: Object, meta: Object) -> None:
     scene = Scene()
-    assert await show(scene, request_).reconcile("csr") == Result()
-    assert scene.api.asked == []
-
-
-async def test_nothing_is_asked_for_what_is_gone() -> None:
-    scene = Scene()
-    requests = show(scene, build(sign(subject())), deletionTimestamp="2026-01-01T00:00:00Z")
-    assert [await requests.reconcile(name) for name in ("csr", "unknown")] == [Result(), Result()]
+    assert await show(scene, request_, **meta).reconcile("csr") == Result()
     assert scene.api.asked == []
 
 
@@ -130,19 +130,14 @@ def test_a_process_cannot_fill_the_list_by_ever_new_shapes(monkeypatch: pytest.M
     assert find_change(full, "d", "other", NOW) == {"d": f"other {LATER}"}
 
 
-async def test_the_name_is_reserved_before_the_certificate_is_approved() -> None:
-    scene = Scene()
-    assert await show(scene, build(sign(subject()))).reconcile("csr") == Result()
-    assert scene.api.look(*WHERE)["data"]["link"].startswith("link 20")  # type: ignore[index]
-    writes = [item.split(" ")[1] for item in scene.api.asked if not item.startswith("GET")]
-    assert writes == ["configmaps", "certificatesigningrequests"]
-
-
-async def test_names_that_are_there_stay() -> None:
+async def test_the_name_is_reserved_before_the_certificate_is_approved_and_others_stay() -> None:
     scene = Scene()
     scene.api.put(WHERE[0], {"metadata": {"name": WHERE[1], "namespace": WHERE[2]}, "data": {"x": "other 2999-01-01T00:00:00Z"}})
-    await show(scene, build(sign(subject()))).reconcile("csr")
-    assert (scene.api.look(*WHERE) or {})["data"].keys() == {"x", "link"}
+    assert await show(scene, build(sign(subject()))).reconcile("csr") == Result()
+    data = (scene.api.look(*WHERE) or {})["data"]
+    assert (data["x"], data["link"].startswith("link 20")) == ("other 2999-01-01T00:00:00Z", True)
+    writes = [item.split(" ")[1] for item in scene.api.asked if not item.startswith("GET")]
+    assert writes == ["configmaps", "certificatesigningrequests"]
 
 
 async def test_a_name_too_many_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,11 +145,4 @@ async def test_a_name_too_many_is_denied(monkeypatch: pytest.MonkeyPatch) -> Non
     scene = Scene()
     await show(scene, build(sign(subject()))).reconcile("csr")
     assert [item["type"] for item in read_answer(scene)] == ["Denied"]
-    assert scene.api.look(*WHERE) is None
-
-
-async def test_a_serving_certificate_is_nobodys_identity() -> None:
-    scene = Scene()
-    await show(scene, serving(ADDRESS)).reconcile("csr")
-    assert [item["type"] for item in read_answer(scene)] == ["Approved"]
     assert scene.api.look(*WHERE) is None

@@ -9,7 +9,7 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, Kind, NotFound, kinds
-from nestor.operator.guests.retained import check_retained, find_limit, is_retained, retain_volumes
+from nestor.operator.guests.retained import check_retained, find_limit, retain_volumes
 from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import Object, build_job, build_policy, resolve
 
@@ -87,11 +87,6 @@ async def test_a_host_without_snapshots_has_none_to_keep() -> None:
             return await super().list(kind, *given, **named)
 
     await retain_volumes(cast(Api, Older()), NAMESPACE)
-
-
-@pytest.mark.parametrize(("own", "stays"), [({labels.RETENTION: "Retain"}, True), ({labels.RETENTION: "x"}, False), ({}, False)])
-def test_the_namespace_says_what_becomes_of_them(own: Object, stays: bool) -> None:
-    assert is_retained({"metadata": {"name": WHERE, "labels": JOB | own}}) is stays
 
 
 def build_volume(size: str | None, **meta: Any) -> Object:

@@ -11,18 +11,28 @@ from nestor.api.objects import Object, status_of
 from nestor.kube import Forbidden, kinds
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.status.report import write_status
-from nestor.operator.world.ownership import find_home
 from tests.unit.operator.builders import READY, build_app, build_cluster, build_job, build_pod
 from tests.unit.operator.scene import HOME, Scene
 
 STAGES = (
-    (f"APPLY services {HOME}/hello-k3s", f"APPLY nestedclusters {HOME}/hello", f"APPLY secrets {HOME}/hello-plan"),
+    (
+        f"APPLY services {HOME}/hello-k3s",
+        f"APPLY nestedclusters {HOME}/hello",
+        f"APPLY secrets {HOME}/hello-plan",
+        f"APPLY limitranges {HOME}/nestor",
+    ),
     (f"APPLY secrets {HOME}/hello-access", f"APPLY nestedclusters {HOME}/hello/status"),
-    (f"APPLY statefulsets {HOME}/hello-k3s", "POST secrets team-a/hello-kubeconfig", f"APPLY ingresses {HOME}/hello"),
+    (
+        f"APPLY statefulsets {HOME}/hello-k3s",
+        "POST secrets team-a/hello-kubeconfig",
+        f"APPLY ingresses {HOME}/hello",
+        f"APPLY resourcequotas {HOME}/nestor",
+    ),
 )
 
 
 async def test_nothing_is_made_before_what_it_needs() -> None:
+    """A quota refuses pods and Secrets until the host has counted what there is."""
     scene = await Scene.started()
     first, second, third = ([scene.api.asked.index(item) for item in stage] for stage in STAGES)
     assert max(first) < min(second)
@@ -66,22 +76,6 @@ async def test_two_jobs_of_one_name_and_kind_share_nothing() -> None:
         assert places >= set(homes)
 
 
-async def test_default_limits_come_before_any_pod_and_the_quota_after_what_all_pods_need() -> None:
-    """A quota refuses pods and Secrets until the host has counted what there is."""
-    scene = await Scene.started()
-    asked = [line.removeprefix("APPLY ") for line in scene.api.asked if line.startswith("APPLY") and f" {HOME}/" in line]
-    limits, access, quota, server = (
-        asked.index(f"{kind} {HOME}/{name}")
-        for kind, name in (
-            ("limitranges", "nestor"),
-            ("secrets", "hello-access"),
-            ("resourcequotas", "nestor"),
-            ("statefulsets", "hello-k3s"),
-        )
-    )
-    assert limits < access < min(quota, server)
-
-
 @pytest.mark.parametrize(
     ("namespace", "marks", "is_admitted"),
     [
@@ -105,28 +99,6 @@ async def test_a_catalogs_entry_takes_templates_only_from_where_their_owner_lets
     await scene.run()
     assert (scene.api.look(kinds.CONFIG_MAP, "hello-templates", HOME) is not None) is is_admitted
     assert scene.said(conditions.ADMITTED)[1] == (conditions.ADMITTED_REASON if is_admitted else conditions.TEMPLATES_NOT_FOUND)
-
-
-async def test_a_namespace_beyond_its_limit_of_jobs_gets_no_further_cluster() -> None:
-    scene = Scene()
-    scene.set_class("Privileged", maxJobsPerNamespace=1)
-    for name, uid in (("hello", "1234"), ("further", "5678")):
-        job = build_job(name)
-        job["metadata"] |= {"uid": uid, "finalizers": [labels.FINALIZER]}
-        scene.change(kinds.NESTED_APP_JOB, job)
-        await JobReconciler(scene.context).reconcile("team-a", name)
-        scene.change(kinds.NESTED_APP_JOB, scene.look(kinds.NESTED_APP_JOB, name, "team-a"))
-    assert {key[2] for key in scene.api.objects if key[0] == kinds.NESTED_CLUSTER.plural} == {"hello"}
-
-
-async def test_the_status_proves_to_the_next_operator_whose_the_namespace_is() -> None:
-    scene = await Scene.started()
-    live = scene.look(kinds.NAMESPACE, HOME, "")
-    assert scene.settle()["status"]["namespaceUID"] == live["metadata"]["uid"]
-    scene.show(kinds.NAMESPACE, live)
-    scene.restart()
-    await scene.run()
-    assert scene.look(kinds.NAMESPACE, HOME, "")["metadata"]["uid"] == live["metadata"]["uid"]
 
 
 async def test_nothing_is_made_in_a_namespace_before_the_status_has_its_uid() -> None:
@@ -195,15 +167,9 @@ async def test_it_is_ready_with_its_cluster_and_leaves_out_the_other_stages() ->
     }
     assert status["kubeconfigSecretName"] == "hello-kubeconfig"
     assert not status.keys() & {"command", "steps", "targets", "url", "appDigest"}
-
-
-async def test_it_has_no_runner_and_nothing_for_one() -> None:
-    scene = Scene()
-    add_job(scene)
-    await run(scene)
     assert scene.api.look(kinds.SECRET, "hello-kubeconfig", "team-a")
-    assert scene.api.look(kinds.SECRET, find_home(scene.add_job()).child(names.Part.PLAN), HOME) is None
-    assert [line for line in scene.api.asked if " pods " in line and ("create" in line or "POST" in line)] == []
+    assert scene.api.look(kinds.SECRET, "hello-plan", HOME) is None, "there is no runner"
+    assert [line for line in scene.api.asked if " pods " in line and "POST" in line] == []
 
 
 async def test_it_can_end_by_what_its_user_runs_in_it() -> None:

@@ -12,7 +12,7 @@ import pytest
 from nestor.api import conditions, labels, names
 from nestor.cluster.exposure.exposed import decide_exposed
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Change, Forbidden, kinds
+from nestor.kube import Api, Change, Forbidden, RetryLater, kinds
 from nestor.kube.informer import key_of
 from nestor.operator.guest import Routes
 from nestor.operator.job.expose import Openings, admit_routes, ensure_ingresses, is_waiting, observe_exposure
@@ -203,13 +203,6 @@ def put_namespace(context: Context, name: str) -> None:
     context.cache.informers[kinds.NAMESPACE].store["", name] = {"metadata": {"name": name}}
 
 
-@pytest.mark.parametrize(("reason", "waits"), [(conditions.HOSTNAME_CONFLICT, True), (None, False)])
-async def test_what_nothing_tells_of_is_asked_for(context: Context, hosts: Hosts, reason: str | None, waits: bool) -> None:
-    context.cache.jobs.put(job())
-    refusal = (reason, "why") if reason else None
-    assert is_waiting(tuple(replace(route, refusal=refusal, is_kept=True) for route in admit(context, hosts, job()))) == waits
-
-
 SYNCED = {labels.NESTED_UID: "n1"}
 
 
@@ -236,7 +229,7 @@ async def test_what_the_host_refuses_of_one_target_is_told_there_and_keeps_no_ot
     context.cache.jobs.put(job())
     routes = admit(context, hosts, job())
     if is_terminating:
-        with pytest.raises(Forbidden):
+        with pytest.raises(RetryLater):
             await ensure_ingresses(made, build_resolved(job()), routes)
         return
     first, second = await ensure_ingresses(made, build_resolved(job()), routes)

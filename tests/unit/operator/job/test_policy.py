@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Any
 
 import pytest
 
-from nestor.api import conditions, data
+from nestor.api import data
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
-from nestor.cluster.provision import ForeignObject
-from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
-from nestor.kube.errors import Unreachable
-from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.admission.identity import Refused
+from nestor.kube import kinds
 from nestor.operator.job.children import write_policy
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.kept import SPEC_LIMIT
 from tests.unit.operator.builders import Object
 from tests.unit.operator.scene import HOME, Scene
-
-TERMINATING = {"causes": [{"reason": "NamespaceTerminating"}]}
 
 
 @pytest.fixture
@@ -39,36 +32,7 @@ async def reconcile(scene: Scene) -> None:
         await scene.run()
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
-        Refused(conditions.PULL_SECRET_NOT_FOUND, "no Secret"),
-        ForeignObject("Secret 'x' is not ours"),
-        Forbidden(403, "Forbidden", "exceeded quota"),
-        Forbidden(403, "Forbidden", "it goes", TERMINATING),
-        Invalid(422, "Invalid", "field is immutable"),
-        Conflict(409, "Conflict", "changed meanwhile"),
-        NotFound(404, "NotFound", "gone"),
-        ApiError(500, "InternalError", "broken"),
-        Unreachable("no answer"),
-        RetryLater(1, "not yet"),
-        RuntimeError("a mistake of ours"),
-    ],
-    ids=lambda error: f"{type(error).__name__} {error}"[:40],
-)
-async def test_a_stricter_class_holds_whatever_else_fails(
-    scene: Scene, error: Exception, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def fail(*_: Any) -> None:
-        raise error
-
-    monkeypatch.setattr(CopiedInputs, "ensure_pull_secret", fail)
-    scene.set_class("Baseline")
-    await reconcile(scene)
-    assert scene.level("hello", HOME) == "Baseline"
-
-
-async def test_it_is_the_first_that_a_pass_writes(scene: Scene) -> None:
+async def test_it_is_the_first_that_a_pass_writes_and_so_holds_whatever_else_fails(scene: Scene) -> None:
     scene.set_class("Baseline")
     scene.api.asked.clear()
     await reconcile(scene)
@@ -139,12 +103,6 @@ async def test_a_job_too_large_for_us_keeps_its_machine(scene: Scene) -> None:
     scene.add_job(machine="n4", parameters={"text": "x" * SPEC_LIMIT})
     await reconcile(scene)
     assert placement(scene)["nodeSelector"] == {"site": "a", "pool": "n4"}
-
-
-async def test_when_the_class_is_gone_the_strictest_holds(scene: Scene) -> None:
-    scene.drop_class()
-    await reconcile(scene)
-    assert scene.level("hello", HOME) == "Baseline"
 
 
 async def test_it_is_written_alone_and_once_and_over_what_somebody_else_wrote() -> None:

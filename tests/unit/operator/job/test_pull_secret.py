@@ -84,8 +84,13 @@ async def test_a_job_keeps_the_secret_that_its_entry_named_when_it_started(scene
 
 @pytest.mark.parametrize(
     "change",
-    [{"image": "registry.test/another-teams:1"}, {"imagePullSecretName": "operators-own"}, {"imagePullSecretName": None}],
-    ids=["another image", "another Secret", "no Secret"],
+    [
+        {"image": "registry.test/another-teams:1"},
+        {"imagePullSecretName": "operators-own"},
+        {"imagePullSecretName": None},
+        {"appDef": {}},
+    ],
+    ids=["another image", "another Secret", "no Secret", "another AppDef"],
 )
 async def test_who_rewrites_the_kept_application_gets_the_entrys(scene: Scene, change: Object) -> None:
     await reconcile(scene)

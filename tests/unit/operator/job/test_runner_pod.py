@@ -213,12 +213,6 @@ def test_its_plan_and_attempt_are_written_on_it() -> None:
     assert Plan.model_validate_json(base64.b64decode(stored)) == plan
 
 
-def test_lost_data_makes_another_plan() -> None:
-    resolved = builders.build_resolved()
-    assert resolved.build_plan("image:x", 0).hash != resolved.build_plan("image:x", 1).hash
-    assert resolved.build_plan("image:x", 0).hash != resolved.build_plan("image:y", 0).hash
-
-
 QUOTA = Forbidden(403, "Forbidden", "exceeded quota: admins")
 
 

@@ -76,15 +76,6 @@ async def test_hashes_which_all_may_see_do_not_tell_a_guessed_value(scene: Scene
     assert seed != seed_again
 
 
-@pytest.mark.parametrize("values", [{"PORT": "http", "PASSWORD": "x"}, {"PORT": "1"}])
-async def test_a_secret_with_faults_is_read_again_soon_since_nobody_watches_it(scene: Scene, values: dict[str, str]) -> None:
-    put_secret(scene, **values)
-    result = await scene.run()
-    assert result.retry_after == 5
-    put_secret(scene, PASSWORD=SECRET)
-    assert (await reconcile(scene))["status"] == "True"
-
-
 async def test_what_the_job_says_itself_takes_precedence(scene: Scene) -> None:
     put_secret(scene, PASSWORD=SECRET, USER="root")
     scene.edit(parameters={"USER": "me"})

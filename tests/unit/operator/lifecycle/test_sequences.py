@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -166,14 +166,3 @@ def test_every_failure_is_counted_at_most_once_and_restarts_are_never_more_than_
             assert world.resets <= world.failures
         else:
             world.happen(what)
-
-
-def test_a_failing_job_is_restarted_as_often_as_it_may_be_and_then_fails() -> None:
-    world = Cache("Restart", 2)
-    for _ in range(3):
-        world.happen("breaks")
-        for what in ("pass", "dies before it writes", "hour", "pass", "pass"):
-            world.happen(what) if what == "hour" else world.live(writes=what == "pass")
-    life = world.live()
-    assert (world.resets, life.record.restarts, life.record.ended_by) == (2, 2, conditions.RESTARTS_EXHAUSTED)
-    assert replace(life.record, succeeded=None).restart is None

@@ -106,13 +106,6 @@ def test_what_a_job_has_no_longer_goes_out_of_its_status() -> None:
     assert status["namespace"] == "x"
 
 
-def test_a_refusal_keeps_what_is_known_of_the_running_cluster() -> None:
-    job = build_job()
-    job["status"] = {"namespace": "x", "url": "u"}
-    refused = Condition(conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND, "gone")
-    assert build_status(job, [refused], TIME)["namespace"] == "x"
-
-
 def test_events_tell_of_what_became_true_and_of_what_needs_somebody() -> None:
     job = build_job()
     before = build_status(job, [ADMITTED, WAITING], TIME)
@@ -143,10 +136,6 @@ def test_a_host_without_walls_is_told_once_though_the_job_is_admitted() -> None:
     later = build_status(job, [open_host], LATER)
     assert [event.reason for event in list_events(job["status"], later)] == ["NetworkNotEnforced"]
     assert later["conditions"][0]["lastTransitionTime"] == TIME
-
-
-def test_ordinary_stages_are_no_events() -> None:
-    assert list_events({}, build_status(build_job(), [WAITING], TIME)) == []
 
 
 def told(old: dict[str, object], new: dict[str, object], *found: Condition) -> list[tuple[str, str, str]]:

@@ -224,15 +224,6 @@ def test_the_app_image_is_named_when_the_runner_waits_for_it() -> None:
     assert message.endswith("(app image 'registry.test/hello:1')")
 
 
-def test_ready_speaks_by_the_first_condition_that_is_not_true() -> None:
-    found = [
-        Condition(conditions.ADMITTED, "True", "Accepted", "good"),
-        Condition(conditions.CLUSTER_READY, "False", conditions.UNSCHEDULABLE, "no node"),
-        Condition(conditions.STEPS_APPLIED, "False", conditions.WAITING_FOR_CLUSTER, "waits"),
-    ]
-    assert summarize(found) == Condition(conditions.READY, "False", conditions.UNSCHEDULABLE, "no node")
-
-
 @pytest.mark.parametrize(
     "exposure",
     [

@@ -11,12 +11,10 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.api.contracts.runner import RECORD_LIMIT
 from nestor.api.contracts.vnode import CLIENT_SIGNER, REQUEST_LIMIT
 from nestor.cluster.exposure.exposed import has_ready_endpoint
 from nestor.cluster.exposure.host_claims import HostClaim, find_foreign, hosts_of
 from nestor.kube import Api, Change, Informer, kinds, pages
-from nestor.operator.admission.admit import find_running
 from nestor.operator.admission.identity import Refused, identify
 from nestor.operator.backends.certificates import Known, decide_request
 from nestor.operator.backends.decide import read_node
@@ -26,7 +24,7 @@ from nestor.operator.oneshot import lacks_image_volume
 from nestor.operator.wiring import Operator
 from nestor.operator.world import pod_status
 from nestor.operator.world.context import Cache
-from nestor.operator.world.kept import OVERSIZED, PACKED, SPEC_LIMIT, find_fault, read_spec
+from nestor.operator.world.kept import OVERSIZED, SPEC_LIMIT, find_fault, read_spec
 from nestor.operator.world.trim import (
     CUT,
     LIST_LIMIT,
@@ -44,7 +42,6 @@ from nestor.operator.world.trim import (
     trim_request,
     trim_slice,
 )
-from nestor.syncer.cluster.status import read_run
 from tests.unit.operator.backends.builders import GPU, build_backend, build_live, build_process, want
 from tests.unit.operator.builders import build_job, build_policy
 from tests.unit.operator.scene import Scene
@@ -127,37 +124,6 @@ def test_what_is_just_small_enough_takes_no_more_memory_than_its_text() -> None:
     assert identify(kept, {"default": build_policy()}).spec.parameters == {"a": WIDE[:80_000]}
     random = zlib.compress(json.dumps(list(range(40_000))).encode())
     assert size(trim_job(build_job(parameters={"a": random.hex()}))) < 2 * SPEC_LIMIT
-
-
-def test_a_page_of_jobs_is_trimmed_while_it_is_parsed() -> None:
-    item = {"metadata": META, "spec": {"parameters": {"a": WIDE[:200_000]}, "className": "default"}}
-    inner = {"metadata": {"name": "values", "labels": {}}, "spec": {"managedFields": 1}}
-    text = json.dumps({"items": [item, {"metadata": META, "spec": {"parameters": inner}}], "metadata": {"resourceVersion": "9"}})
-    found = pages.parse_list(text.encode(), trim_job)
-    assert found["metadata"] == {"resourceVersion": "9"}
-    assert size(found) < 10_000
-    assert OVERSIZED in found["items"][0]
-    assert read_spec(found["items"][1]) == {"parameters": inner}
-
-
-@pytest.mark.parametrize(
-    "inner",
-    [
-        {"spec": {"parameters": {}}},
-        {"spec": "boom"},
-        {"spec": [1]},
-        {"labels": "x"},
-        {PACKED: {"appDef": "x"}},
-        {"spec": {}, "status": {"x": "y"}, "managedFields": 1},
-    ],
-)
-def test_what_looks_like_an_object_inside_a_job_is_left_alone(inner: Object) -> None:
-    meta = {"uid": "a", "resourceVersion": "1", "name": "b"} | ({"labels": "x"} if "labels" in inner else {})
-    spec = {"app": {"appDef": {"x": {"metadata": meta} | inner, "items": [{"metadata": meta} | inner]}}}
-    text = json.dumps({"items": [{"metadata": META, "spec": spec}], "metadata": {}})
-    (found,) = pages.parse_list(text.encode(), trim_job)["items"]
-    assert find_fault(found) is None
-    assert read_spec(found) == spec
 
 
 @pytest.mark.parametrize("trim", TRIMS.values(), ids=[kind.plural for kind in TRIMS])
@@ -420,18 +386,6 @@ def test_of_a_slice_one_ready_endpoint_is_kept(endpoints: list[Object]) -> None:
     assert [port.get("name") for port in kept["ports"]] == ["http", None]
     assert size(kept) < 4000
     assert trim_slice(kept) == kept
-
-
-def test_a_cluster_with_a_long_record_is_kept_whole() -> None:
-    text = json.dumps(
-        {"state": "Failed", "steps": [{"name": f"s{n}", "message": 1300 * "\U0001f525"} for n in range(190)]}, ensure_ascii=False
-    )
-    assert OBJECT_LIMIT < len(text) < RECORD_LIMIT
-    run = read_run({"data": {"run.json": text}})
-    own = {"metadata": META, "spec": {"kubernetesVersion": "v1.36", "image": "k3s:36"}, "status": {"run": run}}
-    kept = trim_cluster(own)
-    assert find_running(kept, "1") is not None
-    assert kept["status"]["run"]["steps"][-1]["message"]
 
 
 def test_of_a_large_object_with_our_label_only_the_head_is_kept() -> None:

@@ -17,10 +17,11 @@ from nestor.api.objects import Object, conditions_of, is_terminating, labels_of,
 from nestor.kube import ApiError, Forbidden, kinds
 from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
-from nestor.operator.admission.identity import Denial, JobIdentity, was_admitted
+from nestor.operator.admission.identity import Denial, JobIdentity
 from nestor.operator.guest import Guest, Word
 from nestor.operator.guests.enforcement import probe
 from nestor.operator.guests.enforcement.verdict import Verdict, decide_condition, explain_open, find_denial, read_verdict
+from nestor.operator.lifecycle.record import has_started
 from nestor.operator.settings import Settings
 from nestor.operator.world.context import Context
 
@@ -48,44 +49,26 @@ def is_scratch(namespace: Object, owner: Object) -> bool:
 
 def build_policies(namespace: str) -> list[Object]:
     """One per pod. Each forbids what the other one allows, so that it is known which direction has no effect."""
-    caller = {"podSelector": {"matchLabels": {labels.PURPOSE: CALLER}}}
-    listener = {"podSelector": {"matchLabels": {labels.PURPOSE: LISTENER}}}
-    return [
-        _build_policy(
-            namespace,
-            LISTENER,
-            {**listener, "ingress": [{"from": [caller], "ports": _ports(probe.OPEN_PORT, probe.EGRESS_PORT)}]},
-        ),
-        _build_policy(
-            namespace, CALLER, {**caller, "egress": [{"to": [listener], "ports": _ports(probe.OPEN_PORT, probe.INGRESS_PORT)}]}
-        ),
-    ]
-
-
-def build_listener(namespace: str, settings: Settings) -> Object:
-    return _build_pod(namespace, LISTENER, ["probe", "listen"], settings)
-
-
-def build_caller(namespace: str, settings: Settings, address: str) -> Object:
-    return _build_pod(namespace, CALLER, ["probe", "call", address], settings)
+    listener, caller = ({"podSelector": {"matchLabels": {labels.PURPOSE: name}}} for name in (LISTENER, CALLER))
+    ingress = {"from": [caller], "ports": _ports(probe.OPEN_PORT, probe.EGRESS_PORT)}
+    egress = {"to": [listener], "ports": _ports(probe.OPEN_PORT, probe.INGRESS_PORT)}
+    specs = {LISTENER: listener | {"ingress": [ingress]}, CALLER: caller | {"egress": [egress]}}
+    both = {"policyTypes": ["Ingress", "Egress"]}
+    return [{"metadata": {"name": name, "namespace": namespace}, "spec": spec | both} for name, spec in specs.items()]
 
 
 def _ports(*numbers: int) -> list[Object]:
     return [{"protocol": "TCP", "port": number} for number in numbers]
 
 
-def _build_policy(namespace: str, name: str, spec: Object) -> Object:
-    return {"metadata": {"name": name, "namespace": namespace}, "spec": {**spec, "policyTypes": ["Ingress", "Egress"]}}
-
-
-def _build_pod(namespace: str, name: str, arguments: list[str], settings: Settings) -> Object:
+def build_pod(namespace: str, name: str, settings: Settings, *arguments: str) -> Object:
     """A pod with the labels of an application's, as far as network plugins and admins' policies can know them."""
     own = {labels.MANAGED_BY: "nestor", labels.COMPONENT: labels.COMPONENT_APP, labels.PURPOSE: name}
     container = {
         "name": "probe",
         "image": settings.image,
         "imagePullPolicy": "IfNotPresent",
-        "args": arguments,
+        "args": ["probe", *arguments],
         "resources": RESOURCES,
         "securityContext": oneshot.UNPRIVILEGED,
     }
@@ -105,8 +88,8 @@ ENFORCED_SECONDS = 24 * 3600.0
 """How soon to look again at a host that enforces policies."""
 OPEN_SECONDS = 15 * 60.0
 """At one that does not: an admin may be about to change that."""
-UNKNOWN_SECONDS = (60.0, 5 * 60.0, 30 * 60.0)
-"""At one that is not known: after the first, the second, and every further attempt."""
+UNKNOWN_SECONDS = (60.0, 30 * 60.0)
+"""At one that is not known: after the first attempt, and at the most."""
 LIMIT_SECONDS = 150.0
 """How long one probe may take, with the pull of the image."""
 POLL_SECONDS = 1.0
@@ -136,7 +119,7 @@ class Enforcement(Guest):
     async def admit(self, known: JobIdentity) -> Denial | None:
         """The class may want a host that is known to enforce policies."""
         job = self._context.cache.jobs.get(known.name, known.namespace)
-        if job is None or was_admitted(job):
+        if job is None or has_started(job):
             return None  # those that were admitted stay
         return find_denial(self._context.cache.classes.get(known.class_name), known.policy, known.class_name)
 
@@ -162,7 +145,7 @@ class Enforcement(Guest):
                 self._context.wake(kinds.NESTED_CLASS, item["metadata"]["name"], "")
         if verdict.code is None:
             self._unknown += 1
-            return UNKNOWN_SECONDS[min(self._unknown, len(UNKNOWN_SECONDS)) - 1]
+            return oneshot.find_pause(self._unknown, *UNKNOWN_SECONDS)
         self._unknown = 0
         return ENFORCED_SECONDS if verdict.is_enforced else OPEN_SECONDS
 
@@ -194,9 +177,9 @@ class Enforcement(Guest):
         api, settings = self._context.api, self._context.settings
         for policy in build_policies(namespace):
             await api.apply(kinds.NETWORK_POLICY, policy)
-        await self._create(build_listener(namespace, settings))
+        await self._create(build_pod(namespace, LISTENER, settings, "listen"))
         listener = await self._await_pod(namespace, LISTENER, lambda pod: bool(status_of(pod).get("podIP")))
-        await self._create(build_caller(namespace, settings, status_of(listener)["podIP"]))
+        await self._create(build_pod(namespace, CALLER, settings, "call", status_of(listener)["podIP"]))
         caller = await self._await_pod(namespace, CALLER, lambda pod: read_verdict(pod) is not None)
         return read_verdict(caller) or Verdict(None, "its pod has no result")
 

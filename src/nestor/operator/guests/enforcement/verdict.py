@@ -10,6 +10,7 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, conditions_of, status_of
 from nestor.operator.admission.identity import Denial
 from nestor.operator.guests.enforcement.probe import Exit
+from nestor.operator.world import pod_status
 
 REMEDY = "install a network plugin that enforces NetworkPolicies"
 MEANS = (
@@ -42,17 +43,14 @@ class Verdict:
 
 def read_verdict(pod: Object) -> Verdict | None:
     """What the caller's pod found out; None while it is still at it."""
-    phase = status_of(pod).get("phase")
-    if phase not in ("Succeeded", "Failed"):
+    if not pod_status.is_finished(pod):
         return None
-    for item in status_of(pod).get("containerStatuses") or ():
-        ended = (item.get("state") or {}).get("terminated") or {}
-        code = ended.get("exitCode")
-        if code == Exit.UNREACHED:
-            return Verdict(code=None, problem="its pods do not even reach each other where policies allow it")
-        if code in list(Exit):
-            return Verdict(code=Exit(code))
-    return Verdict(code=None, problem=f"its pod ended without a result: {status_of(pod).get('reason') or phase}")
+    code, _, reason = pod_status.find_end(pod)
+    if code == Exit.UNREACHED:
+        return Verdict(code=None, problem="its pods do not even reach each other where policies allow it")
+    if code in list(Exit):
+        return Verdict(code=Exit(code))
+    return Verdict(code=None, problem=f"its pod ended without a result: {reason or status_of(pod)['phase']}")
 
 
 def decide_condition(verdict: Verdict, spec: NestedClassSpec) -> Condition:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 
-from nestor.api import conditions, times
+from nestor.api import conditions
 from nestor.api.class_choice import find_class_name
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object
 from nestor.api.times import timestamp
-from nestor.kube import Change, Informer, kinds
+from nestor.kube import Change, kinds
 from nestor.kube.serving.pages import Family, Samples
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused
 from nestor.operator.guest import Guest
@@ -23,24 +23,16 @@ from nestor.operator.world.context import Context
 Policies = dict[str, NestedClassSpec]
 
 
-class Queues:
-    """One for all classes. `wake` is called with namespace and name of each job that should be looked at again.
+class Queue(Guest):
+    """Holds jobs back until there is room in their class and namespace.
 
     Jobs are noted as they change; what follows is worked out for all of them together, at the beginning of the next pass over any
     job. By then every list has been read: an operator that has just started lets nobody in before it knows who runs.
     """
 
-    def __init__(
-        self,
-        jobs: Informer,
-        find_classes: Callable[[], Policies],
-        wake: Callable[[str, str], None],
-        find_default: Callable[[], str],
-        is_quiet: Callable[[Object], bool],
-    ) -> None:
-        """`find_default`: the class of jobs that name none; `is_quiet`: whether the pods of a job that was stopped are gone."""
-        self._jobs, self._find_classes, self._find_default = jobs, find_classes, find_default
-        self._wake, self._is_quiet = wake, is_quiet
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._jobs = context.cache.jobs
         self._entries: dict[str, Entry] = {}
         self._members: dict[str, set[str]] = {}
         """UIDs by class."""
@@ -52,7 +44,13 @@ class Queues:
         self._asker = ""
         """Who asks at the moment is told by the answer. If it were woken, a job that is refused for another reason, and so gives
         the place back, would be looked at again and again."""
-        for job in jobs:
+        for job in self._jobs:
+            self.note(job)
+        context.cache.jobs.on_change(self._note_change)
+        context.cache.classes.on_change(lambda change: self.note_class(change.latest["metadata"]["name"]))
+
+    def _note_change(self, change: Change) -> None:
+        for job in filter(None, (change.old, change.new)):
             self.note(job)
 
     def note(self, job: Object) -> None:
@@ -66,11 +64,16 @@ class Queues:
             if not find_class_name(job):  # it may be the default class now, or no longer
                 self.note(job)
 
-    def count_waiting(self) -> dict[str, int]:
-        found = {name: [self._waits.get(uid) for uid in uids] for name, uids in self._members.items()}
-        return {name: sum(wait is not None and not wait.is_crowded for wait in waits) for name, waits in found.items()}
+    async def notice(self, namespace: str, name: str, job: Object | None) -> None:
+        """Its pods may have gone, which frees its place."""
+        if job is not None:
+            self.note(job)
+        self.flush()
 
-    def take(self, known: JobIdentity) -> Denial | None:
+    async def admit(self, known: JobIdentity) -> Denial | None:
+        return self.ask(known)
+
+    def ask(self, known: JobIdentity) -> Denial | None:
         """Let the job run, if it wants to, or say for what it waits. Raises `Refused` if it could never run."""
         if self._said.get(known.uid) != "Given":
             self._said[known.uid] = "Asking"
@@ -80,7 +83,7 @@ class Queues:
             self.flush()
         finally:
             self._asker = ""
-        policy = self._find_classes().get(known.class_name)
+        policy = self._context.classes.all().get(known.class_name)
         if (entry := self._entries.get(known.uid)) is None or policy is None:
             return None
         if entry.fault:
@@ -96,6 +99,26 @@ class Queues:
             return Denial(conditions.QUEUED, message, queue=place | {"since": entry.since})
         return None
 
+    def deny(self, job: Object, denial: Denial) -> Denial:
+        """Have a job that is refused by no queue give its place back. One whose AppDef is being read keeps it for a while."""
+        uid = job["metadata"]["uid"]
+        if denial.status == "False" and denial.reason not in (*conditions.WAITS, conditions.CLASS_NOT_FOUND):
+            self.give_back(uid)
+        elif denial.is_stuck:
+            self.give_back(uid, is_reading=True)
+        elif denial.status == "Unknown" and self._has_place(uid):
+            return replace(denial, queue={"since": find_since(job, timestamp())})  # for the next operator
+        return denial
+
+    def measure(self) -> Iterable[Family]:
+        waiting = {
+            name: [wait for uid in uids if (wait := self._waits.get(uid)) and not wait.is_crowded]
+            for name, uids in self._members.items()
+        }
+        names = (item["metadata"]["name"] for item in self._context.cache.classes)
+        found: Samples = {(name,): len(waiting.get(name, ())) for name in names}
+        yield Family("nestor_class_queue_jobs", "gauge", "Jobs that wait in the queue of their class.", ("class",), found)
+
     def give_back(self, uid: str, *, is_reading: bool = False) -> None:
         """The job is refused for another reason. `is_reading`: its AppDef is being read, which takes too long. It stays one of
         its namespace's jobs, and comes anew to the line of its class.
@@ -107,10 +130,10 @@ class Queues:
         self._noted[uid] = (entry.name, entry.namespace)
         self.flush()
 
-    def has_place(self, uid: str) -> bool:
+    def _has_place(self, uid: str) -> bool:
         """Whether it was given a place in a class that has few, which its status does not show before it is admitted."""
         entry = self._entries.get(uid)
-        policy = self._find_classes().get(entry.class_name) if entry is not None else None
+        policy = self._context.classes.all().get(entry.class_name) if entry is not None else None
         return self._said.get(uid) == "Given" and policy is not None and bool(find_limits(policy))
 
     def flush(self) -> None:
@@ -121,7 +144,7 @@ class Queues:
                 self._noted.setdefault(uid, (self._entries[uid].name, self._entries[uid].namespace))
         if not self._noted and not touched:
             return
-        policies = self._find_classes()
+        policies = self._context.classes.all()
         while self._noted or touched:
             noted, self._noted = self._noted, {}
             for uid, (name, namespace) in noted.items():
@@ -148,12 +171,12 @@ class Queues:
         return {entry.class_name for entry in (old, new) if entry is not None}
 
     def _read(self, job: Object, old: Entry | None, policies: Policies) -> Entry:
-        uid, default = job["metadata"]["uid"], self._find_default()
+        uid, default = job["metadata"]["uid"], self._context.classes.default
         name = find_class_name(job, default)
         if old is not None and old.class_name != name:
             self._said.pop(uid, None)
-        has_pods = was_stopped(job) and not self._is_quiet(job)
-        since = old.since if old and old.since else times.timestamp()
+        has_pods = was_stopped(job) and not is_quiet(self._context.cache, job)
+        since = old.since if old and old.since else timestamp()
         entry = read_entry(job, policies.get(name), since, self._said.get(uid), has_pods=has_pods, default=default)
         if self._said.get(uid) == "Given" and (entry.state == "Out" or entry.is_ending or is_running(job)):
             del self._said[uid]  # its status shows it, or it no longer wants its place
@@ -176,50 +199,4 @@ class Queues:
             elif now == before or (now is None and not (before and before.is_crowded and entry.seat == "Waits")):
                 continue
             if entry.uid != self._asker:
-                self._wake(entry.namespace, entry.name)
-
-
-class Queue(Guest):
-    """Holds jobs back until there is room in their class and namespace."""
-
-    def __init__(self, context: Context) -> None:
-        super().__init__(context)
-        cache, classes = context.cache, context.classes
-        self._queues = Queues(
-            cache.jobs,
-            classes.all,
-            lambda namespace, name: context.wake(kinds.NESTED_APP_JOB, name, namespace),
-            lambda: classes.default,
-            lambda job: is_quiet(cache, job),
-        )
-        cache.jobs.on_change(self._note)
-        cache.classes.on_change(lambda change: self._queues.note_class(change.latest["metadata"]["name"]))
-
-    def _note(self, change: Change) -> None:
-        for job in filter(None, (change.old, change.new)):
-            self._queues.note(job)
-
-    async def notice(self, namespace: str, name: str, job: Object | None) -> None:
-        """Its pods may have gone, which frees its place."""
-        if job is not None:
-            self._queues.note(job)
-        self._queues.flush()
-
-    async def admit(self, known: JobIdentity) -> Denial | None:
-        return self._queues.take(known)
-
-    def deny(self, job: Object, denial: Denial) -> Denial:
-        """Have a job that is refused by no queue give its place back. One whose AppDef is being read keeps it for a while."""
-        uid = job["metadata"]["uid"]
-        if denial.status == "False" and denial.reason not in (*conditions.WAITS, conditions.CLASS_NOT_FOUND):
-            self._queues.give_back(uid)
-        elif denial.is_stuck:
-            self._queues.give_back(uid, is_reading=True)
-        elif denial.status == "Unknown" and self._queues.has_place(uid):
-            return replace(denial, queue={"since": find_since(job, timestamp())})  # for the next operator
-        return denial
-
-    def measure(self) -> Iterable[Family]:
-        waiting, classes = self._queues.count_waiting(), self._context.cache.classes
-        found: Samples = {(name,): waiting.get(name, 0) for name in (item["metadata"]["name"] for item in classes)}
-        yield Family("nestor_class_queue_jobs", "gauge", "Jobs that wait in the queue of their class.", ("class",), found)
+                self._context.wake(kinds.NESTED_APP_JOB, entry.name, entry.namespace)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
+import itertools
 import socket
 from collections.abc import AsyncIterator
 from typing import Any, cast
@@ -19,6 +19,7 @@ from nestor.operator.guests.enforcement.probe import EGRESS_PORT, INGRESS_PORT, 
 from nestor.operator.guests.enforcement.verdict import Verdict, decide_condition, explain_open, find_denial, read_verdict
 from nestor.operator.settings import Settings
 from nestor.operator.world.context import Context
+from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import build_policy
 from tests.unit.operator.scene import Scene
 
@@ -77,15 +78,12 @@ def build_class(verdict: Verdict | None, unenforced: str) -> tuple[Object, Any]:
 @pytest.mark.parametrize("verdict", [OPEN, CLOSED, UNKNOWN, None])
 @pytest.mark.parametrize("unenforced", ["Warn", "Refuse", "Accept"])
 def test_jobs_say_so_until_an_admin_accepts_it(verdict: Verdict | None, unenforced: str) -> None:
+    assert explain_open(None, build_policy(), "default") == "", "there is no class"
     said = explain_open(*build_class(verdict, unenforced), "default")
     assert bool(said) == (verdict == OPEN and unenforced != "Accept")
     if said:
         assert said.startswith("this cluster does not enforce NetworkPolicies: pods of jobs can reach")
         assert "class 'default' (`network.unenforced: Accept`)" in said
-
-
-def test_nothing_is_said_without_a_class() -> None:
-    assert explain_open(None, build_policy(), "default") == ""
 
 
 @pytest.mark.parametrize(
@@ -183,55 +181,36 @@ def test_the_exit_code_of_the_process_is_the_answer(monkeypatch: pytest.MonkeyPa
         probe.main(["call", "example.org"])
 
 
-OWNER = {"metadata": {"name": "nestor-system", "uid": "system"}}
+OWNER: Object = {"metadata": {"name": "nestor-system", "uid": "system"}}
 
 
-class FakeHost:
-    """Runs the probe's pods, as far as the operator can tell."""
+class FakeHost(MemoryApi):
+    """Runs the probe's pods, as far as the operator can tell: they end, or listen, at once."""
 
     def __init__(self, code: int | None = 0, refusals: int = 0) -> None:
-        self.code = code
-        self.refusals = refusals
+        super().__init__()
         self.made: list[Object] = []
-        self.pods: list[Object] = []
-        self.deleted: list[str] = []
+        self.code, left = code, itertools.count(refusals, -1)
+        self.put(kinds.NAMESPACE, OWNER)
+        error = Forbidden(403, "Forbidden", "no service account yet")
+        self.refusal = lambda _, body: error if body.get("kind") == "Pod" and next(left) > 0 else None
 
-    async def get(self, kind: Kind, name: str) -> Object:
-        assert (kind, name) == (kinds.NAMESPACE, "nestor-system")
-        return OWNER
-
-    async def create(self, kind: Kind, body: Object) -> Object:
-        """Pods end, or listen, at once."""
-        if kind == kinds.POD and self.refusals:
-            self.refusals -= 1
-            raise Forbidden(403, "Forbidden", "no service account yet")
-        made = copy.deepcopy(body)
-        made["metadata"]["uid"] = f"uid-{len(self.made)}"
+    async def create(self, kind: Kind, body: Object, **_: Any) -> Object:
+        made = await super().create(kind, body)
+        if made["metadata"]["name"] == keeper.LISTENER:
+            made = self.put(kind, made | {"status": {"phase": "Running", "podIP": "10.42.0.9"}})
+        elif kind == kinds.POD and self.code is not None:
+            made = self.put(kind, made | build_pod("Failed" if self.code else "Succeeded", self.code))
         self.made.append(made)
-        if kind == kinds.POD:
-            if made["metadata"]["name"] == keeper.LISTENER:
-                made["status"] = {"phase": "Running", "podIP": "10.42.0.9"}
-            elif self.code is not None:
-                ended = {"state": {"terminated": {"exitCode": self.code}}}
-                made["status"] = {"phase": "Failed" if self.code else "Succeeded", "containerStatuses": [ended]}
-            self.pods.append(made)
         return made
 
-    async def apply(self, kind: Kind, body: Object) -> Object:
+    async def apply(self, kind: Kind, body: Object, **_: Any) -> Object:
         self.made.append(body)
         return body
 
-    async def list_trimmed(self, kind: Kind, trim: Any, namespace: str, *, fields: str) -> list[Object]:
-        assert kind == kinds.POD
-        name = fields.removeprefix("metadata.name=")
-        return [
-            trim(item) for item in self.pods if (item["metadata"]["namespace"], item["metadata"]["name"]) == (namespace, name)
-        ]
-
-    async def delete(self, kind: Kind, name: str, uid: str = "") -> bool:
-        assert kind == kinds.NAMESPACE
-        self.deleted.append(name)
-        return True
+    @property
+    def deleted(self) -> list[str]:
+        return [line.rpartition(" ")[2] for line in self.asked if line.startswith("DELETE namespaces ")]
 
 
 def build(host: FakeHost) -> tuple[Enforcement, Context, list[str]]:
@@ -275,7 +254,7 @@ def test_each_policy_forbids_one_port_that_the_other_one_allows() -> None:
     assert taken == [{OPEN_PORT, EGRESS_PORT}, {OPEN_PORT, INGRESS_PORT}]
     assert ingress["from"][0]["podSelector"] == caller["podSelector"]
     assert egress["to"][0]["podSelector"] == listener["podSelector"]
-    pods = [keeper.build_listener("x", Settings(image="i")), keeper.build_caller("x", Settings(image="i"), "10.0.0.1")]
+    pods = [keeper.build_pod("x", name, Settings(image="i")) for name in (keeper.LISTENER, keeper.CALLER)]
     for pod, policy in zip(pods, (listener, caller), strict=True):
         assert policy["podSelector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
         assert policy["policyTypes"] == ["Ingress", "Egress"]
@@ -315,13 +294,13 @@ async def test_the_next_probe_is_seldom_and_a_known_verdict_stays() -> None:
     enforcement, _, told = build(FakeHost())
     take = vars(Enforcement)["_take"]
     unknown = Verdict(None, "no room")
-    assert [take(enforcement, unknown) for _ in range(4)] == [*UNKNOWN_SECONDS, UNKNOWN_SECONDS[-1]]
+    assert [take(enforcement, unknown) for _ in range(7)] == [60, 120, 240, 480, 960, 1800, 1800]
     assert enforcement.verdict == unknown
     assert take(enforcement, Verdict(Exit.NEITHER)) == OPEN_SECONDS
     assert take(enforcement, Verdict(Exit.ENFORCED)) == ENFORCED_SECONDS
     assert take(enforcement, unknown) == UNKNOWN_SECONDS[0]
     assert enforcement.verdict == Verdict(Exit.ENFORCED)
-    assert told == ["NestedClass default"] * 6
+    assert told == ["NestedClass default"] * 9
 
 
 UNGUARDED = {"type": "NetworkEnforced", "status": "False", "reason": "NetworkNotEnforced", "message": "x"}

@@ -224,6 +224,17 @@ class Stage:
         return not vars(self.outbox)["_events"] and not vars(self.outbox)["_settled"]
 
 
+@contextlib.asynccontextmanager
+async def owing(*faults: Any, time: str = "") -> AsyncIterator[tuple[FakeSink, Stage]]:
+    """A sink, which fails in these ways first, and a job that is ready, of which it is to be told."""
+    sink = FakeSink()
+    sink.faults = list(faults)
+    async with sink.serve(LOOPBACK) as url:
+        stage = Stage(a=url)
+        await stage.write("True", time=time)
+        yield sink, stage
+
+
 async def until(look: Callable[[], bool]) -> None:
     async def there() -> bool:
         return look()
@@ -232,10 +243,7 @@ async def until(look: Callable[[], bool]) -> None:
 
 
 async def test_a_notice_is_in_the_write_that_tells_of_it_and_is_sent_once() -> None:
-    sink = FakeSink()
-    async with sink.serve(LOOPBACK) as url:
-        stage = Stage(a=url)
-        await stage.write("True")
+    async with owing() as (sink, stage):
         status = stage.scene.job["status"]
         assert conditions.is_true(status["conditions"], conditions.READY)
         assert ([item["sinks"] for item in status["notices"]], sink.asked) == ([["a"]], [])
@@ -306,11 +314,7 @@ async def test_a_new_operator_sends_what_is_owed_with_the_same_id_to_a_server_th
 
 @pytest.mark.parametrize("is_there", [True, False])
 async def test_one_that_is_over_its_time_is_given_up_after_a_try_and_an_event_says_so(is_there: bool) -> None:
-    sink = FakeSink()
-    sink.faults = [answering(500)] * 9
-    async with sink.serve(LOOPBACK) as url:
-        stage = Stage(a=url)
-        await stage.write("True", time=LONG_AGO)
+    async with owing(*[answering(500)] * 9, time=LONG_AGO) as (sink, stage):
         if not is_there:
             stage.drop_job()
         async with stage.running():
@@ -325,12 +329,8 @@ async def test_one_that_is_over_its_time_is_given_up_after_a_try_and_an_event_sa
 
 
 async def test_a_pass_does_not_hurry_what_waits_for_its_next_attempt() -> None:
-    sink = FakeSink()
-    sink.faults = [answering(500)] * 2
-    async with sink.serve(LOOPBACK) as url:
-        stage = Stage(a=url)
+    async with owing(*[answering(500)] * 2) as (sink, stage):
         vars(stage.outbox.queue)["_first_delay"] = vars(stage.outbox.queue)["_max_delay"] = 3000
-        await stage.write("True")
         async with stage.running():
             await until(lambda: stage.outbox.queue.failed == 1)
             await stage.look_again()
@@ -339,22 +339,15 @@ async def test_a_pass_does_not_hurry_what_waits_for_its_next_attempt() -> None:
 
 
 async def test_nothing_is_remembered_of_a_job_that_is_deleted_before_a_pass_writes_what_was_delivered() -> None:
-    sink = FakeSink()
-    async with sink.serve(LOOPBACK) as url:
-        stage = Stage(a=url)
-        await stage.write("True")
-        async with stage.running():
-            await until(lambda: stage.passes == 1)
+    async with owing() as (_, stage), stage.running():
+        await until(lambda: stage.passes == 1)
     assert not stage.is_empty()
     stage.drop_job()
     assert stage.is_empty()
 
 
 async def test_a_deleted_job_is_still_told_of_even_if_another_has_its_name() -> None:
-    sink = FakeSink()
-    sink.faults = [answering(500)] * 3
-    async with sink.serve(LOOPBACK) as url:
-        stage = Stage(a=url)
+    async with owing(*[answering(500)] * 3) as (sink, stage):
         await stage.write("True", "True")
         gone = stage.drop_job()
         again = copy.deepcopy(gone)
@@ -475,13 +468,8 @@ async def test_an_answer_without_end_is_not_read() -> None:
                 sent += 65536
         return response
 
-    sink = FakeSink()
-    sink.faults = [flood]
-    async with sink.serve(LOOPBACK) as url:
-        stage = Stage(a=url)
-        await stage.write("True")
-        async with stage.running():
-            await stage.settle()
+    async with owing(flood) as (_, stage), stage.running():
+        await stage.settle()
     assert sent < 2**30
 
 

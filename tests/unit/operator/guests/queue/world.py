@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.operator.admission.identity import Denial, Refused, identify
-from nestor.operator.guests.queue.queues import Queues
+from nestor.operator.guests.queue.queues import Queue
+from nestor.operator.world.ownership import find_home
 from tests.unit.operator.builders import build_job, build_policy
 
 Object = dict[str, Any]
@@ -46,13 +48,20 @@ class Town:
 
     def restart(self) -> None:
         """Another process, which knows only what the API server says."""
-        self.queues = Queues(
-            cast(Any, self),
-            lambda: self.classes,
-            lambda namespace, name: self.woken.append(name),
-            lambda: self.default,
-            lambda item: item["metadata"]["uid"] not in self.busy,
-        )
+        nothing, pods = SimpleNamespace(get=lambda *_: None), SimpleNamespace(all=self._list_pods)
+        cache = SimpleNamespace(jobs=self, classes=self, clusters=nothing, find=nothing.get, pods_by_namespace=pods)
+        wake = lambda kind, name, namespace: self.woken.append(name)  # noqa: E731
+        self.queues = Queue(cast(Any, SimpleNamespace(cache=cache, classes=self, wake=wake)))
+
+    def on_change(self, _: object) -> None:
+        """Whoever changes something here says so."""
+
+    def all(self) -> dict[str, NestedClassSpec]:
+        return self.classes
+
+    def _list_pods(self, namespace: str) -> list[Object]:
+        homes = [find_home(item) for item in self.jobs.values() if item["metadata"]["uid"] in self.busy]
+        return [{"metadata": home.metadata("x", component=labels.COMPONENT_APP)} for home in homes if home.namespace == namespace]
 
     def get(self, name: str, namespace: str) -> Object | None:
         return self.jobs.get((namespace, name))
@@ -81,7 +90,7 @@ class Town:
     def ask(self, uid: str, namespace: str = "team-a") -> Denial | None:
         """A pass over the job: None if it may run."""
         try:
-            return self.queues.take(identify(self.jobs[namespace, uid], self.classes, self.default))
+            return self.queues.ask(identify(self.jobs[namespace, uid], self.classes, self.default))
         except Refused as refused:
             return refused.denial
 
