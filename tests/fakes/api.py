@@ -233,6 +233,13 @@ class MemoryApi:
         self.drop(kind, name, namespace or "")
         return True
 
+    async def delete_all(self, kind: Kind, namespace: str) -> None:
+        """See `Api.delete_all`."""
+        self._note("DELETE", kind, namespace, "", None)
+        await asyncio.sleep(0)
+        for item in self._all(kind, namespace):
+            self.drop(kind, item["metadata"]["name"], namespace)
+
     def _note(self, verb: str, kind: Kind, namespace: str | None, name: str, body: Any) -> None:
         self.asked.append(f"{verb} {kind.plural} {'/'.join(filter(None, (namespace, name)))}")
         self.bodies.append(body)
