@@ -87,7 +87,7 @@ go-unit: $(VENV)/.ready ## Run the Go tests of the embedded cluster's own progra
 .PHONY: integration
 integration: $(VENV)/.ready ## Run the tests that need a real API server (FULL=1: also the slow ones)
 	@$(RUN) -m devcluster.build binaries
-	@$(PYTEST) tests/integration -n 4 --dist loadgroup -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
+	@$(PYTEST) tests/integration -n 3 --dist loadgroup -m "$(CHOSEN)" $(PYTEST_ARGS) $(NONE_SELECTED)
 
 .PHONY: late
 late: $(VENV)/.ready ## Run the integration tests with late watches: of half of the kinds, by SEED, which is the day of the year

@@ -30,11 +30,16 @@ async def wait_for(
     return items[0] if items else None
 
 
-async def exists(api: Api, kind: Kind, name: str, namespace: str) -> Object:
-    """Await an object, and return it."""
-    found = await wait_for(api, kind, name, namespace, lambda item: item is not None)
+async def exists(api: Api, kind: Kind, name: str, namespace: str, is_met: Callable[[Object], Any] = bool) -> Object:
+    """Await an object that is as it should be, and return it."""
+    found = await wait_for(api, kind, name, namespace, lambda item: item is not None and bool(is_met(item)))
     assert found is not None
     return found
+
+
+async def another(api: Api, kind: Kind, name: str, namespace: str, *, than: Object) -> Object:
+    """Await an object of that name that is not this one, and return it."""
+    return await exists(api, kind, name, namespace, lambda item: item["metadata"]["uid"] != than["metadata"]["uid"])
 
 
 async def gone(api: Api, kind: Kind, name: str, namespace: str) -> None:

@@ -154,9 +154,29 @@ class ControlPlane:
         """Before the controllers start: the garbage collector looks for new kinds only every 30 s."""
         async with await Api.connect(str(self.kubeconfig), manager="tests") as api:
             for path in sorted((ROOT / "crds").glob("*.yaml")):
-                crd = yaml.safe_load(path.read_text())
+                crd = yaml.load(path.read_text(), yaml.CSafeLoader)
                 await api.apply(kinds.CRD, crd)
                 await wait_for(api, kinds.CRD, crd["metadata"]["name"], "", has("Established", "True"))
+
+    @contextlib.contextmanager
+    def scheduling(self, name: str) -> Iterator[None]:
+        """A scheduler, for the pods that name it, for the length of a `with` block: tests play the default one."""
+        config = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": {"kubeconfig": str(self.kubeconfig)},
+            "leaderElection": {"leaderElect": False},
+            "profiles": [{"schedulerName": name}],
+        }
+        path = self.folder / f"{name}.yaml"
+        path.write_text(yaml.safe_dump(config))
+        self._spawn("kube-scheduler", [f"--config={path}", "--secure-port=0", GATES])
+        process = self.processes.pop()
+        try:
+            yield
+        finally:
+            process.kill()
+            process.wait()
 
     def stop(self) -> None:
         """End exactly what was started, at once: nothing of it is kept, and an API server that drains its watches takes long."""

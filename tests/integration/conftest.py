@@ -10,7 +10,10 @@ import pytest
 from nestor.kube import Api, kinds
 from tests.integration import apiserver, late, warm
 
-DEAR = ("recorded", "dual", "world", "virtual", "second_plane", "older_plane", "spare_plane", "guarded", "helm_plane")
+DEAR = (
+    "recorded", "dual", "world", "virtual", "second_plane", "older_plane", "spare_plane", "guarded", "helm_plane",
+    "plane", "control_plane",
+)  # fmt: skip
 """Fixtures with API servers of their own: in a run by several workers, their tests share one. Of several, the first counts."""
 
 
@@ -59,5 +62,5 @@ def nestor() -> Iterator[list[str]]:
 async def namespace(host: Api) -> str:
     """A fresh namespace; left behind, the control plane goes at the end anyway."""
     name = f"test-{uuid.uuid4().hex[:8]}"
-    await host.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    await host.create(kinds.NAMESPACE, {"metadata": {"name": name}})
     return name

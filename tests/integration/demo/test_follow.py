@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from aiohttp import web
 
-from devcluster.demo import follow, install, show
+from devcluster.demo import follow, show
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
-from tests.waiting import eventually, has, wait_for
+from tests.waiting import eventually
 
 Object = dict[str, Any]
 NAME = "hello"
@@ -24,11 +23,7 @@ NAME = "hello"
 
 @pytest.fixture
 async def api(host: Api) -> AsyncIterator[Api]:
-    """An API server that knows our resources, and has the job of hello-world."""
-    for file in sorted((install.CHART / "crds").glob("*.yaml")):
-        crd = yaml.safe_load(file.read_text())
-        await host.apply(kinds.CRD, crd)
-        await wait_for(host, kinds.CRD, crd["metadata"]["name"], "", has("Established", "True"))
+    """An API server that has the job of hello-world."""
     await host.apply(kinds.NESTED_APP_JOB, show.job_of(show.EXAMPLE / "job.yaml"))
     yield host
     await host.delete(kinds.NESTED_APP_JOB, NAME, "default")

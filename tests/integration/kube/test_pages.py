@@ -10,21 +10,18 @@ import pytest
 
 from nestor.kube import Api, Informer, Invalid, kinds, pages
 from tests.integration.kube import faults
-from tests.integration.kube.test_client import config_map
-from tests.integration.kube.test_informer import Recorder, running
+from tests.integration.kube.test_informer import Recorder, create, running
 
-COUNT = 2 * pages.SIZE + 7
+SIZE = 25
+COUNT = 2 * SIZE + 7
 
 
 @pytest.fixture
-async def many(host: Api, namespace: str) -> list[str]:
-    """Names of more ConfigMaps than two pages hold; each has the label `watch=yes`."""
+async def many(host: Api, namespace: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of more ConfigMaps than two pages hold, which are small here; each has the label `watch=yes`."""
+    monkeypatch.setattr(pages, "SIZE", SIZE)
     names = [f"a{number:04}" for number in range(COUNT)]
-    for first in range(0, COUNT, 50):
-        bodies = [config_map(name, namespace) for name in names[first : first + 50]]
-        for body in bodies:
-            body["metadata"]["labels"] = {"watch": "yes"}
-        await asyncio.gather(*(host.create(kinds.CONFIG_MAP, body) for body in bodies))
+    await asyncio.gather(*(create(host, namespace, name) for name in names))
     return names
 
 
@@ -49,9 +46,9 @@ async def test_a_long_list_is_whole_and_no_answer_is_longer_than_a_page(
     assert [item["metadata"]["name"] for item in found] == many
     assert {(item["apiVersion"], item["kind"]) for item in found} == {("v1", "ConfigMap")}
     assert [(query["limit"], "continue" in query) for query in asked] == [
-        (str(pages.SIZE), False),
-        (str(pages.SIZE), True),
-        (str(pages.SIZE), True),
+        (str(SIZE), False),
+        (str(SIZE), True),
+        (str(SIZE), True),
     ]
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from nestor.api import conditions, labels, names
+from nestor.api.objects import is_terminating
 from nestor.kube import Api, kinds
 from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, run_of
-from tests.waiting import job_with, wait_for, wait_for_any
+from tests.waiting import exists, job_with, wait_for_any
 
 POLICY: Object = {"targets": [{"kind": "Job", "name": "pi"}]}
 PERSISTENCE: Object = {"size": "1Gi", "storageClassName": "none-that-provisions"}
@@ -50,12 +51,28 @@ async def tell(api: Api, name: str, where: str, **status: Any) -> None:
 async def server_of(api: Api, name: str, where: str, *, after: str = "") -> Object:
     """Await the server's pod, another one than that with UID `after`."""
 
-    def is_it(found: Object | None) -> bool:
-        return bool(found and found["metadata"]["uid"] != after and not found["metadata"].get("deletionTimestamp"))
+    def is_it(found: Object) -> bool:
+        return found["metadata"]["uid"] != after and not is_terminating(found)
 
-    pod = await wait_for(api, kinds.POD, f"{names.child(name, names.Part.SERVER)}-0", where, is_it)
-    assert pod is not None
-    return pod
+    return await exists(api, kinds.POD, f"{names.child(name, names.Part.SERVER)}-0", where, is_it)
+
+
+async def another_plan(api: Api, name: str, where: str, before: str) -> None:
+    """Await a runner of another plan than that."""
+
+    def is_another(found: Object) -> bool:
+        return bool(found["metadata"]["annotations"][labels.PLAN_HASH] != before)
+
+    await exists(api, kinds.POD, names.child(name, names.Part.RUNNER), where, is_another)
+
+
+async def seen(api: Api, name: str, namespace: str) -> Object:
+    """Await that the operator has looked at the spec of a job as it is now, and return the job."""
+
+    def is_seen(found: Object) -> bool:
+        return bool(found["status"].get("observedGeneration") == found["metadata"]["generation"])
+
+    return await exists(api, kinds.NESTED_APP_JOB, name, namespace, is_seen)
 
 
 async def come_to(api: Api, name: str, where: str, state: str, message: str = "", *, server: str = "") -> None:
@@ -64,11 +81,9 @@ async def come_to(api: Api, name: str, where: str, state: str, message: str = ""
     await tell(api, name, where, outcome={"state": state, "message": message, "serverUID": uid})
 
 
-async def cluster_with(api: Api, name: str, where: str, is_met: Callable[[Object], bool]) -> Object:
+async def cluster_with(api: Api, name: str, where: str, is_met: Callable[[Object], Any]) -> Object:
     """Await a state of the NestedCluster."""
-    found = await wait_for(api, kinds.NESTED_CLUSTER, name, where, lambda item: item is not None and is_met(item))
-    assert found is not None
-    return found
+    return await exists(api, kinds.NESTED_CLUSTER, name, where, is_met)
 
 
 async def job_saying(api: Api, name: str, namespace: str, condition: str, text: str) -> Object:
@@ -78,9 +93,12 @@ async def job_saying(api: Api, name: str, namespace: str, condition: str, text: 
         said = conditions.find((found or {}).get("status", {}).get("conditions"), condition)
         return bool(said and text in said["message"])
 
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it)
-    assert job is not None
-    return job
+    return await exists(api, kinds.NESTED_APP_JOB, name, namespace, is_it)
+
+
+async def job_restarted(api: Api, name: str, namespace: str, times: int) -> Object:
+    """Await a job that was restarted that often."""
+    return await exists(api, kinds.NESTED_APP_JOB, name, namespace, lambda found: found["status"].get("restarts") == times)
 
 
 async def until_stopped(api: Api, name: str, where: str, *, is_stopped: bool = True) -> None:
@@ -90,11 +108,8 @@ async def until_stopped(api: Api, name: str, where: str, *, is_stopped: bool = T
 
 async def until_replicas(api: Api, name: str, where: str, replicas: int) -> None:
     """Await how many servers there are to be."""
-
-    def is_met(found: Object | None) -> bool:
-        return bool(found and found["spec"]["replicas"] == replicas)
-
-    await wait_for(api, kinds.STATEFUL_SET, names.child(name, names.Part.SERVER), where, is_met)
+    server = names.child(name, names.Part.SERVER)
+    await exists(api, kinds.STATEFUL_SET, server, where, lambda found: found["spec"]["replicas"] == replicas)
 
 
 async def until_told(api: Api, namespace: str, reason: str, text: str = "") -> Object:
@@ -108,4 +123,4 @@ async def create_app_pod(api: Api, name: str, where: str, job: Object, more: Obj
     mine = {labels.CLUSTER: job["metadata"]["name"], labels.COMPONENT: labels.COMPONENT_APP}
     meta = {"name": name, "namespace": where, "labels": own | mine} | (more or {})
     main = {"name": "main", "image": "x", "resources": {"requests": {"cpu": "10m"}}}
-    await api.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": [main]} | spec})
+    await api.create(kinds.POD, {"metadata": meta, "spec": {"containers": [main]} | spec})

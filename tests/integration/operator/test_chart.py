@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-import yaml
 
 from nestor.api import labels
 from nestor.clients.portal import parse as parse_portal
@@ -15,7 +12,8 @@ from nestor.cluster.shape import HostDns
 from nestor.kube import Api, Forbidden, Kind, kinds
 from nestor.operator.settings import read_dns, read_versions
 from tests.integration import apiserver
-from tests.integration.operator.conftest import ACCOUNT, ROOT
+from tests.integration.chart import helm, render
+from tests.integration.operator.conftest import ACCOUNT
 from tests.unit.operator.builders import build_shape
 from tests.waiting import eventually
 
@@ -29,22 +27,6 @@ PORTAL = [
     "--set", "image.repository=x", "--set", "portal.enabled=true", "--set", "portal.host=nestor.example.com",
     "--set-json", 'portal.users=["jane"]', "--set-json", 'portal.proxy={"image":"registry.test/proxy:1"}',
 ]  # fmt: skip
-
-
-async def helm(*arguments: str) -> tuple[int, str]:
-    """Exit code and output of `helm template` with these arguments."""
-    chart = str(ROOT / "charts/nestor")
-    command = [str(apiserver.binary("helm")), "template", "nestor", chart, "-n", "nestor-system", *arguments]
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT)
-    output, _ = await process.communicate()
-    return process.returncode or 0, output.decode()
-
-
-async def render(*arguments: str) -> list[Object]:
-    """The objects that helm renders."""
-    code, output = await helm("--set", "image.repository=registry.test/nestor", *arguments)
-    assert code == 0, output
-    return [document for document in yaml.safe_load_all(output) if document]
 
 
 @pytest.mark.parametrize(
@@ -142,13 +124,18 @@ async def test_hosts_of_jobs_are_reserved_unless_an_admin_says_otherwise() -> No
     assert not find(await render("--set", "hosts.reserved=false"))
 
 
-async def test_roles_name_every_verb_and_resource() -> None:
+async def test_roles_name_all_that_they_give_and_to_users_of_a_namespace_no_status_and_no_applications() -> None:
+    """What a class allows pods is in a status; and what admins of namespaces have is theirs for all of the cluster, too."""
     roles = [item for item in await render() if item["kind"] == "ClusterRole"]
     assert {item["metadata"]["name"] for item in roles} >= {"nestor-operator", "nestor-syncer", "nestor-syncer-nodes"}
     for role in roles:
+        is_of_users = any("aggregate-to" in key for key in role["metadata"].get("labels", {}))
         for entry in role["rules"]:
             assert "*" not in entry["apiGroups"] + entry["resources"] + entry["verbs"]
             assert "nodes/proxy" not in entry["resources"]
+            if is_of_users:
+                assert not [name for name in entry["resources"] if "/" in name]
+                assert "nestedapps" not in entry["resources"] or set(entry["verbs"]) == {"get", "list", "watch"}
 
 
 async def test_the_portal_is_off_and_may_only_impersonate_those_who_are_listed() -> None:
@@ -205,34 +192,9 @@ async def test_all_users_read_the_catalog_and_its_keepers_write_it(plane: apiser
         await keeper.delete(kinds.NESTED_APP, "from-keeper")
 
 
-async def test_users_of_a_namespace_write_no_applications() -> None:
-    """The roles that namespaces' admins have are given to them for all of the cluster, too."""
-    for role in await render():
-        aggregated = any("aggregate-to" in key for key in role["metadata"].get("labels", {}))
-        for entry in role["rules"] if aggregated else ():
-            if "nestedapps" in entry["resources"]:
-                assert set(entry["verbs"]) == {"get", "list", "watch"}
-
-
-async def test_users_of_a_namespace_write_no_status() -> None:
-    """What their class allows their clusters' pods is in the status."""
-    for role in await render():
-        aggregated = any("aggregate-to" in key for key in role["metadata"].get("labels", {}))
-        for entry in role["rules"] if aggregated else ():
-            assert not [name for name in entry["resources"] if "/" in name or "*" in name]
-
-
 async def test_the_catalog_may_be_closed() -> None:
     documents = await render("--set-json", "catalog.readers=[]")
     assert "nestor-catalog-view" not in [item["metadata"]["name"] for item in documents]
-
-
-async def test_the_operator_reads_logs_of_pods_and_sends_them_away_and_no_more() -> None:
-    roles = [item for item in await render() if item["kind"] == "ClusterRole"]
-    (role,) = [item for item in roles if item["metadata"]["name"] == "nestor-operator"]
-    verbs = {resource: entry["verbs"] for entry in role["rules"] for resource in entry["resources"]}
-    assert {resource for resource in verbs if resource.startswith("pods")} == {"pods", "pods/log", "pods/eviction"}
-    assert (verbs["pods/log"], verbs["pods/eviction"]) == (["get"], ["create"])
 
 
 async def test_the_operator_is_one_hardened_bounded_and_probed(plane: apiserver.ControlPlane, api: Api) -> None:
@@ -328,12 +290,3 @@ async def test_the_pull_policy_is_passed_on() -> None:
     (container,) = found["spec"]["template"]["spec"]["containers"]
     passed_on = {item["name"]: item.get("value") for item in container["env"]}["NESTOR_IMAGE_PULL_POLICY"]
     assert container["imagePullPolicy"] == passed_on == "Always"
-
-
-async def _may(request: Coroutine[Any, Any, Any]) -> bool:
-    """Whether it is allowed; a binding takes a moment to be in force."""
-    try:
-        await request
-    except Forbidden:
-        return False
-    return True

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from nestor.api import conditions, labels, names
+from nestor.api import conditions, labels
 from nestor.api.objects import status_of
 from nestor.kube import Api, Kind, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
-from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, message_of
+from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace
 from tests.waiting import eventually, exists, gone, job_with, wait_for, wait_for_any, wait_for_none
 
 CONTROLLER_REVISION = Kind("apps", "v1", "controllerrevisions", "ControllerRevision")
@@ -82,7 +82,7 @@ async def test_a_ready_cluster_goes_to_the_last_object(operator: Operator, api: 
     ready = await job_with(api, "ready", namespace, conditions.READY, "False", conditions.TERMINATING)
     assert ready["status"]["namespace"] in conditions.find(ready["status"]["conditions"], "Ready")["message"]  # type: ignore[index]
     held = body["metadata"]["finalizers"]
-    await wait_for(api, kinds.NESTED_APP_JOB, "ready", namespace, lambda found: bool(found and finalizers_of(found) == held))
+    await exists(api, kinds.NESTED_APP_JOB, "ready", namespace, lambda found: finalizers_of(found) == held)
     await api.patch(kinds.NESTED_APP_JOB, "ready", namespace, {"metadata": {"finalizers": None}})
     await await_gone(api, job)
     assert not [line for line in await inventory(api) if "ready" in line and namespace in line]
@@ -94,8 +94,6 @@ async def test_pods_that_do_not_end_are_forced_and_named(operator: Operator, api
     await exists(api, kinds.POD, "stuck-run", where)
     # A pod with a node ends when its kubelet says so; this node has none.
     binding = {
-        "apiVersion": "v1",
-        "kind": "Binding",
         "metadata": {"name": "stuck-run", "namespace": where},
         "target": {"apiVersion": "v1", "kind": "Node", "name": "lost"},
     }
@@ -124,91 +122,6 @@ async def test_a_namespace_that_never_goes_is_left_behind_and_named(second_plane
     await gone(lonely, kinds.NAMESPACE, where, "")
 
 
-@pytest.mark.parametrize(
-    "marks", [{"a": "b"}, {labels.MANAGED_BY: "nestor", labels.JOB_UID: "another"}], ids=["nobody's", "another job's"]
-)
-async def test_a_namespace_that_is_not_the_jobs_is_never_touched(
-    second_plane: apiserver.ControlPlane, lonely: Api, marks: Object
-) -> None:
-    job = await lonely.create(kinds.NESTED_APP_JOB, build_job("squatted", "default"))
-    name = names.job_namespace("squatted", "default", job["metadata"]["uid"])
-    # With Nestor's label, it is in the operator's cache.
-    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": marks}})
-    before = await lonely.get(kinds.NAMESPACE, name)
-    async with operator_running(second_plane):
-        refused = await job_with(lonely, "squatted", "default", conditions.CLUSTER_READY, "False")
-        assert f"Namespace '{name}' already exists and does not belong to this job" in message_of(
-            refused, conditions.CLUSTER_READY
-        )
-        await lonely.delete(kinds.NESTED_APP_JOB, "squatted", "default")
-        await gone(lonely, kinds.NESTED_APP_JOB, "squatted", "default")
-    assert await lonely.get(kinds.NAMESPACE, name) == before
-    assert not await lonely.list(kinds.NESTED_CLUSTER, name)
-    await lonely.delete(kinds.NAMESPACE, name)
-
-
-async def test_a_job_deleted_while_the_operator_was_away_is_gone_when_it_is_back(
-    second_plane: apiserver.ControlPlane, lonely: Api
-) -> None:
-    before = await inventory(lonely)
-    async with operator_running(second_plane) as first:
-        job = await lonely.create(kinds.NESTED_APP_JOB, build_job("away", "default"))
-        await job_with(lonely, "away", "default", conditions.ADMITTED, "True")
-        first.kill()
-    await lonely.delete(kinds.NESTED_APP_JOB, "away", "default")
-    await exists(lonely, kinds.NESTED_APP_JOB, "away", "default")
-    async with operator_running(second_plane):
-        await await_gone(lonely, job)
-    assert await inventory(lonely) - before == set()
-
-
-async def test_what_lost_its_job_is_swept_at_the_start(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
-    before = await inventory(lonely)
-    async with operator_running(second_plane):
-        job = await lonely.create(kinds.NESTED_APP_JOB, build_job("orphan", "default"))
-        await job_with(lonely, "orphan", "default", conditions.ADMITTED, "True")
-    await lonely.delete(kinds.NESTED_APP_JOB, "orphan", "default")
-    await lonely.patch(kinds.NESTED_APP_JOB, "orphan", "default", {"metadata": {"finalizers": None}})
-    async with operator_running(second_plane):
-        await await_gone(lonely, job)
-        await gone(lonely, kinds.SECRET, "orphan-kubeconfig", "default")
-        await wait_for_none(lonely, kinds.CLUSTER_ROLE_BINDING, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
-    assert await inventory(lonely) - before == set()
-
-
-async def test_a_job_that_is_held_by_another_finalizer_than_ours_is_emptied(
-    second_plane: apiserver.ControlPlane, lonely: Api
-) -> None:
-    before = await inventory(lonely)
-    async with operator_running(second_plane):
-        job = await lonely.create(kinds.NESTED_APP_JOB, build_job("held", "default"))
-        await job_with(lonely, "held", "default", conditions.ADMITTED, "True")
-    held = {"metadata": {"finalizers": ["example.com/stay"]}}
-    await lonely.patch(kinds.NESTED_APP_JOB, "held", "default", held)
-    await lonely.delete(kinds.NESTED_APP_JOB, "held", "default")
-    async with operator_running(second_plane):
-        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_uid=job["metadata"]["uid"]))
-        found = await lonely.get(kinds.NESTED_APP_JOB, "held", "default")
-        assert found["metadata"]["finalizers"] == held["metadata"]["finalizers"]
-        await lonely.patch(kinds.NESTED_APP_JOB, "held", "default", {"metadata": {"finalizers": None}})
-        await await_gone(lonely, job)
-    assert await inventory(lonely) - before == set()
-
-
-async def test_what_an_earlier_job_of_the_same_name_left_is_swept_too(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
-    async with operator_running(second_plane):
-        first = await lonely.create(kinds.NESTED_APP_JOB, build_job("twice", "default"))
-        await job_with(lonely, "twice", "default", conditions.ADMITTED, "True")
-    await lonely.delete(kinds.NESTED_APP_JOB, "twice", "default")
-    await lonely.patch(kinds.NESTED_APP_JOB, "twice", "default", {"metadata": {"finalizers": None}})
-    second = await lonely.create(kinds.NESTED_APP_JOB, build_job("twice", "default"))
-    async with operator_running(second_plane):
-        await job_with(lonely, "twice", "default", conditions.ADMITTED, "True")
-        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_uid=first["metadata"]["uid"]))
-        await lonely.delete(kinds.NESTED_APP_JOB, "twice", "default")
-        await await_gone(lonely, second)
-
-
 def build_volume(name: str, claim: Object) -> Object:
     """A volume as a provisioner makes it: it goes with its claim."""
     meta = claim["metadata"]
@@ -221,7 +134,7 @@ def build_volume(name: str, claim: Object) -> Object:
         "claimRef": ref,
         "csi": {"driver": "disks.example.org", "volumeHandle": name},
     }
-    return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 async def test_volumes_outlive_their_job_where_the_class_says_so(operator: Operator, api: Api, namespace: str) -> None:
@@ -238,7 +151,7 @@ async def test_volumes_outlive_their_job_where_the_class_says_so(operator: Opera
     meta = {"name": "data-x-default", "namespace": where, "labels": own | marks}
     spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "fast", "resources": {"requests": {"storage": "1Gi"}}}
     notes = {labels.NESTED_NAME: "data", labels.NESTED_NAMESPACE: "default"}
-    body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": meta | {"annotations": notes}, "spec": spec}
+    body = {"metadata": meta | {"annotations": notes}, "spec": spec}
     claim = await api.create(kinds.PERSISTENT_VOLUME_CLAIM, body)
     volume = f"pv-{namespace}"
     await api.create(kinds.PERSISTENT_VOLUME, build_volume(volume, claim))

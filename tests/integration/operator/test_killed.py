@@ -26,7 +26,7 @@ OUTSIDE = (kinds.NAMESPACE, kinds.CLUSTER_ROLE_BINDING, kinds.NESTED_APP_JOB, ki
 
 async def create_jobs(api: Api, namespace: str) -> None:
     """Two whose AppDef is known, and one whose AppDef is to be read first: it waits for that."""
-    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    await api.create(kinds.NAMESPACE, {"metadata": {"name": namespace}})
     for name in NAMES:
         body = build_job(name, namespace)
         if name == "read":
@@ -80,9 +80,6 @@ async def let_die(plane: apiserver.ControlPlane, seed: str, writes: int, is_over
         over.cancel()
 
 
-SEEDS = [str(number) if number < 1 else pytest.param(str(number), marks=pytest.mark.slow) for number in range(20)]
-
-
 def is_made(found: Object) -> bool:
     """Whether all jobs have what they need to go on."""
     ends = {"plain": "Pod plain-run", "second": "Pod second-run", "read": "Pod read-reader"}
@@ -98,7 +95,8 @@ async def find_difference(api: Api, killed: str, control: str) -> str:
     return "\n".join(f"{name}, {key}: {mine} for {theirs}" for name, key, mine, theirs in pairs if mine != theirs)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [str(number) for number in range(20)])
 async def test_an_operator_may_be_killed_at_any_time(second_plane: apiserver.ControlPlane, lonely: Api, seed: str) -> None:
     chance, killed, control = random.Random(seed), f"killed-{seed}", f"control-{seed}"
     await create_jobs(lonely, killed)

@@ -13,10 +13,12 @@ from nestor.kube import Api, Invalid, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import (
     POLICY,
+    another_plan,
     change,
     come_to,
     job_saying,
     rerun,
+    seen,
     server_of,
     start,
     tell,
@@ -24,12 +26,7 @@ from tests.integration.operator.lifetime import (
     until_told,
 )
 from tests.integration.operator.world import STEP, Object, build_class, build_job, message_of, plan_hash
-from tests.waiting import eventually, job_with, wait_for
-
-
-def is_gone(found: Object | None) -> bool:
-    """The object is not there."""
-    return found is None
+from tests.waiting import eventually, gone, job_with, wait_for
 
 
 async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_stopped(
@@ -57,11 +54,7 @@ async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_
     before = await server_of(api, "batch", where)
     hello = {"nested_kubernetes": {"templates": [STEP | {"path": "other.yml"}]}}
     await change(api, "batch", namespace, app={"appDef": {"commands": {"Hello": hello}}})
-
-    def is_seen(found: Object | None) -> bool:
-        return bool(found and found["status"].get("observedGeneration") == found["metadata"]["generation"])
-
-    job = await wait_for(api, kinds.NESTED_APP_JOB, "batch", namespace, is_seen) or {}
+    job = await seen(api, "batch", namespace)
     assert job["status"]["completionTime"] == ended["completionTime"]
     assert job["status"]["steps"] == ended["steps"]
 
@@ -88,11 +81,7 @@ async def test_a_failed_step_ends_the_job_but_keeps_its_cluster_until_the_templa
     await change(api, "broken", namespace, app={"appDef": {"commands": {"Hello": hello}}})
     job = await job_with(api, "broken", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
     assert "completionTime" not in job["status"]
-
-    def is_another(found: Object | None) -> bool:
-        return bool(found and found["metadata"]["annotations"]["nestor.dev/plan-hash"] != before)
-
-    await wait_for(api, kinds.POD, "broken-run", where, is_another)
+    await another_plan(api, "broken", where, before)
 
 
 async def test_a_failed_step_is_tried_again_by_the_annotation_in_the_same_cluster(
@@ -104,11 +93,7 @@ async def test_a_failed_step_is_tried_again_by_the_annotation_in_the_same_cluste
     before = await plan_hash(api, "again", where)
     await rerun(api, "again", namespace, "now")
     await job_with(api, "again", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
-
-    def is_another(found: Object | None) -> bool:
-        return bool(found and found["metadata"]["annotations"]["nestor.dev/plan-hash"] != before)
-
-    await wait_for(api, kinds.POD, "again-run", where, is_another)
+    await another_plan(api, "again", where, before)
     assert (await server_of(api, "again", where))["metadata"]["uid"] == server["metadata"]["uid"]
 
 
@@ -119,7 +104,7 @@ async def test_a_job_ends_at_its_deadline_wherever_it_is(operator: Operator, api
     assert "`activeDeadlineSeconds` of 3 s" in message_of(job, conditions.READY)
     assert "the job ended before the first step was done" in message_of(job, conditions.STEPS_APPLIED)
     await until_stopped(api, "slow", where)
-    await wait_for(api, kinds.POD, "slow-run", where, is_gone)
+    await gone(api, kinds.POD, "slow-run", where)
     await until_told(api, namespace, "DeadlineExceeded")
 
 
@@ -142,6 +127,7 @@ async def any_size(api: Api) -> AsyncIterator[None]:
         await api.patch(kinds.CRD, name, None, {"spec": {"versions": current}})
 
 
+@pytest.mark.slow
 async def test_a_quantity_beyond_all_numbers_does_not_switch_the_deadline_off(
     operator: Operator, api: Api, namespace: str
 ) -> None:
@@ -165,7 +151,7 @@ async def test_a_quantity_beyond_all_numbers_does_not_switch_the_deadline_off(
         job = await job_with(api, "huge", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
         assert is_refused(job)
         await until_stopped(api, "huge", where)
-        await wait_for(api, kinds.POD, "huge-run", where, is_gone)
+        await gone(api, kinds.POD, "huge-run", where)
 
 
 async def test_a_job_that_was_deleted_and_made_again_does_not_inherit_the_end_of_the_former(
@@ -173,7 +159,7 @@ async def test_a_job_that_was_deleted_and_made_again_does_not_inherit_the_end_of
 ) -> None:
     await start(api, "twice", namespace, state="Failed")
     await change(api, "twice", namespace, ttlSecondsAfterFinished=0)
-    await wait_for(api, kinds.NESTED_APP_JOB, "twice", namespace, is_gone)
+    await gone(api, kinds.NESTED_APP_JOB, "twice", namespace)
     job = await api.create(kinds.NESTED_APP_JOB, build_job("twice", namespace, ttlSecondsAfterFinished=0))
     job = await job_with(api, "twice", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
     assert "completionTime" not in job["status"]
@@ -191,4 +177,4 @@ async def test_a_job_without_its_class_still_ends_and_goes(operator: Operator, a
     job = await job_with(api, "bound", namespace, conditions.READY, "False", conditions.DEADLINE_EXCEEDED)
     assert not conditions.is_true(job["status"]["conditions"], conditions.ADMITTED)
     await change(api, "bound", namespace, ttlSecondsAfterFinished=1)
-    await wait_for(api, kinds.NESTED_APP_JOB, "bound", namespace, is_gone)
+    await gone(api, kinds.NESTED_APP_JOB, "bound", namespace)

@@ -1,18 +1,17 @@
-"""A failed application restarts in an empty cluster: counted once, with growing delays, and across operators."""
+"""A failed application restarts in an empty cluster: counted once, with growing delays."""
 
 from __future__ import annotations
 
 import pytest
 
-from nestor.api import conditions, labels
+from nestor.api import conditions
 from nestor.kube import Api, kinds
-from tests.integration import apiserver
-from tests.integration.operator.conftest import Operator, operator_running
+from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import (
     POLICY,
-    change,
     come_to,
     ensure_persistent_class,
+    job_restarted,
     rerun,
     server_of,
     start,
@@ -21,24 +20,13 @@ from tests.integration.operator.lifetime import (
     until_stopped,
     until_told,
 )
-from tests.integration.operator.world import Object, be_ready_server, message_of, run_of, set_pod_status
-from tests.waiting import has, job_with, wait_for, wait_for_none
+from tests.integration.operator.world import be_ready_server, message_of, run_of
+from tests.waiting import another, has, job_with
 
 
 async def uid_of_server(api: Api, name: str, where: str, *, after: str = "") -> str:
     """The UID of the server's pod."""
     return str((await server_of(api, name, where, after=after))["metadata"]["uid"])
-
-
-async def job_restarted(api: Api, name: str, namespace: str, times: int) -> Object:
-    """Await a job that was restarted that often."""
-
-    def is_it(found: Object | None) -> bool:
-        return bool(found and found["status"].get("restarts") == times)
-
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it)
-    assert job is not None
-    return job
 
 
 @pytest.mark.slow
@@ -82,42 +70,6 @@ async def test_a_job_that_ended_at_rest_on_a_volume_runs_again_from_an_empty_one
     await until_replicas(api, "rerun", where, 0)
     await rerun(api, "rerun", namespace, "1")
     await until_replicas(api, "rerun", where, 1)
-
-    def is_another(found: Object | None) -> bool:
-        return bool(found and found["metadata"]["uid"] != claim["metadata"]["uid"])
-
-    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, "data-rerun-k3s-0", where, is_another)
+    await another(api, kinds.PERSISTENT_VOLUME_CLAIM, "data-rerun-k3s-0", where, than=claim)
     await job_with(api, "rerun", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
     await until_stopped(api, "rerun", where, is_stopped=False)
-
-
-async def test_an_operator_goes_on_where_another_one_was_killed(second_plane: apiserver.ControlPlane, lonely: Api) -> None:
-    """Suspended, between failure and restart, and after the end: each is in the status alone."""
-    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
-    async with operator_running(second_plane) as first:
-        _, failing = await start(lonely, "failing", "team", successPolicy=POLICY, failurePolicy={"action": "Restart"})
-        _, resting = await start(lonely, "resting", "team", state="Running", activeDeadlineSeconds=3600)
-        _, done = await start(lonely, "done", "team", successPolicy=POLICY)
-        server = await uid_of_server(lonely, "failing", failing)
-        await change(lonely, "resting", "team", suspend=True)
-        await until_stopped(lonely, "resting", resting)
-        await come_to(lonely, "done", done, "Succeeded")
-        ended = await job_with(lonely, "done", "team", conditions.SUCCEEDED, "True")
-        await come_to(lonely, "failing", failing, "Failed", "Job 'pi' has failed")
-        await job_restarted(lonely, "failing", "team", 1)
-        first.kill()
-    await change(lonely, "resting", "team", suspend=False)
-    async with operator_running(second_plane):
-        await uid_of_server(lonely, "failing", failing, after=server)
-        job = await job_with(lonely, "failing", "team", conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
-        assert job["status"]["restarts"] == 1
-        await until_stopped(lonely, "resting", resting, is_stopped=False)
-        job = await job_with(lonely, "resting", "team", conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
-        assert job["status"]["startTime"]
-        again = await lonely.get(kinds.NESTED_APP_JOB, "done", "team")
-        assert again["status"]["completionTime"] == ended["status"]["completionTime"]
-        assert (await lonely.get(kinds.NESTED_CLUSTER, "done", done))["spec"]["suspend"] is True
-        await set_pod_status(lonely, "failing-k3s-0", failing, {"phase": "Running"})
-        for name in ("failing", "resting", "done"):
-            await lonely.delete(kinds.NESTED_APP_JOB, name, "team")
-        await wait_for_none(lonely, kinds.NAMESPACE, "", labels=labels.selector(job_namespace="team"))

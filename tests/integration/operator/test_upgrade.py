@@ -39,12 +39,13 @@ async def run(plane: apiserver.ControlPlane, program: str, *arguments: str) -> N
     assert process.returncode == 0, output.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", list_releases())
 async def test_running_jobs_are_left_alone(upgrade_plane: apiserver.ControlPlane, version: str) -> None:
     async with await Api.connect(str(upgrade_plane.kubeconfig), manager="nestor") as api:
         await run(upgrade_plane, "helm", "install", "nestor", str(CHART), "-n", "nestor-system", "--create-namespace", *VALUES)
         await api.apply(kinds.NESTED_CLASS, build_class())
-        await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}})
+        await api.create(kinds.NAMESPACE, {"metadata": {"name": SPACE}})
         before = await restore(api, version)
         home = before["status"]["namespace"]
         kept = await _find_uids(api, home)

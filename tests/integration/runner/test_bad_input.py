@@ -50,7 +50,7 @@ async def test_windows_line_ends_in_a_manifest_are_fine(stage: Stage) -> None:
 
 
 async def test_hundreds_of_megabytes_of_output_leave_the_runner_and_its_log_small(stage: Stage) -> None:
-    noise = "head -c 400000000 /dev/zero | tr '\\0' x | fold -w 100; echo; echo the end; while [ ! -e go ]; do sleep 0.1; done"
+    noise = "head -c 200000000 /dev/zero | tr '\\0' x | fold -w 100; echo; echo the end; while [ ! -e go ]; do sleep 0.1; done"
     runner = await stage.with_whole_starts().start(stage.plan(stage.script("noise", noise), stage.script("next", "echo next")))
     await runner.wait_for_line("the rest is not shown")
     before = read_peak(runner)
@@ -94,6 +94,8 @@ async def test_a_killed_runner_never_repeats_what_an_earlier_step_did(stage: Sta
 
     successor = await stage.start(plan)
     await successor.wait_for_line("[second] going slow")
+    assert "resuming after 1 of 3 steps" in successor.lines
+    assert "[first]" not in successor.log
     successor.send(signal.SIGTERM)
     assert await successor.wait() == Exit.STOPPED
 

@@ -104,25 +104,6 @@ async def test_a_template_that_is_a_link_out_of_the_folder_is_not_read(stage: St
     assert await stage.api.find(kinds.CONFIG_MAP, "leaked", "default") is None
 
 
-async def test_a_killed_runner_is_followed_by_one_that_repeats_only_the_interrupted_step(stage: Stage) -> None:
-    stage.write(first=config_map("first"), second=config_map("second"))
-    plan = stage.plan({"name": "first"}, {"name": "second"})
-    stage.slow_down("second")
-    runner = await stage.with_whole_starts().start(plan)
-    await runner.wait_for_line("[first] succeeded")
-    await runner.wait_for_line("[second] going slow")
-    runner.send(signal.SIGKILL)
-    await runner.wait()
-    assert await stage.states() == [("Succeeded", 1), ("Running", 1)]
-
-    stage.speed_up()
-    successor = await stage.run(plan)
-    assert await successor.wait() == Exit.SUCCEEDED
-    assert "resuming after 1 of 2 steps" in successor.lines
-    assert not any("[first]" in line for line in successor.lines)
-    assert await stage.states() == [("Succeeded", 1), ("Succeeded", 1)]
-
-
 def is_alive(pid: int) -> bool:
     return any(process.pid == pid and process.is_alive for process in processes.read_all())
 

@@ -26,6 +26,7 @@ async def young(stage: Stage, tmp_path: Path) -> AsyncIterator[Stage]:
         yield Stage(stage.command, api, plane.kubeconfig, tmp_path, stage.running)
 
 
+@pytest.mark.slow
 async def test_a_bare_pod_without_retries_does_not_fail_because_the_cluster_is_young(young: Stage) -> None:
     young.write(service="apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 1}]}\n", pod=POD)
     runner = await young.start(young.plan({"name": "service"}, {"name": "pod"}))

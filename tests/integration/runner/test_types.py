@@ -284,6 +284,7 @@ async def test_an_object_too_large_for_client_side_apply_is_applied_by_the_serve
     assert "metadata.annotations: Too long" not in (await stage.record())["steps"][0]["message"]
 
 
+@pytest.mark.slow
 async def test_what_was_applied_by_the_server_is_applied_again_whatever_its_size(stage: Stage) -> None:
     for properties, value, falls_back in (
         (10, "a", False),
@@ -301,6 +302,7 @@ async def test_what_was_applied_by_the_server_is_applied_again_whatever_its_size
         assert await count_properties(stage, "sized") == properties
 
 
+@pytest.mark.slow
 async def test_a_large_object_beside_one_that_is_refused_fails_and_is_retried(stage: Stage) -> None:
     unknown = "apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: x}\n"
     stage.write(both=unknown + "---\n" + large_crd("mixed"))

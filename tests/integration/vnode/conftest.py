@@ -43,7 +43,7 @@ async def node_api(node_plane: NodePlane) -> AsyncIterator[Api]:
 async def virtual(node_plane: NodePlane, node_api: Api, tmp_path: Path) -> AsyncIterator[World]:
     """A backend with one virtual node, and a namespace for its pods."""
     name = f"far-{uuid.uuid4().hex[:6]}"
-    await node_api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    await node_api.create(kinds.NAMESPACE, {"metadata": {"name": name}})
     await wait_for(node_api, kinds.SERVICE_ACCOUNT, "default", name, bool)
     await wait_for(node_api, kinds.CONFIG_MAP, "kube-root-ca.crt", name, bool)
     made = await world.make(node_plane, node_api, name, name, tmp_path)

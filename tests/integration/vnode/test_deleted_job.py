@@ -78,14 +78,14 @@ async def run_at(joined: World, name: str, node: str) -> str:
         "automountServiceAccountToken": False,
         "containers": [{"name": "app", "image": "example/web:1"}],
     }
-    made = await joined.api.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
+    made = await joined.api.create(kinds.POD, {"metadata": meta, "spec": spec})
     return str(made["metadata"]["uid"])
 
 
 async def run_job(joined: World, name: str) -> tuple[Object, str]:
     """A job with a pod that runs at the backend and one on a node that is lost; the job, and the UID of the first."""
     api, space = joined.api, f"team-{uuid.uuid4().hex[:6]}"
-    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
+    await api.create(kinds.NAMESPACE, {"metadata": {"name": space}})
     job = await api.create(kinds.NESTED_APP_JOB, build_job(name, space))
     joined.space = await host_namespace(api, job)
     await wait_for(api, kinds.SERVICE_ACCOUNT, "default", joined.space, bool)

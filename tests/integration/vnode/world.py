@@ -87,7 +87,7 @@ class World:
         """What the operator does."""
         meta = {"name": name, "labels": {labels.BACKEND: self.name, "kubernetes.io/arch": "arm64"}}
         taints = [{"key": "virtual-kubelet.io/provider", "value": self.name, "effect": "NoSchedule"}]
-        await self.api.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": {"taints": taints}})
+        await self.api.create(kinds.NODE, {"metadata": meta, "spec": {"taints": taints}})
 
     async def tell_nodes(self, *nodes: Object) -> None:
         """What the operator writes into the status."""
@@ -154,7 +154,7 @@ class World:
             "containers": [{"name": "app", "image": "example/web:1"}],
             **spec,
         }
-        made = await self.api.create(kinds.POD, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": full})
+        made = await self.api.create(kinds.POD, {"metadata": meta, "spec": full})
         return str(made["metadata"]["uid"])
 
     async def pod(self, name: str, is_met: Callable[[Object | None], bool]) -> Object:

@@ -100,17 +100,3 @@ def test_a_pod_that_has_got_a_virtual_node_is_changed_once_and_never_back() -> N
     assert all(is_carried(item, host["spec"]["tolerations"]) for item in DEFAULTS)
     assert not is_carried(lost("not-ready", 10), host["spec"]["tolerations"])
     assert not is_carried(FOR_GPUS, [])
-
-
-SEEDS = [
-    # aksjobscheduler, on Azure's virtual kubelet.
-    (
-        {"type": "virtual-kubelet", "beta.kubernetes.io/os": "linux", "kubernetes.io/role": "agent"},
-        ["virtual-kubelet.io/provider=azure:NoSchedule"],
-        None,
-    ),
-    # interLink's demonstration on NuNet.
-    ({"kubernetes.io/hostname": "nunet-node"}, ["virtual-node.interlink/no-schedule"], None),
-    # Fluence: the scheduler's name is what opts in.
-    ({}, [], "fluence"),
-]
