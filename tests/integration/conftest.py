@@ -11,7 +11,7 @@ from nestor.kube import Api, kinds
 from tests.integration import apiserver, late, warm
 
 DEAR = (
-    "recorded", "dual", "world", "virtual", "second_plane", "older_plane", "spare_plane", "guarded", "helm_plane",
+    "recorded", "dual", "world", "node_plane", "second_plane", "older_plane", "spare_plane", "guarded", "helm_plane",
     "plane", "control_plane",
 )  # fmt: skip
 """Fixtures with API servers of their own: in a run by several workers, their tests share one. Of several, the first counts."""

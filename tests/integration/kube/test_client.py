@@ -15,7 +15,7 @@ Object = dict[str, Any]
 
 def config_map(name: str, namespace: str, **data: str) -> Object:
     """A ConfigMap."""
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}, "data": data}
+    return {"metadata": {"name": name, "namespace": namespace}, "data": data}
 
 
 async def test_objects_are_created_once_found_patched_and_deleted(host: Api, namespace: str) -> None:

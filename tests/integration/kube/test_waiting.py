@@ -7,7 +7,7 @@ import asyncio
 from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests.integration.kube import faults
-from tests.waiting import wait_for, wait_for_any
+from tests.waiting import exists, wait_for_any
 
 
 def build(version: int, state: str) -> Object:
@@ -28,9 +28,7 @@ async def pass_by(exchange: faults.Exchange) -> None:
 
 async def test_a_state_that_has_passed_is_the_one_that_is_returned() -> None:
     async with faults.scripted(pass_by) as server, await Api.from_kubeconfig(faults.kubeconfig(server)) as api:
-        found = await wait_for(
-            api, kinds.CONFIG_MAP, "a", "n", lambda item: item is not None and item["data"]["state"] == "awaited"
-        )
+        found = await exists(api, kinds.CONFIG_MAP, "a", "n", lambda item: item["data"]["state"] == "awaited")
         assert (found or {})["data"] == {"state": "awaited"}
         one = await wait_for_any(api, kinds.CONFIG_MAP, "n", lambda item: bool(item["data"]["state"] == "awaited"))
         assert one["data"] == {"state": "awaited"}

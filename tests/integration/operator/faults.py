@@ -81,7 +81,7 @@ class Site:
             "annotations": {labels.NESTED_NAME: name, labels.NESTED_NAMESPACE: "default"},
         }
         spec: Object = {"containers": [{"name": "app", "image": "x"}]} | ({"nodeName": node} if node else {})
-        body = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
+        body = {"metadata": meta, "spec": spec}
         await self.api.create(kinds.POD, body)
         await self.api.patch(kinds.POD, meta["name"], where, {"status": status}, subresource="status")
 
@@ -122,7 +122,7 @@ async def miss_service(site: Site) -> None:
 async def take_host(site: Site) -> None:
     backend = {"service": {"name": "portal", "port": {"number": 80}}}
     rule = {"host": f"{site.name}.jobs.test", "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
-    body = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "portal", "namespace": site.namespace}}
+    body = {"metadata": {"name": "portal", "namespace": site.namespace}}
     await site.api.create(kinds.INGRESS, body | {"spec": {"rules": [rule]}})
     await site.run(expose={"host": f"{site.name}.jobs.test"})
 
@@ -140,7 +140,7 @@ async def have_no_nodes(site: Site) -> None:
 async def lose_backend(site: Site) -> None:
     meta: Object = {"name": f"{site.name}-far", "labels": {labels.BACKEND: "far", labels.MANAGED_BY: "nestor"}}
     taint = {"key": "nestor.dev/backend", "value": "far", "effect": "NoSchedule"}
-    await site.api.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": meta, "spec": {"taints": [taint]}})
+    await site.api.create(kinds.NODE, {"metadata": meta, "spec": {"taints": [taint]}})
     said = {"type": "Ready", "status": "False", "reason": "BackendDown", "message": "the backend does not answer: refused"}
     said |= {"lastHeartbeatTime": times.timestamp(), "lastTransitionTime": times.timestamp()}
     await site.api.patch(kinds.NODE, meta["name"], None, {"status": {"conditions": [said]}}, subresource="status")

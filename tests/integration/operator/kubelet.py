@@ -58,7 +58,7 @@ async def running(api: Api, folder: Path) -> AsyncIterator[Logs]:
 
 
 async def _make_node(api: Api, port: int) -> None:
-    await api.apply(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}, "spec": {}})
+    await api.apply(kinds.NODE, {"metadata": {"name": NODE}, "spec": {}})
     since = {"lastHeartbeatTime": timestamp(), "lastTransitionTime": timestamp()}
     ready = {"type": "Ready", "status": "True", "reason": "x", "message": "", **since}
     await api.patch(
@@ -80,12 +80,7 @@ async def bind(api: Api, name: str, namespace: str) -> None:
     """Play the host's scheduler."""
     await api.create(
         kinds.POD,
-        {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": name, "namespace": namespace},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": NODE},
-        },
+        {"metadata": {"name": name, "namespace": namespace}, "target": {"apiVersion": "v1", "kind": "Node", "name": NODE}},
         subresource="binding",
         name=name,
     )

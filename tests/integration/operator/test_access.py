@@ -35,9 +35,7 @@ async def allow(api: Api, user: str, namespace: str, name: str, *rules: Object) 
 @pytest.fixture
 async def space(lonely: Api) -> AsyncIterator[str]:
     """A namespace, and a class and an entry of its name that not everybody may use. Nothing is left for later operators."""
-    made = await lonely.create(
-        kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "access-"}}
-    )
+    made = await lonely.create(kinds.NAMESPACE, {"metadata": {"generateName": "access-"}})
     name = str(made["metadata"]["name"])
     body = build_class(name)
     body["spec"]["access"] = "Permitted"

@@ -19,7 +19,7 @@ from tests import argocd_lua, children
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import change, job_saying, rerun, start
 from tests.integration.operator.world import TOUCHED, Object, build_class
-from tests.waiting import eventually, exists, gone, wait_for
+from tests.waiting import eventually, exists, gone
 
 PREVIEW = Path(__file__).parents[3] / "examples" / "18-preview-per-pull-request"
 
@@ -28,7 +28,7 @@ async def make_namespace(api: Api, name: str = "") -> str:
     """Where an Argo CD would run."""
     name = name or f"argocd-{uuid.uuid4().hex[:6]}"
     meta = {"name": name, "labels": {labels.ARGOCD_CLUSTERS: "allowed"}}
-    await api.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": meta})
+    await api.create(kinds.NAMESPACE, {"metadata": meta})
     return name
 
 
@@ -103,12 +103,7 @@ async def test_a_rotation_of_keys_gives_argo_cd_a_new_certificate(operator: Oper
     _, where = await start(api, "rotated", namespace, className=name)
     before = read(await registered(api, where, argo))["config"]
     await api.patch(kinds.NESTED_APP_JOB, "rotated", namespace, {"metadata": {"annotations": {labels.ROTATE: "1"}}})
-
-    def is_new(found: Object | None) -> bool:
-        return bool(found and read(found)["config"] != before)
-
-    secret = await wait_for(api, kinds.SECRET, where, argo, is_new)
-    assert secret is not None
+    secret = await exists(api, kinds.SECRET, where, argo, lambda found: read(found)["config"] != before)
     config = json.loads(read(secret)["config"])["tlsClientConfig"]
     certificate = x509.load_pem_x509_certificate(base64.b64decode(config["certData"]))
     keys = await api.get(kinds.SECRET, "rotated-pki", where)
@@ -122,7 +117,7 @@ async def test_nestor_writes_nothing_of_a_job_but_its_status_and_a_finalizer(
     job, _ = await start(api, "kept", namespace)
     await rerun(api, "kept", namespace, "2")
     await change(api, "kept", namespace, suspend=True)
-    await wait_for(api, kinds.NESTED_APP_JOB, "kept", namespace, lambda found: bool(found and found["status"].get("suspendTime")))
+    await exists(api, kinds.NESTED_APP_JOB, "kept", namespace, lambda found: found["status"].get("suspendTime"))
     kept = await api.get(kinds.NESTED_APP_JOB, "kept", namespace)
     assert kept["spec"] == job["spec"] | {"suspend": True}
     managers = {item["manager"]: item for item in kept["metadata"]["managedFields"]}

@@ -90,7 +90,7 @@ async def _play_kubelet(api: Api, name: str) -> None:
 async def _run_pod(api: Api, link: FakeInterlink, node: str) -> None:
     meta = {"name": f"web-{node}", "namespace": "default"}
     spec = {"nodeName": node, "restartPolicy": "Never", "containers": [{"name": "app", "image": "example/web:1"}]}
-    full = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec | {"automountServiceAccountToken": False}}
+    full = {"metadata": meta, "spec": spec | {"automountServiceAccountToken": False}}
     made = await api.create(kinds.POD, full)
     uid = made["metadata"]["uid"]
     await _eventually(lambda: uid in link.pods)

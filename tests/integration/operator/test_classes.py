@@ -11,7 +11,7 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, Invalid, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of
-from tests.waiting import exists, job_with, wait_for
+from tests.waiting import exists, job_with
 
 MARK = {labels.DEFAULT_CLASS: "true"}
 
@@ -138,8 +138,7 @@ async def test_no_container_has_more_than_its_class_allows_and_the_cluster_start
         await exists(api, kinds.POD, pod, where)
     (limit,) = (await api.get(kinds.LIMIT_RANGE, "nestor", where))["spec"]["limits"]
     assert limit["max"] == {"cpu": "2", "memory": "3Gi"}
-    quota = await wait_for(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: bool(found and found.get("status")))
-    assert quota is not None
+    quota = await exists(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: found.get("status"))
     assert quota["spec"]["hard"]["requests.nvidia.com/gpu"] == "1"
     assert quota["spec"]["hard"]["requests.cpu"] == "4320m"
 

@@ -35,15 +35,14 @@ MADE = [
 ]
 
 
-async def inventory(api: Api, *, without: str = "") -> set[str]:
-    """All objects of the kinds that a job makes."""
-    found = set()
-    for kind in MADE:
-        for item in await api.list(kind):
-            line = f"{kind.name} {item['metadata'].get('namespace', '')}/{item['metadata']['name']}"
-            if not without or without not in line:
-                found.add(line)
-    return found
+async def nothing_left(api: Api, *words: str) -> None:
+    """Await that no object of the kinds that a job makes has all these words in its name and its namespace's."""
+
+    async def is_clean() -> bool:
+        found = [item["metadata"] for kind in MADE for item in await api.list(kind)]
+        return not [meta for meta in found if all(word in f"{meta.get('namespace')}/{meta['name']}" for word in words)]
+
+    await eventually(is_clean)
 
 
 def finalizers_of(item: Object) -> list[str]:
@@ -64,11 +63,11 @@ async def test_a_job_deleted_at_once_leaves_nothing(operator: Operator, api: Api
     await gone(api, kinds.NESTED_APP_JOB, "blink", namespace)
     # A deletion in the very moment of our finalizer wins over it, and that pass makes everything before the next one sweeps it.
 
-    async def is_clean() -> bool:
-        was_seen = f"NestedAppJob {namespace}/blink reconciled" in operator.log.read_text()
-        return was_seen and not any("blink" in line for line in await inventory(api))
+    async def is_seen() -> bool:
+        return f"NestedAppJob {namespace}/blink reconciled" in operator.log.read_text()
 
-    await eventually(is_clean)
+    await eventually(is_seen)
+    await nothing_left(api, "blink")
 
 
 async def test_a_ready_cluster_goes_to_the_last_object(operator: Operator, api: Api, namespace: str) -> None:
@@ -85,7 +84,7 @@ async def test_a_ready_cluster_goes_to_the_last_object(operator: Operator, api: 
     await exists(api, kinds.NESTED_APP_JOB, "ready", namespace, lambda found: finalizers_of(found) == held)
     await api.patch(kinds.NESTED_APP_JOB, "ready", namespace, {"metadata": {"finalizers": None}})
     await await_gone(api, job)
-    assert not [line for line in await inventory(api) if "ready" in line and namespace in line]
+    await nothing_left(api, "ready", namespace)
 
 
 async def test_pods_that_do_not_end_are_forced_and_named(operator: Operator, api: Api, namespace: str) -> None:

@@ -23,7 +23,7 @@ async def be_kubelet(api: Api, code: Exit) -> str:
     found = await wait_for_any(api, kinds.NAMESPACE, "", is_scratch)
     home = str(found["metadata"]["name"])
     assert labels_of(found)["pod-security.kubernetes.io/enforce"] == "restricted"
-    body = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": home}}
+    body = {"metadata": {"name": "default", "namespace": home}}
     await api.apply(kinds.SERVICE_ACCOUNT, body)
     await exists(api, kinds.POD, "listener", home)
     running = {"phase": "Running", "podIP": "10.42.0.9", "podIPs": [{"ip": "10.42.0.9"}]}

@@ -11,7 +11,7 @@ from nestor.api import conditions, labels, names
 from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import STEP, TARGET, Object, be_target, build_class, build_job, host_namespace, message_of
-from tests.waiting import eventually, gone, job_with, wait_for, wait_for_any
+from tests.waiting import eventually, exists, gone, job_with, wait_for_any
 
 API: Object = {"service_name": "api", "service_port": 9090, "service_namespace": "default"}
 ALL: Object = {"expose": {"allTargets": True}}
@@ -33,11 +33,7 @@ def build_targets(name: str, namespace: str, *targets: Object, **spec: Any) -> O
 async def job_whose(api: Api, job: Object, is_met: Callable[[Object], bool]) -> Object:
     """Await a status of a job."""
     meta = job["metadata"]
-    found = await wait_for(
-        api, kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], lambda item: bool(item and is_met(item.get("status") or {}))
-    )
-    assert found is not None
-    return found
+    return await exists(api, kinds.NESTED_APP_JOB, meta["name"], meta["namespace"], lambda item: is_met(item.get("status") or {}))
 
 
 def target_of(job: Object, service: str = "api") -> Object:

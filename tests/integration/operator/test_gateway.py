@@ -19,7 +19,7 @@ from tests.integration.operator.world import (
     message_of,
     run_of,
 )
-from tests.waiting import eventually, exists, gone, job_with, wait_for, wait_for_any, wait_for_none
+from tests.waiting import eventually, exists, gone, job_with, wait_for_any, wait_for_none
 
 pytestmark = pytest.mark.slow
 
@@ -139,11 +139,7 @@ async def test_a_host_without_the_kind_is_told_and_one_that_has_it_serves(operat
     await make_class(api, namespace, has_gateway=False)
     await exists(api, kinds.INGRESS, "web", where)
     await wait_for_none(api, kinds.HTTP_ROUTE, where)
-
-    def is_without(found: Object | None) -> bool:
-        return bool(found and "gateway" not in found["status"])
-
-    await wait_for(api, kinds.NESTED_APP_JOB, "web", namespace, is_without)
+    await exists(api, kinds.NESTED_APP_JOB, "web", namespace, lambda found: "gateway" not in found["status"])
     await make_class(api, namespace)
     again = await route_for(api, where, hosts[0])
     await job_with(api, "web", namespace, conditions.EXPOSED, "False", conditions.GATEWAY_PENDING)

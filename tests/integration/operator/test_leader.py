@@ -14,7 +14,7 @@ from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.world import build_job, host_namespace
-from tests.waiting import eventually, wait_for
+from tests.waiting import eventually, exists
 
 pytestmark = pytest.mark.slow
 
@@ -37,9 +37,7 @@ def held_by(place: str) -> Any:
 
 async def await_holder(api: Api, place: str) -> dict[str, Any]:
     """The Lease, once a process in that pod holds it."""
-    found = await wait_for(api, kinds.LEASE, "nestor-operator", "nestor-system", held_by(place))
-    assert found is not None
-    return found
+    return await exists(api, kinds.LEASE, "nestor-operator", "nestor-system", held_by(place))
 
 
 async def make_job(api: Api, name: str) -> str:

@@ -11,6 +11,7 @@ from nestor.operator.settings import Settings
 from nestor.operator.status.report import write_first
 from nestor.operator.world.context import Cache, Context
 from tests.integration.operator.conftest import Operator
+from tests.integration.operator.lifetime import another_plan
 from tests.integration.operator.world import (
     TOUCHED,
     Object,
@@ -21,7 +22,7 @@ from tests.integration.operator.world import (
     message_of,
     run_of,
 )
-from tests.waiting import exists, job_with, wait_for, wait_for_any
+from tests.waiting import another, exists, job_with, wait_for, wait_for_any
 
 EXPECTED = {
     kinds.NESTED_CLUSTER: ["hello"],
@@ -49,7 +50,7 @@ async def await_controllers(api: Api, where: str) -> None:
 
 async def test_a_job_is_admitted_after_everything_is_created(operator: Operator, api: Api, namespace: str) -> None:
     """One pass creates it all: it waits for no pod, no other pass and no status of its own."""
-    await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
+    made = await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
     where = job["status"]["namespace"]
     for kind, expected in EXPECTED.items():
@@ -61,12 +62,7 @@ async def test_a_job_is_admitted_after_everything_is_created(operator: Operator,
     for kind, expected in EXPECTED.items():
         assert sorted(item["metadata"]["name"] for item in await api.list(kind, where)) == expected, kind.name
 
-
-async def test_a_status_for_those_who_wait_takes_back_nothing_that_is_known_since(
-    operator: Operator, api: Api, namespace: str
-) -> None:
-    made = await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
-    await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
+    # What is said of jobs that wait takes back nothing that is known since.
     context = Context.create(api, Settings(image="x"), Cache(api), Host(()))
     await write_first(context, made)
     job = await api.get(kinds.NESTED_APP_JOB, "hello", namespace)
@@ -104,7 +100,7 @@ async def test_a_job_becomes_ready_step_by_step_and_says_so(operator: Operator, 
     assert {"JobAdmitted", "ClusterProvisioned", "StepsApplied", "JobExposed", "JobReady"} <= reasons
 
 
-async def test_a_settled_job_costs_nothing(operator: Operator, api: Api, namespace: str) -> None:
+async def test_a_settled_job_costs_nothing_until_others_change_what_is_its(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("calm", namespace))
     where = await host_namespace(api, job)
     await job_with(api, "calm", namespace, conditions.ADMITTED, "True")
@@ -114,7 +110,12 @@ async def test_a_settled_job_costs_nothing(operator: Operator, api: Api, namespa
     before = await versions(api, where)
     await api.patch(kinds.NESTED_APP_JOB, "calm", namespace, TOUCHED)
     await operator.heard(api)
-    assert await versions(api, where) == before
+    assert await versions(api, where) == before, "nothing is written again"
+
+    await api.delete(kinds.INGRESS, "calm", where)
+    await api.patch(kinds.SERVICE, "calm-dns", where, {"spec": {"publishNotReadyAddresses": False}})
+    await exists(api, kinds.INGRESS, "calm", where)
+    await exists(api, kinds.SERVICE, "calm-dns", where, lambda found: found["spec"].get("publishNotReadyAddresses"))
 
 
 def has_its_pods(found: Object | None) -> bool:
@@ -132,20 +133,6 @@ async def versions(api: Api, namespace: str) -> dict[str, Any]:
     return found
 
 
-async def test_what_is_deleted_or_changed_behind_our_back_is_put_right(operator: Operator, api: Api, namespace: str) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("drift", namespace))
-    where = await host_namespace(api, job)
-    await job_with(api, "drift", namespace, conditions.ADMITTED, "True")
-    await api.delete(kinds.INGRESS, "drift", where)
-    await api.patch(kinds.SERVICE, "drift-dns", where, {"spec": {"publishNotReadyAddresses": False}})
-    await exists(api, kinds.INGRESS, "drift", where)
-
-    def is_repaired(found: Object | None) -> bool:
-        return bool(found and found["spec"].get("publishNotReadyAddresses"))
-
-    await wait_for(api, kinds.SERVICE, "drift-dns", where, is_repaired)
-
-
 async def test_a_deleted_namespace_comes_back_with_everything_in_it(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
     where = await host_namespace(api, job)
@@ -155,11 +142,7 @@ async def test_a_deleted_namespace_comes_back_with_everything_in_it(operator: Op
     await api.delete(kinds.NAMESPACE, where)
     for pod in ("hello-k3s-0", "hello-run"):
         await api.delete(kinds.POD, pod, where, grace_seconds=0)
-
-    def is_another(found: Object | None) -> bool:
-        return bool(found and found["metadata"]["uid"] != before["metadata"]["uid"])
-
-    await wait_for(api, kinds.NAMESPACE, where, "", is_another)
+    await another(api, kinds.NAMESPACE, where, "", than=before)
     await await_controllers(api, where)
     for kind, expected in EXPECTED.items():
         assert sorted(item["metadata"]["name"] for item in await api.list(kind, where)) == expected, kind.name
@@ -175,9 +158,5 @@ async def test_a_lost_server_makes_a_new_plan_and_a_new_runner(operator: Operato
     await job_with(api, "lost", namespace, conditions.STEPS_APPLIED, "True")
     await operator.heard(api)
     await api.delete(kinds.POD, "lost-k3s-0", where, grace_seconds=0)
-
-    def is_another(found: Object | None) -> bool:
-        return bool(found and found["metadata"]["annotations"]["nestor.dev/plan-hash"] != first["hash"])
-
-    await wait_for(api, kinds.POD, "lost-run", where, is_another)
+    await another_plan(api, "lost", where, first["hash"])
     await job_with(api, "lost", namespace, conditions.STEPS_APPLIED, "False")

@@ -13,6 +13,7 @@ from tests.integration.operator.lifetime import (
     create_app_pod,
     ensure_persistent_class,
     job_saying,
+    seen,
     server_of,
     start,
     tell,
@@ -20,22 +21,8 @@ from tests.integration.operator.lifetime import (
     until_stopped,
     until_told,
 )
-from tests.integration.operator.world import (
-    READY_POD,
-    Object,
-    build_class,
-    build_job,
-    ended,
-    message_of,
-    plan_hash,
-    set_pod_status,
-)
-from tests.waiting import has, job_with, wait_for
-
-
-def is_gone(found: Object | None) -> bool:
-    """The object is not there."""
-    return found is None
+from tests.integration.operator.world import READY_POD, build_class, build_job, ended, message_of, plan_hash, set_pod_status
+from tests.waiting import gone, has, job_with
 
 
 async def test_a_job_suspended_in_the_middle_of_a_step_goes_on_with_it(operator: Operator, api: Api, namespace: str) -> None:
@@ -46,7 +33,7 @@ async def test_a_job_suspended_in_the_middle_of_a_step_goes_on_with_it(operator:
 
     await change(api, "midway", namespace, suspend=True)
     await until_stopped(api, "midway", where)
-    await wait_for(api, kinds.POD, "midway-run", where, is_gone)
+    await gone(api, kinds.POD, "midway-run", where)
     job = await job_saying(api, "midway", namespace, conditions.READY, "suspended: its pods are being stopped, 1 left")
     assert job["status"]["suspendTime"]
     assert "startTime" not in job["status"]
@@ -106,7 +93,7 @@ async def test_with_a_volume_the_control_plane_rests_too_and_its_data_is_the_sam
     await until_replicas(api, "kept", where, 1)
     await tell(api, "kept", where, suspended=True)
     await until_replicas(api, "kept", where, 0)
-    await wait_for(api, kinds.POD, "kept-k3s-0", where, is_gone)
+    await gone(api, kinds.POD, "kept-k3s-0", where)
     kept = "its pods and its control plane are stopped; its data stays in PersistentVolumeClaim 'data-kept-k3s-0'"
     job = await job_saying(api, "kept", namespace, conditions.READY, kept)
     assert has(conditions.CLUSTER_READY, "False", conditions.SUSPENDED)(job)
@@ -164,11 +151,7 @@ async def test_a_job_rests_without_its_class_and_goes_on_when_that_is_back(opera
     await job_with(api, "orphan", namespace, conditions.SUCCEEDED, "Unknown", conditions.SUSPENDED)
 
     await change(api, "orphan", namespace, suspend=False)
-
-    def is_seen(found: Object | None) -> bool:
-        return bool(found and found["status"].get("observedGeneration") == found["metadata"]["generation"])
-
-    job = await wait_for(api, kinds.NESTED_APP_JOB, "orphan", namespace, is_seen)
+    job = await seen(api, "orphan", namespace)
     assert has(conditions.READY, "False", conditions.CLASS_NOT_FOUND)(job)
     assert (await api.get(kinds.NESTED_CLUSTER, "orphan", where))["spec"]["suspend"] is True, "it cannot be admitted"
     await api.apply(kinds.NESTED_CLASS, build_class(brief))
@@ -187,6 +170,6 @@ async def test_a_dead_syncer_does_not_keep_a_job_from_resting(operator: Operator
     status = {"suspendTime": "2026-01-01T00:00:00Z"}
     await api.patch(kinds.NESTED_APP_JOB, "mute", namespace, {"status": status}, subresource="status")
     await until_replicas(api, "mute", where, 0)
-    await wait_for(api, kinds.POD, "left", where, is_gone)
+    await gone(api, kinds.POD, "left", where)
     job = await job_saying(api, "mute", namespace, conditions.READY, "its pods and its control plane are stopped")
     assert job["status"]["suspendTime"] == status["suspendTime"]

@@ -92,7 +92,7 @@ async def test_thirteen_wide_jobs_leave_the_operators_memory_flat_also_after_a_r
     second_plane: apiserver.ControlPlane, lonely: Api
 ) -> None:
     namespace = "team-wide"
-    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    await lonely.create(kinds.NAMESPACE, {"metadata": {"name": namespace}})
     try:
         await _make_wide_and_restart(second_plane, lonely, namespace)
     finally:

@@ -19,7 +19,7 @@ from tests.fakes.sink import FakeSink, answering, hang_up
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import POLICY, come_to, start
 from tests.integration.operator.world import STEP, Object, build_class
-from tests.waiting import eventually, gone, job_with, wait_for
+from tests.waiting import eventually, exists, gone, job_with
 
 NESTED: Object = {"templates": [STEP]}
 SYSTEM = "nestor-system"
@@ -49,9 +49,7 @@ async def settled(api: Api, name: str, namespace: str) -> Object:
     def is_it(job: Object | None) -> bool:
         return not (job or {}).get("status", {}).get("notices")
 
-    job = await wait_for(api, kinds.NESTED_APP_JOB, name, namespace, is_it)
-    assert job is not None
-    return job
+    return await exists(api, kinds.NESTED_APP_JOB, name, namespace, is_it)
 
 
 async def until_types(sink: FakeSink, *types: str, subject: str = "") -> None:

@@ -53,8 +53,7 @@ async def test_without_a_word_in_the_class_a_job_cannot_use_up_what_all_share(
 ) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("plain", namespace))
     where = await host_namespace(api, job)
-    quota = await wait_for(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: bool(found and found.get("status")))
-    assert quota is not None
+    quota = await exists(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: found.get("status"))
     assert quota["spec"]["hard"] == OWN_DEFAULTS
     limits = await api.get(kinds.LIMIT_RANGE, "nestor", where)
     assert limits["spec"]["limits"][0]["default"] == {"ephemeral-storage": "10Gi"}
@@ -105,22 +104,10 @@ async def test_what_the_class_no_longer_says_is_taken_away(operator: Operator, a
     where = await host_namespace(api, job)
     await exists(api, kinds.INGRESS, "less", where)
     await policy(expose={"annotations": {"team.example/keep": "a"}})
-
-    def is_less(found: Object | None) -> bool:
-        return bool(found and found["metadata"]["annotations"] == {"team.example/keep": "a"})
-
-    await wait_for(api, kinds.INGRESS, "less", where, is_less)
-    await wait_for(
-        api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: bool(found and found["spec"]["hard"] == OWN_DEFAULTS)
-    )
+    await exists(api, kinds.INGRESS, "less", where, lambda found: found["metadata"]["annotations"] == {"team.example/keep": "a"})
+    await exists(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: found["spec"]["hard"] == OWN_DEFAULTS)
     plain = {"ephemeral-storage": "0"}
-    await wait_for(
-        api,
-        kinds.LIMIT_RANGE,
-        "nestor",
-        where,
-        lambda found: bool(found and found["spec"]["limits"][0]["defaultRequest"] == plain),
-    )
+    await exists(api, kinds.LIMIT_RANGE, "nestor", where, lambda found: found["spec"]["limits"][0]["defaultRequest"] == plain)
 
 
 async def test_where_pods_run_reaches_the_syncer_and_follows_class_and_job(
@@ -197,11 +184,13 @@ async def test_a_changed_host_moves_the_url(operator: Operator, api: Api, namesp
     await be_target(api, await host_namespace(api, job), job)
     await job_with(api, "move", namespace, conditions.EXPOSED, "True")
     await api.patch(kinds.NESTED_APP_JOB, "move", namespace, {"spec": {"expose": {"host": f"new-{namespace}.jobs.test"}}})
-
-    def is_moved(found: Object | None) -> bool:
-        return bool(found and found["status"].get("url") == f"http://new-{namespace}.jobs.test:8080/")
-
-    await wait_for(api, kinds.NESTED_APP_JOB, "move", namespace, is_moved)
+    await exists(
+        api,
+        kinds.NESTED_APP_JOB,
+        "move",
+        namespace,
+        lambda found: found["status"].get("url") == f"http://new-{namespace}.jobs.test:8080/",
+    )
     ingress = await api.get(kinds.INGRESS, "move", await host_namespace(api, job))
     assert [rule["host"] for rule in ingress["spec"]["rules"]] == [f"new-{namespace}.jobs.test"]
 

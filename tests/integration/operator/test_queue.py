@@ -174,7 +174,7 @@ async def test_another_operator_knows_whose_pods_are_still_there_also_while_thei
     second_plane: apiserver.ControlPlane, lonely: Api
 ) -> None:
     team = "team-ending"
-    await lonely.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": team}})
+    await lonely.create(kinds.NAMESPACE, {"metadata": {"name": team}})
     body = build_class("ending")
     body["spec"]["queue"] = {"maxJobs": 1}
     await lonely.apply(kinds.NESTED_CLASS, body)

@@ -107,7 +107,7 @@ async def test_a_job_waits_for_kueue_and_runs_where_that_says(kueue_operator: Op
     assert app["tolerations"] == [{"key": "own", "operator": "Exists"}]
     for item in sets.values():
         template = item["template"] | {"metadata": {"labels": {"app": item["name"]}}}
-        body = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": {"name": item["name"], "namespace": team}}
+        body = {"metadata": {"name": item["name"], "namespace": team}}
         await lonely.create(POD_TEMPLATE, body | {"template": template}, strict=True)
 
     found = await job_with(lonely, "first", team, conditions.ADMITTED, "False", conditions.QUEUED)

@@ -17,8 +17,9 @@ from tests.integration import apiserver
 from tests.integration.operator import kubelet
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.kubelet import Logs
+from tests.integration.operator.lifetime import job_saying, seen
 from tests.integration.operator.world import STEP, TARGET, Object, ended, host_namespace, message_of, set_pod_status
-from tests.waiting import exists, gone, has, job_with, wait_for, wait_for_any, wait_for_none
+from tests.waiting import another, exists, gone, has, job_with, wait_for_any, wait_for_none
 
 IMAGE = "registry.test/hello:1"
 READER = "hello-reader"
@@ -68,9 +69,7 @@ async def app_with(api: Api, name: str, status: str, generation: int) -> Object:
     def is_met(found: Object | None) -> bool:
         return has(conditions.ACCEPTED, status)(found) and (found or {})["status"]["observedGeneration"] == generation
 
-    found = await wait_for(api, kinds.NESTED_APP, name, "", is_met)
-    assert found is not None
-    return found
+    return await exists(api, kinds.NESTED_APP, name, "", is_met)
 
 
 @pytest.fixture
@@ -82,15 +81,9 @@ async def logs(api: Api, tmp_path: Path) -> AsyncIterator[Logs]:
 
 async def reader_of(api: Api, where: str, attempt: int = 1) -> Object:
     """Await the reader's pod of that attempt."""
-    found = await wait_for(
-        api,
-        kinds.POD,
-        READER,
-        where,
-        is_met=lambda pod: pod is not None and pod["metadata"]["annotations"][labels.RUNNER_ATTEMPT] == str(attempt),
+    return await exists(
+        api, kinds.POD, READER, where, lambda pod: pod["metadata"]["annotations"][labels.RUNNER_ATTEMPT] == str(attempt)
     )
-    assert found is not None
-    return found
 
 
 async def print_appdef(api: Api, logs: Logs, where: str, output: bytes) -> None:
@@ -214,9 +207,7 @@ async def test_with_its_namespace_a_job_does_not_lose_its_application(
     await api.delete(kinds.NAMESPACE, where)
     for pod in ("hello-k3s-0", "hello-run"):
         await api.delete(kinds.POD, pod, where, grace_seconds=0)
-    await wait_for(
-        api, kinds.NAMESPACE, where, "", lambda found: found is not None and found["metadata"]["uid"] != before["metadata"]["uid"]
-    )
+    await another(api, kinds.NAMESPACE, where, "", than=before)
     assert (await pin_of(api, where))["appDef"] == build_appdef("first.yml")
     assert await path_in_plan(api, where) == "first.yml"
 
@@ -236,8 +227,8 @@ async def test_an_image_without_a_usable_appdef_is_refused_with_the_remedy(opera
     )
     await api.delete(kinds.NESTED_APP_JOB, "hello", namespace)
     await gone(api, kinds.NESTED_APP_JOB, "hello", namespace)
-    assert await api.find(kinds.NAMESPACE, where) is None
-    assert await api.find(kinds.CLUSTER_ROLE_BINDING, where) is None
+    await gone(api, kinds.NAMESPACE, where, "")
+    await gone(api, kinds.CLUSTER_ROLE_BINDING, where, "")
 
 
 async def test_a_reader_that_ends_without_a_result_is_made_anew(operator: Operator, api: Api, namespace: str, logs: Logs) -> None:
@@ -247,13 +238,7 @@ async def test_a_reader_that_ends_without_a_result_is_made_anew(operator: Operat
     await reader_of(api, where, attempt=2)
     await print_appdef(api, logs, where, b'{"commands": {"Hello": [')
     said = "the output of pod 'hello-reader' is unusable: it is not an AppDef"
-    await wait_for(
-        api,
-        kinds.NESTED_APP_JOB,
-        "hello",
-        namespace,
-        lambda found: found is not None and said in message_of(found, conditions.ADMITTED),
-    )
+    await job_saying(api, "hello", namespace, conditions.ADMITTED, said)
     await reader_of(api, where, attempt=3)
     await print_appdef(api, logs, where, json.dumps(build_appdef()).encode())
     await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
@@ -264,7 +249,7 @@ async def test_a_refused_reader_is_told_and_made_when_it_may_be(operator: Operat
     where = await host_namespace(api, job)
     await reader_of(api, where)
     await api.create(kinds.RESOURCE_QUOTA, {"metadata": {"name": "none", "namespace": where}, "spec": {"hard": {"pods": "0"}}})
-    await wait_for(api, kinds.RESOURCE_QUOTA, "none", where, lambda found: bool(found and found.get("status", {}).get("used")))
+    await exists(api, kinds.RESOURCE_QUOTA, "none", where, lambda found: found.get("status", {}).get("used"))
     await api.delete(kinds.POD, READER, where, grace_seconds=0)
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "False", conditions.PROVISIONING_FAILED)
     said = f"reading the AppDef from image '{IMAGE}': the reader's pod '{READER}' is refused: "
@@ -315,13 +300,7 @@ async def test_a_warning_is_in_the_condition_and_one_event(operator: Operator, a
     nested["kubernetes_version"] = "v1.35"
     await api.patch(kinds.NESTED_APP_JOB, "hello", namespace, {"spec": {"app": {"appDef": content}}})
     said = "version 'v1.35' of the AppDef is ignored"
-    await wait_for(
-        api,
-        kinds.NESTED_APP_JOB,
-        "hello",
-        namespace,
-        lambda found: found is not None and said in message_of(found, conditions.ADMITTED),
-    )
+    await job_saying(api, "hello", namespace, conditions.ADMITTED, said)
     await wait_for_any(api, kinds.EVENT, namespace, lambda event: "'v1.35'" in event["message"])
     events = [event for event in await api.list(kinds.EVENT, namespace) if event["reason"] == "AppDefWarning"]
     assert [("v1.35" in event["message"]) for event in events].count(False) == 1
@@ -342,27 +321,12 @@ async def test_a_running_job_keeps_its_application_over_restarts_of_the_operator
         await app_with(lonely, "shop", "True", made["metadata"]["generation"])
     async with operator_running(second_plane):
         await lonely.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "shop.jobs.test"}}})
-        await wait_for(
-            lonely,
-            kinds.NESTED_APP_JOB,
-            "hello",
-            "default",
-            lambda found: found is not None and found["status"]["observedGeneration"] == found["metadata"]["generation"],
-        )
+        await seen(lonely, "hello", "default")
         assert await path_in_plan(lonely, where) == "first.yml"
         await lonely.delete(kinds.NESTED_APP, "shop")
     async with operator_running(second_plane):
         await lonely.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "other.jobs.test"}}})
-        job = (
-            await wait_for(
-                lonely,
-                kinds.NESTED_APP_JOB,
-                "hello",
-                "default",
-                lambda found: found is not None and found["status"]["observedGeneration"] == found["metadata"]["generation"],
-            )
-            or {}
-        )
+        job = await seen(lonely, "hello", "default")
         assert has(conditions.ADMITTED, "True")(job)
         pod = await exists(lonely, kinds.POD, "hello-run", where)
         assert {"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}} in pod["spec"]["volumes"]

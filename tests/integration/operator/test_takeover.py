@@ -23,7 +23,7 @@ from tests.integration.operator.lifetime import (
     until_stopped,
 )
 from tests.integration.operator.test_adoption import make_namespace, recorded
-from tests.integration.operator.test_deletion import await_gone, inventory
+from tests.integration.operator.test_deletion import await_gone, nothing_left
 from tests.integration.operator.world import Object, build_job
 from tests.waiting import exists, gone, job_with, wait_for_none
 
@@ -121,15 +121,12 @@ async def _go_on(admin: Api, left: Left) -> None:
 
 async def test_a_job_deleted_while_the_operator_was_away_goes(admin: Api, left: Left) -> None:
     await await_gone(admin, left.jobs["away"])
-    assert not [line for line in await inventory(admin) if "away" in line]
+    await nothing_left(admin, "away")
 
 
 async def test_what_lost_its_job_is_swept(admin: Api, left: Left) -> None:
     await await_gone(admin, left.jobs["orphan"])
-    await gone(admin, kinds.SECRET, "orphan-kubeconfig", TEAM)
-    own = labels.selector(job_uid=left.jobs["orphan"]["metadata"]["uid"])
-    await wait_for_none(admin, kinds.CLUSTER_ROLE_BINDING, "", labels=own)
-    assert not [line for line in await inventory(admin) if "orphan" in line]
+    await nothing_left(admin, "orphan")
 
 
 async def test_a_job_that_is_held_by_another_finalizer_than_ours_is_emptied(admin: Api, left: Left) -> None:
@@ -139,7 +136,7 @@ async def test_a_job_that_is_held_by_another_finalizer_than_ours_is_emptied(admi
     assert found["metadata"]["finalizers"] == HELD
     await admin.patch(kinds.NESTED_APP_JOB, "held", TEAM, {"metadata": {"finalizers": None}})
     await await_gone(admin, found)
-    assert not [line for line in await inventory(admin) if "held" in line]
+    await nothing_left(admin, "held")
 
 
 async def test_what_an_earlier_job_of_the_same_name_left_is_swept_too(admin: Api, left: Left) -> None:

@@ -24,7 +24,7 @@ async def world(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIterat
 async def space(world: World) -> str:
     """A nested namespace that takes pods."""
     name = f"space-{uuid.uuid4().hex[:8]}"
-    await world.nested.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    await world.nested.create(kinds.NAMESPACE, {"metadata": {"name": name}})
     await world.eventually(lambda: world.nested.find(kinds.SERVICE_ACCOUNT, "default", name))
     # A pod waits for it, while its token is made already.
     await world.eventually(lambda: world.nested.find(kinds.CONFIG_MAP, "kube-root-ca.crt", name))

@@ -13,12 +13,7 @@ Object = dict[str, Any]
 def build_pod(space: str, name: str = "web", *, container: Object | None = None, **spec: Any) -> Object:
     """A small nested pod."""
     containers = [{"name": "app", "image": "example/web:1", **(container or {})}]
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": space, "labels": {"app": name}},
-        "spec": {"containers": containers, **spec},
-    }
+    return {"metadata": {"name": name, "namespace": space, "labels": {"app": name}}, "spec": {"containers": containers, **spec}}
 
 
 def condition(pod: Object, kind: str) -> Object:

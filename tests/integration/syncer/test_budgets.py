@@ -32,18 +32,13 @@ async def allow(world: World) -> AsyncIterator[Allow]:
 
 def budget(space: str) -> Object:
     spec = {"minAvailable": "50%", "selector": {"matchLabels": LABELS}}
-    return {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "web", "namespace": space},
-        "spec": spec,
-    }
+    return {"metadata": {"name": "web", "namespace": space}, "spec": spec}
 
 
 def deployment(space: str, replicas: int) -> Object:
     pod = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "app", "image": "example/web:1"}]}}
     spec = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": pod}
-    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": space}, "spec": spec}
+    return {"metadata": {"name": "web", "namespace": space}, "spec": spec}
 
 
 async def minimum(world: World, space: str) -> int | None:

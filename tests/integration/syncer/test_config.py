@@ -16,13 +16,13 @@ Object = dict[str, Any]
 
 def config_map(space: str, name: str, **data: str) -> Object:
     """A nested ConfigMap."""
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": space}, "data": data}
+    return {"metadata": {"name": name, "namespace": space}, "data": data}
 
 
 def secret(space: str, name: str, kind: str = "Opaque", **data: str) -> Object:
     """A nested Secret."""
     encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": space}, "type": kind, "data": encoded}
+    return {"metadata": {"name": name, "namespace": space}, "type": kind, "data": encoded}
 
 
 async def host_data(world: World, kind: Kind, space: str, name: str) -> Object | None:
@@ -130,7 +130,7 @@ async def test_a_copy_that_was_changed_on_the_host_is_put_right(world: World, sp
 
 async def test_what_is_not_this_cluster_s_is_not_overwritten(world: World, space: str) -> None:
     name = names.host_name("settings", space)
-    foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": world.namespace}}
+    foreign = {"metadata": {"name": name, "namespace": world.namespace}}
     await world.host.create(kinds.CONFIG_MAP, foreign | {"data": {"color": "green"}})
     await world.nested.create(kinds.CONFIG_MAP, config_map(space, "settings", color="red"))
     nested = await world.nested.create(
@@ -152,12 +152,7 @@ async def test_what_is_not_this_cluster_s_is_not_overwritten(world: World, space
 async def test_service_links_are_those_of_nested_services(world: World, space: str) -> None:
     service = await world.nested.create(
         kinds.SERVICE,
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": "my-db", "namespace": space},
-            "spec": {"ports": [{"port": 6379}], "selector": {"app": "db"}},
-        },
+        {"metadata": {"name": "my-db", "namespace": space}, "spec": {"ports": [{"port": 6379}], "selector": {"app": "db"}}},
     )
     await world.heard()
     host = await world.host_pod(await world.nested.create(kinds.POD, build_pod(space)))

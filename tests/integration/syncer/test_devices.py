@@ -6,16 +6,13 @@ for it and write what it would write. No driver of devices runs here, so no pod 
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from nestor.api import names
 from nestor.kube import Kind, kinds
-from tests.children import WITH_US
 from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.test_storage import is_so, refusals
@@ -206,22 +203,8 @@ async def test_a_restart_in_the_middle_finds_what_has_happened(world: World, spa
 @pytest.fixture
 def scheduler(control_plane: apiserver.ControlPlane) -> Iterator[str]:
     """The host's own scheduler, for the pods that name it, while the tests play the default one."""
-    name, folder = "own", control_plane.folder
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "leaderElection": {"leaderElect": False},
-        "clientConnection": {"kubeconfig": str(control_plane.kubeconfig)},
-        "profiles": [{"schedulerName": name}],
-    }
-    path = folder / "scheduler.yaml"
-    path.write_text(yaml.safe_dump(config))
-    command = [*WITH_US, str(apiserver.binary()), "kube-scheduler", f"--config={path}", "--secure-port=0"]
-    with (folder / "kube-scheduler.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        yield name
-        process.kill()
-        process.wait()
+    with control_plane.scheduling("devices"):
+        yield "devices"
 
 
 @pytest.mark.slow

@@ -125,7 +125,7 @@ async def running_upstream() -> AsyncIterator[tuple[int, list[str]]]:
 async def create_service(world: World, space: str, name: str, address: str) -> None:
     """A nested Service with a ClusterIP."""
     spec = {"clusterIP": address, "ports": [{"port": 80}]}
-    body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": space}, "spec": spec}
+    body = {"metadata": {"name": name, "namespace": space}, "spec": spec}
     await world.nested.create(kinds.SERVICE, body)
 
 

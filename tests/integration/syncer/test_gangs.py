@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
-import yaml
 
 from nestor.api import labels
 from nestor.api.objects import annotations_of, status_of
@@ -92,7 +91,7 @@ async def decided(world: World, keeper: GangKeeper, check: Callable[[Object], bo
 async def virtual(world: World) -> AsyncIterator[str]:
     """A node of a backend, with more room than the host's own node."""
     name = f"hpc-{uuid.uuid4().hex[:6]}"
-    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": {labels.BACKEND: "hpc"}}, "spec": {}}
+    body = {"metadata": {"name": name, "labels": {labels.BACKEND: "hpc"}}, "spec": {}}
     await world.host.apply(kinds.NODE, body)
     taint = {"key": "virtual-kubelet.io/provider", "value": "hpc", "effect": "NoSchedule"}
     await world.host.patch(kinds.NODE, name, None, {"spec": {"taints": [taint]}})
@@ -227,23 +226,11 @@ async def test_a_gang_of_which_not_all_get_nodes_is_taken_back_whole(
 async def scheduler(world: World, control_plane: apiserver.ControlPlane) -> AsyncIterator[str]:
     """The host's own scheduler, for the pods that name it. The name is that of a node with two CPUs, too."""
     name = f"gangs-{uuid.uuid4().hex[:6]}"
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": str(control_plane.kubeconfig)},
-        "leaderElection": {"leaderElect": False},
-        "profiles": [{"schedulerName": name}],
-    }
-    path = control_plane.folder / "scheduler.yaml"
-    path.write_text(yaml.safe_dump(config))
     await world.host.create(kinds.NODE, {"metadata": {"name": name, "labels": {"only": name}}})
     await world.host.patch(kinds.NODE, name, None, {"spec": {"taints": None}})
     await have_room(world, name, 2)
-    control_plane._spawn("kube-scheduler", [f"--config={path}", "--secure-port=0", apiserver.GATES])
-    process = control_plane.processes.pop()
-    yield name
-    process.terminate()
-    process.wait(30)
+    with control_plane.scheduling(name):
+        yield name
     await world.host.delete(kinds.NODE, name)
 
 

@@ -56,7 +56,7 @@ async def metered(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIter
 async def space(metered: World) -> str:
     """A nested namespace that takes pods."""
     name = f"space-{uuid.uuid4().hex[:8]}"
-    await metered.nested.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    await metered.nested.create(kinds.NAMESPACE, {"metadata": {"name": name}})
     await metered.eventually(lambda: metered.nested.find(kinds.SERVICE_ACCOUNT, "default", name))
     return name
 

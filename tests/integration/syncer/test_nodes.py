@@ -23,7 +23,7 @@ async def node(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[s
     monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.3)
     name = f"shown-{uuid.uuid4().hex[:8]}"
     labels = {"kubernetes.io/hostname": name, "shown": name}
-    await world.host.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}})
+    await world.host.create(kinds.NODE, {"metadata": {"name": name, "labels": labels}})
     await world.host.patch(kinds.NODE, name, None, {"spec": {"taints": [{"key": "host", "effect": "NoExecute"}]}})
     resources = {"cpu": "8", "memory": "32Gi", "pods": "110"}
     status = {"capacity": resources, "allocatable": resources, "conditions": [{"type": "Ready", "status": "True"}]}

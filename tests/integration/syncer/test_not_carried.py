@@ -31,7 +31,7 @@ DEFINITION: Object = {
 def ingress(space: str, name: str) -> Object:
     backend = {"service": {"name": "web", "port": {"number": 80}}}
     metadata = {"name": name, "namespace": space}
-    return {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": metadata, "spec": {"defaultBackend": backend}}
+    return {"metadata": metadata, "spec": {"defaultBackend": backend}}
 
 
 async def told(world: World, space: str) -> list[tuple[str, str]]:

@@ -57,8 +57,6 @@ def job(space: str, name: str, labels: Object | None = None) -> Object:
     """A Job whose pods nobody runs: tests write its status."""
     template = {"spec": build_pod(space)["spec"] | {"restartPolicy": "Never"}}
     return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
         "metadata": {"name": name, "namespace": space, "labels": labels or {}},
         # No controller of this cluster takes part.
         "spec": {"template": template, "managedBy": "example.org/tests"},

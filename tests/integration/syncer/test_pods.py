@@ -81,7 +81,7 @@ async def test_a_host_pod_that_is_taken_away_fails_the_nested_one(world: World, 
 async def test_a_pod_that_the_host_ends_is_replaced_before_it_is_gone(world: World, space: str) -> None:
     template = {"metadata": {"labels": {"app": "web"}}, "spec": build_pod(space, terminationGracePeriodSeconds=3000)["spec"]}
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": "web"}}, "template": template}
-    body = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": space}, "spec": spec}
+    body = {"metadata": {"name": "web", "namespace": space}, "spec": spec}
     await world.nested.create(kinds.DEPLOYMENT, body)
 
     async def others(*known: Object) -> list[Object]:
@@ -190,7 +190,7 @@ async def test_what_waits_for_a_quota_runs_once_it_is_raised(world: World, space
 
 
 async def test_a_missing_service_account_is_told_and_awaited(world: World, space: str) -> None:
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "robot", "namespace": space}}
+    account = {"metadata": {"name": "robot", "namespace": space}}
     await world.nested.create(kinds.SERVICE_ACCOUNT, account)
     gates = [{"name": "example.org/wait"}]
     nested = await world.nested.create(kinds.POD, build_pod(space, serviceAccountName="robot", schedulingGates=gates))
@@ -225,8 +225,6 @@ async def test_waiting_reasons_and_events_arrive_in_nested_words(world: World, s
     await world.host.create(
         kinds.EVENT,
         {
-            "apiVersion": "v1",
-            "kind": "Event",
             "metadata": {"name": f"{name}.1", "namespace": namespace},
             "involvedObject": about,
             "reason": "Failed",
@@ -309,7 +307,7 @@ async def test_a_token_is_renewed_when_it_is_time(world: World, space: str) -> N
 
 async def test_a_node_goes_after_its_last_pod(world: World, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.3)
-    await world.host.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-2"}})
+    await world.host.create(kinds.NODE, {"metadata": {"name": "node-2"}})
     nested = await world.nested.create(kinds.POD, build_pod(space))
     host = await world.host_pod(nested)
     await world.schedule(host, "node-2")
@@ -324,7 +322,7 @@ async def test_a_node_goes_after_its_last_pod(world: World, space: str, monkeypa
 
 async def see_a_node_go(world: World, space: str) -> None:
     """A node comes with its first pod and goes after its last one: whatever else had to go by then has gone."""
-    await world.host.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "passing"}})
+    await world.host.create(kinds.NODE, {"metadata": {"name": "passing"}})
     nested = await world.nested.create(kinds.POD, build_pod(space, "passing"))
     host = await world.host_pod(nested)
     await world.schedule(host, "passing")

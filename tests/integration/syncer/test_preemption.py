@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import yaml
 
 from nestor.api.objects import is_terminating
 from nestor.kube import ApiError, Conflict, kinds
@@ -29,15 +28,6 @@ async def node(world: World, control_plane: apiserver.ControlPlane) -> AsyncIter
     for all that tests before have left: these come along, since the class allows this node to the whole cluster.
     """
     name = f"preemption-{uuid.uuid4().hex[:6]}"
-    config = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "clientConnection": {"kubeconfig": str(control_plane.kubeconfig)},
-        "leaderElection": {"leaderElect": False},
-        "profiles": [{"schedulerName": SCHEDULER}],
-    }
-    path = control_plane.folder / "scheduler.yaml"
-    path.write_text(yaml.safe_dump(config))
     room = {"cpu": "1", "memory": "8Gi", "pods": "1000", "ephemeral-storage": "100Gi"}
     await world.host.create(kinds.NODE, {"metadata": {"name": name, "labels": {"only": name}}})
     status = {"capacity": room, "allocatable": room, "conditions": [{"type": "Ready", "status": "True"}]}
@@ -51,11 +41,8 @@ async def node(world: World, control_plane: apiserver.ControlPlane) -> AsyncIter
         await world.tell(body)
 
     await allow(allowed)
-    control_plane._spawn("kube-scheduler", [f"--config={path}", "--secure-port=0"])
-    scheduler = control_plane.processes.pop()
-    yield name
-    scheduler.terminate()
-    scheduler.wait(30)
+    with control_plane.scheduling(SCHEDULER):
+        yield name
     await allow(None)
     await world.host.delete(kinds.NODE, name)
     await world.host.delete(kinds.PRIORITY_CLASS, HIGH)

@@ -35,7 +35,7 @@ async def read_counter(world: World, name: str) -> int:
 
 async def make_other(host: Api, name: str, **spec: Any) -> Object:
     """A Service of somebody else on the host."""
-    body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name, "namespace": "default"}}
+    body = {"metadata": {"name": name, "namespace": "default"}}
     return await host.create(kinds.SERVICE, body | {"spec": {"ports": [{"port": 80}], **spec}})
 
 
@@ -146,7 +146,13 @@ async def test_without_the_syncer_services_are_created_at_once_and_synced_later_
     assert f"the host has given its address {address} to another Service" in (await world.eventually(told))["message"]
     await world.nested.delete(kinds.SERVICE, "web", space)
     again = await world.nested.create(kinds.SERVICE, build_service(space))
-    assert (await world.host_object(kinds.SERVICE, "web", space))["spec"]["clusterIP"] == again["spec"]["clusterIP"] != address
+    assert again["spec"]["clusterIP"] != address
+
+    def is_same(found: Object | None) -> bool:
+        """A busy machine may be too slow for the webhook: then the host follows."""
+        return bool(found and found["spec"]["clusterIP"] == again["spec"]["clusterIP"])
+
+    await until(lambda: host_service(world, space), is_same)
 
 
 async def test_an_admin_who_changes_or_deletes_the_configuration_gets_it_back(

@@ -162,8 +162,6 @@ async def host_addresses(world: World, space: str) -> list[str]:
 def build_slice(space: str, name: str, *addresses: str) -> Object:
     """A nested EndpointSlice of Service `web`."""
     return {
-        "apiVersion": "discovery.k8s.io/v1",
-        "kind": "EndpointSlice",
         "metadata": {"name": name, "namespace": space, "labels": {"kubernetes.io/service-name": "web"}},
         "addressType": "IPv4",
         "ports": [{"name": "http", "port": 8080}],

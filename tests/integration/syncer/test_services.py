@@ -16,8 +16,6 @@ Object = dict[str, Any]
 def build_service(space: str, name: str = "web", **spec: Any) -> Object:
     """A small nested Service."""
     return {
-        "apiVersion": "v1",
-        "kind": "Service",
         "metadata": {"name": name, "namespace": space},
         "spec": {"ports": [{"name": "http", "port": 80, "targetPort": "web"}], "selector": {"app": name}, **spec},
     }

@@ -56,8 +56,6 @@ def claim(space: str, name: str = "data", *, size: str = "1Gi", **spec: Any) -> 
     """A nested claim."""
     resources = {"requests": {"storage": size}}
     return {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
         "metadata": {"name": name, "namespace": space},
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources, "storageClassName": FAST} | spec,
     }
@@ -74,8 +72,6 @@ async def provision(world: World, host: Object, size: str = "1Gi") -> str:
     name = f"pvc-{meta['uid']}"
     ref = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": meta["namespace"], "name": meta["name"]}
     volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
         "metadata": {"name": name},
         "spec": {
             "capacity": {"storage": size},
@@ -288,8 +284,6 @@ async def test_events_of_the_host_claim_come_up(world: World, space: str) -> Non
     copy = await world.host_object(CLAIM, "data", space)
     meta = copy["metadata"]
     body = {
-        "apiVersion": "v1",
-        "kind": "Event",
         "metadata": {"name": "data.1", "namespace": world.namespace},
         "involvedObject": {
             "apiVersion": "v1",
@@ -312,12 +306,7 @@ async def test_events_of_the_host_claim_come_up(world: World, space: str) -> Non
 
 @pytest.mark.usefixtures("classes")
 async def test_a_quota_s_refusal_is_told(world: World, space: str) -> None:
-    quota = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "storage", "namespace": world.namespace},
-        "spec": {"hard": {"requests.storage": "10Gi"}},
-    }
+    quota = {"metadata": {"name": "storage", "namespace": world.namespace}, "spec": {"hard": {"requests.storage": "10Gi"}}}
     await world.host.create(kinds.RESOURCE_QUOTA, quota)
     try:
         body = claim(space, size="11Gi")

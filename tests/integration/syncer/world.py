@@ -237,8 +237,6 @@ class World:
         """Play the host's scheduler."""
         meta = host_pod["metadata"]
         body = {
-            "apiVersion": "v1",
-            "kind": "Binding",
             "metadata": {"name": meta["name"], "namespace": meta["namespace"]},
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
@@ -301,7 +299,7 @@ async def build_world(host: Api, plane: apiserver.ControlPlane, nested_plane: Ne
     namespace = f"nestor-team-a-{CLUSTER}-{names.digest(str(nested_plane.folder))}"
     labels = {"pod-security.kubernetes.io/enforce": "baseline", JOB_UID: "job-uid"}
     metadata = {"name": namespace, "labels": labels}
-    await host.create(kinds.NAMESPACE, {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    await host.create(kinds.NAMESPACE, {"metadata": metadata})
     await _create_cluster(host, namespace)
     await _create_node(host)
     kubeconfig = await _grant(host, plane, namespace)
@@ -337,8 +335,6 @@ async def _create_cluster(host: Api, namespace: str) -> None:
         await host.create(
             kinds.SERVICE,
             {
-                "apiVersion": "v1",
-                "kind": "Service",
                 "metadata": {"name": f"{CLUSTER}-{part}", "namespace": namespace},
                 "spec": {"ports": [{"port": port}], "selector": {"part": part}},
             },
@@ -356,7 +352,7 @@ async def _create(host: Api, body: Object) -> bool:
 
 async def _create_node(host: Api) -> None:
     labels = {"kubernetes.io/hostname": NODE, "zone": "a", "nestor.dev/private": "x"}
-    body = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE, "labels": labels}, "spec": {}}
+    body = {"metadata": {"name": NODE, "labels": labels}, "spec": {}}
     await host.apply(kinds.NODE, body)
     # Admission taints a new node; the controller that would untaint it judges by heartbeats, and does not run here.
     await host.patch(kinds.NODE, NODE, None, {"spec": {"taints": None}})
@@ -383,10 +379,7 @@ async def _create_node(host: Api) -> None:
 async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Path:
     """A kubeconfig of a service account that has the syncer's roles and no other rights."""
     await chart.install_syncer_roles(host)
-    await host.create(
-        kinds.SERVICE_ACCOUNT,
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ACCOUNT, "namespace": namespace}},
-    )
+    await host.create(kinds.SERVICE_ACCOUNT, {"metadata": {"name": ACCOUNT, "namespace": namespace}})
     group = "rbac.authorization.k8s.io"
     subjects = [{"kind": "ServiceAccount", "name": ACCOUNT, "namespace": namespace}]
     await host.apply(
@@ -407,12 +400,7 @@ async def _grant(host: Api, plane: apiserver.ControlPlane, namespace: str) -> Pa
     )
     token = await host.create(
         kinds.SERVICE_ACCOUNT,
-        {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenRequest",
-            "metadata": {"namespace": namespace},
-            "spec": {"expirationSeconds": 7200},
-        },
+        {"metadata": {"namespace": namespace}, "spec": {"expirationSeconds": 7200}},
         subresource="token",
         name=ACCOUNT,
     )

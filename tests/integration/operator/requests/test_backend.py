@@ -40,16 +40,14 @@ async def test_requests(stage: Stage, second_plane: apiserver.ControlPlane) -> N
         async with stage.step("the nodes get a price"):
             changed = await api.patch(kinds.OVERFLOW_BACKEND, NAME, None, {"spec": {"price": 7}})
             for node in (f"{NAME}-cpu", f"{NAME}-gpu"):
-                await wait_for(
-                    api, kinds.NODE, node, "", lambda found: bool(found and found["metadata"]["labels"].get("nestor.dev/price"))
-                )
+                await exists(api, kinds.NODE, node, "", lambda found: found["metadata"]["labels"].get("nestor.dev/price"))
             is_ready = has(conditions.READY, "True", conditions.NODES_READY, generation=changed["metadata"]["generation"])
             await wait_for(api, kinds.OVERFLOW_BACKEND, NAME, "", is_ready)
         async with stage.step("a shape is gone"):
             await backend.tell(CPU)
             await gone(api, kinds.NODE, f"{NAME}-gpu", "")
             await wait_for(api, kinds.OVERFLOW_BACKEND, NAME, "", lambda found: status_of(found).get("readyNodes") == "1/1")
-        await api.create(kinds.NODE, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"{NAME}-gpu"}})
+        await api.create(kinds.NODE, {"metadata": {"name": f"{NAME}-gpu"}})
         async with stage.step("it comes back, but its node's name is taken"):
             await backend.tell(CPU, GPU)
             await backend.wait_for_ready("False", conditions.NODE_CONFLICT)

@@ -10,6 +10,7 @@ import pytest
 from nestor.api import conditions
 from nestor.kube import kinds
 from tests.integration.operator.lifetime import (
+    another_plan,
     change,
     create_app_pod,
     job_saying,
@@ -57,11 +58,7 @@ async def test_requests(stage: Stage) -> None:
     async with stage.step("it is run again"):
         before = await plan_hash(api, "hello", where)
         await rerun(api, "hello", SPACE, "1")
-
-        def is_another(found: Object | None) -> bool:
-            return bool(found and found["metadata"]["annotations"]["nestor.dev/plan-hash"] != before)
-
-        await wait_for(api, kinds.POD, "hello-run", where, is_another)
+        await another_plan(api, "hello", where, before)
         await until_told(api, SPACE, "Rerun")
         await job_with(api, "hello", SPACE, conditions.STEPS_APPLIED, "False", conditions.RUNNER_STARTING)
     async with stage.step("it is deleted"):
@@ -105,7 +102,7 @@ async def _changes(stage: Stage, job: Object, where: str) -> None:
         await api.delete(kinds.INGRESS, "hello", where)
         await api.patch(kinds.SERVICE, "hello-dns", where, {"spec": {"publishNotReadyAddresses": False}})
         await exists(api, kinds.INGRESS, "hello", where)
-        await wait_for(api, kinds.SERVICE, "hello-dns", where, lambda found: bool(found and _publishes(found)))
+        await exists(api, kinds.SERVICE, "hello-dns", where, _publishes)
         await job_with(api, "hello", SPACE, conditions.READY, "True")
     async with stage.step("its class changes: quota, default resources, network, security, exposure"):
         body = stage.build_class(quota={"pods": "20"}, podSecurity="Privileged")
@@ -114,11 +111,9 @@ async def _changes(stage: Stage, job: Object, where: str) -> None:
         body["spec"]["cluster"] = {"resources": {"requests": {"cpu": "300m", "memory": "700Mi"}}}
         body["spec"]["expose"] |= {"annotations": {"example.org/timeout": "60"}, "port": 80}
         await api.apply(kinds.NESTED_CLASS, body)
-
-        def is_followed(found: Object | None) -> bool:
-            return bool(found and found["metadata"].get("annotations", {}).get("example.org/timeout"))
-
-        await wait_for(api, kinds.INGRESS, "hello", where, is_followed)
+        await exists(
+            api, kinds.INGRESS, "hello", where, lambda found: found["metadata"].get("annotations", {}).get("example.org/timeout")
+        )
         await wait_for(api, kinds.STATEFUL_SET, "hello-k3s", where, lambda found: "300m" in str(found))
         await job_saying(api, "hello", SPACE, conditions.READY, "http://hello-requests-job.jobs.test/")
     async with stage.step("the class serves TLS, and the Secret is there"):
@@ -128,7 +123,7 @@ async def _changes(stage: Stage, job: Object, where: str) -> None:
         await api.apply(kinds.SECRET, {"metadata": meta, "type": "kubernetes.io/tls", "data": data})
         body["spec"]["expose"] |= {"tlsSecretName": SPACE, "port": 8443}
         await api.apply(kinds.NESTED_CLASS, body)
-        await wait_for(api, kinds.INGRESS, "hello", where, lambda found: bool(found and found["spec"].get("tls")))
+        await exists(api, kinds.INGRESS, "hello", where, lambda found: found["spec"].get("tls"))
         await job_saying(api, "hello", SPACE, conditions.READY, "https://hello-requests-job.jobs.test:8443/")
 
 

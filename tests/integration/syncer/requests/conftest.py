@@ -90,7 +90,7 @@ class Stage:
 
     async def set_up(self, *config: tuple[Any, Object]) -> None:
         """What is there before anything is recorded: the host's node, the nested namespace, and objects in it."""
-        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.space}}
+        space = {"metadata": {"name": self.space}}
         await self.world.nested.create(kinds.NAMESPACE, space)
         await self.world.eventually(lambda: self.world.nested.find(kinds.SERVICE_ACCOUNT, "default", self.space))
         await self.world.eventually(lambda: self.world.nested.find(kinds.CONFIG_MAP, "kube-root-ca.crt", self.space))

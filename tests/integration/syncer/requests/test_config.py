@@ -128,7 +128,7 @@ async def _renewal(stage: Stage, host: Object) -> None:
 async def _what_is_in_the_way(stage: Stage) -> None:
     """An object of somebody else has the host name of a copy."""
     world, name = stage.world, names.host_name("taken", SPACE)
-    foreign = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": world.namespace}}
+    foreign = {"metadata": {"name": name, "namespace": world.namespace}}
     await world.host.create(kinds.CONFIG_MAP, foreign)
     pod = build_pod(
         SPACE, "taken", volumes=[{"name": "taken", "configMap": {"name": "taken"}}], automountServiceAccountToken=False

@@ -80,8 +80,6 @@ async def _event(stage: Stage, host: Object) -> None:
     world, meta = stage.world, host["metadata"]
     about = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "namespace": world.namespace, "uid": meta["uid"]}
     event = {
-        "apiVersion": "v1",
-        "kind": "Event",
         "metadata": {"name": f"{meta['name']}.1", "namespace": world.namespace},
         "involvedObject": about | {"fieldPath": "spec.containers{app}"},
         "reason": "Failed",

@@ -84,91 +84,81 @@ async def test_pods_with_a_controller_end_and_their_successors_wait(world: World
     await pods_of(world, space, "web", is_ready, count=2)
 
 
-async def test_a_bare_pod_waits_under_its_name_as_it_was(world: World, space: str, player: Player) -> None:
-    body = build_pod(space, terminationGracePeriodSeconds=3, container={"env": [{"name": "A", "value": "b"}]})
-    body["metadata"]["annotations"] = {"example.org/note": "mine"}
-    first = await world.nested_pod(await world.nested.create(kinds.POD, body), is_ready)
+async def test_pods_rest_and_come_back_as_they_were(world: World, space: str, player: Player) -> None:
+    """With and without a controller. What has finished stays, what is created meanwhile waits, what its owner deletes is gone."""
+    service = {"metadata": {"name": "web", "namespace": space}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
+    await world.nested.create(kinds.SERVICE, service)
+    served = await world.host_object(kinds.SERVICE, "web", space)
+    bare = build_pod(space, terminationGracePeriodSeconds=3, container={"env": [{"name": "A", "value": "b"}]})
+    bare["metadata"]["annotations"] = {"example.org/note": "mine"}
+    for body in (bare, build_pod(space, "unwanted"), build_pod(space, "finished", restartPolicy="Never")):
+        await world.nested.create(kinds.POD, body)
+    config = {"metadata": {"name": "config", "namespace": space}, "data": {"key": "value"}}
+    await world.nested.create(kinds.CONFIG_MAP, config)
+    volumes = {"volumes": [{"name": "config", "configMap": {"name": "config"}}]}
+    database = workload(kinds.STATEFUL_SET, space, "db", serviceName="db", pod=volumes, **selected("db"))
+    await world.nested.create(kinds.STATEFUL_SET, database)
+    (first,), (finished,) = [await pods_of(world, space, app, is_ready) for app in ("web", "finished")]
+    for app in ("unwanted", "db"):
+        await pods_of(world, space, app, is_ready)
+    ended = await world.host_pod(finished)
+    await world.report(ended, phase="Succeeded")
+    await world.nested_pod(finished, lambda pod: pod["status"]["phase"] == "Succeeded")
+
     await suspend(world)
-    (waiting,) = await pods_of(world, space, "web", waits)
+    (waiting,), (database,), (unwanted,) = [await pods_of(world, space, app, waits) for app in ("web", "db", "unwanted")]
     assert waiting["metadata"]["uid"] != first["metadata"]["uid"]
     assert waiting["metadata"]["annotations"] == {"example.org/note": "mine"}
     assert waiting["spec"] | {"nodeName": first["spec"]["nodeName"]} == first["spec"]
+    assert database["metadata"]["name"] == "db-0"
+    late = await world.nested.create(kinds.POD, build_pod(space, "late"))
+    held = await world.nested_pod(late, waits)
+    assert "suspended" in condition(held, "PodScheduled")["message"]
+    await world.nested.delete(kinds.POD, "unwanted", space)
+    await world.gone(world.nested, kinds.POD, unwanted)
     await at_rest(world)
+    for api, pod in ((world.host, ended), (world.nested, finished)):
+        meta = pod["metadata"]
+        assert (await api.get(kinds.POD, meta["name"], meta["namespace"]))["metadata"]["uid"] == meta["uid"]
+    assert (await world.host_object(kinds.SERVICE, "web", space))["metadata"]["uid"] == served["metadata"]["uid"]
+
     await suspend(world, False)
-    await pods_of(world, space, "web", is_ready)
+    await at_rest(world, False)
+    (database,), *_ = [await pods_of(world, space, app, is_ready) for app in ("db", "web", "late")]
+    host = await world.host_pod(database)
+    name = next(item["configMap"]["name"] for item in host["spec"]["volumes"] if "configMap" in item)
+    assert (await world.host.get(kinds.CONFIG_MAP, name, world.namespace))["data"] == {"key": "value"}
     assert [item for item in await world.nested.list(kinds.CONFIG_MAP, evict.NAMESPACE) if evict.remembered_uid(item)] == []
+    assert await world.nested.list(kinds.POD, space, labels="app=unwanted") == []
 
 
-async def test_a_job_is_suspended_and_its_end_is_no_failure(world: World, space: str, player: Player) -> None:
+async def test_jobs_are_suspended_and_their_end_is_no_failure(world: World, space: str, player: Player) -> None:
+    """And CronJobs make none meanwhile."""
     never = {"restartPolicy": "Never"}
-    own = workload(kinds.JOB, space, "own", backoffLimit=0, pod=never, suspend=True)
-    await world.nested.create(kinds.JOB, own)
-    await world.nested.create(kinds.JOB, workload(kinds.JOB, space, "train", backoffLimit=0, pod=never))
+    await world.nested.create(kinds.JOB, workload(kinds.JOB, space, "own", backoffLimit=0, pod=never, suspend=True))
+    train = workload(kinds.JOB, space, "train", backoffLimit=0, pod=never)
+    await world.nested.create(kinds.JOB, train)
+    nightly = workload(kinds.CRON_JOB, space, "nightly")
+    nightly["spec"] = {"schedule": "0 3 1 1 *", "jobTemplate": {"spec": train["spec"]}}
+    await world.nested.create(kinds.CRON_JOB, nightly)
     await pods_of(world, space, "train", is_ready)
+
+    async def are_suspended(wanted: bool) -> bool:
+        found = [await world.nested.get(kind, name, space) for kind, name in ((kinds.JOB, "train"), (kinds.CRON_JOB, "nightly"))]
+        return [item["spec"]["suspend"] for item in found] == [wanted] * 2
+
     await suspend(world)
     await at_rest(world)
+    await world.eventually(lambda: are_suspended(True))
     job = await world.nested.get(kinds.JOB, "train", space)
     assert job["metadata"]["annotations"]["nestor.dev/suspended-by"] == "nestor"
-    assert job["spec"]["suspend"] is True
     await suspend(world, False)
+    await world.eventually(lambda: are_suspended(False))
     await pods_of(world, space, "train", is_ready)
     job = await world.nested.get(kinds.JOB, "train", space)
     assert "nestor.dev/suspended-by" not in job["metadata"].get("annotations", {})
     assert job["status"].get("failed", 0) == 0
-    kept = await world.nested.get(kinds.JOB, "own", space)
-    assert kept["spec"]["suspend"] is True
-
-
-async def test_a_cron_job_makes_no_jobs_meanwhile(world: World, space: str, player: Player) -> None:
-    job = workload(kinds.JOB, space, "x", pod={"restartPolicy": "Never"})
-    body = {
-        "apiVersion": "batch/v1",
-        "kind": "CronJob",
-        "metadata": {"name": "nightly", "namespace": space},
-        "spec": {"schedule": "0 3 1 1 *", "jobTemplate": {"spec": job["spec"]}},
-    }
-    await world.nested.create(kinds.CRON_JOB, body)
-
-    def is_now(wanted: bool) -> Callable[[], Any]:
-        async def look() -> bool:
-            return bool((await world.nested.get(kinds.CRON_JOB, "nightly", space))["spec"]["suspend"] is wanted)
-
-        return look
-
-    await suspend(world)
-    await world.eventually(is_now(True))
-    await suspend(world, False)
-    await world.eventually(is_now(False))
-
-
-async def test_finished_pods_stay(world: World, space: str, player: Player) -> None:
-    nested = await world.nested.create(kinds.POD, build_pod(space, restartPolicy="Never"))
-    await world.nested_pod(nested, is_ready)
-    host = await world.host_pod(nested)
-    await world.report(host, phase="Succeeded")
-    await world.nested_pod(nested, lambda pod: pod["status"]["phase"] == "Succeeded")
-    await suspend(world)
-    await at_rest(world)
-    for api, pod in ((world.host, host), (world.nested, nested)):
-        meta = pod["metadata"]
-        assert (await api.get(kinds.POD, meta["name"], meta["namespace"]))["metadata"]["uid"] == meta["uid"]
-
-
-async def test_a_stateful_set_comes_back_with_its_name_and_config(world: World, space: str, player: Player) -> None:
-    config = {"metadata": {"name": "config", "namespace": space}, "data": {"key": "value"}}
-    await world.nested.create(kinds.CONFIG_MAP, config)
-    volumes = {"volumes": [{"name": "config", "configMap": {"name": "config"}}]}
-    spec = workload(kinds.STATEFUL_SET, space, "db", serviceName="db", pod=volumes, **selected("db"))
-    await world.nested.create(kinds.STATEFUL_SET, spec)
-    (first,) = await pods_of(world, space, "db", is_ready)
-    await suspend(world)
-    (waiting,) = await pods_of(world, space, "db", waits)
-    assert waiting["metadata"]["name"] == first["metadata"]["name"] == "db-0"
-    await suspend(world, False)
-    (again,) = await pods_of(world, space, "db", is_ready)
-    host = await world.host_pod(again)
-    name = next(item["configMap"]["name"] for item in host["spec"]["volumes"] if "configMap" in item)
-    assert (await world.host.get(kinds.CONFIG_MAP, name, world.namespace))["data"] == {"key": "value"}
+    assert (await world.nested.get(kinds.JOB, "own", space))["spec"]["suspend"] is True
 
 
 async def test_a_syncer_that_ends_in_the_middle_loses_no_pod(world: World, space: str, player: Player) -> None:
@@ -210,32 +200,6 @@ async def test_restarts_on_the_way_to_and_fro_lose_nothing(world: World, space: 
     for app in ("one", "two", "three", "train"):
         await pods_of(world, space, app, is_ready)
     assert (await world.nested.get(kinds.JOB, "train", space))["status"].get("failed", 0) == 0
-
-
-async def test_a_pod_that_is_created_meanwhile_waits_and_its_service_stays(world: World, space: str, player: Player) -> None:
-    service = {"metadata": {"name": "web", "namespace": space}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]}}
-    await world.nested.create(kinds.SERVICE, service)
-    there = await world.host_object(kinds.SERVICE, "web", space)
-    await suspend(world)
-    nested = await world.nested.create(kinds.POD, build_pod(space))
-    held = await world.nested_pod(nested, waits)
-    assert "suspended" in condition(held, "PodScheduled")["message"]
-    await at_rest(world)
-    assert (await world.host_object(kinds.SERVICE, "web", space))["metadata"]["uid"] == there["metadata"]["uid"]
-    await suspend(world, False)
-    await world.nested_pod(nested, is_ready)
-
-
-async def test_a_pod_that_its_owner_deletes_does_not_come_back(world: World, space: str, player: Player) -> None:
-    await world.nested_pod(await world.nested.create(kinds.POD, build_pod(space)), is_ready)
-    await suspend(world)
-    (waiting,) = await pods_of(world, space, "web", waits)
-    await world.nested.delete(kinds.POD, "web", space)
-    await world.gone(world.nested, kinds.POD, waiting)
-    await at_rest(world)
-    await suspend(world, False)
-    await at_rest(world, False)
-    assert await world.nested.list(kinds.POD, space) == []
 
 
 async def test_to_rest_is_no_outcome(world: World, space: str, player: Player) -> None:
