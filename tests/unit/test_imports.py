@@ -40,9 +40,7 @@ NOT_FOR = {
     "probe": HEAVY | COMMANDS | MODELS | {"kopf", "cryptography", "aiohttp", "pydantic", "yaml"},
     "portal": (HEAVY - {"jinja2"})
     | MODELS
-    | {"typer", "rich", "click", "kopf", "cryptography", "nestor.syncer"}
-    # Of the operator, only how it reads a pod's status.
-    | {"nestor.operator.wiring", "nestor.operator.job", "nestor.operator.status", "nestor.operator.world.context"},
+    | {"typer", "rich", "click", "kopf", "cryptography", "nestor.operator", "nestor.syncer"},
     "status": HEAVY | MODELS | {"kopf", "cryptography", "aiohttp.web", "pydantic", "nestor.apps.steps", "nestor.pods.translate"},
 }
 """By process, or command: `status` stands for all of a user's."""

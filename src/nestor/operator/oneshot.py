@@ -10,10 +10,9 @@ import logging
 from dataclasses import dataclass
 from typing import Literal
 
-from nestor.api import labels
+from nestor.api import labels, pod_status
 from nestor.api.objects import Object, annotations_of, is_terminating
 from nestor.kube import Api, Conflict, Forbidden, Invalid, kinds
-from nestor.operator.world import pod_status
 from nestor.operator.world.context import Result, read_refusal
 
 log = logging.getLogger(__name__)

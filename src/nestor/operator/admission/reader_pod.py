@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 
-from nestor.api import conditions, faults, labels, times
+from nestor.api import conditions, faults, labels, pod_status, times
 from nestor.api.class_parts import ImagesPolicy
 from nestor.api.contracts.reader import FAULTS, IMAGE_FOLDER, OUTPUT_LIMIT, Exit
 from nestor.api.images import name_on_host
@@ -15,7 +15,6 @@ from nestor.cluster.home import Home
 from nestor.operator import oneshot
 from nestor.operator.admission.app_source import AppSource, list_pull_secrets
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
-from nestor.operator.world import pod_status
 
 CONTAINER = "reader"
 NO_VOLUME_SECONDS = 60

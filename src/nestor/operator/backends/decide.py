@@ -9,11 +9,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, pod_status
 from nestor.api.conditions import Condition, Reason
 from nestor.api.objects import Object, annotations_of, is_of_daemon_set, is_terminating, status_of
 from nestor.api.times import seconds_since
-from nestor.operator.world import pod_status
 from nestor.pods.translate.status import is_terminal
 
 

@@ -13,6 +13,7 @@ from nestor.api import conditions, labels, names
 from nestor.api.conditions import Condition
 from nestor.api.names import Part
 from nestor.api.objects import Object, conditions_of, is_terminating, labels_of, spec_of
+from nestor.api.pod_status import find_grace
 from nestor.api.times import seconds_since, timestamp
 from nestor.cluster.home import Home
 from nestor.kube import NotFound, kinds
@@ -23,7 +24,6 @@ from nestor.operator.status.build import build_status
 from nestor.operator.status.report import write_status
 from nestor.operator.world.context import Context, Result
 from nestor.operator.world.ownership import find_home, has_finalizer, remove_finalizer
-from nestor.operator.world.pod_status import find_grace
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 
-from nestor.api import labels, times
+from nestor.api import labels, pod_status, times
 from nestor.api.contracts import runner as contract
 from nestor.api.contracts.cluster import DOMAIN, RUNNER_KUBECONFIG
 from nestor.api.contracts.runner import Exit
@@ -20,7 +20,6 @@ from nestor.operator import oneshot
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import list_pull_secrets
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, RUNNER_RESOURCES, Action
-from nestor.operator.world import pod_status
 from nestor.operator.world.context import Context, Result
 
 MAX_ATTEMPTS = 6

@@ -7,7 +7,7 @@ import math
 import sys
 from dataclasses import dataclass
 
-from nestor.api import labels, names, times
+from nestor.api import labels, names, pod_status, times
 from nestor.api.names import Part
 from nestor.api.objects import Object, is_terminating, labels_of, spec_of, status_of
 from nestor.cluster.home import Home
@@ -15,7 +15,6 @@ from nestor.kube import NotFound, kinds
 from nestor.kube.tasks import together
 from nestor.operator import oneshot
 from nestor.operator.lifecycle.data_epoch import find_claim
-from nestor.operator.world import pod_status
 from nestor.operator.world.context import Cache, Context
 from nestor.operator.world.ownership import find_home
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, pod_status
 from nestor.api.conditions import Condition
 from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating, labels_of, spec_of, status_of
 from nestor.apps.steps import Plan
@@ -16,7 +16,6 @@ from nestor.operator.admission.app_source import digest_snapshot, dump_snapshot
 from nestor.operator.admission.turn import write_assigned
 from nestor.operator.lifecycle.lifecycle import Lifecycle, find_deadline
 from nestor.operator.status.conditions import WARNING, Observed
-from nestor.operator.world import pod_status
 from nestor.operator.world.trim import HELD
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nestor.api import conditions
+from nestor.api import conditions, pod_status
 from nestor.api.conditions import Condition
 from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.cluster.exposure.exposed import Exposure, decide_exposed
 from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.lifecycle.record import KEPT
-from nestor.operator.world import pod_status
 
 STOPPED = ("Suspending", "Suspended", "Restarting")
 WARNING = "warning: "

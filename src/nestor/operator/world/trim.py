@@ -10,14 +10,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable
 
-from nestor.api import labels
+from nestor.api import labels, pod_status
 from nestor.api.contracts.runner import MESSAGE_LIMIT
 from nestor.api.contracts.vnode import REQUEST_LIMIT
 from nestor.api.objects import Object, annotations_of, labels_of, spec_of, status_of, without_managers
 from nestor.cluster.exposure.host_claims import CLASS_ANNOTATION, HOSTS
 from nestor.kube import Kind, kinds
 from nestor.kube.pages import Trim
-from nestor.operator.world import pod_status
 from nestor.operator.world.kept import OVERSIZED, SPEC_LIMIT, UNREADABLE, Path, is_kept, pack, write
 
 OBJECT_LIMIT = 64 * 1024

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, pod_status
 from nestor.api.contracts.vnode import CLIENT_SIGNER, REQUEST_LIMIT
 from nestor.cluster.exposure.exposed import has_ready_endpoint
 from nestor.cluster.exposure.host_claims import HostClaim, find_foreign, hosts_of
@@ -22,7 +22,6 @@ from nestor.operator.backends.nodes import find_change, is_of
 from nestor.operator.backends.process import account_of
 from nestor.operator.oneshot import lacks_image_volume
 from nestor.operator.wiring import Operator
-from nestor.operator.world import pod_status
 from nestor.operator.world.context import Cache
 from nestor.operator.world.kept import OVERSIZED, SPEC_LIMIT, find_fault, read_spec
 from nestor.operator.world.trim import (

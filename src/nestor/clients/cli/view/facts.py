@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from nestor.api import conditions, labels
+from nestor.api import conditions, labels, pod_status
 from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating, spec_of, status_of
-from nestor.operator.world import pod_status
 
 Mood = Literal["good", "bad", "warn", "busy", "waiting", "retry"]
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nestor.api import labels
+from nestor.api import labels, pod_status
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
 from nestor.api.words import HOST
 from nestor.clients.cli.view.facts import Mood, describe_trouble, list_places
 from nestor.clients.ui.models.progress import State
-from nestor.operator.world import pod_status
 
 WAITING = "Waiting for a node"
 _MOODS: dict[str, Mood] = {"Running": "good", "Succeeded": "good", "Failed": "bad", "Pending": "busy"}

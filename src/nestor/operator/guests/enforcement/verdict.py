@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nestor.api import conditions
+from nestor.api import conditions, pod_status
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, conditions_of, status_of
 from nestor.operator.admission.identity import Denial
 from nestor.operator.guests.enforcement.probe import Exit
-from nestor.operator.world import pod_status
 
 REMEDY = "install a network plugin that enforces NetworkPolicies"
 MEANS = (

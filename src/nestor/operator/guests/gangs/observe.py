@@ -6,14 +6,13 @@ import json
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from nestor.api import labels
+from nestor.api import labels, pod_status
 from nestor.api.nestedcluster import GANGS_LIMIT
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of, status_of
 from nestor.api.observed import GangStatus
 from nestor.api.placement import Backend, NodeRequirement, Placement
 from nestor.api.policy import Policy
 from nestor.api.words import HOST
-from nestor.operator.world import pod_status
 from nestor.pods.translate.gang import GATE, is_held, read_entries, read_size
 from nestor.pods.translate.gang_room import measure
 from nestor.pods.translate.node_rules import REQUIRED, select_nodes
