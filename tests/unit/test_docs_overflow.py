@@ -27,6 +27,7 @@ from nestor.overflow.remote.settings import Access, Settings
 from nestor.pods.providers import base, errors
 from nestor.pods.translate import refusals as translate
 from tests.fakes.cluster import MemoryCluster
+from tests.unit.test_docs import read_rows
 
 Object = dict[str, Any]
 
@@ -34,25 +35,9 @@ ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "overflow.md").read_text()
 OBSERVABILITY = (ROOT / "docs" / "observability.md").read_text()
 PERFORMANCE = (ROOT / "docs" / "performance.md").read_text()
-FEATURES = (ROOT / "docs" / "evidence" / "features-overflow.md").read_text()
 PROVIDERS = (ROOT / "docs" / "providers.md").read_text()
 SOURCE = "\n".join(file.read_text() for file in sorted((ROOT / "src" / "nestor").rglob("*.py")))
 
-IDS = {
-    "AJS": (1, 3, 5), "JAP": (1, 2, 3, 4, 5, 6, 7, 8, 9, 13), "ENV": (4, 5, 6, 7, 8, 11, 12, 13, 14, 19, 20, 21, 22, 23),
-    "OVF": (1, 2, 3, 4, 6, 7), "IDX": (1, 4), "WRK": (1, 3), "FIN": (1, 2), "WAT": (1, 2), "EVG": (1, 2, 3),
-    "VKA": (1, 2, 3, 5, 8), "ACI": (1,), "GPU": (1, 2), "ACR": (1,), "RTC": (2, 3), "NUK": (1, 3), "NPL": (2,),
-    "KAP": (1, 2, 3, 5), "IVK": (1, 2, 3, 4, 5, 7), "OAU": (1, 2), "IMS": range(1, 11), "NIP": (1, 2, 3),
-    "CRJ": (1, 2, 3, 4, 6), "JPD": range(1, 11), "GST": (1, 2), "DLG": (1, 3), "PRL": (1, 3, 4, 6, 7, 8, 9, 11, 12),
-    "CNS": range(1, 5), "NST": range(1, 6), "REG": (2, 4), "FLU": (4, 8), "FXN": (1, 5), "CHV": (3, 6, 11), "BLD": (2,),
-    "KND": (1,), "EXM": (1, 2), "PGR": (1,),
-}  # fmt: skip
-"""The features of the three systems that are within Nestor's purpose, and that it did not have at first."""
-ROWS = [
-    [cell.strip() for cell in line.split("|")[1:-1]]
-    for line in FEATURES.splitlines()
-    if re.match(r"\| [A-Z0-9]{3}-\d\d \|", line)
-]
 OTHERS = """
     activeDeadlineSeconds automountServiceAccountToken allocatable.pods completions emptyDir managedFields nodeName parallelism
     podFailurePolicy create delete discover logs statuses configmaps pod projectedvolumesmaps ram secrets vcpu
@@ -94,23 +79,13 @@ def fields() -> list[str]:
     return found
 
 
-def test_no_feature_is_missing() -> None:
-    assert sorted(row[0] for row in ROWS) == sorted(f"{group}-{number:02}" for group, found in IDS.items() for number in found)
-
-
-def test_every_feature_names_a_test_or_is_refused() -> None:
-    """That the tests exist, `test_docs` holds of all pages."""
-    faults = [row[0] for row in ROWS if not (row[1] and (row[3] or row[2].startswith(("refused: ", "(check: "))))]
-    assert not faults, ", ".join(faults)
-
-
 def find_words(text: str) -> list[str]:
     """What a page has in backticks, without its blocks of code."""
     plain = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
     return sorted(set(re.findall(r"`([^`\n]+)`", plain)))
 
 
-ANSWERS = find_words("\n".join(row[2] for row in ROWS if not row[2].startswith("(check: ")))
+ANSWERS = find_words("\n".join(row[2] for row in read_rows("features-overflow.md") if not row[2].startswith("(check: ")))
 WORDS = sorted({*ANSWERS, *find_words(GUIDE.partition("## What works where")[0])})
 
 

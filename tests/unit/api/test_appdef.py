@@ -49,38 +49,21 @@ def faults_of(content: Any, wanted: str | None = None) -> list[str]:
 
 
 @pytest.mark.parametrize("key", ["nested_kubernetes", "nestedkubernetes"])
-def test_both_spellings_are_read(key: str) -> None:
-    nested = nested_of(appdef(key=key))
-    assert nested.targets[0].service_name == "web"
-    assert nested.targets[0].service_port == 8080
-    assert nested.templates[0]["path"] == "google-sample.yml"
-    assert nested.kubernetes_version is None
-
-
-def test_every_key_of_the_tutorial_is_known() -> None:
-    app = read_appdef(appdef())
-    assert app.model_extra == {}
-    assert (app.vault_types, app.classifications, app.machines) == (
-        ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"],
-        ["Uncategorized"],
-        ["*"],
-    )
-    assert (app.name, app.author, app.licensed, app.appkind, app.image and app.image.type) == (
-        "Hello World",
-        "oxedions",
-        False,
-        "kns",
-        "image/png",
-    )
+def test_every_key_of_the_tutorial_is_known(key: str) -> None:
+    nested = NESTED | {"kubernetes_version": "v1.30", "templates_settings": {"global_retry": 20}}
+    given = appdef(nested, key, image={"type": "image/png", "data": "aWNvbg=="})
+    app = read_appdef(given)
     chosen = choose_command(app, None)
-    assert chosen.command.model_extra == chosen.nested.model_extra == chosen.nested.targets[0].model_extra == {}
-    assert (chosen.id, chosen.command.name, chosen.command.path, chosen.command.parameters) == (
-        "Hello",
-        "Start nested http server",
-        "/usr/bin/true",
-        {},
+    assert (chosen.id, chosen.where, chosen.warnings) == ("Hello", f"appDef.commands.Hello.{key}", [])
+    parts = (app, chosen.command, chosen.nested, chosen.nested.targets[0])
+    assert [part.model_extra for part in parts] == [{}] * 4
+    assert app.classifications == ["Uncategorized"]
+    assert chosen.nested.model_dump(exclude_unset=True) == nested
+    assert {key: nested, **chosen.command.model_dump(include={"name", "description", "path", "parameters"})} == command(
+        nested, key
     )
-    assert chosen.warnings == []
+    commands = {"commands": given["commands"]}
+    assert app.model_dump(by_alias=True, exclude={"commands"}, exclude_unset=True) | commands == given
 
 
 def test_unknown_keys_are_kept() -> None:
@@ -106,18 +89,6 @@ def test_what_is_blank_is_left_out(blank: str | None) -> None:
 )
 def test_the_version_is_major_and_minor(written: str, version: str) -> None:
     assert nested_of(appdef(NESTED | {"kubernetes_version": written})).kubernetes_version == version
-
-
-def test_the_four_parts_of_the_kubernetes_part_are_read() -> None:
-    settings = {"global_retry": 20, "global_retry_sleep": 15}
-    nested = nested_of(appdef(NESTED | {"kubernetes_version": "v1.30", "templates_settings": settings}))
-    assert nested.model_dump(include={"kubernetes_version", "targets", "templates_settings", "templates"}) == {
-        "kubernetes_version": "v1.30",
-        "targets": [{"service_name": "web", "service_port": 8080, "service_namespace": "default"}],
-        "templates_settings": settings,
-        "templates": [{"name": "google-sample", "type": "kubectl", "path": "google-sample.yml"}],
-    }
-    assert nested.model_extra == {}
 
 
 def test_a_command_needs_neither_path_nor_parameters() -> None:
@@ -357,12 +328,6 @@ def test_many_faults_are_told_in_one_message_of_bounded_length() -> None:
 )
 def test_a_misspelt_key_is_named_with_the_nearest_known_one(content: Object, warnings: list[str]) -> None:
     assert choose_command(read_appdef(content), None).warnings == warnings
-
-
-def test_the_place_of_the_kubernetes_part_is_spelled_as_in_the_appdef() -> None:
-    assert choose_command(read_appdef(appdef()), None).where == WHERE
-    other = choose_command(read_appdef(appdef(key="nestedkubernetes")), None)
-    assert other.where == "appDef.commands.Hello.nestedkubernetes"
 
 
 def test_unknown_keys_of_a_hostile_appdef_make_few_and_short_sentences() -> None:

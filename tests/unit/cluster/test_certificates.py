@@ -34,23 +34,9 @@ def secret(content: dict[str, bytes]) -> Object:
 
 
 def test_the_secret_has_every_file_that_k3s_looks_for(content: dict[str, bytes]) -> None:
-    assert set(content) == {
-        "server-ca.crt",
-        "server-ca.key",
-        "client-ca.crt",
-        "client-ca.key",
-        "request-header-ca.crt",
-        "request-header-ca.key",
-        "etcd-peer-ca.crt",
-        "etcd-peer-ca.key",
-        "etcd-server-ca.crt",
-        "etcd-server-ca.key",
-        "service.key",
-        "token",
-        "access-ca.crt",
-        "access-ca.key",
-        "trusted-clients.crt",
-    }
+    authorities = ("server", "client", "request-header", "etcd-peer", "etcd-server", "access")
+    pairs = {f"{name}-ca.{ending}" for name in authorities for ending in ("crt", "key")}
+    assert set(content) == {*pairs, "service.key", "token", "trusted-clients.crt"}
     assert len(content["token"]) == 64
     assert all(value.startswith(b"-----BEGIN EC PRIVATE KEY-----") for name, value in content.items() if name.endswith(".key"))
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, Unreachable, kinds, kubeconfig
@@ -59,13 +60,11 @@ async def server(tmp_path: Path) -> AsyncIterator[Server]:
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
-    await site.start()
-    made.url = f"https://127.0.0.1:{runner.addresses[0][1]}"
+    listening = TestServer(app)
+    await listening.start_server(ssl=tls, shutdown_timeout=0.1)
+    made.url = f"https://127.0.0.1:{listening.port}"
     yield made
-    await runner.cleanup()
+    await listening.close()
 
 
 async def connect(server: Server, token: Any = lambda: "t") -> Api:

@@ -36,24 +36,11 @@ def test_no_process_spells_such_a_word_itself() -> None:
 
 
 def test_exit_codes_stay_because_an_operator_meets_pods_of_the_version_before() -> None:
-    assert [(code.name, code.value) for code in runner.Exit] == [
-        ("SUCCEEDED", 0),
-        ("STEP_FAILED", 1),
-        ("BAD_PLAN", 2),
-        ("NO_API", 3),
-        ("REFUSED", 4),
-        ("NO_VOLUME", 5),
-        ("SUPERSEDED", 6),
-        ("CRASHED", 70),
-        ("STOPPED", 143),
-    ]
-    assert [(code.name, code.value) for code in reader.Exit] == [
-        ("READ", 0),
-        ("MISSING", 10),
-        ("UNREADABLE", 11),
-        ("TOO_BIG", 12),
-        ("INVALID", 13),
-        ("NO_VOLUME", 14),
-        ("CRASHED", 70),
-    ]
+    assert {code.name: code.value for code in runner.Exit} == {
+        "SUCCEEDED": 0, "STEP_FAILED": 1, "BAD_PLAN": 2, "NO_API": 3, "REFUSED": 4, "NO_VOLUME": 5, "SUPERSEDED": 6,
+        "CRASHED": 70, "STOPPED": 143,
+    }  # fmt: skip
+    assert {code.name: code.value for code in reader.Exit} == {
+        "READ": 0, "MISSING": 10, "UNREADABLE": 11, "TOO_BIG": 12, "INVALID": 13, "NO_VOLUME": 14, "CRASHED": 70,
+    }  # fmt: skip
     assert sorted(reader.FAULTS) == [10, 11, 12, 13]

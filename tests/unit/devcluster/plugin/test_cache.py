@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
 
 from devcluster.plugin.hop1 import Server
 from devcluster.plugin.switches import Switchboard
 from nestor.api.objects import Object
-from tests.integration.apiserver import free_ports
 from tests.unit.devcluster.plugin.pods import pod
 
-ADDRESS = "127.0.0.1"
 POD = pod(restartPolicy="Never")
 FINISHED = {"UID": "uid-1", "containers": [{"state": {"terminated": {"exitCode": 0}}}]}
 RUNNING = {"UID": "uid-1", "containers": [{"state": {"running": {}}}]}
@@ -27,21 +25,15 @@ RUNNING = {"UID": "uid-1", "containers": [{"state": {"running": {}}}]}
 class Backend:
     """Hop 1 before a plugin whose answers to `/status` are given."""
 
-    port: int
-    session: aiohttp.ClientSession
+    client: TestClient[web.Request, web.Application]
     answers: list[Object] = field(default_factory=list)
     asked: int = 0
 
     async def status(self) -> list[Object]:
         """The answer about `POD`."""
-        async with self.session.get(f"http://{ADDRESS}:{self.port}/status", json=[POD]) as answer:
+        async with self.client.get("/status", json=[POD]) as answer:
             found: list[Object] = await answer.json()
             return found
-
-    async def send(self, method: str, route: str, **options: object) -> None:
-        """Ask for something else, which must be granted."""
-        async with self.session.request(method, f"http://{ADDRESS}:{self.port}/{route}", **options) as answer:  # type: ignore[arg-type]
-            assert answer.status == 200
 
     async def answer_status(self, _: web.Request) -> web.Response:
         """The plugin's part."""
@@ -56,19 +48,13 @@ async def grant(_: web.Request) -> web.Response:
 @pytest.fixture
 async def backend(tmp_path: Path) -> AsyncIterator[Backend]:
     """Both hops."""
-    server, plugin = free_ports(2)
-    async with AsyncExitStack() as stack:
-        session = await stack.enter_async_context(aiohttp.ClientSession())
-        found = Backend(server, session)
-        apps = {plugin: web.Application(), server: web.Application()}
-        apps[plugin].add_routes([web.get("/status", found.answer_status), web.post("/delete", grant)])
-        Server(Switchboard(tmp_path / "switches"), session, f"http://{ADDRESS}:{plugin}").add_routes(apps[server])
-        for port, app in apps.items():
-            runner = web.AppRunner(app)
-            await runner.setup()
-            stack.push_async_callback(runner.cleanup)
-            await web.TCPSite(runner, ADDRESS, port).start()
-        yield found
+    plugin, server = web.Application(), web.Application()
+    found = Backend(TestClient(TestServer(server)))
+    plugin.add_routes([web.get("/status", found.answer_status), web.post("/delete", grant)])
+    async with TestServer(plugin) as behind, aiohttp.ClientSession() as session:
+        Server(Switchboard(tmp_path / "switches"), session, str(behind.make_url("")).rstrip("/")).add_routes(server)
+        async with found.client:
+            yield found
 
 
 async def test_a_finished_pod_is_asked_about_once(backend: Backend) -> None:
@@ -84,14 +70,14 @@ async def test_until_the_virtual_kubelet_says_otherwise(backend: Backend, uid: s
     backend.answers = [FINISHED]
     await backend.status()
     backend.answers = [RUNNING]
-    await backend.send("POST", "updateCache", data=uid)
+    assert (await backend.client.post("/updateCache", data=uid)).status == 200
     assert await backend.status() == [RUNNING]
 
 
 async def test_a_deleted_pod_is_not_remembered_while_the_plugin_still_knows_it(backend: Backend) -> None:
     backend.answers = [FINISHED]
     await backend.status()
-    await backend.send("DELETE", "delete", json=POD)
+    assert (await backend.client.delete("/delete", json=POD)).status == 200
     assert await backend.status() == [FINISHED]
     backend.answers = []
     assert await backend.status() == []
