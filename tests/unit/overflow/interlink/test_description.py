@@ -17,7 +17,6 @@ from tests.unit.overflow.interlink.full_pod import build_full_pod
 Object = dict[str, Any]
 
 META = {"name": "a", "namespace": "a", "uid": "a"}
-MAIN = {"name": "a", "image": "a"}
 NOT_SENT = {"jobscriptURL"}
 """Fields that Nestor has no use for."""
 OF_CLUSTERS = {"ContainerStatus": {"resources"}}
@@ -62,7 +61,7 @@ def test_what_is_sent_is_as_described() -> None:
         ("Pod", build_delete(pod, 5, timestamp())),
     ]
     for name, message in messages:
-        assert not find_faults(load(), {"$ref": f"#/components/schemas/{name}"}, message), name
+        assert not find_faults({"$ref": f"#/components/schemas/{name}"}, message), name
 
 
 def test_a_request_is_that_of_one_hop() -> None:
@@ -70,7 +69,7 @@ def test_a_request_is_that_of_one_hop() -> None:
     request = build_create(pod, inputs)
     (schema,) = [load()["paths"]["/create"]["post"]["requestBody"]["content"]["application/json"]["schema"]]
     for message in (request, build_plugin_create(request)):
-        assert not find_faults(load(), schema, message)
+        assert not find_faults(schema, message)
 
 
 @pytest.mark.parametrize(
@@ -91,18 +90,13 @@ def test_the_description_of_one_hop_has_its_operations_and_bodies(hop: Any, path
 @pytest.mark.parametrize(
     ("name", "message", "fault"),
     [
-        ("Accelerator", {"resourceType": "nvidia.com/gpu"}, "$.available: is missing"),
-        ("Accelerator", {"resourceType": "nvidia.com/gpu", "available": "2"}, "$.available: must be integer, is '2'"),
-        ("Accelerator", {"resourceType": "nvidia.com/gpu", "available": -1}, "$.available: is out of range"),
-        ("Taint", {"key": "a", "effect": "Never"}, "$.effect: must be one of"),
-        ("Pod", {"metadata": META, "spec": {"containers": []}}, "$.spec.containers: is too short"),
-        ("Pod", {"metadata": META | {"name": "A"}, "spec": {"containers": [MAIN]}}, "$.metadata.name: must match"),
-        ("PodStatus", {"UID": "a", "containers": [{"name": "a"}]}, "$.containers[0].state: is missing"),
+        ("Accelerator", {"resourceType": "nvidia.com/gpu"}, """[]: "available" is a required property"""),
+        ("Pod", {"metadata": META, "spec": {"containers": []}}, "['spec', 'containers']: [] has less than 1 item"),
+        ("PodStatus", {"UID": "a", "containers": [{"name": "a"}]}, "['containers', 0]: \"state\" is a required property"),
     ],
 )
 def test_messages_that_are_not_as_described_are_found(name: str, message: Object, fault: str) -> None:
-    (found,) = find_faults(load(), {"$ref": f"#/components/schemas/{name}"}, message)
-    assert found.startswith(fault)
+    assert find_faults({"$ref": f"#/components/schemas/{name}"}, message) == [fault]
 
 
 def _types(schema: Object) -> set[str]:
