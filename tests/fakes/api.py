@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from nestor.api.times import timestamp
 from nestor.kube import ApiError, Conflict, Invalid, Kind, NotFound, kinds
+from tests.fakes.patches import merge, merge_strategic
 
 Object = dict[str, Any]
 Key = tuple[str, str, str]
@@ -183,7 +184,7 @@ class MemoryApi:
     async def patch(
         self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: str = "merge"
     ) -> Object:
-        """See `Api.patch`: merge patches."""
+        """See `Api.patch`."""
         self._note("PATCH", kind, namespace, "/".join(filter(None, (name, subresource))), patch)
         await asyncio.sleep(0)
         self._check("PATCH", patch)
@@ -195,7 +196,7 @@ class MemoryApi:
             raise Invalid(422, "Invalid", "metadata.uid: field is immutable", causes)
         if patch.get("metadata", {}).get("resourceVersion") not in (None, now["metadata"]["resourceVersion"]):
             raise Conflict(409, "Conflict", f'Operation cannot be fulfilled on {kind.plural} "{name}": it has been modified')
-        return self.put(kind, _merge(now, patch))
+        return self.put(kind, merge_strategic(now, patch) if how == "strategic" else merge(now, patch))
 
     async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
         """See `Api.apply`. Of what it leaves out only a status's fields go, as they do, but others' conditions stay. A Service
@@ -213,7 +214,7 @@ class MemoryApi:
         own = (kind.plural, meta.get("namespace", ""), meta["name"])
         for field in (self._statuses.get(own) or {}).keys() - (body.get("status") or {}).keys() if subresource else ():
             (now or {})["status"].pop(field, None)
-        new = _merge(now or {}, body)
+        new = merge(now or {}, body)
         if subresource:
             kept = _keep_conditions(now, self._statuses.get(own), body)
             if kept:
@@ -313,11 +314,3 @@ def _read_field(obj: Object, path: str) -> Any:
     for part in path.split("."):
         found = (found or {}).get(part)
     return found
-
-
-def _merge(now: Any, patch: Any) -> Any:
-    if not isinstance(patch, dict):
-        return patch
-    there = now if isinstance(now, dict) else {}
-    kept = {key: value for key, value in there.items() if key not in patch}
-    return kept | {key: _merge(there.get(key), value) for key, value in patch.items() if value is not None}

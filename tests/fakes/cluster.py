@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nestor.api import labels
-from nestor.kube import Conflict, Kind, Unreachable, kinds
+from nestor.kube import Kind, Unreachable, kinds
 from tests.fakes.api import MemoryApi
 
 Object = dict[str, Any]
@@ -79,15 +79,10 @@ class MemoryCluster(MemoryApi):
         how: str = "merge",
         strict: bool = False,
     ) -> Object:
-        """See `Api.patch`: strategic merge patches."""
+        """See `Api.patch`."""
         what = f"{kind.plural} {namespace}/{name}" + (f"/{subresource}" if subresource else "")
         await self._enter("PATCH", what)
-        now = self.look(kind, name, namespace or "")
-        version = (patch.get("metadata") or {}).get("resourceVersion")
-        if now is not None and version not in (None, now["metadata"]["resourceVersion"]):
-            raise Conflict(409, "Conflict", "the object has been modified")
-        full = merge_lists(now, patch) if now is not None else patch
-        answer = await super().patch(kind, name, namespace, full, subresource=subresource)
+        answer = await super().patch(kind, name, namespace, patch, subresource=subresource, how=how)
         self._leave("PATCH", what)
         return answer
 
@@ -192,20 +187,3 @@ def build_ended(pod: Object, code: int) -> Object:
 def _container(item: Object, state: Object, *, is_ready: bool) -> Object:
     plain = {"name": item["name"], "image": item["image"], "imageID": "sha256:1", "restartCount": 0, "lastState": {}}
     return plain | {"ready": is_ready, "started": is_ready, "state": state, "containerID": "containerd://1"}
-
-
-def merge_lists(now: Any, patch: Any) -> Any:
-    """A merge patch with whole lists, from a strategic one whose lists are merged by type or name."""
-    if isinstance(patch, dict):
-        there = now if isinstance(now, dict) else {}
-        return {key: merge_lists(there.get(key), value) for key, value in patch.items()}
-    if not isinstance(patch, list) or not all(isinstance(item, dict) for item in patch):
-        return patch
-    key = "type" if any("type" in item for item in patch) else "name"
-    result = {item[key]: item for item in now or []}
-    for item in patch:
-        if item.get("$patch") == "delete":
-            result.pop(item[key], None)
-        else:
-            result[item[key]] = result.get(item[key], {}) | item
-    return list(result.values())

@@ -9,6 +9,7 @@ from typing import Any
 
 from nestor.pods.providers.base import Part, uid_of
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet
+from tests.fakes.patches import merge_strategic
 
 Object = dict[str, Any]
 
@@ -71,7 +72,7 @@ class MemoryProvider:
     async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
         """See `Provider.patch`. List items are merged by `name` or `type`."""
         name = self._note(f"patch {part}".strip(), pod)
-        changed = _merge(self._find(name, pod), patch)
+        changed = merge_strategic(self._find(name, pod), patch)
         if message := self._refusal(changed):
             raise InvalidInput(message)
         self.pods[name] = changed
@@ -92,16 +93,3 @@ class MemoryProvider:
         if found is None or found["metadata"]["uid"] != pod["metadata"]["uid"]:
             raise NotFound(f"pod {name} is gone")
         return found
-
-
-def _merge(now: Any, patch: Any) -> Any:
-    if isinstance(patch, dict):
-        there = now if isinstance(now, dict) else {}
-        return {key: value for key, value in there.items() if patch.get(key, value) is not None} | {
-            key: _merge(there.get(key), value) for key, value in patch.items() if value is not None
-        }
-    if isinstance(patch, list) and isinstance(now, list):
-        added = {item.get("name") or item.get("type"): item for item in patch}
-        kept = [item for item in now if (item.get("name") or item.get("type")) not in added]
-        return kept + [item for item in patch if item.get("$patch") != "delete"]
-    return patch

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import copy
 import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar, cast
@@ -58,9 +57,6 @@ class NodeApi(MemoryApi):
         self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: str = "merge"
     ) -> Object:
         self.before_write(f"PATCH {kind.plural}", patch)
-        now = self.look(kind, name, namespace or "")
-        if how == "strategic" and now is not None:
-            patch = _merge_lists(now, patch)
         answer = await super().patch(kind, name, namespace, patch, subresource=subresource, how=how)
         self.after_write(f"PATCH {kind.plural}", patch)
         return answer
@@ -206,19 +202,3 @@ async def living() -> AsyncIterator[World]:
         yield world
     finally:
         await world.stop()
-
-
-def _merge_lists(now: Object, patch: Object) -> Object:
-    status = copy.deepcopy(patch.get("status") or {})
-    if "conditions" in status:
-        merged = {item["type"]: item for item in (now.get("status") or {}).get("conditions") or []}
-        for item in status["conditions"]:
-            if item.get("$patch") == "delete":
-                merged.pop(item["type"], None)
-            else:
-                merged[item["type"]] = {key: value for key, value in item.items() if value is not None}
-        status["conditions"] = list(merged.values())
-    for key in ("hostIPs", "addresses"):
-        if key in status:
-            status[key] = [item for item in status[key] if "$patch" not in item]
-    return patch | {"status": status}
