@@ -104,7 +104,7 @@ class Engine:
         source, copy = self.row.find_source(key), self.copier.find(key)
         if copy is not None and not self.row.is_ours(copy):
             return
-        if source is None and copy is not None and self.row.may_be_uncached(key, copy):
+        if source is None and self.row.may_be_uncached(key, copy):
             source = await self._fetch(key)
         if source is None:
             await self._end(key, copy)

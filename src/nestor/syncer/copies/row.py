@@ -106,9 +106,9 @@ class Row:
     def find_source(self, key: Key) -> Object | None:
         return self.sources.get(key[1], key[0]) if self.sources is not None else None
 
-    def may_be_uncached(self, key: Key, copy: Object) -> bool:
+    def may_be_uncached(self, key: Key, copy: Object | None) -> bool:
         """Whether the cache may not have a source that exists: it is asked for before its copy is taken for an orphan."""
-        return True
+        return copy is not None
 
     def copy_key(self, key: Key) -> Key:
         if self.direction == "Up":

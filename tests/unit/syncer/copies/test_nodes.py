@@ -76,6 +76,19 @@ async def test_no_pod_is_bound_to_a_node_that_is_gone() -> None:
             await made.engine.ensure(("", "n"))
 
 
+async def test_a_node_that_a_tenant_deletes_is_back_while_pods_are_on_it() -> None:
+    clusters = with_host_node()
+    async with running(clusters, NodeRow) as made:
+        node = await with_node(made)
+        own = {"nestor.dev/cluster": TARGET.cluster, "nestor.dev/nested-uid": "web-uid"}
+        clusters.host.put(kinds.POD, {"metadata": {"name": "web", "namespace": HOST, "labels": own}, "spec": {"nodeName": "n"}})
+        await breathe()
+        clusters.nested.drop(kinds.NODE, "n")
+        await breathe()
+        await made.settle()
+        assert nested_node(clusters)["metadata"]["uid"] != node["metadata"]["uid"]
+
+
 async def test_a_tenant_s_labels_and_taints_stay() -> None:
     clusters = Clusters.build()
     taints = [{"key": "gpu", "effect": "NoSchedule"}]

@@ -93,10 +93,13 @@ class NodeRow(Row):
             return not self.is_wanted(key, source)
         return not self.is_ours(copy) or is_current(copy, self.build(source), self.fields)
 
-    def may_be_uncached(self, key: Key, copy: Object) -> bool:
-        """Those that the class does not show are watched one by one, from when they are used."""
-        is_asked_for = self._is_used(key[1], copy) or self._is_sealed(key[1], copy)
-        return is_asked_for and not self.caches.host_nodes.knows(key[1])
+    def may_be_uncached(self, key: Key, copy: Object | None) -> bool:
+        """Those that the class does not show are watched one by one, for as long as they are mirrored and used. One that a tenant
+        deletes comes back if pods are on it in the host: any nested pod may name any node.
+        """
+        name = key[1]
+        is_asked_for = self._is_used(name, copy) or self._is_sealed(name, copy) if copy else bool(self._on_host.all(name))
+        return is_asked_for and not self.caches.host_nodes.knows(name)
 
     def missing(self, key: Key) -> None:
         raise NotFound(404, "NotFound", f'nodes "{key[1]}" not found')
