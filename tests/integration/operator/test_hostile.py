@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
-from nestor.operator.main import RECURSION_LIMIT
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import STEP, Object, build_job, message_of
 from tests.waiting import exists, job_with, wait_for_any
@@ -85,15 +82,6 @@ PARAMETERS: dict[str, tuple[Any, str]] = {
 }
 
 
-@pytest.fixture
-def deep_python() -> Iterator[None]:
-    """The test reads what the operator has to read."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(RECURSION_LIMIT)
-    yield
-    sys.setrecursionlimit(before)
-
-
 async def post(api: Api, namespace: str, body: str) -> int:
     """Create a job from text, as hostile clients do; returns the API server's answer."""
     url, headers = api.host + kinds.NESTED_APP_JOB.path(namespace), {"Content-Type": "application/json"}
@@ -132,7 +120,6 @@ def peak_memory(operator: Operator) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("deep_python")
 async def test_each_is_refused_with_a_message_and_a_good_job_proceeds_meanwhile(
     operator: Operator, api: Api, namespace: str
 ) -> None:

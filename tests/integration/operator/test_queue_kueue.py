@@ -133,7 +133,7 @@ async def test_a_job_waits_for_kueue_and_runs_where_that_says(kueue_operator: Op
 
     def is_placed(item: Object | None) -> bool:
         placement = (((item or {}).get("status") or {}).get("policy") or {}).get("placement") or {}
-        keys = [toleration["key"] for toleration in placement.get("tolerations") or ()]
+        keys = [taint.partition("=")[0].partition(":")[0] for taint in placement.get("tolerations") or ()]
         return placement.get("nodeSelector") == {"pool": "gold"} and keys == ["own", "gpu"]
 
     await wait_for(lonely, kinds.NESTED_CLUSTER, "first", where, is_placed)
