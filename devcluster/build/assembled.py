@@ -50,7 +50,11 @@ def k3s_stand_in(cache: Cache) -> Image:
     """Not K3s: see devcluster/go/kube/README.md."""
     return Image(
         K3S_STAND_IN,
-        [Layer([Entry("bin/kine", cache.bin / "kine"), TMP, USERS, GROUPS]), Layer([Entry("bin/k3s", cache.bin / "k3s")])],
+        # Like K3s's image, with busybox.
+        [
+            Layer([*_busybox(cache), Entry("bin/kine", cache.bin / "kine"), TMP, USERS, GROUPS]),
+            Layer([Entry("bin/k3s", cache.bin / "k3s")]),
+        ],
         entrypoint=["/bin/k3s"],
         labels={
             "org.opencontainers.image.title": "K3s stand-in",

@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 _MANAGER = "nestor-syncer"
 _READY_INTERVAL = 0.1
 _READY_TIMEOUT = 5
+_SLOW = "exclude=poststarthook/rbac/bootstrap-roles&exclude=poststarthook/scheduling/bootstrap-system-priority-classes"
+"""What makes roles and priority classes: both sleep a second first, and the syncer, of `system:masters`, needs neither."""
 _SETTLE_SECONDS = 30
 
 
@@ -73,7 +75,7 @@ async def run(settings: Settings) -> None:
         for informer in caches.host_side:
             spawn(informer.run(), f"host {informer.kind.plural}")
         # 3. The nested side starts as soon as its API server responds.
-        made.status.set_version(await wait_for_api(nested))
+        made.status.set_version(await wait_for_api(nested, f"/readyz?{_SLOW}"))
         for informer in caches.nested_side:
             spawn(informer.run(), f"nested {informer.kind.plural}")
         for name, serve in made.servers.items():
@@ -85,12 +87,12 @@ async def run(settings: Settings) -> None:
             spawn(queue.run(), name)
         spawn(made.watches.run(), "watches of the outcome")
         state.caches, state.queues, state.counters, state.working = caches, made.queues, made.counters, True
-        basics = _await_basics(gate, made.is_settled, settings.dns_ready_url)
+        basics = _await_basics(gate, made.is_settled, settings.dns_ready_url, nested)
         spawn(health.watch_nested(nested, state, made.status, basics), "nested health")
         log.info("syncing pods of %s to %s; started in %.2f s", target.cluster, target.namespace, time.monotonic() - begin)
 
 
-async def _await_basics(gate: Gate, is_settled: Callable[[], bool], dns_ready_url: str) -> None:
+async def _await_basics(gate: Gate, is_settled: Callable[[], bool], dns_ready_url: str, nested: Api) -> None:
     """The gate opens when the DNS server has its rights."""
     await gate.wait()
     for _ in range(int(_SETTLE_SECONDS / _READY_INTERVAL)):
@@ -100,14 +102,15 @@ async def _await_basics(gate: Gate, is_settled: Callable[[], bool], dns_ready_ur
     else:  # not for ever: a webhook of the tenant's may refuse what should be there
         log.warning("not all nodes could be mirrored within %d s; going on without them", _SETTLE_SECONDS)
     await health.wait_for_dns(dns_ready_url)
+    await wait_for_api(nested, "/readyz")
 
 
-async def wait_for_api(nested: Api) -> str:
+async def wait_for_api(nested: Api, path: str) -> str:
     """Wait until the nested API server is ready; returns its version. Polls often, because users wait for this."""
     begin, said = time.monotonic(), 0.0
     while True:
         try:
-            await nested.request("GET", "/readyz", timeout=_READY_TIMEOUT)
+            await nested.request("GET", path, timeout=_READY_TIMEOUT)
             version = await nested.request("GET", "/version")
             return str(version["gitVersion"])
         except ApiError as error:

@@ -21,7 +21,7 @@ from nestor.api.contracts.cluster import COREDNS_KUBECONFIG, COREDNS_USER, DNS_C
 from nestor.api.labels import JOB_UID
 from nestor.cluster import certificates, pki
 from nestor.cluster.certificates import Pair
-from nestor.cluster.server import CONTROLLERS
+from nestor.cluster.k3s import CONTROLLERS
 from nestor.kube import Api, Forbidden, Kind, NotFound, kinds
 from nestor.syncer import main
 from nestor.syncer.settings import Settings

@@ -12,7 +12,7 @@ from nestor.api.class_parts import NetworkPolicyModel
 from nestor.api.contracts import addresses
 from nestor.api.data import read
 from nestor.api.policies import Persistence
-from nestor.cluster import coredns, namespace, policies, server
+from nestor.cluster import coredns, k3s, namespace, policies, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
 from nestor.operator.job import runner_pod as runner
 from nestor.operator.world.host_facts import build_remote, read_resolver
@@ -60,7 +60,7 @@ def test_k3s_may_run_as_long_as_the_operator_says_and_is_probed_by_the_syncer() 
 
 def test_half_a_choice_of_resources_keeps_the_other_half() -> None:
     chosen = read(Resources, {"requests": {"cpu": 1}})
-    assert server.build_resources(chosen, server.DEFAULT_RESOURCES) == {
+    assert k3s.build_resources(chosen, k3s.DEFAULT_RESOURCES) == {
         "requests": {"cpu": "1"},
         "limits": {"cpu": "2", "memory": "2Gi"},
     }

@@ -6,8 +6,8 @@ from nestor.api import labels, names
 from nestor.api.contracts import addresses, vnode
 from nestor.api.objects import Object, owner_reference
 from nestor.api.overflowbackend import OverflowBackendSpec
+from nestor.cluster.k3s import build_resources
 from nestor.cluster.policies import NODE_LOCAL_DNS
-from nestor.cluster.server import build_resources
 from nestor.kube import Kind, kinds
 from nestor.operator import oneshot
 from nestor.operator.settings import Settings
