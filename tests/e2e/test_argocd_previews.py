@@ -151,11 +151,12 @@ async def _try_as_before(api: Api, repository: Repository, namespace: str, stole
     try:
 
         def is_refused(found: Object | None) -> bool:
-            said = json.dumps(status_of(found).get("operationState") or {})
-            return f"rbac.authorization.k8s.io:ClusterRoleBinding is not permitted in project {namespace}" in said
+            status = status_of(found)
+            said = json.dumps(status.get("operationState") or {})
+            is_told = f"rbac.authorization.k8s.io:ClusterRoleBinding is not permitted in project {namespace}" in said
+            return is_told and status["sync"]["status"] == "OutOfSync"
 
-        found = await wait_for(api, APPLICATION, name, NAMESPACE, is_refused)
-        assert status_of(found)["sync"]["status"] == "OutOfSync"
+        await wait_for(api, APPLICATION, name, NAMESPACE, is_refused)
         assert await api.find(kinds.CLUSTER_ROLE_BINDING, stolen) is None
         assert await api.find(kinds.NESTED_APP_JOB, "pr-15", namespace) is None
     finally:

@@ -48,10 +48,10 @@ async def test_requests(stage: Stage, second_plane: apiserver.ControlPlane) -> N
             await gone(api, kinds.NODE, f"{NAME}-gpu", "")
             await wait_for(api, kinds.OVERFLOW_BACKEND, NAME, "", lambda found: status_of(found).get("readyNodes") == "1/1")
         await api.create(kinds.NODE, {"metadata": {"name": f"{NAME}-gpu"}})
-        async with stage.step("it comes back, but its node's name is taken"):
+        # In one step, because each pass until the end tries the name.
+        async with stage.step("it comes back, but its node's name is taken; then the backend is deleted"):
             await backend.tell(CPU, GPU)
             await backend.wait_for_ready("False", conditions.NODE_CONFLICT)
-        async with stage.step("the backend is deleted"):
             await api.delete(kinds.OVERFLOW_BACKEND, NAME)
             await gone(api, kinds.OVERFLOW_BACKEND, NAME, "")
         await api.delete(kinds.NODE, f"{NAME}-gpu")
