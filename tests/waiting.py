@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import yaml
 
 from nestor.api import conditions
+from nestor.api.objects import without_managers
 from nestor.kube import Api, Change, Informer, Kind, kinds
 
 Object = dict[str, Any]
@@ -115,7 +116,7 @@ async def _watch(
     def check(_: Change | None = None) -> None:
         if informer.synced.is_set() and not met.done():
             items = list(informer)
-            last_seen[:] = map(_strip, items)
+            last_seen[:] = map(without_managers, items)
             if is_met(items):
                 met.set_result(items)
 
@@ -133,11 +134,6 @@ async def _watch(
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-def _strip(obj: Object) -> Object:
-    """Without who wrote which field: nobody reads that, and it is most of an object."""
-    return {**obj, "metadata": {key: value for key, value in obj["metadata"].items() if key != "managedFields"}}
 
 
 def has(condition: str, status: str, reason: str | None = None, *, generation: int = 0) -> Callable[[Object | None], bool]:

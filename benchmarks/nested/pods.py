@@ -9,9 +9,9 @@ from collections.abc import AsyncIterator, Callable, Iterable
 
 from benchmarks.nested.site import SPACE
 from nestor.api.objects import Object, status_of
+from nestor.api.pod_status import is_terminal
 from nestor.api.times import timestamp
 from nestor.kube import Api, Change, Informer, kinds
-from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import nested_uid
 from tests.integration.syncer.world import World, running_status
 from tests.waiting import eventually

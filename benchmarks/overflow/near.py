@@ -7,9 +7,9 @@ import contextlib
 from collections.abc import AsyncIterator
 
 from nestor.api.objects import Object, is_terminating
+from nestor.api.pod_status import is_terminal
 from nestor.api.times import timestamp
 from nestor.kube import Api, Change, Informer, NotFound, WorkQueue, kinds
-from nestor.pods.translate.status import is_terminal
 
 NODE = "near"
 

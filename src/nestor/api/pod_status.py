@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nestor.api import conditions
 from nestor.api.objects import Object, conditions_of, is_terminating, spec_of, status_of
 
 IMAGE_REASONS = frozenset(
@@ -19,6 +20,8 @@ IMAGE_REASONS = frozenset(
 )
 OUT_OF_MEMORY = "OOMKilled"
 ORDINARY_REASONS = frozenset({"ContainerCreating", "PodInitializing"})
+TERMINAL = ("Succeeded", "Failed")
+"""The phases of pods that have ended."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +77,13 @@ def find_starved(pod: Object) -> str | None:
 
 def find_held(pod: Object) -> str:
     """Why a pod that should run does not, in a sentence; empty if it does, or just starts."""
-    if is_finished(pod) or is_terminating(pod):
+    if is_terminal(pod) or is_terminating(pod):
         return ""
     return str(find_first_waiting(pod) or find_unschedulable(pod) or "")
 
 
 def find_unschedulable(pod: Object) -> str | None:
-    scheduled = find_condition(pod, "PodScheduled")
+    scheduled = conditions.find(conditions_of(pod), "PodScheduled")
     if scheduled and scheduled.get("status") == "False":
         return str(scheduled.get("message") or scheduled.get("reason") or "no node")
     return None
@@ -88,13 +91,12 @@ def find_unschedulable(pod: Object) -> str | None:
 
 def is_ready(pod: Object) -> bool:
     """Whether the pod is Ready and not terminating."""
-    ready = find_condition(pod, "Ready")
-    return bool(ready and ready.get("status") == "True") and not is_terminating(pod)
+    return conditions.is_true(conditions_of(pod), "Ready") and not is_terminating(pod)
 
 
-def is_finished(pod: Object) -> bool:
+def is_terminal(pod: Object) -> bool:
     """Whether no container of the pod will run again."""
-    return status_of(pod).get("phase") in ("Succeeded", "Failed")
+    return status_of(pod).get("phase") in TERMINAL
 
 
 def find_end(pod: Object) -> tuple[int | None, str, str]:
@@ -105,10 +107,6 @@ def find_end(pod: Object) -> tuple[int | None, str, str]:
         if ended:
             return ended.get("exitCode"), ended.get("finishedAt") or "", ended.get("reason") or ""
     return None, "", status.get("reason") or status.get("message") or ""
-
-
-def find_condition(pod: Object, kind: str) -> Object | None:
-    return next((item for item in conditions_of(pod) if item["type"] == kind), None)
 
 
 def find_grace(pod: Object, most: int) -> int | None:

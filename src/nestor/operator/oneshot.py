@@ -77,7 +77,7 @@ async def make(api: Api, body: Object, former: Object | None, *, is_patient: boo
     """
     meta = body["metadata"]
     if former is not None:
-        is_working = is_patient and not pod_status.is_finished(former)
+        is_working = is_patient and not pod_status.is_terminal(former)
         log.info("%s: replacing pod %s", meta["namespace"], meta["name"])
         uid, grace = former["metadata"]["uid"], None if is_working else 0
         await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=uid, grace_seconds=grace)
@@ -100,7 +100,7 @@ async def end(api: Api, pod: Object | None) -> None:
     """Delete a pod that is still working. A finished one stays, and with it its log: so one that has changed since it was cached
     is left to the next pass, which its change brings about.
     """
-    if pod is None or is_terminating(pod) or pod_status.is_finished(pod):
+    if pod is None or is_terminating(pod) or pod_status.is_terminal(pod):
         return
     meta = pod["metadata"]
     await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], version=meta.get("resourceVersion"))

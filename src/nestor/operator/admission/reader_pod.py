@@ -43,7 +43,7 @@ def decide_reader(pod: Object | None, image: str, now: datetime.datetime) -> Act
         return Action("Replace")
     if oneshot.lacks_image_volume(pod):
         return decide_again(pod, NO_IMAGE_VOLUMES, now, NO_VOLUME_SECONDS)
-    if not pod_status.is_finished(pod):
+    if not pod_status.is_terminal(pod):
         return _explain_waiting(pod)
     code, _, reason = pod_status.find_end(pod)
     if code == Exit.READ:

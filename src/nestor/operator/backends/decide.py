@@ -12,8 +12,8 @@ from typing import Literal
 from nestor.api import conditions, labels, pod_status
 from nestor.api.conditions import Condition, Reason
 from nestor.api.objects import Object, annotations_of, is_of_daemon_set, is_terminating, status_of
+from nestor.api.pod_status import is_terminal
 from nestor.api.times import seconds_since
-from nestor.pods.translate.status import is_terminal
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def count_ready(nodes: Iterable[NodeState]) -> str:
 
 
 def find_process(name: str, pods: Iterable[Object]) -> Process:
-    found = [pod for pod in pods if not pod_status.is_finished(pod)]
+    found = [pod for pod in pods if not pod_status.is_terminal(pod)]
     if any(pod_status.is_ready(pod) for pod in found):
         return Process()
     for pod in found:

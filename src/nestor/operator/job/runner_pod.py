@@ -41,7 +41,7 @@ def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: dat
         return Action("Keep") if is_over else Action("Wait", delay=oneshot.ENDING_SECONDS)
     if annotations_of(pod).get(labels.PLAN_HASH) != plan_hash:
         return Action("Replace", attempt=1)
-    if is_over or not pod_status.is_finished(pod):
+    if is_over or not pod_status.is_terminal(pod):
         return Action("Keep")
     return _decide_ended(pod, oneshot.read_attempt(pod), now)
 

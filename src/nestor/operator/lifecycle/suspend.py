@@ -88,7 +88,7 @@ def _find_pods(cache: Cache, home: Home, *components: str) -> list[Object]:
         for pod in cache.pods_by_namespace.all(home.namespace)
         if labels_of(pod).get(labels.CLUSTER) == home.name
         and labels_of(pod).get(labels.COMPONENT) in components
-        and not pod_status.is_finished(pod)
+        and not pod_status.is_terminal(pod)
     ]
 
 

@@ -149,7 +149,7 @@ def _find_held(pod: Object, nodes: Mapping[str, Object]) -> str | None:
     node = nodes.get(spec_of(pod).get("nodeName") or "")
     ready = conditions.find(conditions_of(node), conditions.READY) or {}
     is_lost = node is not None and ready.get("status") != "True"
-    if is_lost and not pod_status.is_finished(pod):
+    if is_lost and not pod_status.is_terminal(pod):
         backend = labels_of(node).get(labels.BACKEND, "")
         said = ready.get("message") or ready.get("reason") or "its process has reported nothing"
         return f"node '{spec_of(pod)['nodeName']}' of backend '{backend}' is not ready: {said}"

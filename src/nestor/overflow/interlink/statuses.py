@@ -11,10 +11,10 @@ import datetime
 
 from nestor.api import times
 from nestor.api.objects import Object, status_of
+from nestor.api.pod_status import is_terminal
 from nestor.overflow.interlink.wire import PodAnswer
 from nestor.overflow.statuses import ContainerAnswer, read_containers
 from nestor.pods.translate.container_status import STATUSES, build_placeholder, find_phase
-from nestor.pods.translate.status import is_terminal
 
 _Runs = tuple[tuple[str, int, str | None], ...]
 

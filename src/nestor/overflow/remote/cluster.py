@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, labels_of
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Api, ApiError, Change, Conflict, Forbidden, Informer, Invalid, errors, kinds
 from nestor.overflow.remote.build import build_marks
 from nestor.overflow.remote.settings import Settings
@@ -28,7 +29,6 @@ from nestor.pods.providers.errors import (
 )
 from nestor.pods.providers.host import EXCEEDED
 from nestor.pods.translate.container_status import RUN
-from nestor.pods.translate.status import is_terminal
 
 _WATCH_SECONDS = 60
 """A stream that is silent for half a minute more is cut off: the server sends bookmarks about once a minute."""

@@ -11,12 +11,12 @@ import time
 
 from nestor.api import labels
 from nestor.api.objects import Object, is_terminating
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Conflict, Kind, kinds
 from nestor.kube.tasks import together
 from nestor.overflow.remote import build
 from nestor.overflow.remote.cluster import Cluster
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, Unauthorized, Unreachable
-from nestor.pods.translate.status import is_terminal
 
 log = logging.getLogger(__name__)
 

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from nestor.api import labels, times
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Api, Forbidden, kinds
 from nestor.kube import NotFound as ApiNotFound
 from nestor.kube.kinds import right
@@ -23,7 +24,6 @@ from nestor.overflow.remote.shapes import find_shapes
 from nestor.pods.providers import upgrade
 from nestor.pods.providers.base import WHOLE, Call, Connection, Inputs, Options, Part, Shape
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, Unreachable
-from nestor.pods.translate.status import is_terminal
 
 RIGHTS = (
     right(kinds.POD, "get", "list", "watch", "create", "patch", "delete"),

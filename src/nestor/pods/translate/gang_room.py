@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from nestor.api.objects import Object, labels_of, spec_of, status_of
+from nestor.api.pod_status import is_terminal
 from nestor.api.quantities import parse_quantity
 from nestor.pods.translate import labels
 from nestor.pods.translate.node_rules import REQUIRED
-from nestor.pods.translate.status import is_terminal
 
 Amounts = dict[str, Decimal]
 

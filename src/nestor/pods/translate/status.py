@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from nestor.api import conditions as known
 from nestor.api import labels, times
 from nestor.api.objects import Object, annotations_of, conditions_of, spec_of, status_of
+from nestor.api.pod_status import TERMINAL
 from nestor.pods.translate import messages
 from nestor.pods.translate.container_status import STATUSES, end_container
 from nestor.pods.translate.target import Target
@@ -17,8 +18,6 @@ _GENERATION = "observedGeneration"
 _RESOURCES = ("resources", "allocatedResources")
 _BY_IP = ("hostIPs", "podIPs")
 _CONTAINERS = tuple(STATUSES.values())
-TERMINAL = ("Succeeded", "Failed")
-"""The phases of pods that have ended."""
 
 _KUBELET = frozenset({
     "PodScheduled", "Initialized", "Ready", "ContainersReady", "PodReadyToStartContainers", "DisruptionTarget",
@@ -37,10 +36,6 @@ Added = Mapping[str, Collection[str]]
 _SIDES = ("requests", "limits")
 
 _LOST = "The pod was removed from the host cluster."
-
-
-def is_terminal(pod: Object) -> bool:
-    return status_of(pod).get("phase") in TERMINAL
 
 
 def is_bound(pod: Object) -> bool:

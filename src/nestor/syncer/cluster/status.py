@@ -13,6 +13,7 @@ from nestor.api.contracts import runner
 from nestor.api.objects import Object, conditions_of, labels_of, status_of
 from nestor.api.observed import Outcome, RunStatus
 from nestor.api.placement import Placement
+from nestor.api.pod_status import is_terminal
 from nestor.api.times import timestamp
 from nestor.api.words import HOST
 from nestor.kube import Change, Invalid, RetryLater, WorkQueue, kinds
@@ -20,7 +21,6 @@ from nestor.kube.kinds import right
 from nestor.kube.pace import Bucket
 from nestor.pods.translate.node_rules import find_backend
 from nestor.pods.translate.placement import explain
-from nestor.pods.translate.status import is_terminal
 from nestor.syncer import limits
 from nestor.syncer.view.context import RETRY_LIMIT, Context
 

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 
 from nestor.api.objects import Object
+from nestor.api.pod_status import is_terminal
 from nestor.api.policy import Policy
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key
@@ -66,7 +67,7 @@ class References:
 def may_run(pod: Object, policy: Policy, *, has_host: bool) -> bool:
     """True for a pod that has a host pod or may get one, and has not finished."""
     spec = pod["spec"]
-    if status.is_terminal(pod) or spec.get("schedulingGates"):
+    if is_terminal(pod) or spec.get("schedulingGates"):
         return False
     if has_host:
         return True

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection
 from functools import partial
 
 from nestor.api.objects import Object, spec_of
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Change, WorkQueue, kinds
 from nestor.pods.translate import device_claims, placement
-from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.pods.translate.volumes import find_claims
 from nestor.syncer.pods import decide

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from nestor.api.objects import Object, is_terminating
-from nestor.pods.translate.status import is_bound, is_terminal
+from nestor.api.pod_status import is_terminal
+from nestor.pods.translate.status import is_bound
 
 Action = Literal[
     "Nothing",

@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import dataclass, field
 
 from nestor.api.objects import Object
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Conflict, NotFound, kinds
 from nestor.pods.providers.base import Provider
 from nestor.pods.translate import status
@@ -62,7 +63,7 @@ class PodDeleter:
             return
         if last is not None or status.is_bound(nested):
             await self.syncer.lose(nested, last)
-        if meta.get("deletionGracePeriodSeconds") == 0 and meta.get("finalizers") and status.is_terminal(nested):
+        if meta.get("deletionGracePeriodSeconds") == 0 and meta.get("finalizers") and is_terminal(nested):
             # Requested already, and a finalizer of someone else holds it. Without finalizers, an earlier request was interrupted
             # halfway by a restart of ours, so it must be repeated.
             return

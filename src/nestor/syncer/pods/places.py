@@ -7,11 +7,11 @@ from collections.abc import Callable
 from nestor.api import labels
 from nestor.api.objects import Object, annotations_of, spec_of
 from nestor.api.placement import Placement
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Change, kinds
 from nestor.kube.index import Index
 from nestor.pods.translate.node_rules import find_backend
 from nestor.pods.translate.placement import Batch, Place, Where, decide_place, is_counting
-from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import nested_uid
 from nestor.syncer.suspend.jobs import find_controller
 from nestor.syncer.view.context import Context

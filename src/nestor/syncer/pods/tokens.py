@@ -13,11 +13,11 @@ from functools import partial
 
 from nestor.api import labels, times
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, owner_reference, spec_of
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Change, Forbidden, WorkQueue, kinds
 from nestor.kube.index import Index
 from nestor.kube.tasks import together
 from nestor.pods.translate import volumes
-from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import nested_uid
 from nestor.pods.translate.volumes import Token
 from nestor.syncer import limits

@@ -12,8 +12,9 @@ import logging
 
 from nestor.api import labels
 from nestor.api.objects import Object, is_terminating
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
-from nestor.pods.translate.status import is_bound, is_terminal
+from nestor.pods.translate.status import is_bound
 from nestor.syncer.suspend.jobs import JobSuspender, find_controller
 from nestor.syncer.view.context import Context
 

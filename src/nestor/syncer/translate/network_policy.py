@@ -16,10 +16,10 @@ from nestor.api import data
 from nestor.api import labels as marks
 from nestor.api.contracts.addresses import explain_refusal
 from nestor.api.objects import Object, spec_of, status_of
+from nestor.api.pod_status import is_terminal
 from nestor.api.policies import IpBlock
 from nestor.pods.translate import fields, labels
 from nestor.pods.translate.fields import TABLES
-from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import Target
 
 Direction = Literal["Ingress", "Egress"]

@@ -314,7 +314,7 @@ def test_of_our_own_pods_what_decisions_read_is_kept() -> None:
         pod_status.find_unschedulable,
         pod_status.find_starved,
         pod_status.is_ready,
-        pod_status.is_finished,
+        pod_status.is_terminal,
     ):
         assert read(kept) == read(POD)
     assert pod_status.find_end(kept)[:2] == (3, "2026-01-01T00:00:00Z")

@@ -42,7 +42,7 @@ class Verdict:
 
 def read_verdict(pod: Object) -> Verdict | None:
     """What the caller's pod found out; None while it is still at it."""
-    if not pod_status.is_finished(pod):
+    if not pod_status.is_terminal(pod):
         return None
     code, _, reason = pod_status.find_end(pod)
     if code == Exit.UNREACHED:

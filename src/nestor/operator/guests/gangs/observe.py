@@ -57,7 +57,7 @@ class Seen:
     @property
     def loose(self) -> list[Object]:
         """Those that were let go and have not ended."""
-        return [pod for pod in self.pods if not is_held(pod) and not is_terminating(pod) and not pod_status.is_finished(pod)]
+        return [pod for pod in self.pods if not is_held(pod) and not is_terminating(pod) and not pod_status.is_terminal(pod)]
 
     @property
     def done(self) -> list[Object]:

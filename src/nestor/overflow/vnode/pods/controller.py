@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from nestor.api import times
 from nestor.api.contracts.vnode import BOUNCED
 from nestor.api.objects import Object
+from nestor.api.pod_status import is_terminal
 from nestor.kube import WorkQueue
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.pods import status
@@ -21,7 +22,6 @@ from nestor.overflow.vnode.pods.status import Ending
 from nestor.overflow.vnode.pods.writer import PodWriter
 from nestor.pods.providers.base import Backend
 from nestor.pods.providers.errors import NotFound
-from nestor.pods.translate.status import is_terminal
 
 log = logging.getLogger(__name__)
 

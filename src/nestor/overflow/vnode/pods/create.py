@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from nestor.api import times
 from nestor.api.objects import is_terminating, spec_of
+from nestor.api.pod_status import is_terminal
 from nestor.kube import ApiError, RetryLater
 from nestor.overflow.vnode.backend.health import Health, describe
 from nestor.overflow.vnode.pods import status
@@ -17,7 +18,6 @@ from nestor.overflow.vnode.pods.trim import find_changeable, find_excess
 from nestor.overflow.vnode.pods.writer import PodWriter
 from nestor.pods.providers.base import Backend
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet
-from nestor.pods.translate.status import is_terminal
 
 REFUSED, NO_ROOM, NOT_SENT = "BackendRefused", "BackendFull", "BackendUnavailable"
 """Reasons of pods that wait: `kubectl get pods` shows them."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from nestor.api.objects import Object, is_terminating
-from nestor.pods.translate.status import is_terminal
+from nestor.api.pod_status import is_terminal
 
 Mark = Literal["", "Sending", "Accepted"]
 """What the pod's own status says: never sent (or certainly not there any more), sent but not answered, accepted."""

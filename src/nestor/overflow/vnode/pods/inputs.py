@@ -11,6 +11,7 @@ import random
 import time
 
 from nestor.api.objects import Object, is_terminating
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Api, Forbidden, Kind, NotFound, RetryLater, kinds
 from nestor.kube.tasks import together
 from nestor.overflow.vnode.backend.health import Health, describe
@@ -20,7 +21,6 @@ from nestor.overflow.vnode.pods.trim import clean, is_cut
 from nestor.pods.providers.base import Inputs, Refreshes
 from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references
 from nestor.pods.translate.env import build_links
-from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.volumes import Token, find_tokens
 
 log = logging.getLogger(__name__)

@@ -8,12 +8,12 @@ import time
 from collections.abc import Callable
 
 from nestor.api.objects import Object
+from nestor.api.pod_status import is_terminal
 from nestor.overflow.vnode.backend.health import Health, describe
 from nestor.overflow.vnode.pods import decide
 from nestor.overflow.vnode.pods.entry import Entry
 from nestor.overflow.vnode.pods.registry import Registry
 from nestor.pods.providers.base import Backend
-from nestor.pods.translate.status import is_terminal
 
 log = logging.getLogger(__name__)
 

@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Iterator
 
 from nestor.api.objects import Object, is_terminating
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Api, Change, Informer
 from nestor.overflow.vnode.pods import status
 from nestor.overflow.vnode.pods.entry import Entry, Home
-from nestor.pods.translate.status import is_terminal
 
 
 class Registry:

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from nestor.api import conditions
 from nestor.api.contracts.vnode import ACCEPTED, SENDING, SENT
 from nestor.api.objects import Object, conditions_of, spec_of, status_of
+from nestor.api.pod_status import TERMINAL
 from nestor.overflow.statuses import MESSAGE_LIMIT, REASON_LIMIT, items_of, read_containers
 from nestor.overflow.vnode.pods.containers import is_initialized, read_container
 from nestor.overflow.vnode.pods.decide import Mark
 from nestor.pods.providers.errors import cut
 from nestor.pods.translate.container_status import STATUSES, build_placeholder, end_container, find_phase, has_run, is_sidecar
-from nestor.pods.translate.status import TERMINAL, without_generation
+from nestor.pods.translate.status import without_generation
 
 _RESIZE = ("PodResizePending", "PodResizeInProgress")
 """Conditions that are only there while a resize waits or is under way."""

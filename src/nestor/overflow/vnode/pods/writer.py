@@ -7,12 +7,13 @@ import time
 from typing import Literal
 
 from nestor.api.objects import Object
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Api, ApiError, Conflict, NotFound, RetryLater, kinds
 from nestor.kube.events import EventRecorder
 from nestor.kube.pace import Buckets, Pace, Rate
 from nestor.overflow.vnode.pods.entry import Entry
 from nestor.overflow.vnode.pods.trim import find_size
-from nestor.pods.translate.status import build_patch, find_dropped, is_terminal, without_fields
+from nestor.pods.translate.status import build_patch, find_dropped, without_fields
 
 log = logging.getLogger(__name__)
 

@@ -7,13 +7,13 @@ from typing import Any
 
 from nestor.api.allowances import Devices
 from nestor.api.objects import Object, is_terminating, spec_of, status_of
+from nestor.api.pod_status import is_terminal
 from nestor.kube import Change, NotFound, RetryLater, kinds
 from nestor.kube.informer import Key, key_of
 from nestor.pods.translate import device_claims, fields
 from nestor.pods.translate.device_claims import NO_DEVICES, list_allowed
 from nestor.pods.translate.fields import Table
 from nestor.pods.translate.fields.volumes import ALTERNATIVE, CLAIM, DEVICES, EXACT, REQUEST
-from nestor.pods.translate.status import is_terminal
 from nestor.pods.translate.target import Target, nested_uid
 from nestor.syncer.copies.fields import LABELS
 from nestor.syncer.copies.row import Row

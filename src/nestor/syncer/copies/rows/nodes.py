@@ -8,13 +8,13 @@ from decimal import Decimal
 
 from nestor.api import labels
 from nestor.api.objects import Object, labels_of, spec_of, status_of
+from nestor.api.pod_status import is_terminal
 from nestor.api.policy import Policy
 from nestor.api.quantities import parse_quantity, write_quantity
 from nestor.kube import Change, NotFound, kinds
 from nestor.kube.informer import Key, key_of
 from nestor.pods.translate.gang_room import Amounts, add, measure
 from nestor.pods.translate.node_rules import find_backend
-from nestor.pods.translate.status import is_terminal
 from nestor.syncer.copies.fields import annotation, is_current, mapping, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import node
