@@ -1,4 +1,4 @@
-"""The K3s container: only a control plane; the syncer adds nodes and runs the pods."""
+"""The K3s container: what it runs, how it is started and what it may use."""
 
 from __future__ import annotations
 

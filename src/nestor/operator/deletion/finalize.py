@@ -37,7 +37,6 @@ LEFT_SECONDS = 30.0
 POLL_SECONDS = 1.0
 FORCED = "PodForceDeleted"
 """Reason of the event about a pod that was deleted without its node's confirmation."""
-_AWAITED = (kinds.PERSISTENT_VOLUME_CLAIM, kinds.SECRET, kinds.SERVICE)
 LEFT_BEHIND = "NamespaceLeftBehind"
 """Reason of the event about a namespace that its controller does not get empty."""
 NAMED = 6
@@ -64,7 +63,7 @@ class Finalizer:
         self._api = context.api
         self._inputs = inputs
         self._guests = guests
-        self._deletions: dict[str, _Deletion] = {}
+        self.deletions: defaultdict[str, _Deletion] = defaultdict(_Deletion)
         """By the job's UID."""
 
     async def finalize(self, job: Object) -> Result:
@@ -79,7 +78,7 @@ class Finalizer:
                 await self._warn_once(job, job, f"{type(guest).__name__}NotTold", problem)
         await self._delete_kubeconfig(home)
         live = await self._find_namespace(home)
-        deletion = self._deletions.setdefault(meta["uid"], _Deletion())
+        deletion = self.deletions[meta["uid"]]
         age = time.monotonic() - deletion.since
         if live is not None and age < self._find_limit(home.namespace, deletion):
             await self._report(job, home.namespace)
@@ -120,7 +119,9 @@ class Finalizer:
         if (is_forced or all(_ends_soon(pod) for pod in pods)) and not is_terminating(namespace):
             await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"])
             # The namespace controller would, after 5 s.
-            await together(*(self._api.delete_all(kind, name) for kind in _AWAITED))
+            await together(
+                *(self._api.delete_all(kind, name) for kind in (kinds.PERSISTENT_VOLUME_CLAIM, kinds.SECRET, kinds.SERVICE))
+            )
 
     async def _is_shell(self, namespace: Object) -> bool:
         """Whether nothing can be made in the namespace any more, and what costs or tells anything is gone. Its controller deletes
@@ -132,7 +133,7 @@ class Finalizer:
         if any(item["metadata"].get("finalizers") for item in cache.clusters if item["metadata"]["namespace"] == name):
             return False
         # Secrets cannot be listed. They have no finalizers, and so were gone when their deletion was answered.
-        left = await together(*(self._api.list(kind, name) for kind in (kinds.POD, *_AWAITED) if kind is not kinds.SECRET))
+        left = await together(*(self._api.list(kind, name) for kind in (kinds.POD, kinds.PERSISTENT_VOLUME_CLAIM, kinds.SERVICE)))
         return not any(left)
 
     async def _stop_producers(self, namespace: str, cluster: str) -> None:
@@ -152,7 +153,7 @@ class Finalizer:
         is_forced, is_last = age > settings.force_after_seconds, age > settings.give_up_after_seconds
         at_backends = [pod for pod in pods if self._find_node(pod)]
         if is_last and at_backends:
-            deletion = self._deletions.setdefault(labels_of(namespace)[labels.JOB_UID], _Deletion())
+            deletion = self.deletions[labels_of(namespace)[labels.JOB_UID]]
             new = [pod for pod in at_backends if pod["metadata"]["uid"] not in deletion.told]
             deletion.has_left = True
             deletion.told.update(pod["metadata"]["uid"] for pod in new)
@@ -219,7 +220,7 @@ class Finalizer:
         await self._context.post(kinds.NESTED_APP_JOB, job, "Warning", reason, message)
 
     async def _warn_once(self, job: Object, obj: Object, reason: str, message: str) -> None:
-        told = self._deletions.setdefault(job["metadata"]["uid"], _Deletion()).told
+        told = self.deletions[job["metadata"]["uid"]].told
         if obj["metadata"]["uid"] not in told:
             told.add(obj["metadata"]["uid"])
             await self._warn(job, reason, message)
@@ -233,7 +234,7 @@ class Finalizer:
         self._inputs.forget(uid)
 
     def forget_deletion(self, uid: str) -> None:
-        self._deletions.pop(uid, None)
+        self.deletions.pop(uid, None)
 
 
 def _ends_soon(pod: Object) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, field
 
 from nestor.api import labels, names
 from nestor.api.objects import Object, is_terminating, labels_of
@@ -18,24 +17,14 @@ SLOW_SECONDS = 30.0
 """How soon to look again at a terminating namespace: it sends events, and may be stuck for days."""
 
 
-@dataclass
-class _Orphan:
-    job: str
-    """The UID of its job."""
-    since: float = field(default_factory=time.monotonic)
-    """When this process first saw it."""
-    is_named: bool = False
-    """The event about it was posted."""
-
-
 class Sweeper:
     """Deletes namespaces that no longer belong to a job."""
 
     def __init__(self, context: Context, finalizer: Finalizer) -> None:
         self._context = context
         self._finalizer = finalizer
-        self._orphans: dict[str, _Orphan] = {}
-        """By the namespace's UID."""
+        self._orphans: dict[str, str] = {}
+        """The UIDs of their jobs, by the namespaces'."""
 
     async def sweep(self, namespace: str, name: str) -> Result:
         """Delete host namespaces labeled for this job that belong to none, once the API server confirms it."""
@@ -64,26 +53,26 @@ class Sweeper:
                 found.append(item)
         return found
 
-    async def _sweep_one(self, item: Object, namespace: str, name: str) -> None:
-        where, uid = item["metadata"]["name"], item["metadata"]["uid"]
+    async def _sweep_one(self, orphan: Object, namespace: str, name: str) -> None:
+        where, uid, owner = orphan["metadata"]["name"], orphan["metadata"]["uid"], _owner(orphan)
         if uid not in self._orphans:
-            self._orphans[uid] = _Orphan(_owner(item))
-            if not is_terminating(item):
+            self._orphans[uid] = owner
+            if not is_terminating(orphan):
                 log.warning("deleting namespace %s: its job %s/%s no longer exists", where, namespace, name)
-            self._finalizer.forget(where, name, _owner(item))
-        orphan = self._orphans[uid]
-        age = time.monotonic() - orphan.since
-        await self._finalizer.empty(item, age, about=None)
+            self._finalizer.forget(where, name, owner)
+        deletion = self._finalizer.deletions[owner]
+        age = time.monotonic() - deletion.since
+        await self._finalizer.empty(orphan, age, about=None)
         await self._context.api.delete(kinds.CLUSTER_ROLE_BINDING, where)
-        if age > self._context.settings.give_up_after_seconds + LEFT_SECONDS and not orphan.is_named:
-            orphan.is_named = True
-            await self._context.post(kinds.NAMESPACE, item, "Warning", LEFT_BEHIND, explain_left(item))
+        if age > self._context.settings.give_up_after_seconds + LEFT_SECONDS and uid not in deletion.told:
+            deletion.told.add(uid)
+            await self._context.post(kinds.NAMESPACE, orphan, "Warning", LEFT_BEHIND, explain_left(orphan))
 
     def _drop_gone(self) -> None:
         if self._orphans:
             live = {item["metadata"]["uid"] for item in self._context.cache.informers[kinds.NAMESPACE]}
             for uid in self._orphans.keys() - live:
-                self._finalizer.forget_deletion(self._orphans.pop(uid).job)
+                self._finalizer.forget_deletion(self._orphans.pop(uid))
 
 
 def _owner(namespace: Object) -> str:

@@ -168,7 +168,7 @@ async def test_pods_at_a_backend_are_forced_last_and_named_on_the_job_and_on_the
     context.cache.informers[kinds.POD]._set((WHERE, "app"), None)
     await finalize(finalizer, job)
     assert "NamespaceLeftBehind" not in api.events
-    finalizer._deletions["1234"].since -= 3600
+    finalizer.deletions["1234"].since -= 3600
     assert await finalizer.finalize(job) == Result()
     assert api.events[-1] == "NamespaceLeftBehind"
 
@@ -195,7 +195,7 @@ async def test_what_is_swept_without_its_job_is_named_on_the_node() -> None:
     assert [(item["involvedObject"]["kind"], item["reason"]) for item in api.posted] == [("Node", "PodForceDeleted")]
     del context.cache.informers[kinds.NAMESPACE].store["", WHERE]
     await sweeper.sweep("team-a", "hello")
-    assert finalizer._deletions == {}
+    assert finalizer.deletions == {}
 
 
 async def test_however_many_are_left_each_is_named_in_full() -> None:
@@ -222,7 +222,7 @@ async def test_the_time_goes_on_after_a_conflict_and_starts_anew_for_a_successor
         await finalizer.finalize(job)
     await finalizer.finalize(job)
     assert api.events == ["NamespaceLeftBehind"]
-    assert finalizer._deletions == {}
+    assert finalizer.deletions == {}
 
 
 def build_secret(uid: str | None) -> Object:
