@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,12 +64,24 @@ class Processes:
             stopped.cancel()
             await stop()
 
-    def spawn(self, component: Component, prefix: Sequence[str] = (), stdin: int | None = None) -> None:
-        """Start a program, `prefix` before its command line, with nothing to read unless `stdin` is a file descriptor."""
+    def spawn(
+        self, component: Component, prefix: Sequence[str] = (), stdin: int | None = None, notify: str | None = None
+    ) -> None:
+        """Start a program, `prefix` before its command line, with nothing to read unless `stdin` is a file descriptor. It may
+        say on the socket `notify` that it is ready."""
         log = self._log / f"{component.name}.log"
-        pid, exited = self._children.spawn([*prefix, *component.argv], self._environment, log, stdin)
+        environment = {**self._environment, "NOTIFY_SOCKET": notify} if notify else self._environment
+        pid, exited = self._children.spawn([*prefix, *component.argv], environment, log, stdin)
         self._running[component.name] = Running(component, pid, exited)
         exited.add_done_callback(lambda code: self._ended(component.name, code.result()))
+
+    async def spawn_ready(self, component: Component) -> None:
+        """Start a program and wait until it says that it is ready, as systemd does for services of type `notify`."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
+            heard.setblocking(False)
+            heard.bind("")  # the kernel chooses an abstract address, which ends with the socket
+            self.spawn(component, notify="@" + heard.getsockname()[1:].decode())
+            await asyncio.get_running_loop().sock_recv(heard, 4096)
 
     def runs(self, name: str) -> bool:
         """Whether the program of that name runs."""

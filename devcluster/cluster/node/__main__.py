@@ -29,16 +29,14 @@ class NodeProcesses:
         await self._processes.serve(self._start, self._stop)
 
     async def _start(self) -> None:
-        self._processes.spawn(components.containerd(self._layout))
+        # A kubelet that asks containerd too early ends itself.
+        await self._processes.spawn_ready(components.containerd(self._layout))
         api_is_ready, loop = asyncio.Event(), asyncio.get_running_loop()
         loop.add_reader(sys.stdin, api_is_ready.set)
         await api_is_ready.wait()
         loop.remove_reader(sys.stdin)
         self._processes.spawn(components.proxy(self._layout))
         self._processes.spawn(components.policies(self._layout))
-        # A kubelet that does not find containerd at once ends itself.
-        while not runtime.answers(self._layout):  # noqa: ASYNC110 - there is no event to wait for
-            await asyncio.sleep(0.02)
         self._processes.spawn(components.kubelet(self._layout))
 
     async def _stop(self) -> None:

@@ -5,7 +5,6 @@ Run by the supervisor as `python -m devcluster.cluster.plugin` inside new namesp
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import socket
 import subprocess
@@ -31,9 +30,7 @@ class PluginProcesses:
         await self._processes.serve(self._start, self._stop)
 
     async def _start(self) -> None:
-        self._processes.spawn(components.containerd(self._layout))
-        while not runtime.answers(self._layout):  # noqa: ASYNC110 - there is no event to wait for
-            await asyncio.sleep(0.02)
+        await self._processes.spawn_ready(components.containerd(self._layout))
         self._processes.spawn(components.server(self._layout))
 
     async def _stop(self) -> None:
