@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 
 from tests.e2e import failures
-from tests.e2e.failures import KEPT, Keeper
+from tests.e2e.failures import Keeper
 
 POD = {
     "metadata": {"namespace": "home", "name": "it-k3s-0", "creationTimestamp": "2026-01-01T00:00:00Z"},
@@ -42,17 +41,3 @@ def test_a_cluster_that_does_not_answer_takes_no_more_time_than_there_is(tmp_pat
     kept = Keeper(tmp_path / "failed", kubectl(tmp_path, "exec sleep 600")).keep("it", Path("config"))
     assert "timed out" in (kept / "jobs.txt").read_text()
     assert "were over" in (kept / "pods.txt").read_text()
-
-
-def test_rows_that_fail_together_share_what_is_kept(tmp_path: Path) -> None:
-    keeper = Keeper(tmp_path / "failed", kubectl(tmp_path, "true"))
-    assert keeper.keep("it[1]", Path("config")) == keeper.keep("it[2]", Path("config"))
-
-
-def test_the_newest_stay(tmp_path: Path) -> None:
-    folder = tmp_path / "failed"
-    for number in range(KEPT + 5):
-        (folder / str(number)).mkdir(parents=True)
-        os.utime(folder / str(number), (number, number))
-    Keeper(folder, kubectl(tmp_path, "true")).keep("new", Path("config"))
-    assert sorted(path.name for path in folder.iterdir()) == sorted(["new", *map(str, range(6, KEPT + 5))])

@@ -7,21 +7,12 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-from devcluster.build import base, dockerfiles, wheels
+from devcluster.build import base, wheels
 from devcluster.build.cache import REPOSITORY
 from devcluster.build.components import COMPONENTS, required_version
 from devcluster.build.gobuild import MODULES
 
 DOCKERFILE = (REPOSITORY / "Dockerfile").read_text()
-
-
-def test_examples_lose_their_number() -> None:
-    assert dockerfiles.example_name(Path("examples/01-hello-world")) == "hello-world"
-    assert dockerfiles.example_name(Path("examples/plain")) == "plain"
-
-
-def test_the_image_is_named_by_its_version() -> None:
-    assert re.fullmatch(r"registry\.nestor\.localhost/nestor:\d+\.\d+\.\d+\S*", dockerfiles.nestor_reference())
 
 
 def test_public_and_local_builds_carry_the_same_kubectl_and_helm() -> None:

@@ -42,7 +42,3 @@ def test_caches_and_tests_do_not_count(tree: Path) -> None:
     (tree / "src" / "a_test.go").write_text("changed")
     (tree / "src" / "__pycache__" / "b.pyc").write_text("new")
     assert key_of(tree) == before
-
-
-def test_text_that_moves_between_parts_changes_the_key() -> None:
-    assert keys.key("ab", "c") != keys.key("a", "bc")

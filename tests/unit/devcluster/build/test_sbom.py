@@ -12,17 +12,6 @@ from cyclonedx.model.bom import Bom
 from devcluster.build import sbom, wheels
 from nestor import __version__
 
-LOCK = """one==1.0 \\
-    --hash=sha256:{a} \\
-    --hash=sha256:{b}
-    # via nestor (pyproject.toml)
-two-more==2.0.post1 \\
-    --hash=sha256:{b}
-    # via
-    #   nestor (pyproject.toml)
-    #   one
-""".format(a="a" * 64, b="b" * 64)
-
 
 @pytest.fixture(scope="module")
 def text() -> str:
@@ -34,18 +23,6 @@ def text() -> str:
 def components(text: str) -> dict[str, Any]:
     """Its components by name."""
     return {item["name"]: item for item in json.loads(text)["components"]}
-
-
-def test_a_lock_file_is_read_with_all_hashes_and_who_needs_what() -> None:
-    assert list(sbom.read_lock(LOCK)) == [
-        sbom.Pin("one", "1.0", ("a" * 64, "b" * 64), ("nestor",)),
-        sbom.Pin("two-more", "2.0.post1", ("b" * 64,), ("nestor", "one")),
-    ]
-
-
-def test_a_package_without_hashes_is_an_error() -> None:
-    with pytest.raises(ValueError, match="no hash for three==3"):
-        list(sbom.read_lock(LOCK + "three==3\n    # via one\n"))
 
 
 def test_it_names_every_locked_package_with_its_version_and_hashes(components: dict[str, Any]) -> None:

@@ -97,14 +97,6 @@ def test_what_a_run_starts_belongs_to_it(layout: Paths) -> None:
     assert said.titles == []
 
 
-def test_a_killed_run_keeps_nobody_waiting(tmp_path: Path, layout: Paths) -> None:
-    with Other(tmp_path / "cache", "run") as other:
-        other.wait_until_it_has_the_lock()
-    said = Lines()
-    with lock.run(layout, "devcluster up", said):
-        assert said.titles == []
-
-
 def test_another_caches_cluster_is_waited_for_and_its_owner_may_end_it_meanwhile(tmp_path: Path, layout: Paths) -> None:
     with Other(tmp_path / "another-cache", "cluster") as other:
         other.wait_until_it_has_the_lock()
@@ -131,44 +123,6 @@ def test_another_caches_cluster_is_not_ours_to_clean_up(tmp_path: Path, layout: 
         assert (holder.pid, holder.cache) == (other.pid, str(tmp_path / "another-cache"))
     with lock.claim(layout) as claimed:
         assert claimed is not None
-
-
-# `python -m devcluster …` with the locks of this test, and without the half minute before a log hears that something takes long.
-COMMAND = """
-import sys
-from pathlib import Path
-from devcluster import __main__, progress
-from devcluster.cluster import lock
-lock.FOLDER, progress.STILL_RUNNING_SECONDS = Path(sys.argv[1]), 0.1
-sys.exit(__main__.main(sys.argv[2:]))
-"""
-
-
-def start_make_test(checkout: Path, script: str) -> subprocess.Popen[str]:
-    """What `make test` does in a checkout with a cache of its own: it holds the cluster while the script runs."""
-    checkout.mkdir()
-    command = [sys.executable, "-c", COMMAND, str(lock.FOLDER), "hold", "--", "sh", "-c", script]
-    environment = {name: value for name, value in os.environ.items() if name not in (lock.VARIABLE, "CLUSTER")}
-    environment |= {"NESTOR_CACHE": str(checkout / "cache"), "PYTHONPATH": os.pathsep.join(sys.path)}
-    pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=checkout, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
-
-
-def test_a_test_run_of_another_checkout_waits_for_the_first_one_and_says_so(tmp_path: Path) -> None:
-    marks = tmp_path / "marks"
-    with start_make_test(tmp_path / "one", f"echo begun; read line; echo first >> {marks}") as first:
-        assert first.stdout is not None
-        assert first.stdout.readline() == "begun\n"
-        with start_make_test(tmp_path / "two", f"echo begun; echo second >> {marks}") as second:
-            assert second.stderr is not None
-            waited = second.stderr.readline()
-            assert waited.startswith("… Wait for sh -c echo begun; read line")
-            assert f"by process {first.pid} in {tmp_path}/one, cache {tmp_path}/one/cache" in waited
-            assert not marks.exists()
-            first.communicate("end\n", timeout=60)
-            second.communicate(timeout=60)
-    assert (first.returncode, second.returncode) == (0, 0)
-    assert marks.read_text() == "first\nsecond\n"
 
 
 @pytest.mark.parametrize("target", ["test", "test-full", "core", "lifecycle", "jobs"])

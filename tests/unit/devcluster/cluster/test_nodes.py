@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from devcluster.cluster import state, supervisor
 from devcluster.cluster.node import facts, runtime
 from devcluster.cluster.paths import Paths
-from devcluster.cluster.processes import ComponentEnded
 
 
 @pytest.fixture
@@ -33,22 +31,6 @@ def test_how_many_nodes_are_started(environment: dict[str, str], names: list[str
 def test_another_number_of_nodes_is_refused(number: str) -> None:
     with pytest.raises(RuntimeError, match=f"NODES must be 1 or 2, not '{number}'"):
         facts.wanted({"NODES": number})
-
-
-def test_only_the_second_node_can_be_stopped(layout: Paths) -> None:
-    assert supervisor.find_stoppable(layout.nodes(), "nestor-dev-2").node == facts.SECOND
-    with pytest.raises(RuntimeError, match="'nestor-dev' shares its network with the control plane"):
-        supervisor.find_stoppable(layout.nodes(), "nestor-dev")
-    with pytest.raises(RuntimeError, match="no node 'nestor-dev-2', only nestor-dev"):
-        supervisor.find_stoppable(layout.nodes()[:1], "nestor-dev-2")
-
-
-def test_a_node_tells_which_of_its_programs_ended_the_cluster(layout: Paths) -> None:
-    second = layout.nodes()[1]
-    said = state.State("Failed", "nestor-dev-2/kubelet ended by itself", "nestor-dev-2/kubelet")
-    state.save(second.state, said)
-    assert supervisor.explain(layout, ComponentEnded("nestor-dev-2/node", 1)) == said
-    assert supervisor.explain(layout, ComponentEnded("etcd", 1)).component == "etcd"
 
 
 def test_a_store_that_was_left_in_order_is_kept_and_any_other_is_removed_later(layout: Paths) -> None:
