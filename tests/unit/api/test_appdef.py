@@ -144,11 +144,6 @@ def test_ports_are_numbers(port: Any) -> None:
     assert fault.startswith(f"`{WHERE}.targets[0].service_port` must be a port number from 1 to 65535, not ")
 
 
-def test_a_port_may_be_written_as_a_string() -> None:
-    nested = NESTED | {"targets": [NESTED["targets"][0] | {"service_port": "8080"}]}
-    assert nested_of(appdef(nested)).targets[0].service_port == 8080
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -175,12 +170,6 @@ def test_faults_of_the_appdef_are_named(content: Any, message: str) -> None:
 @pytest.mark.parametrize("version", [2, 2.0, "2"])
 def test_the_version_of_the_format_is_two(version: Any) -> None:
     assert read_appdef(appdef(appdefversion=version)).appdefversion == 2
-
-
-def test_an_appdef_that_says_no_version_is_of_the_known_one() -> None:
-    content = appdef()
-    del content["appdefversion"]
-    assert read_appdef(content).appdefversion == 2
 
 
 def test_two_spellings_at_once_must_say_the_same() -> None:

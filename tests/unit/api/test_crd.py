@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import ValidationError
 
 from nestor.api import crd, labels
@@ -85,27 +84,6 @@ def test_the_schema_is_structural(resource: Resource) -> None:
         assert not defaulted & set(node.get("required", []))
 
 
-@pytest.mark.parametrize("resource", [item for item in RESOURCES if item.status], ids=lambda resource: resource.kind)
-def test_conditions_have_kubernetes_shape(resource: Resource) -> None:
-    schema = crd.build_crd(resource)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    conditions = schema["properties"]["status"]["properties"]["conditions"]
-    assert conditions["x-kubernetes-list-type"] == "map"
-    assert conditions["x-kubernetes-list-map-keys"] == ["type"]
-    assert set(conditions["items"]["properties"]) == {
-        "type",
-        "status",
-        "reason",
-        "message",
-        "observedGeneration",
-        "lastTransitionTime",
-    }
-
-
-def test_names_of_the_kinds() -> None:
-    names = {item["spec"]["names"]["shortNames"][0]: item["spec"]["scope"] for item in map(crd.build_crd, RESOURCES)}
-    assert names == {"naj": "Namespaced", "napp": "Cluster", "ncl": "Namespaced", "nclass": "Cluster", "ofb": "Cluster"}
-
-
 READY = ".status.conditions[?(@.type=='Ready')]"
 COLUMNS = {
     "NestedAppJob": {"URL": ".status.url", "Status": f"{READY}.reason", "Queue": ".status.queue.position"},
@@ -128,14 +106,6 @@ def test_a_list_shows_what_its_readers_look_for(kind: str) -> None:
     (resource,) = [item for item in RESOURCES if item.kind == kind]
     columns = crd.build_crd(resource)["spec"]["versions"][0]["additionalPrinterColumns"]
     assert COLUMNS[kind].items() <= {item["name"]: item["jsonPath"] for item in columns if not item.get("priority")}.items()
-
-
-def test_the_generator_writes_both_folders(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "charts/nestor").mkdir(parents=True)
-    assert crd.main([str(tmp_path / "crds")]) == 0
-    written = capsys.readouterr().out.split()
-    assert len(written) == 2 * len(RESOURCES)
-    assert yaml.safe_load(Path(written[0]).read_text())["kind"] == "CustomResourceDefinition"
 
 
 def test_a_class_that_an_older_crd_let_in_is_refused_with_a_clear_message() -> None:

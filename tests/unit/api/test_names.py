@@ -67,10 +67,6 @@ def test_children_leave_room_for_what_controllers_append(cluster: str) -> None:
     assert LABEL.match(result)
 
 
-def test_children_of_long_names_differ() -> None:
-    assert names.child("h" * 60 + "1", names.Part.SERVER) != names.child("h" * 60 + "2", names.Part.SERVER)
-
-
 def test_default_host_is_one_label_below_the_domain() -> None:
     assert names.default_host("hello", "team-a", "example.com") == "hello-team-a.example.com"
     label, _, domain = names.default_host("h" * 52, "n" * 63, "example.com").partition(".")
@@ -82,11 +78,6 @@ def test_every_part_of_a_cluster_has_a_name_of_its_own() -> None:
     found = {names.child("hello", part) for part in names.Part}
     assert len(found) == len(list(names.Part))
     assert all(LABEL.match(name) for name in found)
-
-
-def test_what_a_stateful_set_makes_is_named_after_it() -> None:
-    assert names.server_pod("hello") == "hello-k3s-0"
-    assert names.data_claim("hello") == "data-hello-k3s-0"
 
 
 @pytest.mark.parametrize(
@@ -101,14 +92,6 @@ def test_what_a_stateful_set_makes_is_named_after_it() -> None:
 )
 def test_whose_jobs_may_have_the_same_label(name: str, namespace: str, expected: list[str]) -> None:
     assert names.list_sharers(name, namespace) == expected
-
-
-def test_shared_labels_differ_by_their_hashes() -> None:
-    jobs = [("hello", "team-a"), ("hello-team", "a")]
-    assert len({names.default_host(*job, "test") for job in jobs}) == 1
-    hosts = {names.default_host(*job, "test", is_shared=True) for job in jobs}
-    assert len(hosts) == 2
-    assert all(host.startswith("hello-team-a-") for host in hosts)
 
 
 @pytest.mark.parametrize(

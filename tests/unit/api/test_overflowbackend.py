@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 from pydantic import BaseModel
 
-from nestor.api.backend_kinds import Interlink, RemoteCluster, Tls
+from nestor.api.backend_kinds import Interlink, RemoteCluster
 from nestor.api.model import SecretKey
 from nestor.api.overflowbackend import OverflowBackendSpec
 
@@ -44,11 +44,6 @@ def test_every_secret_that_is_named_may_be_read() -> None:
     named = {*list_references(Interlink), *list_references(RemoteCluster)}
     assert {"ca-ref", "client-secret-ref", "kubeconfig-ref"} < named
     assert set(OverflowBackendSpec.model_validate(FILLED).secret_names()) == named
-
-
-def test_a_backend_without_secrets_names_none() -> None:
-    assert OverflowBackendSpec.model_validate({"type": "Interlink", "interlink": {"url": "http://a"}}).secret_names() == []
-    assert Tls().client_certificate_secret_name is None
 
 
 @pytest.mark.parametrize(

@@ -32,14 +32,6 @@ def list_namespaces(rule: Object) -> list[str]:
     return [selector["matchLabels"]["kubernetes.io/metadata.name"] for selector in selectors]
 
 
-def test_dns_is_in_kube_system_unless_an_admin_says_otherwise() -> None:
-    rule = find_dns(HostDns())
-    assert list_namespaces(rule) == ["kube-system"]
-    blocks = {item["ipBlock"]["cidr"] for item in rule["to"] if "ipBlock" in item}
-    assert blocks == {"10.43.0.10/32", "169.254.20.10/32"}
-    assert rule["ports"] == [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
-
-
 def test_pods_of_a_dns_elsewhere_may_be_asked_and_no_others() -> None:
     rule = find_dns(HostDns(("openshift-dns",), (53, 5353), ("192.0.2.0/24",)))
     assert list_namespaces(rule) == ["openshift-dns"]

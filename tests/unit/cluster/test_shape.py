@@ -124,20 +124,6 @@ def list_policies(**changes: Any) -> dict[str, Object]:
     return {item["metadata"]["name"].removeprefix("hello-"): item["spec"] for item in found}
 
 
-@pytest.mark.parametrize(
-    ("name", "label", "rules"), [("app-in", "isolated-ingress", "ingress"), ("app-out", "isolated-egress", "egress")]
-)
-def test_what_nested_policies_decide_is_open_only_to_pods_that_none_isolates(name: str, label: str, rules: str) -> None:
-    found = list_policies()
-    assert found[name]["podSelector"]["matchExpressions"] == [{"key": f"nestor.dev/{label}", "operator": "DoesNotExist"}]
-    assert found[name]["policyTypes"] == [rules.capitalize()]
-    # The cluster's own server and runner reach every pod, and every pod its API and its DNS: no nested policy can name them.
-    components = [peer["podSelector"]["matchLabels"]["nestor.dev/component"] for peer in found["app"]["ingress"][0]["from"]]
-    assert components == ["runner", "server"]
-    (to_server,) = found["app"]["egress"]
-    assert to_server["to"][0]["podSelector"]["matchLabels"]["nestor.dev/component"] == "server"
-
-
 def test_the_nested_api_is_reached_from_where_the_class_says() -> None:
     def peers(**network: Any) -> Any:
         return list_policies(policy={"network": network})["server"]["ingress"][1]["from"]

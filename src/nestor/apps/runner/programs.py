@@ -15,8 +15,8 @@ from nestor.kube import Api, kinds
 SERVER_SIDE = ("--server-side", "--force-conflicts")
 TOO_LONG = "metadata.annotations: Too long"
 """Client-side apply keeps the whole object in an annotation, and annotations have 256 KiB: some CRDs are larger."""
-RACES = ("Error from server (AlreadyExists)", "Error from server (Conflict)")
-"""Somebody else wrote the object between kubectl's read and its write."""
+LOST_RACE = "Error from server (AlreadyExists)"
+"""Somebody else made the object after kubectl had found none: the service account of a new namespace, for one."""
 MARGIN_SECONDS = 10
 """helm's own limit ends this much earlier than the step's, so that helm can report what was not ready."""
 PENDING = "pending-install,pending-upgrade,pending-rollback"
@@ -43,21 +43,9 @@ def repeat_apply(command: list[str], outcome: Outcome) -> tuple[list[str], str] 
     if TOO_LONG in outcome.message and SERVER_SIDE[0] not in command:
         note = "an object is too large for client-side apply; all are applied again by server-side apply"
         return [*command, *SERVER_SIDE], note
-    if any(race in outcome.message for race in RACES):
+    if LOST_RACE in outcome.message:
         return command, "another writer was faster; applied again"
     return None
-
-
-def find_apply_hint(step: Step, outcome: Outcome) -> str:
-    """What to do about an apply that took too long; otherwise empty.
-
-    For each object that already exists, kubectl reads the whole API schema again, about 0.1 s (kubernetes/kubernetes#127095):
-    thousands of documents take seconds the first time, and many minutes the next.
-    """
-    is_slow_apply = not step.server_side and " unchanged" in outcome.message
-    if outcome.exit_code is not None or not is_slow_apply:
-        return ""
-    return "\n(when thousands of objects already exist, `server_side: true` is many times faster)"
 
 
 def build_helm(step: Step, helm: Helm, chart: str, values: list[Path]) -> list[str]:

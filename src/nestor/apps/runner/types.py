@@ -19,10 +19,6 @@ from nestor.apps.runner.workspace import Desk, Workspace
 from nestor.apps.steps import Helm, Plan, Step, sources
 from nestor.kube import Api, ApiError
 
-REPEAT_LIMIT = 4
-"""How often a command is followed by another one within an attempt."""
-REPEAT_PAUSE_SECONDS = 0.2
-
 
 @dataclass(frozen=True)
 class Prepared:
@@ -42,8 +38,6 @@ class Execution:
     """Make the attempt's command. Raises `StepError` for what no retry can heal, `AttemptError` for what one may."""
     describe: Callable[[Step], str]
     """A step in a few words, for the log."""
-    find_hint: Callable[[Step, Outcome], str] = lambda _, __: ""
-    """What to add to the message of an attempt that failed; may be empty."""
     repeat: Callable[[list[str], Outcome], tuple[list[str], str] | None] = lambda _, __: None
     """What to run after a command that failed, before the attempt counts as failed, and why; usually nothing."""
 
@@ -81,7 +75,7 @@ async def _prepare_kustomize(executor: Executor, attempt: Attempt, desk: Desk) -
     if step.render:
         # All of it, since a kustomization includes folders beside it; only its own files are rendered.
         rendered = desk.folder / "rendered"
-        executor.workspace.copy(folder, rendered, attempt.show, follows=True)
+        executor.workspace.copy(folder, rendered, attempt.show)
         folder = rendered
         files = [rendering.File(str(folder / name), str(folder / name), name, "any") for name in _list(folder, path)]
         await executor.render(attempt, desk, files)
@@ -94,7 +88,7 @@ async def _prepare_kustomize(executor: Executor, attempt: Attempt, desk: Desk) -
 
 
 def _list(root: Path, path: str) -> list[str]:
-    """The files below `path`, without links that lead out of the templates."""
+    """The files below `path`; what links lead to is rendered where it is, if it is below `path`."""
     names = templates.list_files(root / path, limit=templates.ENTRIES_LIMIT)
     return [str(Path(path, name)) for name in names if not (root / path / name).is_symlink()]
 
@@ -150,8 +144,8 @@ def _describe_helm(step: Step) -> str:
 
 
 TYPES = {
-    "kubectl": Execution("kubectl", _prepare_kubectl, _describe_path, programs.find_apply_hint, programs.repeat_apply),
-    "kustomize": Execution("kubectl", _prepare_kustomize, _describe_path, programs.find_apply_hint, programs.repeat_apply),
+    "kubectl": Execution("kubectl", _prepare_kubectl, _describe_path, programs.repeat_apply),
+    "kustomize": Execution("kubectl", _prepare_kustomize, _describe_path, programs.repeat_apply),
     "custom": Execution("the script", _prepare_custom, lambda _: "custom script"),
     "helm": Execution("helm", _prepare_helm, _describe_helm),
 }
@@ -196,16 +190,12 @@ class Executor:
         except TimeoutError:
             return Outcome(None, f"timed out after {limit} s, before its command started")
         outcome = await self._run(attempt, prepared, start)
-        for count in range(REPEAT_LIMIT):
-            again = None if outcome.is_success else row.repeat(prepared.command, outcome)
-            if again is None or time.monotonic() - start > limit:
-                break
+        again = None if outcome.is_success else row.repeat(prepared.command, outcome)
+        if again is not None and time.monotonic() - start <= limit:
             command, note = again
             attempt.show(note)
-            await asyncio.sleep(count * REPEAT_PAUSE_SECONDS)
-            prepared = replace(prepared, command=command)
-            outcome = await self._run(attempt, prepared, start)
-        return replace(outcome, message=outcome.message + row.find_hint(attempt.step, outcome), sha256=prepared.sha256)
+            outcome = await self._run(attempt, replace(prepared, command=command), start)
+        return replace(outcome, sha256=prepared.sha256)
 
     async def _run(self, attempt: Attempt, prepared: Prepared, start: float) -> Outcome:
         return await run_command(

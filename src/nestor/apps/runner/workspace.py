@@ -103,12 +103,12 @@ class Workspace:
             self._is_accepted = True
             remove(self._left)
 
-    def copy(self, source: Path, target: Path, show: Show, *, follows: bool = False) -> None:
-        """Copy a folder of templates to a new place. `follows`: see `Copier`. Raises what `make_writable` does.
+    def copy(self, source: Path, target: Path, show: Show) -> None:
+        """Copy a folder of templates to a new place. Raises what `make_writable` does.
 
         Not in a thread, which an attempt whose time is over could not stop: it would still write when the next one begins.
         """
-        copier = Copier(source, target, follows)
+        copier = Copier(source, target)
         try:
             remove(target)
             copier.run()
@@ -157,8 +157,6 @@ class Copier:
 
     source: Path
     target: Path
-    follows: bool = False
-    """Whether links to files within the folder become files, of which each can be changed."""
     left_out: list[str] = field(default_factory=list)
     _bytes: int = 0
     _files: int = 0
@@ -166,7 +164,7 @@ class Copier:
     def run(self) -> None:
         """Copy all. Raises `StepError` beyond the limits, `OSError` when the target cannot be written.
 
-        Other links stay what they are. All of the copy is its owner's to write.
+        Links stay what they are. All of the copy is its owner's to write.
         """
         # The files of a ConfigMap's volume are links into a folder that kubelet exchanges.
         data = self.source / "..data"
@@ -176,15 +174,7 @@ class Copier:
             target = self.target / Path(folder).relative_to(root)
             target.mkdir(exist_ok=True)
             for name in [*folders, *files]:
-                self._copy(self._find_file(root, Path(folder, name)), target / name)
-
-    def _find_file(self, root: Path, path: Path) -> Path:
-        """The file within `root` that a link leads to, if that is to be copied; otherwise `path` itself."""
-        try:
-            found = path.resolve() if self.follows and path.is_symlink() else path
-        except RuntimeError:  # a loop of links
-            return path
-        return found if found.is_file() and found.is_relative_to(root.resolve()) else path
+                self._copy(Path(folder, name), target / name)
 
     def _copy(self, source: Path, target: Path) -> None:
         status = source.lstat()

@@ -134,7 +134,7 @@ async def _wonder(shown: Display, job: Object) -> None:
     if condition(job, "Ready"):
         return
     await asyncio.sleep(NOBODY_SECONDS)
-    shown.note("no status reported yet; is the operator running? Check with `nestor doctor`")
+    shown.note(describe_delay(job))
 
 
 def describe_delay(job: Object) -> str:
@@ -149,7 +149,7 @@ def render_live(
 ) -> Group:
     """Title with the time since the start, stages, steps, and a note below them. `spinner` shows that somebody is there."""
     head = Table.grid(padding=(0, 1, 0, 0))
-    head.add_row(spinner, Text.assemble(render_name(job), (f"  {times.exact(elapsed)}", "dim")))
+    head.add_row(spinner, Text.assemble(render_name(job), (f"  {times.short(elapsed)}", "dim")))
     parts: list[RenderableType] = [head, render_stages(job, marks)]
     if status_of(job).get("steps"):
         parts += [Text(), render_steps(job, now, marks)]

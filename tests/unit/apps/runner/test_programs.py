@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 from typing import Any, cast
@@ -43,13 +42,6 @@ def test_every_field_has_its_flag() -> None:
 @pytest.mark.parametrize(("limit", "own"), [(3600, 3590), (50, 40), (10, 8), (1, 1)])
 def test_helm_gives_up_before_the_step_does(limit: int, own: int) -> None:
     assert command(step(limit)).endswith(f" --timeout {own}s")
-
-
-def test_values_are_a_file_and_no_argument(tmp_path: Path) -> None:
-    values = {"a": {"b": ["ä", 1, None, "{{ x }}"]}}
-    [file] = programs.write_helm_values(Helm(release="web", values=values), tmp_path / "values.yaml")
-    assert json.loads(file.read_text()) == values
-    assert programs.write_helm_values(Helm(release="web"), tmp_path / "none") == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 from nestor.apps.runner.attempt import Attempt, Clock, StepError
 from nestor.apps.runner.command import Outcome
 from nestor.apps.runner.run import Runner
-from nestor.apps.runner.templates import TemplateError
 from nestor.apps.steps import Plan, Run, Step, state
 
 
@@ -76,7 +75,8 @@ def step(name: str, retry: int = 0, sleep: int = 5) -> Step:
 
 async def test_each_transition_is_recorded_before_the_next_thing_happens() -> None:
     stage = Stage(step("a"), step("b"), outcomes=[OK, OK])
-    assert (await stage.run()).state == "Succeeded"
+    first = (await stage.run()).steps[0]
+    assert (first.start_time, first.completion_time, first.exit_code) == ("t0", "t1.5", 0)
     assert stage.transitions() == [
         "a=Running/1 b=Pending/0 Running",
         "a=Succeeded/1 b=Pending/0 Running",
@@ -87,7 +87,9 @@ async def test_each_transition_is_recorded_before_the_next_thing_happens() -> No
 
 async def test_a_failing_step_is_retried_with_its_sleep_and_then_the_rest_runs() -> None:
     stage = Stage(step("a", retry=2, sleep=30), step("b"), outcomes=[REFUSED, REFUSED, OK, OK])
-    assert (await stage.run()).state == "Succeeded"
+    run = await stage.run()
+    assert (run.state, run.steps[0].message) == ("Succeeded", "")
+    assert stage.transitions()[1] == "a=Retrying/1 b=Pending/0 Running"
     assert stage.clock.slept == [30, 30]
     assert (stage.executed, stage.numbers) == (["a", "a", "a", "b"], [1, 2, 3, 1])
     assert stage.log == [
@@ -117,12 +119,6 @@ async def test_spent_attempts_fail_the_run_and_later_steps_are_not_run() -> None
     assert stage.transitions()[-1] == "a=Failed/2 b=Pending/0 Failed"
 
 
-async def test_a_missing_template_is_not_retried() -> None:
-    stage = Stage(step("a", retry=5), outcomes=[TemplateError("template 'a.yml' does not exist")])
-    run = await stage.run()
-    assert (run.state, run.steps[0].message, stage.executed) == ("Failed", "template 'a.yml' does not exist", ["a"])
-
-
 async def test_an_exit_code_that_is_final_is_not_retried_and_others_are() -> None:
     script = Step(name="a", type="custom", cmd="", retry=5, retry_sleep_seconds=0, final_exit_codes=(3, 139))
     stage = Stage(script, outcomes=[REFUSED, Outcome(3, "no license")])
@@ -148,6 +144,7 @@ async def test_a_stopped_runner_records_where_and_the_next_one_repeats_only_that
     back = Stage(step("a"), step("b"), outcomes=[OK])
     assert (await back.run(stage.saved[-1])).state == "Succeeded"
     assert (back.executed, back.log[0]) == (["b"], "resuming after 1 of 2 steps")
+    assert back.transitions()[0] == "a=Succeeded/1 b=Running/1 Running"
 
 
 class SlowStage(Stage):

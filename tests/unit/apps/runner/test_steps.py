@@ -15,14 +15,14 @@ import pytest
 from aiohttp.abc import ResolveResult
 
 from nestor.api.appdef_models import NestedKubernetes
-from nestor.apps.runner import command, processes, programs
+from nestor.apps.runner import command, processes
 from nestor.apps.runner import types as execution
 from nestor.apps.runner.attempt import Attempt, AttemptError, StepError
 from nestor.apps.runner.command import Outcome
 from nestor.apps.runner.download import Downloader, Fetched
-from nestor.apps.runner.types import TYPES, Execution, Executor, Prepared
-from nestor.apps.runner.workspace import Desk, Place, Workspace
-from nestor.apps.steps import Plan, PlanError, Step, build_plan, types
+from nestor.apps.runner.types import TYPES, Executor
+from nestor.apps.runner.workspace import Place, Workspace
+from nestor.apps.steps import Plan, Step, types
 from nestor.apps.steps.plan import Helm, Remote
 from nestor.kube import Api, Unreachable
 
@@ -106,22 +106,6 @@ def test_every_type_of_step_can_be_executed_and_is_told() -> None:
     page = (Path(__file__).parents[4] / "docs/app-authors.md").read_text()
     told = NestedKubernetes.model_fields["templates"].description or ""
     assert [name for name in TYPES if f"| `{name}`" not in page or f"`{name}`" not in told] == []
-
-
-async def test_another_type_is_a_row_in_either_table(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def prepare(_: Executor, attempt: Attempt, desk: Desk) -> Prepared:
-        return Prepared(["echo", str(attempt.step.path)], desk.folder, desk.environment)
-
-    row = types.StepType(lambda fields, *_: {"path": fields.read_text("path", 99)}, timeout_seconds=5)
-    monkeypatch.setitem(types.TYPES, "echo", row)
-    monkeypatch.setitem(TYPES, "echo", Execution("echo", prepare, lambda step: f"echo {step.path}"))
-    plan = build_plan({"templates": [{"name": "a", "type": "echo", "path": "hello"}]}, "base")
-    assert (plan.steps[0].timeout_seconds, describe(plan.steps[0])) == (5, "echo hello")
-    outcome = await stage.executor.execute(Attempt(plan.steps[0], 1, stage.lines.append))
-    assert outcome.is_success, outcome
-    assert stage.lines[-1] == "hello"
-    with pytest.raises(PlanError, match="server_side` may be set only for types 'kubectl' and 'kustomize'"):
-        build_plan({"templates": [{"name": "a", "type": "echo", "server_side": True}]}, "base")
 
 
 def describe(step: Step) -> str:
@@ -339,55 +323,30 @@ exit 1
 """
 LOST_RACE = 'Error from server (AlreadyExists): error when creating "./web.yml": configmaps "second" already exists'
 TOO_LONG = 'The CustomResourceDefinition "a.b" is invalid: metadata.annotations: Too long: may not be more than 262144 bytes'
+TOO_LARGE = "an object is too large for client-side apply; all are applied again by server-side apply"
 
 
 @pytest.mark.parametrize(
-    ("said", "note", "second"),
-    [
-        (LOST_RACE, "another writer was faster; applied again", "kubectl apply -f ./web.yml"),
-        (
-            LOST_RACE.replace("AlreadyExists", "Conflict"),
-            "another writer was faster; applied again",
-            "kubectl apply -f ./web.yml",
-        ),
-        (
-            TOO_LONG,
-            "an object is too large for client-side apply; all are applied again by server-side apply",
-            "kubectl apply -f ./web.yml --server-side --force-conflicts",
-        ),
-    ],
+    ("said", "note", "options"),
+    [(LOST_RACE, "another writer was faster; applied again", ""), (TOO_LONG, TOO_LARGE, " --server-side --force-conflicts")],
 )
 async def test_an_apply_that_another_one_heals_is_followed_by_it_at_once(
-    stage: Stage, folder: Path, said: str, note: str, second: str
+    stage: Stage, folder: Path, said: str, note: str, options: str
 ) -> None:
     stage.write(web_yml="a")
     (folder / "bin" / "kubectl").write_text(SAYS_ONCE.replace("{}", said))
     assert (await stage.run(type="kubectl", path="web.yml")).is_success
-    assert stage.lines == ["kubectl apply -f ./web.yml", said, note, second]
+    assert stage.lines == ["kubectl apply -f ./web.yml", said, note, f"kubectl apply -f ./web.yml{options}"]
 
 
-@pytest.mark.parametrize(("said", "count"), [(LOST_RACE, 5), (TOO_LONG, 2), ("error: no matches for kind", 1)])
-async def test_an_apply_is_repeated_a_few_times_and_then_fails(
-    stage: Stage, folder: Path, monkeypatch: pytest.MonkeyPatch, said: str, count: int
-) -> None:
-    monkeypatch.setattr(execution, "REPEAT_PAUSE_SECONDS", 0)
+@pytest.mark.parametrize(("said", "count"), [(LOST_RACE, 2), (TOO_LONG, 2), ("error: no matches for kind", 1)])
+async def test_it_is_repeated_once_and_then_fails(stage: Stage, folder: Path, said: str, count: int) -> None:
     stage.write(web_yml="a")
     (folder / "bin" / "kubectl").write_text(SAYS_ONCE.replace("{}", said).replace("touch", ":"))
     outcome = await stage.run(type="kubectl", path="web.yml")
     assert outcome.exit_code == 1
     assert outcome.message.endswith(said)
     assert sum(line.startswith("kubectl apply") for line in stage.lines) == count
-
-
-@pytest.mark.parametrize("said", [LOST_RACE, TOO_LONG])
-def test_an_apply_that_was_stopped_is_not_repeated_whatever_it_said(said: str) -> None:
-    command = ["kubectl", "apply", "-f", "./web.yml"]
-    assert programs.repeat_apply(command, Outcome(1, said)) is not None
-    assert programs.repeat_apply(command, Outcome(None, f"timed out after 5 s; {said}")) is None
-
-
-async def test_a_script_is_never_repeated_within_an_attempt(stage: Stage) -> None:
-    assert await stage.script(f"#!/bin/sh\necho '{LOST_RACE}'\nexit 1\n") == Outcome(1, LOST_RACE)
 
 
 async def test_a_script_is_told_that_another_pod_ran_the_ones_before_it(folder: Path) -> None:
@@ -399,15 +358,6 @@ async def test_a_script_is_told_that_another_pod_ran_the_ones_before_it(folder: 
     for step in (first, second):
         await stage.executor.execute(Attempt(step, 1, stage.lines.append))
     assert stage.lines == []
-
-
-async def test_a_slow_repetition_of_many_objects_comes_with_what_helps(stage: Stage, folder: Path) -> None:
-    stage.write(web_yml="a")
-    (folder / "bin" / "kubectl").write_text("#!/bin/sh\necho configmap/a unchanged\nexec sleep 60\n")
-    outcome = await stage.run(type="kubectl", path="web.yml", timeout_seconds=1)
-    assert outcome.message.startswith("timed out after 1 s, stopped; its last output:\nconfigmap/a unchanged\n(when thousands of")
-    outcome = await stage.run(type="kubectl", path="web.yml", timeout_seconds=1, server_side=True)
-    assert "thousands" not in outcome.message
 
 
 async def test_what_preparing_took_counts_and_the_limit_is_told_as_it_was_written(

@@ -42,15 +42,6 @@ def test_everything_is_copied_and_may_be_written_and_links_stay_links(source: Pa
     assert [os.readlink(target / name) for name in ("folder", "away", "loop")] == ["charts/web", "/etc", "loop"]
 
 
-def test_links_to_files_within_it_become_files_where_these_are_to_be_changed(source: Path) -> None:
-    for name, link in {"file": "charts/web/Chart.yaml", "folder": "charts", "away": "/etc/passwd", "loop": "loop"}.items():
-        (source / name).symlink_to(link)
-    copier = Copier(source, source.parent / "copy", follows=True)
-    copier.run()
-    assert (copier.target / "file").read_text() == "name: web"
-    assert [(copier.target / name).is_symlink() for name in ("file", "folder", "away", "loop")] == [False, True, True, True]
-
-
 def test_a_config_map_volume_is_copied_without_its_own_folders(tmp_path: Path) -> None:
     source = tmp_path / "templates"
     (source / "..2026").mkdir(parents=True)

@@ -54,15 +54,6 @@ def test_exit_codes_that_are_final_run_no_finished_step_again() -> None:
     assert with_codes.hash != without.hash == build(script()).hash
 
 
-def test_steps_come_in_list_order() -> None:
-    plan = build(template(name="b"), script(name="a"), template(name="c", type="kustomize", path="overlays/prod/"))
-    assert [(step.name, step.type, step.path) for step in plan.steps] == [
-        ("b", "kubectl", "web.yml"),
-        ("a", "custom", None),
-        ("c", "kustomize", "overlays/prod/"),
-    ]
-
-
 @pytest.mark.parametrize("blank", [None, "", " "])
 @pytest.mark.parametrize("step", [template(), script(), chart(), template(type="kustomize")])
 def test_what_is_blank_is_left_out(step: Object, blank: str | None) -> None:
@@ -179,12 +170,6 @@ def test_a_fault_names_its_field_and_what_is_allowed(changes: Object, fault: str
 def test_keys_that_would_do_nothing_are_refused(step: Object, fault: str) -> None:
     assert faults_of(step) == [f"`templates[0].{fault}"]
     assert read(step | {"format": "", "server_side": False, "namespace": None})
-
-
-def test_kubectl_steps_may_name_a_namespace_and_apply_on_the_server() -> None:
-    step = read(template(namespace="argocd", server_side=True))
-    assert (step.namespace, step.server_side) == ("argocd", True)
-    assert (read(template()).namespace, read(template()).server_side) == (None, False)
 
 
 @pytest.mark.parametrize(

@@ -34,44 +34,6 @@ def reread(run: Run) -> Run:
     return Run.model_validate_json(run.to_json())
 
 
-def test_steps_succeed_in_order_and_the_last_one_ends_the_run() -> None:
-    run = state.begin(plan(0, 0))
-    assert (run.state, run.current(), states(run)) == ("Running", 0, [("Pending", 0), ("Pending", 0)])
-    run = state.start_attempt(run, 0, "t1")
-    assert states(run) == [("Running", 1), ("Pending", 0)]
-    run = state.succeed(run, 0, "t2")
-    assert (run.state, run.current()) == ("Running", 1)
-    assert (run.steps[0].start_time, run.steps[0].completion_time, run.steps[0].exit_code) == ("t1", "t2", 0)
-    run = state.succeed(state.start_attempt(run, 1, "t3"), 1, "t4")
-    assert (run.state, run.current()) == ("Succeeded", None)
-
-
-def test_a_step_is_retried_until_its_attempts_are_spent_and_later_steps_stay_pending() -> None:
-    run = state.begin(plan(2, 0))
-    for attempt, expected in ((1, "Retrying"), (2, "Retrying"), (3, "Failed")):
-        run = state.start_attempt(run, 0, f"t{attempt}")
-        run = state.fail_attempt(run, 0, "end", exit_code=1, message="refused")
-        assert states(run) == [(expected, attempt), ("Pending", 0)]
-        assert (run.steps[0].message, run.steps[0].exit_code, run.steps[0].start_time) == ("refused", 1, "t1")
-    assert (run.state, run.current(), run.steps[0].completion_time) == ("Failed", None, "end")
-
-
-def test_a_retried_step_that_succeeds_keeps_its_attempts_and_drops_the_old_error() -> None:
-    run = state.start_attempt(state.begin(plan(1)), 0, "t1")
-    run = state.fail_attempt(run, 0, "t2", exit_code=1, message="not yet")
-    run = state.succeed(state.start_attempt(run, 0, "t3"), 0, "t4")
-    assert (states(run), run.steps[0].message, run.state) == ([("Succeeded", 2)], "", "Succeeded")
-
-
-def test_an_interrupted_attempt_is_repeated_and_not_counted_twice() -> None:
-    run = state.succeed(state.start_attempt(state.begin(plan(0, 1)), 0, "t1"), 0, "t2")
-    run = state.interrupt(state.start_attempt(run, 1, "t3"), 1)
-    assert "stopped during attempt 1" in run.steps[1].message
-    again = state.resume(plan(0, 1), reread(run), "t8")
-    assert again.current() == 1
-    assert states(state.start_attempt(again, 1, "t9")) == [("Succeeded", 1), ("Running", 1)]
-
-
 def test_a_step_whose_runner_stops_while_it_waits_goes_on_with_the_next_attempt() -> None:
     run = state.start_attempt(state.begin(plan(1)), 0, "t1")
     run = state.fail_attempt(run, 0, "t2", exit_code=1, message="not yet")
@@ -112,23 +74,6 @@ def test_a_kept_step_keeps_its_times_and_checksum() -> None:
     assert again.steps[0] == run.steps[0]
 
 
-@pytest.mark.parametrize("attempts", [1, 2])
-def test_other_retry_limits_give_an_unfinished_step_all_its_attempts_again(attempts: int) -> None:
-    run = done(plan(0, 1), 1)
-    for attempt in range(attempts):
-        run = state.start_attempt(run, 1, f"t{attempt}")
-        run = state.fail_attempt(run, 1, "t", exit_code=1, message="refused")
-    again = state.resume(plan(0, 4, plan_hash="h2"), run, "t9")
-    assert (states(again), again.state) == ([("Succeeded", 1), ("Pending", 0)], "Running")
-    assert (again.steps[1].max_attempts, again.steps[1].message) == (5, "")
-
-
-def test_another_base_starts_over() -> None:
-    again = state.resume(plan(0, plan_hash="h2", base="b2"), done(plan(0), 1), "t9")
-    assert (again.hash, again.base, again.state, states(again)) == ("h2", "b2", "Running", [("Pending", 0)])
-    assert state.resume(plan(0), None, "t9") == state.begin(plan(0))
-
-
 def test_a_record_of_a_newer_runner_is_not_trusted() -> None:
     newer = done(plan(0), 1).model_copy(update={"version": 3})
     assert states(state.resume(plan(0), newer, "t9")) == [("Pending", 0)]
@@ -137,17 +82,6 @@ def test_a_record_of_a_newer_runner_is_not_trusted() -> None:
 def die(run: Run, index: int, of: Plan) -> Run:
     """A runner takes up the run, begins the attempt, and is gone without a word."""
     return reread(state.start_attempt(state.resume(of, run, "t"), index, "t"))
-
-
-def test_an_attempt_that_kills_its_runner_three_times_fails_the_step_and_says_so() -> None:
-    of = plan(0, 5)
-    run = done(of, 1)
-    for count in (1, 2, 3):
-        run = die(run, 1, of)
-        assert (states(run)[1], run.steps[1].starts) == (("Running", 1), count)
-    run = state.resume(of, run, "t9")
-    assert (run.state, states(run), run.steps[1].completion_time) == ("Failed", [("Succeeded", 1), ("Failed", 1)], "t9")
-    assert "the runner died 3 times during attempt 1 of step 's1'" in run.steps[1].message
 
 
 def test_runners_that_said_that_they_stop_do_not_count_as_dead() -> None:

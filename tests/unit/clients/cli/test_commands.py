@@ -162,15 +162,6 @@ def test_validate_leaves_templates_and_patches_of_a_folder_out_and_says_why(tmp_
     assert call("validate", "-q", str(tmp_path)).stdout == ""
 
 
-def test_validate_knows_a_patch_by_a_name_that_leads_upwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path, {"my app/kustomization.yaml": "patches: [{path: more.yaml}]", "my app/more.yaml": PATCH, "here/a.txt": ""})
-    monkeypatch.chdir(tmp_path / "here")
-    result = call("validate", "../my app")
-    assert result.exit_code == Code.OK, result.stdout
-    assert "more.yaml  not checked: a patch; to check what comes of it: kubectl kustomize '../my app' | nestor " in result.stdout
-    assert result.stderr == "", "there is something to check, and how was said"
-
-
 @pytest.mark.parametrize(
     ("file", "part"),
     [
@@ -238,11 +229,6 @@ def test_validate_takes_the_default_class_by_name_or_from_a_file(tmp_path: Path)
     result = call("validate", jobs, "--class", "big")
     assert (result.exit_code, "no valid NestedClass named 'big' in the files; there: none" in result.stderr) == (Code.USAGE, True)
     assert call("validate", jobs, "--class", str(tmp_path / "jobs" / "job.yaml")).exit_code == Code.USAGE
-
-
-def test_validate_reads_standard_input_and_can_be_quiet() -> None:
-    result = call("validate", "-q", "-", text=json.dumps(APPDEF))
-    assert (result.exit_code, result.stdout) == (0, "")
 
 
 def test_validate_shows_nothing_that_steers_a_terminal() -> None:

@@ -66,25 +66,6 @@ def newer_crds() -> dict[str, Object]:
     return crds
 
 
-def test_a_healthy_installation_has_nothing_but_good_findings() -> None:
-    findings = installation.judge(HEALTHY)
-    assert {finding.level for finding in findings} == {"good"}
-    assert any("you can run jobs in namespace 'team-a'" in finding.text for finding in findings)
-
-
-def test_a_default_class_has_the_annotation_or_that_name() -> None:
-    big = CLASS | {"metadata": {"name": "big", "annotations": {labels.DEFAULT_CLASS: "true"}}}
-    findings = installation.judge(dataclasses.replace(HEALTHY, classes=[big]))
-    assert {finding.level for finding in findings} == {"good"}
-
-
-def test_a_class_with_a_gateway_needs_no_ingress_class() -> None:
-    expose = {"domain": "apps.test", "gateway": {"name": "public", "namespace": "gateways"}, "controllerCertificate": True}
-    for known in ([], [NGINX]):
-        found = dataclasses.replace(HEALTHY, classes=[changed(CLASS, expose=expose)], ingress_classes=known)
-        assert {finding.level for finding in installation.judge(found)} == {"good"}
-
-
 def test_the_portal_is_no_second_operator() -> None:
     portal = changed(OPERATOR, selector={"matchLabels": {"app.kubernetes.io/name": "nestor-portal"}})
     assert not is_operator(portal)
@@ -97,14 +78,33 @@ def with_walls(status: str, reason: str, message: str) -> Object:
     return CLASS | {"status": {"conditions": [found]}}
 
 
-@pytest.mark.parametrize(("status", "reason"), [("True", "PoliciesEnforced"), ("False", "UnenforcedAccepted")])
-def test_walls_that_stand_or_that_nobody_wants_are_no_finding(status: str, reason: str) -> None:
-    findings = installation.judge(dataclasses.replace(HEALTHY, classes=[with_walls(status, reason, "x")]))
-    assert {finding.level for finding in findings} == {"good"}
-
-
 def classes(**spec: Any) -> Object:
     return {"classes": [changed(CLASS, **spec)]}
+
+
+GATEWAY = {"domain": "apps.test", "gateway": {"name": "public", "namespace": "gateways"}, "controllerCertificate": True}
+DEFAULT_INGRESS = {"metadata": {"name": "x", "annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({}, id="all is there"),
+        pytest.param(
+            {"classes": [CLASS | {"metadata": {"name": "big", "annotations": {labels.DEFAULT_CLASS: "true"}}}]},
+            id="a default class by its annotation",
+        ),
+        pytest.param(classes(expose=GATEWAY) | {"ingress_classes": []}, id="a gateway"),
+        pytest.param({"classes": [with_walls("True", "PoliciesEnforced", "x")]}, id="walls that stand"),
+        pytest.param({"classes": [with_walls("False", "UnenforcedAccepted", "x")]}, id="walls that nobody wants"),
+        pytest.param(classes(expose=LOGIN | {"from": ["ingress"]}), id="a login that only the controller gets past"),
+        pytest.param(classes(expose={"domain": "x"}) | {"ingress_classes": [DEFAULT_INGRESS]}, id="a default ingress class"),
+    ],
+)
+def test_what_is_fine_has_nothing_but_good_findings(change: dict[str, Any]) -> None:
+    findings = installation.judge(dataclasses.replace(HEALTHY, **change))
+    assert {finding.level for finding in findings} == {"good"}
+    assert any("you can run jobs in namespace 'team-a'" in finding.text for finding in findings)
 
 
 BROKEN = [
@@ -182,17 +182,6 @@ def test_what_may_not_be_seen_is_no_fault() -> None:
         HEALTHY, crds=None, operators=None, classes=None, ingress_classes=None, storage_classes=None, has_image_volumes=None
     )
     assert not [finding for finding in installation.judge(blind) if finding.level == "bad"]
-
-
-def test_a_login_is_fine_if_only_the_controller_gets_past_it() -> None:
-    facts = dataclasses.replace(HEALTHY, classes=[changed(CLASS, expose=LOGIN | {"from": ["ingress"]})])
-    assert {finding.level for finding in installation.judge(facts)} == {"good"}
-
-
-def test_a_default_ingress_class_is_enough() -> None:
-    default = {"metadata": {"name": "x", "annotations": {"ingressclass.kubernetes.io/is-default-class": "true"}}}
-    facts = dataclasses.replace(HEALTHY, classes=[changed(CLASS, expose={"domain": "x"})], ingress_classes=[default])
-    assert {finding.level for finding in installation.judge(facts)} == {"good"}
 
 
 def build_pod(**status: Any) -> Object:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -46,43 +45,6 @@ def test_every_rule_of_the_crds_is_known_to_the_cel_library(kind: str) -> None:
             functions - set(rules.FUNCTIONS) - {"matches", "size", "has", "exists", "all", "startsWith", "endsWith", "contains"}
         )
         assert not {name for name in unknown if name.isidentifier()}, rule
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("10.0.0.0/8", True),
-        ("10.1.2.3/8", True),
-        ("fd00::/8", True),
-        ("10.0.0.0", False),
-        ("10.0.0.0/33", False),
-        ("10.0.0.0/08", False),
-        ("fe80::1%eth0/64", False),
-        ("10.0.0.0/255.0.0.0", False),
-        ("", False),
-        ("/8", False),
-    ],
-)
-def test_address_ranges(text: str, expected: bool) -> None:
-    assert rules._is_cidr(text) is expected
-
-
-@pytest.mark.parametrize(
-    ("template", "part"),
-    [
-        ({"name": "a", "type": "kubctl", "path": "a.yml"}, "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0]"),
-        (
-            {"name": "a", "type": "kubectl", "path": "../a.yml"},
-            "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0].path`",
-        ),
-        ({"name": "a", "type": "kubectl"}, "`spec.app.appDef.commands.Start.nested_kubernetes.templates[0].path`"),
-        ({"name": "a", "type": "kubectl", "path": "a.yml", "retry": -1}, "templates[0].retry`"),
-    ],
-)
-def test_faults_of_a_step_name_the_field_from_the_documents_root(template: Object, part: str) -> None:
-    appdef = APPDEF | {"commands": {"Start": {"nested_kubernetes": {"templates": [template]}}}}
-    faults = [str(fault) for fault in check_one(job({"app": {"image": "x", "appDef": appdef}})).faults]
-    assert any(part in fault for fault in faults), faults
 
 
 @pytest.mark.parametrize(
@@ -185,14 +147,6 @@ def test_what_an_appdef_gets_a_warning_for_is_told_once() -> None:
         "`spec.app.appDef.machines` ('n1') has no effect: class 'own' has no machines"
     ]
     assert len([item for item in warnings if "licensed" in item]) == 1
-
-
-def test_parameters_from_a_secret_are_unknown() -> None:
-    command = APPDEF["commands"]["Start"] | {"parameters": {"PASSWORD": {"name": "Password", "type": "STR", "required": True}}}
-    app = {"appDef": APPDEF | {"commands": {"Start": command}}}
-    known, given = read_known([ruled()]), {"secretRef": {"name": "login"}}
-    assert not check_one(job(className="own", app=app, parametersFrom=given), known).faults
-    assert check_one(job(className="own", app=app), known).faults
 
 
 def test_who_names_no_class_has_the_default_one() -> None:
@@ -327,12 +281,6 @@ def test_any_spec_gets_a_verdict(spec: Any, kind: str) -> None:
 def test_any_appdef_gets_a_verdict(content: Any) -> None:
     check(Document(1, {"commands": content}))
     check(Document(1, content))
-
-
-@given(JSON)
-def test_json_files_are_read_as_they_are(content: Any) -> None:
-    found = list(read(json.dumps({"a": content}), "file"))
-    assert found[0].content == {"a": content}
 
 
 PARAMETERS: Object = {"size": {"type": "INT", "min": 1, "max": 9, "required": True}}

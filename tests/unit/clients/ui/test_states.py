@@ -155,12 +155,6 @@ def test_each_that_keeps_jobs_by_files_is_known(part: str, key: str, keeper: str
     assert jobs.find_keeper(job) == keeper
 
 
-def test_advice_is_for_those_who_can_act() -> None:
-    assert progress.advise(builders.failed())
-    assert progress.advise(builders.ready()) == ""
-    assert progress.advise(builders.running()) == ""
-
-
 def test_the_end_follows_from_the_limits() -> None:
     job = builders.running()
     nothing = actions.Ends("", "", is_limited=False, is_endless=True, can_run_longer=False, can_be_kept=False)

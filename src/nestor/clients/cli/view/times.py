@@ -46,15 +46,6 @@ def short(seconds: float) -> str:
     raise AssertionError("unreachable")
 
 
-def exact(seconds: float) -> str:
-    """A duration as `3.2 s` or `2 min 5 s`, for lines that tell a story."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
-
-
 def parse_duration(text: str) -> float:
     """`90s`, `10m`, `1h30m`, or a number of seconds. Raises `ValueError` with a sentence."""
     if text.isdigit():

@@ -1,4 +1,4 @@
-"""A job's state in a word, its stages as a time line, its steps, and what its user can do about them. Pure."""
+"""A job's state in a word, its stages as a time line, and its steps. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from nestor.api import conditions
 from nestor.api.objects import Object, status_of
 from nestor.clients.cli.view import facts
-from nestor.clients.cli.view.facts import Mood, condition, mood, pick_line
+from nestor.clients.cli.view.facts import Mood, mood, pick_line
 
 MARKS: dict[Mood, str] = {"good": "✓", "bad": "✗", "warn": "!", "busy": "●", "waiting": "○", "retry": "↻"}
 """States have a sign beside their color: not everybody sees colors."""
@@ -37,14 +37,6 @@ class State:
 def state_of(job: Object) -> State:
     feeling, word = mood(job)
     return State(feeling, split_words(word))
-
-
-def advise(job: Object) -> str:
-    """What its user can do about what it waits for; empty if there is nothing to do."""
-    ready = condition(job, conditions.READY) or {}
-    if ready.get("status") == "True" or state_of(job).mood not in ("bad", "warn"):
-        return ""
-    return conditions.reason_of(ready).advice
 
 
 def split_words(word: str) -> str:

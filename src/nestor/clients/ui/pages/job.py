@@ -67,7 +67,7 @@ class Job:
             "path": job_path(self._namespace, self._name),
             "said": self._said,
             "state": progress.state_of(job),
-            "advice": progress.advise(job),
+            "advice": status.get("nextStep"),
             "stages": progress.list_stages(job),
             "steps": progress.list_steps(job),
             "actions": actions.list_actions(job),
