@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from nestor.api import conditions, labels, names
 from nestor.api.images import PULL_TYPES, choose_pull_secret, find_pull_secret_fault
@@ -22,36 +23,53 @@ from nestor.operator.admission.placement import resolve_placement
 from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS, RETRY_SECONDS, ParameterSecrets
 
 
+@dataclass
+class _Memory:
+    """What is remembered of one job's inputs, so that a settled job needs no requests."""
+
+    kept: str = ""
+    """The copy of its application. As text, like the next: as Python objects, an AppDef may need thirty times as much memory."""
+    read: str = ""
+    """An application whose AppDef was read from an image; it is kept once the job is admitted with it."""
+    templates: str = ""
+    """No more than their digest: they are a tenant's, and the operator's memory is everybody's."""
+    copied: dict[str, float] = field(default_factory=dict)
+    """When other copies were made, by their names."""
+
+    def is_fresh(self, copy: str) -> bool:
+        return time.monotonic() - self.copied.get(copy, -RESYNC_SECONDS) < RESYNC_SECONDS
+
+
+_Memories = defaultdict[str, _Memory]
+"""By the UIDs of jobs."""
+
+
 class CopiedInputs:
-    """Reads and copies inputs. Remembers what it copied, so that a settled job needs no requests."""
+    """Reads and copies inputs."""
 
     def __init__(self, applier: Applier, operator_namespace: str) -> None:
         self._applier = applier
         self._api = applier.api
         self._operator_namespace = operator_namespace
-        self.snapshots = AppSnapshots(applier)
+        self._memories: _Memories = defaultdict(_Memory)
+        self.snapshots = AppSnapshots(applier, self._memories)
         self.parameters = ParameterSecrets(applier)
-        self.templates = TemplateCopies(applier, operator_namespace)
-        self._copied: dict[tuple[str, str], float] = {}
+        self.templates = TemplateCopies(applier, self._memories, operator_namespace)
 
     def forget(self, uid: str) -> None:
-        self.snapshots.forget(uid)
+        self._memories.pop(uid, None)
         self.parameters.forget(uid)
-        self.templates.forget(uid)
-        self.forget_copies(uid)
 
     def forget_copies(self, uid: str) -> None:
         """The copies were lost with their namespace and must be made again."""
-        self.templates.forget_copy(uid)
-        for key in [key for key in self._copied if key[0] == uid]:
-            del self._copied[key]
+        self._memories[uid].copied.clear()
 
     async def ensure_pull_secret(self, known: JobIdentity, app: AppSource) -> None:
         """Copy the pull secret of the job or of its catalog entry; one of any other type is refused. Raises `Refused`."""
         named, entry = app.image_pull_secret_name, known.spec.app_ref.name if known.spec.app_ref else ""
         wanted = choose_pull_secret(named, known.namespace, named, self._operator_namespace, entry=entry)
         copy = known.home.child(Part.PULL_SECRET)
-        if wanted is None or self._is_fresh(known.uid, copy):
+        if wanted is None or self._memories[known.uid].is_fresh(copy):
             return
         found = await self._api.find(kinds.SECRET, wanted.name, wanted.namespace)
         fault = find_pull_secret_fault(wanted, found)
@@ -85,7 +103,7 @@ class CopiedInputs:
 
     async def _copy_operators(self, name: str, types: Collection[str], known: JobIdentity, copy: str) -> bool:
         """Copy a Secret of the operator's namespace. False: there is none of these types."""
-        if self._is_fresh(known.uid, copy):
+        if self._memories[known.uid].is_fresh(copy):
             return True
         found = await self._api.find(kinds.SECRET, name, self._operator_namespace)
         if found is None or found.get("type") not in types:
@@ -105,42 +123,33 @@ class CopiedInputs:
             # A type cannot change, so one of another type takes the place of the earlier copy.
             await self._api.delete(kinds.SECRET, name, home.namespace, uid=live["metadata"]["uid"])
             await self._applier.ensure(kinds.SECRET, body)
-        self._copied[known.uid, name] = time.monotonic()
-
-    def _is_fresh(self, uid: str, copy: str) -> bool:
-        return time.monotonic() - self._copied.get((uid, copy), -RESYNC_SECONDS) < RESYNC_SECONDS
+        self._memories[known.uid].copied[name] = time.monotonic()
 
 
 class AppSnapshots:
-    """Remembers what it read and wrote. A snapshot is taken only on admission, so that a faulty entry can still be corrected."""
+    """A snapshot is taken only on admission, so that a faulty entry can still be corrected."""
 
-    def __init__(self, applier: Applier) -> None:
+    def __init__(self, applier: Applier, memories: _Memories) -> None:
         self._applier = applier
-        self._kept: dict[str, str] = {}
-        """As text, like the next: as Python objects, an AppDef may need thirty times as much memory."""
-        self._read: dict[str, str] = {}
-
-    def forget(self, uid: str) -> None:
-        self._kept.pop(uid, None)
-        self._read.pop(uid, None)
+        self._memories = memories
 
     def note(self, uid: str, source: AppSource) -> None:
-        """Remember an AppDef that was read from an image; it is kept once the job is admitted with it."""
-        self._read[uid] = app_source.dump_snapshot(source)
+        """Remember an AppDef that was read from an image."""
+        self._memories[uid].read = app_source.dump_snapshot(source)
 
     def recall(self, uid: str, source: AppSource) -> AppSource | None:
         """The AppDef that was read for `source`, if the job still names the same source."""
-        found = app_source.load_snapshot(self._read[uid]) if uid in self._read else None
+        found = app_source.load_snapshot(self._memories[uid].read)
         return found if found and replace(found, app_def=None) == source else None
 
     async def find(self, known: JobIdentity, digest: str | None) -> AppSource | None:
         """The job's own copy, or None if there is none yet. `digest`: that of the copy, from the job's status."""
-        if known.uid in self._kept:
-            return app_source.load_snapshot(self._kept[known.uid], known.spec)
+        if kept := self._memories[known.uid].kept:
+            return app_source.load_snapshot(kept, known.spec)
         live = await self._applier.api.find(kinds.CONFIG_MAP, known.home.child(Part.APP_SNAPSHOT), known.home.namespace)
         if live is None or (found := app_source.parse_snapshot(live, known.spec, digest)) is None:
             return None
-        self._kept[known.uid] = live["data"][app_source.KEY]
+        self._memories[known.uid].kept = live["data"][app_source.KEY]
         return found
 
     async def ensure(self, resolved: Resolved) -> None:
@@ -150,8 +159,8 @@ class AppSnapshots:
         home, text = resolved.home, app_source.dump_snapshot(resolved.app)
         body = {"metadata": home.metadata(home.child(Part.APP_SNAPSHOT)), "data": {app_source.KEY: text}}
         await self._applier.ensure(kinds.CONFIG_MAP, body)
-        self._kept[resolved.uid] = text
-        self._read.pop(resolved.uid, None)
+        memory = self._memories[resolved.uid]
+        memory.kept, memory.read = text, ""
 
 
 KEYS = 1000
@@ -159,51 +168,43 @@ KEYS = 1000
 
 
 class TemplateCopies:
-    """Remembers no more than a digest of a job's templates: they are a tenant's, and the operator's memory is everybody's."""
+    """The templates of jobs, from ConfigMaps."""
 
-    def __init__(self, applier: Applier, operator_namespace: str) -> None:
+    def __init__(self, applier: Applier, memories: _Memories, operator_namespace: str) -> None:
         self._applier = applier
         self._api = applier.api
+        self._memories = memories
         self._operator_namespace = operator_namespace
-        self._digests: dict[str, str] = {}
-        self._copied: dict[str, float] = {}
 
     def forget(self, uid: str) -> None:
-        """For a job that goes, or has not started: it must copy the templates as they are when it starts."""
-        self._digests.pop(uid, None)
-        self.forget_copy(uid)
-
-    def forget_copy(self, uid: str) -> None:
-        """The copy was lost with its namespace and must be made again."""
-        self._copied.pop(uid, None)
+        """For a job that has not started: it must copy the templates as they are when it starts."""
+        if uid in self._memories:
+            self._memories[uid].templates = ""
 
     async def read(self, resolved: Resolved) -> tuple[str, Object | None]:
         """A string that identifies the source of the plan's templates and changes with their content; and what they are, if they
         had to be read for it. Raises `Refused`.
         """
-        app, uid = resolved.app, resolved.uid
+        app, content = resolved.app, None
         if app.image or app.templates_from is None:
             return f"image:{app.image}", None
-        content = None
-        if uid not in self._digests:
+        if not self._memories[resolved.uid].templates:
             content = await self._fetch(resolved, app.templates_from)
-            self._digests[uid] = _digest(content)
-        return f"configmap:{self._digests[uid]}", content
+            self._memories[resolved.uid].templates = _digest(content)
+        return f"configmap:{self._memories[resolved.uid].templates}", content
 
     async def ensure(self, resolved: Resolved, content: Object | None) -> None:
         """Make the copy that the runner mounts if there is no app image. `content`: what `read` has found, if it had to. Raises
         `RetryLater` if neither the copy nor the original has the templates any more that it identified.
         """
-        uid, origin = resolved.uid, resolved.app.templates_from
-        wanted = self._digests.get(uid)
-        if origin is None or wanted is None or time.monotonic() - self._copied.get(uid, -RESYNC_SECONDS) < RESYNC_SECONDS:
+        memory, copy, origin = self._memories[resolved.uid], resolved.home.child(Part.TEMPLATES), resolved.app.templates_from
+        if origin is None or not memory.templates or memory.is_fresh(copy):
             return
         if content is None:
-            content = await self._find_again(resolved, origin, wanted)
+            content = await self._find_again(resolved, origin, memory.templates)
         # Even if it is empty: the runner's pod waits for it.
-        metadata = resolved.home.metadata(resolved.home.child(Part.TEMPLATES))
-        await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": metadata, **content})
-        self._copied[uid] = time.monotonic()
+        await self._applier.ensure(kinds.CONFIG_MAP, {"metadata": resolved.home.metadata(copy), **content})
+        memory.copied[copy] = time.monotonic()
 
     async def _find_again(self, resolved: Resolved, origin: NamespacedConfigMapRef, wanted: str) -> Object:
         """What the job has started with, from the copy or else the original."""

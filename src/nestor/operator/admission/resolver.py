@@ -10,7 +10,7 @@ from nestor.api import conditions
 from nestor.api.contracts.reader import OUTPUT_LIMIT
 from nestor.api.names import Part
 from nestor.api.nestedclass import NestedClassSpec
-from nestor.api.objects import Object, is_terminating, status_of
+from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.api.times import now, seconds_since
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
@@ -23,6 +23,7 @@ from nestor.operator.admission.app_source import AppSource, find_source
 from nestor.operator.admission.checks import check_app, check_class, check_image
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused, identify
+from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS, RETRY_SECONDS
 from nestor.operator.admission.turn import Turn
 from nestor.operator.lifecycle.record import has_started
 from nestor.operator.oneshot import Action
@@ -77,8 +78,10 @@ class AppResolver:
         except Refused as refused:
             if refused.denial.retry_seconds is None:
                 raise
-            # For what is in its Secret: anything else is seen when it changes.
-            return replace(refused.denial, retry_seconds=self._inputs.parameters.find_delay(known.uid))
+            # For what is in its Secret: anything else is seen when it changes. Later and later, for a Secret may be large.
+            said = conditions.find(conditions_of(job), conditions.ADMITTED) or {}
+            age = seconds_since(said["lastTransitionTime"]) if said.get("status") == "False" else 0
+            return replace(refused.denial, retry_seconds=min(LONGEST_RETRY_SECONDS, max(RETRY_SECONDS, age)))
 
     async def _find(self, known: JobIdentity, job: Object) -> AppSource | Denial:
         own = known.spec.app

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import time
 from dataclasses import dataclass, field
 
 from nestor.api import conditions, labels
@@ -42,17 +41,9 @@ class ParameterSecrets:
     def __init__(self, applier: Applier) -> None:
         self._applier = applier
         self._kept: dict[str, SecretParameters] = {}
-        self._refused: dict[str, float] = {}
-        """Since when jobs are refused for what is in their Secrets, by UID."""
 
     def forget(self, uid: str) -> None:
         self._kept.pop(uid, None)
-        self._refused.pop(uid, None)
-
-    def find_delay(self, uid: str) -> float:
-        """Seconds until a job is looked at again that is refused for its Secret: longer, the longer that has been so."""
-        now = time.monotonic()
-        return min(LONGEST_RETRY_SECONDS, max(RETRY_SECONDS, now - self._refused.setdefault(uid, now)))
 
     async def find(self, known: JobIdentity) -> SecretParameters | None:
         """The copy made when the job started, or else the current original; None for a job that names no Secret.
@@ -83,7 +74,6 @@ class ParameterSecrets:
         data = {key: base64.b64encode(value.encode()).decode() for key, value in given.values.items()}
         metadata = home.metadata(home.child(Part.PARAMETERS), annotations={labels.SALT: given.salt})
         await self._applier.ensure(kinds.SECRET, {"metadata": metadata, "type": TYPE, "data": data})
-        self._refused.pop(known.uid, None)
         if sum(len(key) + len(value) for key, value in given.values.items()) <= KEPT_LIMIT:
             self._kept[known.uid] = given
 

@@ -109,7 +109,7 @@ async def test_a_job_keeps_the_templates_it_started_with_and_reads_them_once() -
     scene.api.asked.clear()
     source = await copy_all(inputs.templates)
     assert scene.api.asked == []
-    assert (await TemplateCopies(scene.context.applier, "nestor-system").read(RESOLVED))[0] == source
+    assert (await CopiedInputs(scene.context.applier, "nestor-system").templates.read(RESOLVED))[0] == source
     assert read_copy(scene) == "kind: ConfigMap"
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import datetime
 import json
 
 import pytest
 
 from nestor.api import conditions
+from nestor.api.times import now, write
 from nestor.apps.steps import Plan
 from nestor.kube import kinds
 from nestor.operator.job.reconcile import JobReconciler
@@ -145,21 +147,17 @@ async def test_what_is_wrong_with_it_is_told_without_its_value_until_it_is_corre
     assert (await reconcile(scene))["status"] == "True"
 
 
-async def test_a_job_that_stays_refused_is_looked_at_less_and_less_often(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [1000.0]
-    monkeypatch.setattr("nestor.operator.admission.secret_parameters.time.monotonic", lambda: clock[0])
-    reconciler = JobReconciler(scene.context)
-    delays: list[float] = []
-    for kind, seconds in (("", 0), ("", 5), ("Opaque", 5), ("Opaque", 10), ("Opaque", 20), ("Opaque", 4000)):
-        if kind:
-            put_secret(scene, kind, OTHER="x")
-        clock[0] += seconds
-        delays.append((await reconciler.reconcile("team-a", "hello")).retry_after or 0)
-        scene.settle()
-    assert delays == [5, 5, 10, 20, 40, 60]
-    put_secret(scene, PASSWORD=SECRET)
-    await reconciler.reconcile("team-a", "hello")
-    assert scene.said(conditions.ADMITTED)[0] == "True"
+@pytest.mark.parametrize(("seconds", "least", "most"), [(0, 5, 5), (20, 20, 30), (4000, 60, 60)])
+async def test_a_job_that_stays_refused_is_looked_at_less_and_less_often(
+    scene: Scene, seconds: float, least: float, most: float
+) -> None:
+    put_secret(scene, OTHER="x")
+    admitted = await reconcile(scene)
+    admitted["lastTransitionTime"] = write(now() - datetime.timedelta(seconds=seconds))
+    scene.record(conditions=[admitted])
+    delay = (await scene.run()).retry_after
+    assert delay is not None
+    assert least <= delay <= most
 
 
 async def test_large_values_are_read_again_from_the_copy_instead_of_being_remembered(scene: Scene) -> None:
