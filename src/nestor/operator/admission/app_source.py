@@ -117,15 +117,10 @@ def digest_snapshot(stored: str) -> str:
 def parse_snapshot(config_map: Object, spec: NestedAppJobSpec, digest: str | None) -> AppSource | None:
     """Parse what `dump_snapshot` wrote; None if it is anything else, which is treated like a missing snapshot.
 
-    `digest`: the one in the job's status. Without it, a snapshot may not name a Secret: whoever can write ConfigMaps in the
-    job's namespace must not choose among the operator's.
+    `digest`: the one in the job's status. Whoever can write ConfigMaps in the job's namespace chooses nothing.
     """
     stored = (config_map.get("data") or {}).get(KEY)
-    if stored is None or (digest is not None and digest_snapshot(stored) != digest):
-        return None
-    found = load_snapshot(stored, spec)
-    is_chosen = found is not None and found.image_pull_secret_name is not None and spec.app is None
-    return None if is_chosen and digest is None else found
+    return load_snapshot(stored, spec) if stored is not None and digest_snapshot(stored) == digest else None
 
 
 def load_snapshot(stored: str, spec: NestedAppJobSpec | None = None) -> AppSource | None:

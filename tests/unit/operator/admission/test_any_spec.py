@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nestor.api import conditions
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.apps.steps import Plan
-from nestor.operator.admission.app_source import KEY, AppSource, dump_snapshot, parse_snapshot
+from nestor.operator.admission.app_source import KEY, AppSource, digest_snapshot, dump_snapshot, parse_snapshot
 from nestor.operator.admission.catalog import build_status
 from nestor.operator.admission.identity import Denial, Refused
 from tests.unit.operator.builders import STEPS, TARGET, Object, build_app, build_job, build_policy, resolve
@@ -149,5 +149,6 @@ def test_any_entry_of_the_catalog_gets_a_status(spec: Any) -> None:
 def test_any_pin_is_read_as_it_was_written(appdef: Object) -> None:
     source = AppSource(app_def=appdef, image="a:1", origin="image 'a:1'")
     spec = NestedAppJobSpec.model_validate({"app": {"image": "a:1"}})
-    found = parse_snapshot({"data": {KEY: dump_snapshot(source)}}, spec, None)
+    stored = dump_snapshot(source)
+    found = parse_snapshot({"data": {KEY: stored}}, spec, digest_snapshot(stored))
     assert repr(found) == repr(source)
