@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from nestor.api import labels
-from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, owners_of, spec_of, status_of
+from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, owners_of, status_of
 from nestor.api.overflowbackend import OverflowBackendSpec, Shape
 from nestor.api.times import now, write
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
@@ -23,7 +23,7 @@ from nestor.operator.backends.decide import (
     find_start,
     read_node,
 )
-from nestor.operator.backends.nodes import Wanted, build_node, find_change, find_namesake, is_of, list_wanted
+from nestor.operator.backends.nodes import Wanted, build_node, find_change, is_of, list_wanted
 from nestor.operator.world.context import Context
 
 log = logging.getLogger(__name__)
@@ -53,8 +53,7 @@ class NodeKeeper:
         """
         wanted = list_wanted(backend["metadata"]["name"], spec, shapes)
         live = {node["metadata"]["name"]: node for node in self._find(backend)}
-        refused = self._refuse(backend, spec, [item for item in wanted.values() if item.name not in live])
-        found = [refused.get(name) or await self._ensure(backend, item, live.get(name)) for name, item in wanted.items()]
+        found = [await self._ensure(backend, item, live.get(name)) for name, item in wanted.items()]
         delays = []
         for name in live.keys() - wanted.keys():
             left: tuple[Object, float] | None = live[name], RESYNC_SECONDS
@@ -77,19 +76,6 @@ class NodeKeeper:
         steps = [await self._remove(backend, node, limit=limit, settle=0) for node in nodes]
         left = [step for step in steps if step is not None]
         return [_read(node) for node, _ in left], min((delay for _, delay in left), default=POLL_SECONDS if nodes else None)
-
-    def _refuse(self, backend: Object, spec: OverflowBackendSpec, wanted: Iterable[Wanted]) -> dict[str, NodeState]:
-        """The new nodes that would have the names of another backend's. What an admin has written is taken as it is."""
-        if spec.shapes is not None:
-            return {}
-        own, others = backend["metadata"]["name"], self._context.cache.backends
-        prefixes = {_read_prefix(item): item["metadata"]["name"] for item in others if item["metadata"]["name"] != own}
-        found = [(item, find_namesake(item.name, spec.node.name or own, prefixes)) for item in wanted]
-        return {
-            item.name: NodeState(item.name, item.shape, conflict=f"node '{item.name}' has the name of one of backend '{whose}'")
-            for item, whose in found
-            if whose is not None
-        }
 
     def _find(self, backend: Object) -> list[Object]:
         """Those that are there to stay: one that is being deleted may be held by others for ever."""
@@ -184,10 +170,6 @@ class NodeKeeper:
         rest = [f"more pods may be left of node '{node}': the operator's log names all"] if len(texts) > EVENTS else []
         for text in [*texts[:EVENTS], *rest]:
             await self._context.post(kinds.OVERFLOW_BACKEND, backend, "Warning", "PodsLeftBehind", text)
-
-
-def _read_prefix(backend: Object) -> str:
-    return str((spec_of(backend).get("node") or {}).get("name") or backend["metadata"]["name"])
 
 
 def _read(node: Object) -> NodeState:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from nestor.api import labels, names
@@ -48,16 +48,6 @@ def list_wanted(backend: str, spec: OverflowBackendSpec, shapes: Iterable[Shape]
     prefix, is_own = spec.node.name or backend, spec.shapes is not None
     found = (_build_wanted(backend, names.virtual_node(prefix, shape.name), spec, shape, is_own=is_own) for shape in shapes)
     return {item.name: item for item in found}
-
-
-def find_namesake(name: str, prefix: str, others: Mapping[str, str]) -> str | None:
-    """The backend whose nodes have names like this one, which begins with `prefix`; None if that is nobody else's.
-
-    `others`: what the names of other backends' nodes begin with, and whose that is. A shape that a backend discovers could
-    otherwise take the name of another one's node.
-    """
-    found = [key for key in others if len(key) > len(prefix) and (name == key or name.startswith(f"{key}-"))]
-    return others[max(found, key=len)] if found else None
 
 
 def build_node(backend: Object, wanted: Wanted) -> Object:

@@ -9,7 +9,7 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.overflowbackend import Shape
-from nestor.operator.backends.nodes import ALWAYS, build_node, find_change, find_namesake, is_of, list_wanted
+from nestor.operator.backends.nodes import ALWAYS, build_node, find_change, is_of, list_wanted
 from tests.unit.operator.backends.builders import GPU, SHAPE, UID, build_backend, build_live, build_spec, want
 
 Object = dict[str, Any]
@@ -198,20 +198,3 @@ def test_a_cordon_of_the_admins_stays() -> None:
     node = build_live()
     node["spec"]["unschedulable"] = True
     assert find_change(node, want()) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "prefix", "expected"),
-    [
-        ("hpc-gpu", "hpc", "hpc-gpu"),
-        ("hpc-gpu-a100", "hpc", "hpc-gpu"),
-        ("hpc-gpus", "hpc", None),
-        ("hpc-cpu", "hpc", None),
-        ("hpc", "hpc", None),
-        ("hpc-gpu-x-y", "hpc-gpu", "third"),
-        ("hpc-gpu-a100", "hpc-gpu", None),
-    ],
-)
-def test_a_discovered_shape_does_not_take_the_name_of_another_backends_node(name: str, prefix: str, expected: str | None) -> None:
-    others = {"hpc": "hpc", "hpc-gpu": "hpc-gpu", "hpc-gpu-x": "third"}
-    assert find_namesake(name, prefix, {key: value for key, value in others.items() if key != prefix}) == expected

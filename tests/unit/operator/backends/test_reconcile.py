@@ -152,22 +152,6 @@ async def test_a_node_of_another_backend_is_left_alone(other: Object, said: str)
     assert said in stage.ready[1]
 
 
-async def test_a_shape_that_is_told_does_not_take_the_name_of_another_backends_node() -> None:
-    stage = Stage(status=tell(GPU))
-    stage.scene.change(kinds.OVERFLOW_BACKEND, build_backend("link-gpu", uid="other"))
-    await stage.run()
-    assert stage.names() == []
-    assert stage.ready == ("NodeConflict", "node 'link-gpu' has the name of one of backend 'link-gpu'")
-    # What an admin has written is taken as it is; and what is there stays.
-    stage.set(shapes=[GPU])
-    await stage.run()
-    assert stage.names() == ["link-gpu"]
-    stage.set(status=tell(GPU))
-    await stage.run()
-    assert stage.names() == ["link-gpu"]
-    assert stage.ready[0] != "NodeConflict"
-
-
 async def test_a_node_that_the_api_server_refuses_is_told() -> None:
     stage = Stage(status=tell(SHAPE))
     stage.api.refusal = lambda verb, body: Invalid(422, "Invalid", "bad label") if body.get("kind") == "Node" else None
