@@ -159,7 +159,7 @@ def _is_asking(job: Object, said: Said | None) -> bool:
     if said is not None:
         return said != "Refused"
     admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
-    return admitted is None or admitted["status"] != "False" or admitted["reason"] in conditions.WAITS or _lacks_class(job)
+    return admitted is None or admitted["status"] != "False" or admitted["reason"] in conditions.WAITS
 
 
 def _is_reading(job: Object, said: Said | None) -> bool:
@@ -170,15 +170,6 @@ def _is_reading(job: Object, said: Said | None) -> bool:
     return admitted.get("status") == "Unknown" and admitted["reason"] in UNREADABLE
 
 
-def _lacks_class(job: Object) -> bool:
-    """Whether nothing is wrong with it but that its class is not there: it came when it was created, as all do that wait for
-    this class.
-    """
-    admitted = conditions.find(conditions_of(job), conditions.ADMITTED) or {}
-    is_as_it_was = admitted.get("observedGeneration") == job["metadata"].get("generation")
-    return admitted.get("reason") == conditions.CLASS_NOT_FOUND and is_as_it_was
-
-
 def find_since(job: Object, now: str) -> str:
     """When it came to the line of its class. Only a job that could start from the beginning came when it was created; one that
     was suspended, refused or could not be read comes when that has changed: nobody keeps a place by jobs that cannot start.
@@ -186,6 +177,6 @@ def find_since(job: Object, now: str) -> str:
     if found := (status_of(job).get("queue") or {}).get("since"):
         return str(found)
     admitted = conditions.find(conditions_of(job), conditions.ADMITTED)
-    is_first = admitted is None or admitted["reason"] in conditions.WAITS or _lacks_class(job)
+    is_first = admitted is None or admitted["reason"] in conditions.WAITS
     created = job["metadata"].get("creationTimestamp")
     return str(created if created and is_first and not has_started(job) else now)

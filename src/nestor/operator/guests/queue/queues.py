@@ -102,7 +102,7 @@ class Queue(Guest):
     def deny(self, job: Object, denial: Denial) -> Denial:
         """Have a job that is refused by no queue give its place back. One whose AppDef is being read keeps it for a while."""
         uid = job["metadata"]["uid"]
-        if denial.status == "False" and denial.reason not in (*conditions.WAITS, conditions.CLASS_NOT_FOUND):
+        if denial.status == "False" and denial.reason not in conditions.WAITS:
             self.give_back(uid)
         elif denial.is_stuck:
             self.give_back(uid, is_reading=True)

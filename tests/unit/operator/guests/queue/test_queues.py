@@ -318,21 +318,6 @@ def test_a_job_counts_for_the_machine_that_it_was_given() -> None:
     assert say(Town(job("m", MIDDLE, machine="big"), **SIZED).ask("m")) == "starts"
 
 
-def test_jobs_that_came_before_their_class_wait_for_it_in_turn() -> None:
-    """As when a folder with jobs and their class is applied: some of the jobs were refused when the class comes."""
-    town = Town(*[job(f"j{number:02}", OLD) for number in range(20)], queue=ONE)
-    spec = town.classes.pop("default")
-    for number in range(3):
-        town.queues.flush()
-        town.put(job(f"j{number:02}", OLD, refused=conditions.CLASS_NOT_FOUND))
-    town.classes["default"] = spec
-    town.queues.note_class("default")
-    for number in range(20):
-        town.run(f"j{number:02}")
-    town.pass_all()
-    assert len(town.running()) == 1
-
-
 @pytest.mark.parametrize("refused", [0, 3, 10])
 def test_a_class_that_is_made_anew_lets_nobody_past_its_limits(refused: int) -> None:
     town = Town(job("r", is_placed=True), *[job(f"w{number}", MIDDLE) for number in range(10)], queue=ONE)
@@ -361,14 +346,6 @@ def test_a_class_that_is_made_anew_lets_no_more_into_a_namespace() -> None:
     town.classes["default"] = spec
     town.queues.note_class("default")
     assert say(town.run("b")).startswith("TooManyJobs: ")
-
-
-def test_jobs_without_a_class_keep_the_order_of_their_creation() -> None:
-    missing = [{"type": "Admitted", "status": "False", "reason": conditions.CLASS_NOT_FOUND, "observedGeneration": 3}]
-    older = job("a", OLD) | {"status": {"conditions": missing}}
-    town = Town(older, job("b", MIDDLE), queue=ONE)
-    assert town.run("b") is not None
-    assert town.run("a") is None
 
 
 def test_a_job_takes_no_place_along_to_another_class() -> None:
