@@ -12,7 +12,7 @@ CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 """How Ingresses named their class before `spec.ingressClassName`; controllers still obey it."""
 
 HOSTS = "hosts"
-"""In a cached Ingress with very many hosts: these, as lines of one text, instead of `spec.rules`."""
+"""In a cached Ingress that is not ours: its hosts, as lines of one text, instead of `spec.rules`. It may have very many."""
 
 Homes = Mapping[str, str]
 """The namespaces of all known jobs, each with the job's UID."""

@@ -25,7 +25,6 @@ LIST_LIMIT = 4096
 """Bytes as JSON of all finalizers, and of all owners."""
 TEXT_LIMIT = 4096
 """Characters of a message: what kubelet keeps of a container's last words."""
-FEW_HOSTS = 100
 _USAGES = 10
 """Of a certificate request: more than any that is approved has."""
 
@@ -192,10 +191,8 @@ def trim_ingress(ingress: Object) -> Object:
     spec = spec_of(ingress)
     hosts = dict.fromkeys(rule["host"] for rule in spec.get("rules") or () if rule.get("host"))
     kept: Object = {key: spec[key] for key in ("ingressClassName", HOSTS) if spec.get(key)}
-    if len(hosts) > FEW_HOSTS:
+    if hosts:
         kept[HOSTS] = "\n" + "\n".join(hosts) + "\n"
-    elif hosts:
-        kept["rules"] = [{"host": host} for host in hosts]
     metadata = _trim_metadata(ingress)
     if old_class := annotations_of(ingress).get(CLASS_ANNOTATION):
         metadata["annotations"] = {CLASS_ANNOTATION: old_class}

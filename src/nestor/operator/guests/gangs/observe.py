@@ -12,6 +12,7 @@ from nestor.api.objects import Object, annotations_of, is_terminating, labels_of
 from nestor.api.observed import GangStatus
 from nestor.api.placement import Backend, NodeRequirement, Placement
 from nestor.api.policy import Policy
+from nestor.api.quantities import write_quantity
 from nestor.api.words import HOST
 from nestor.pods.translate.gang import GATE, is_held, read_entries, read_size
 from nestor.pods.translate.gang_room import measure
@@ -149,14 +150,14 @@ def _exclude(backends: Iterable[Backend], nodes: Sequence[Object]) -> Iterable[N
 
 
 POD_LIMIT = 16 * 1024
-"""Bytes as JSON of what is kept of one pod, where ours have one or two thousand."""
+"""Bytes as JSON of what is kept of one pod of a gang, where ours have one or two thousand."""
 CLUSTER_LIMIT = 1024 * 1024
 """The same of all pods of one cluster's gangs, where pods that are alike count once."""
 
-_SPEC = ("nodeName", "containers", "initContainers", "resources", "overhead")
+_SPEC = ("containers", "initContainers", "resources", "overhead", "nodeSelector", "tolerations")
 _CONTAINER = ("resources", "restartPolicy")
 _NAMES = 64
-"""Resources of which a pod that is too large may take some."""
+"""Resources of which a pod on a node may take some."""
 _META = ("name", "namespace", "creationTimestamp", "deletionTimestamp")
 _NUMBER = 16
 """Characters of a number that somebody wrote."""
@@ -173,12 +174,10 @@ def trim_node(node: Object) -> Object:
 
 
 def trim_pod(pod: Object) -> Object:
-    """What it takes, and of which node. Of a large one, only the sums."""
-    spec = _find_needs(pod)
-    if len(json.dumps(spec)) > POD_LIMIT:
-        most = sorted(((name, amount) for name, amount in measure(pod).items() if amount and name != "pods"), key=_find_rank)
-        sums = {name: str(amount) for name, amount in most[:_NAMES]}
-        spec = {"containers": [{"resources": {"requests": sums}}]} | {key: spec[key] for key in ("nodeName",) if key in spec}
+    """What it takes in all, and of which node."""
+    most = sorted(((name, amount) for name, amount in measure(pod).items() if amount and name != "pods"), key=_find_rank)
+    requests = {name: write_quantity(amount) for name, amount in most[:_NAMES]}
+    spec = {"containers": [{"resources": {"requests": requests}}], "nodeName": spec_of(pod).get("nodeName")}
     return {"metadata": {"name": pod["metadata"]["name"]}, "spec": spec, "status": {"phase": status_of(pod).get("phase")}}
 
 
@@ -231,15 +230,9 @@ def _trim_metadata(pod: Object) -> Object:
 def _find_demands(pod: Object) -> Object:
     """What a pod takes of a node, and which nodes it may have."""
     spec = spec_of(pod)
-    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
-    found = {key: value for key, value in _find_needs(pod).items() if key != "nodeName"}
-    found |= {key: spec[key] for key in ("nodeSelector", "tolerations") if key in spec}
-    return found | ({"affinity": {"nodeAffinity": {REQUIRED: required}}} if required else {})
-
-
-def _find_needs(pod: Object) -> Object:
-    spec = {key: value for key, value in spec_of(pod).items() if key in _SPEC}
+    found = {key: spec[key] for key in _SPEC if key in spec}
     for group in ("containers", "initContainers"):
-        if group in spec:
-            spec[group] = [{key: item[key] for key in _CONTAINER if key in item} for item in spec[group] or ()]
-    return spec
+        if group in found:
+            found[group] = [{key: item[key] for key in _CONTAINER if key in item} for item in found[group] or ()]
+    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
+    return found | ({"affinity": {"nodeAffinity": {REQUIRED: required}}} if required else {})
