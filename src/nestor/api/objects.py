@@ -62,9 +62,20 @@ def is_owned_by(obj: Object | None, uid: str) -> bool:
     return any(owner["uid"] == uid for owner in owners_of(obj))
 
 
+def find_controller(obj: Object | None, kind: str = "") -> Object:
+    """The owner reference of the controller that replaces an object when it is deleted, if it is of this kind; empty if none."""
+    return next((owner for owner in owners_of(obj) if owner.get("controller") and kind in ("", owner.get("kind"))), {})
+
+
+def find_job(pod: Object | None) -> Object:
+    """The owner reference of the Job that has made the pod; empty if none of Kubernetes' own has."""
+    owner = find_controller(pod, "Job")
+    return owner if owner.get("apiVersion", "").startswith("batch/") else {}
+
+
 def is_of_daemon_set(pod: Object | None) -> bool:
     """True if a DaemonSet controls the pod: it belongs to one node, and is made again as long as that is there."""
-    return any(owner.get("kind") == "DaemonSet" and owner.get("controller") for owner in owners_of(pod))
+    return bool(find_controller(pod, "DaemonSet"))
 
 
 def is_terminating(obj: Object | None) -> bool:

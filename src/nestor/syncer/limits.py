@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
+from decimal import Decimal
 
 from nestor.api import names
-from nestor.api.objects import Object
+from nestor.api.objects import Object, spec_of, status_of
+from nestor.api.quantities import parse_quantity
 from nestor.kube import Kind, kinds
 from nestor.kube.pace import Rate
 from nestor.pods.providers.host import EXCEEDED
@@ -129,6 +132,13 @@ def find_excess_of_endpoints(total: int, before: int, after: int) -> str | None:
         return None
     most = f"{SYNCED_ENDPOINTS} endpoints in total, counted for each port"
     return f"the EndpointSlices of users may have {most}, and would exceed that"
+
+
+def list_left(quota: Object) -> Iterator[tuple[str, Decimal]]:
+    """What a ResourceQuota leaves of each resource that it limits."""
+    used = status_of(quota).get("used") or {}
+    for name, hard in (spec_of(quota).get("hard") or {}).items():
+        yield name, parse_quantity(str(hard)) - parse_quantity(str(used.get(name, "0")))
 
 
 def advise(reason: str, quota_class: str) -> str:

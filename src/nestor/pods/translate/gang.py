@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nestor.api import data, labels, names, times
-from nestor.api.objects import Object, annotations_of, labels_of, owners_of
+from nestor.api.objects import Object, annotations_of, find_job, labels_of
 from nestor.api.observed import GangStatus
 from nestor.api.placement import GANG_LIMIT, Gang, GangSource
-from nestor.pods.translate.node_rules import REQUIRED
+from nestor.pods.translate.node_rules import REQUIRED, list_required
 from nestor.pods.translate.placement import Place
 from nestor.pods.translate.target import Target
 
@@ -52,9 +52,8 @@ def build_release(host: Object, entry: GangStatus) -> Object:
     """
     wanted = [data.write(item) for item in entry.nodes]
     spec: Object = {"schedulingGates": [{"$patch": "delete", **GATE}]}
-    required = ((host["spec"].get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED) or {}
     if wanted:
-        terms = [narrow(term, wanted) for term in required.get("nodeSelectorTerms") or []] or [{"matchExpressions": wanted}]
+        terms = [narrow(term, wanted) for term in list_required(host["spec"])] or [{"matchExpressions": wanted}]
         spec["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
     notes = {labels.GANG_ROUND: str(entry.round), labels.PLACE_REASON: entry.message}
     return {"metadata": {"annotations": notes}, "spec": spec}
@@ -165,7 +164,7 @@ def find_claim(pod: Object, gang: Gang) -> Claim | None:
 
 
 def _list_claims(pod: Object) -> list[Claim]:
-    notes, own, namespace, job = annotations_of(pod), labels_of(pod), pod["metadata"]["namespace"], _find_job(pod)
+    notes, own, namespace, job = annotations_of(pod), labels_of(pod), pod["metadata"]["namespace"], find_job(pod).get("name", "")
     found = []
     if mine := find_name(pod):
         size = read_size(_find_size(pod))
@@ -190,7 +189,7 @@ def find_faults(pod: Object, gang: Gang) -> list[str]:
         return [f"annotation `{labels.GANG}` must have at most {_NAME_LIMIT} characters"]
     if said is not None and read_size(said) is None:
         return [f"annotation `{labels.GANG_SIZE}` must be a whole number from 1 to {GANG_LIMIT}, not '{said[:20]}'"]
-    if said is None and not _find_job(pod):
+    if said is None and not find_job(pod):
         return [
             f"annotation `{labels.GANG_SIZE}` must be set: the pod is no Job's, so nothing else says how many pods its gang has"
         ]
@@ -204,11 +203,6 @@ def find_name(pod: Object) -> str:
 
 def _find_size(pod: Object) -> str | None:
     return annotations_of(pod).get(labels.GANG_SIZE) or labels_of(pod).get(labels.GANG_SIZE)
-
-
-def _find_job(pod: Object) -> str:
-    owner = next((item for item in owners_of(pod) if item.get("controller")), None)
-    return str(owner["name"]) if owner and owner["kind"] == "Job" and owner["apiVersion"].startswith("batch/") else ""
 
 
 def read_size(text: object) -> int | None:

@@ -15,7 +15,7 @@ from nestor.api.objects import Object, labels_of, spec_of, status_of
 from nestor.api.pod_status import is_terminal
 from nestor.api.quantities import parse_quantity
 from nestor.pods.translate import labels
-from nestor.pods.translate.node_rules import REQUIRED
+from nestor.pods.translate.node_rules import list_required
 
 Amounts = dict[str, Decimal]
 
@@ -42,14 +42,19 @@ class Fit:
     """The nodes with what is left then, by name."""
 
 
-def find_rooms(nodes: Iterable[Object], pods: Iterable[Object]) -> dict[str, Room]:
-    """The nodes that take pods, by name, with what their pods leave."""
+def find_used(pods: Iterable[Object]) -> dict[str, Amounts]:
+    """What pods reserve on each node, by its name."""
     used: dict[str, Amounts] = {}
     for pod in pods:
         node = spec_of(pod).get("nodeName")
         if node and not is_terminal(pod):
             add(used.setdefault(node, {}), measure(pod))
-    rooms = {}
+    return used
+
+
+def find_rooms(nodes: Iterable[Object], pods: Iterable[Object]) -> dict[str, Room]:
+    """The nodes that take pods, by name, with what their pods leave."""
+    used, rooms = find_used(pods), {}
     for node in nodes:
         name, spec = node["metadata"]["name"], spec_of(node)
         if not spec.get("unschedulable"):
@@ -104,9 +109,8 @@ def _group(pods: Iterable[Object]) -> dict[tuple[str, str], list[Object]]:
     kinds: dict[tuple[str, str], list[Object]] = {}
     for pod in pods:
         spec = pod["spec"]
-        affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
         amounts = {key: str(value.normalize()) for key, value in measure(pod).items()}
-        demands = [spec.get("nodeSelector"), spec.get("tolerations"), affinity.get(REQUIRED)]
+        demands = [spec.get("nodeSelector"), spec.get("tolerations"), list_required(spec)]
         kinds.setdefault((json.dumps(demands, sort_keys=True), json.dumps(amounts, sort_keys=True)), []).append(pod)
     return kinds
 
@@ -158,8 +162,8 @@ def may_run(pod: Object, room: Room) -> bool:
     hard = [taint for taint in room.taints if taint.get("effect") in ("NoSchedule", "NoExecute")]
     if not all(any(tolerates(item, taint) for item in spec.get("tolerations") or []) for taint in hard):
         return False
-    required = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(REQUIRED)
-    return required is None or any(is_met(term, room) for term in required.get("nodeSelectorTerms") or [])
+    terms = list_required(spec)
+    return not terms or any(is_met(term, room) for term in terms)
 
 
 def tolerates(toleration: Object, taint: Object) -> bool:

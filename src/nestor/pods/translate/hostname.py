@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nestor.api.objects import Object, owners_of
+from nestor.api.objects import Object, find_controller
 from nestor.pods.translate.target import Target
 
 _LIMIT = 63
@@ -43,7 +43,7 @@ def find_ignored(pod: Object, target: Target) -> Iterator[str]:
         if is_old or len(full) > _LIMIT:
             why = needs if is_old else f"'{full}' is longer than {_LIMIT} characters"
             yield f"`spec.setHostnameAsFQDN` is true, but the pod's host name has no domain: {why}"
-    elif _lacks_domain(pod) and _find_set(pod) is None:
+    elif _lacks_domain(pod) and not find_controller(pod, "StatefulSet"):
         yield (
             f"`spec.subdomain` is '{spec['subdomain']}', but in the pod its host name has no domain (`hostname -f`), unless "
             "`spec.setHostnameAsFQDN` is true; its DNS records have"
@@ -54,8 +54,8 @@ def find_ignored_of_set(pod: Object, target: Target) -> tuple[Object, str] | Non
     """What cannot be of the host names of all pods of a StatefulSet, and the set: not its owner but its controller gives each a
     `subdomain`. None where nothing is to be said.
     """
-    owner = _find_set(pod)
-    if owner is None or not _lacks_domain(pod):
+    owner = find_controller(pod, "StatefulSet")
+    if not owner or not _lacks_domain(pod):
         return None
     meta = {"name": owner["name"], "uid": owner["uid"], "namespace": pod["metadata"]["namespace"]}
     message = (
@@ -69,10 +69,6 @@ def _lacks_domain(pod: Object) -> bool:
     spec = pod["spec"]
     has_other = any(spec.get(field) for field in ("hostNetwork", "setHostnameAsFQDN", "hostnameOverride"))
     return bool(spec.get("subdomain")) and not has_other
-
-
-def _find_set(pod: Object) -> Object | None:
-    return next((item for item in owners_of(pod) if item.get("controller") and item.get("kind") == "StatefulSet"), None)
 
 
 def _find_full(pod: Object, target: Target) -> str | None:

@@ -19,6 +19,12 @@ _FEW_WAYS = 8
 """For so many ways in which a node may differ from those of backends, the preferences of pods are spelled out."""
 
 
+def list_required(spec: Object) -> list[Object]:
+    """The terms of a pod's node affinity of which a node must meet one; empty if any node will do."""
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    return (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
+
+
 def build_node_selector(pod: Object, placement: Placement, place: Place) -> dict[str, str]:
     """The host pod's node selector: the pod's own, and, if it can only stay, what class, job and its resources demand.
 
@@ -37,7 +43,7 @@ def build_node_affinity(pod: Object, placement: Placement, place: Place) -> Obje
     fields = [{"key": "metadata.name", "operator": "In", "values": [node]}] if node else []
     choices = _find_choices(pod, placement, place)
     if fields or any(choices):
-        terms = (own.get(REQUIRED) or {}).get("nodeSelectorTerms") or [{}]
+        terms = list_required(pod["spec"]) or [{}]
         result[REQUIRED] = {"nodeSelectorTerms": [_narrow(term, choice, fields) for term in terms for choice in choices]}
     wished = own.get(PREFERRED) or []
     if place.where == "HostFirst" and wished:
@@ -85,9 +91,7 @@ def _find_choices(pod: Object, placement: Placement, place: Place) -> list[list[
 
 
 def _names_node(pod: Object) -> bool:
-    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
-    fields = (item for term in terms for item in term.get("matchFields") or [])
+    fields = (item for term in list_required(pod["spec"]) for item in term.get("matchFields") or [])
     return bool(pod["spec"].get("nodeName")) or any(item["operator"] == "In" for item in fields)
 
 
@@ -151,8 +155,7 @@ def check_wishes(pod: Object, placement: Placement) -> Iterator[str]:
 def _list_keys(spec: Object) -> Iterator[tuple[str, str]]:
     """The labels of nodes that a pod asks for, each with the path of its field."""
     yield from (("spec.nodeSelector", key) for key in sorted(spec.get("nodeSelector") or {}))
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    terms = list((affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or [])
-    terms += [item.get("preference") or {} for item in affinity.get(PREFERRED) or []]
+    wished = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(PREFERRED) or []
+    terms = [*list_required(spec), *(item.get("preference") or {} for item in wished)]
     keys = {item["key"] for term in terms for item in term.get("matchExpressions") or []}
     yield from (("spec.affinity.nodeAffinity", key) for key in sorted(keys))

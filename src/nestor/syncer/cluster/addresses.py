@@ -59,10 +59,10 @@ class Addresses:
         patch: list[Object] = []
         warning = ""
         if service is not None:
-            patch, warning = await self._serve(service, is_new=request["operation"] == "CREATE")
+            patch, warning = await self._serve(service)
         return build_review(request.get("uid"), patch, warning)
 
-    async def _serve(self, service: Object, *, is_new: bool) -> tuple[list[Object], str]:
+    async def _serve(self, service: Object) -> tuple[list[Object], str]:
         meta, spec = service["metadata"], service["spec"]
         name = meta.get("name") or _generate(meta["generateName"])
         wanted = service | {"metadata": {"name": name, "namespace": meta["namespace"], "uid": str(uuid.uuid4())}}
@@ -75,7 +75,7 @@ class Addresses:
             self._waiting += 1
             try:
                 async with asyncio.timeout(PATIENCE_SECONDS):
-                    if is_new and await self._exists(key):
+                    if await self._exists(key):
                         return [], ""  # the API server will say so itself
                     copy = await self._reserve(key, wanted)
             finally:
@@ -138,32 +138,22 @@ def _explain(spec: Object, copy: Object) -> str:
 
 
 def find_candidate(request: Object) -> Object | None:
-    """The Service of an AdmissionReview's request if it is about to get an address in the nested cluster, else None.
+    """The Service of an AdmissionReview's request if it is created with an address of the nested cluster, else None.
 
     `request` may come from a tenant instead of the API server, so it may be anything.
     """
-    operation, service, old = (request.get(key) for key in ("operation", "object", "oldObject"))
-    resource, meta = request.get("resource"), service.get("metadata") if isinstance(service, dict) else None
-    if not isinstance(resource, dict) or not isinstance(service, dict) or not isinstance(meta, dict):
+    service, resource = request.get("object"), request.get("resource")
+    if request.get("operation") != "CREATE" or request.get("dryRun") or request.get("subResource"):
         return None
-    if (resource.get("group"), resource.get("resource"), request.get("subResource")) not in (
-        ("", "services", None),
-        ("", "services", ""),
-    ):
+    if not isinstance(resource, dict) or (resource.get("group"), resource.get("resource")) != ("", "services"):
         return None
-    if request.get("dryRun") or not isinstance(service.get("spec"), dict) or not _gets_address(service):
+    meta, spec = (service.get(key) for key in ("metadata", "spec")) if isinstance(service, dict) else (None, None)
+    if not isinstance(service, dict) or not isinstance(meta, dict) or not isinstance(spec, dict):
         return None
-    if operation == "UPDATE" and (not isinstance(old, dict) or _gets_address(old)):
+    name, namespace = meta.get("name") or meta.get("generateName"), request.get("namespace")
+    if not isinstance(name, str) or not isinstance(namespace, str):
         return None
-    name = meta.get("name") or meta.get("generateName")
-    if operation not in ("CREATE", "UPDATE") or not isinstance(name, str) or not isinstance(request.get("namespace"), str):
-        return None
-    return service | {"metadata": meta | {"namespace": request["namespace"]}}
-
-
-def _gets_address(service: Object) -> bool:
-    spec = spec_of(service)
-    return spec.get("type") != "ExternalName" and spec.get("clusterIP") != "None"
+    return service | {"metadata": meta | {"namespace": namespace}}
 
 
 def build_patch(service: Object, copy: Object, name: str, taken: Collection[int] = ()) -> list[Object]:

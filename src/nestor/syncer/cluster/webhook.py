@@ -109,11 +109,7 @@ def build_configuration(port: int, certificate: bytes) -> Object:
     webhook: Object = {
         "name": "services.nestor.dev",
         "clientConfig": {"url": f"https://127.0.0.1:{port}{_PATH}", "caBundle": authority},
-        "rules": [rule | {"operations": ["CREATE", "UPDATE"], "scope": "Namespaced"}],
-        # An update gives a Service an address only if it had none.
-        "matchConditions": [
-            {"name": "gets-an-address", "expression": "request.operation == 'CREATE' || oldObject.spec.type == 'ExternalName'"}
-        ],
+        "rules": [rule | {"operations": ["CREATE"], "scope": "Namespaced"}],
         "failurePolicy": "Ignore",
         "matchPolicy": "Equivalent",
         "sideEffects": "NoneOnDryRun",

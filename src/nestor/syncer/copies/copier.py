@@ -31,9 +31,6 @@ class Copier:
         self._removed: dict[Key, str] = {}
         """UIDs of copies that we deleted, because the cache may still hold them."""
 
-    def __len__(self) -> int:
-        return len(self._removed)
-
     def find(self, key: Key) -> Object | None:
         """The copy from the cache, unless we have deleted it."""
         found = self._row.find_copy(key)

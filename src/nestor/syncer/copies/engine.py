@@ -20,6 +20,8 @@ from nestor.syncer.copies.memory import Told
 from nestor.syncer.copies.row import Row
 from nestor.syncer.view.context import RETRY_LIMIT
 
+_WORKERS = 8
+
 
 class Engine:
     """Decides what becomes of the copies of one row, and sees to it."""
@@ -32,7 +34,7 @@ class Engine:
         self._unused: dict[Key, float] = {}
         self.name = row.name or row.kind.plural
         self.queue: WorkQueue[Key] = WorkQueue(
-            self._reconcile, workers=row.workers, name=self.name, max_delay=RETRY_LIMIT, begin=self._await_caches
+            self._reconcile, workers=_WORKERS, name=self.name, max_delay=RETRY_LIMIT, begin=self._await_caches
         )
         if row.sources is not None:
             row.sources.on_change(self._on_source)
@@ -40,17 +42,9 @@ class Engine:
         row.wake = self.queue.add
 
     @property
-    def remembered(self) -> int:
-        """Number of entries in memory: one per existing copy, plus work in progress. It must not grow beyond that."""
-        return len(self.copier) + len(self._refused) + len(self._ignored) + len(self._unused)
-
-    @property
     def host_rights(self) -> tuple[Right, ...]:
         """Permissions needed on the host, apart from those for the caches."""
-        if self.row.direction == "Up" and self.row.sources is None:
-            return ()
-        verbs = ("get", "create", "patch", "delete") if self.row.direction == "Down" else ("get",)
-        return (right(self.row.kind, *verbs),)
+        return (right(self.row.kind, *self.row.host_verbs),) if self.row.host_verbs else ()
 
     async def _await_caches(self) -> None:
         """Those of kinds that a cluster may not have are filled after all others, or never."""
@@ -131,7 +125,7 @@ class Engine:
                 raise  # retry: the other object may be deleted or the quota raised, and no event tells us
         else:
             self._refused.forget(key)
-        await self._note_ignored(key, source, copy)
+        await self._note_ignored(key, source)
         if copy is not None and (patch := self.row.lift(source, copy)) is not None:
             body = {"metadata": {"uid": source["metadata"]["uid"]}} | patch
             await self.row.source_api.patch(self.row.kind, key[1], key[0] or None, body, subresource="status")
@@ -166,13 +160,13 @@ class Engine:
         if self.row.refused and self._refused.is_news(key, (source["metadata"]["uid"], message)):
             await self.row.context.recorder.post(source, "Warning", self.row.refused, message)
 
-    async def _note_ignored(self, key: Key, source: Object, copy: Object | None) -> None:
-        """Tell the tenant what the host leaves out, at the object that is in the nested cluster."""
-        about, message = source if self.row.direction == "Down" else copy, self.row.find_ignored(source)
-        if message is None or about is None:
+    async def _note_ignored(self, key: Key, source: Object) -> None:
+        """Tell the tenant what the host leaves out."""
+        message = self.row.find_ignored(source)
+        if message is None:
             self._ignored.forget(key)
-        elif self._ignored.is_news(key, (about["metadata"]["uid"], message)):
-            await self.row.context.recorder.post(about, "Warning", self.row.ignored, message)
+        elif self._ignored.is_news(key, (source["metadata"]["uid"], message)):
+            await self.row.context.recorder.post(source, "Warning", self.row.ignored, message)
 
     def _translate(self, key: Key, text: str) -> str:
         """A message of the host in the words of the nested cluster. If a quota is used up, it says who can raise it."""

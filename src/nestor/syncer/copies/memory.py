@@ -26,13 +26,6 @@ class Told(Generic[K]):
         """Forget the last message: if it comes again, it is news."""
         self._told.pop(key, None)
 
-    def __len__(self) -> int:
-        return len(self._told)
-
-
-_MISSED = 10_000
-"""More than are looked for at a time: of those that were forgotten in between, none would come to an end."""
-
 
 class Patience(Generic[K]):
     """How often things were looked for in vain that may come in a moment."""
@@ -41,15 +34,12 @@ class Patience(Generic[K]):
         self._tries = tries
         self._seconds = seconds
         self._misses: dict[K, int] = {}
-        """The latest come last."""
 
     def wait(self, key: K, what: str) -> None:
         """Raises `RetryLater` after the first misses. Then it returns, and the next miss counts as the first."""
         misses = self._misses.pop(key, 0) + 1
         if misses <= self._tries:
             self._misses[key] = misses
-            if len(self._misses) > _MISSED:
-                del self._misses[next(iter(self._misses))]
             raise RetryLater(self._seconds, f"waiting for {what}")
 
     def forget(self, key: K) -> None:

@@ -15,6 +15,7 @@ from nestor.api.times import timestamp
 from nestor.kube import Api, ApiError, Kind, NotFound, kinds
 from nestor.kube.kinds import right
 from nestor.kube.serving.http import Request
+from nestor.pods.translate.container_status import list_containers
 from nestor.pods.translate.labels import is_match
 from nestor.pods.translate.target import nested_uid
 from nestor.syncer.view.caches import Caches
@@ -22,7 +23,6 @@ from nestor.syncer.view.caches import Caches
 GROUP, VERSION = "metrics.k8s.io", "v1beta1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
-_GROUPS = ("containers", "initContainers", "ephemeralContainers")
 _SET_BASED = re.compile(r"(\S+)\s+(in|notin)\s*\(([^()]*)\)")
 _EQUALITY = re.compile(r"([^\s=!]+)\s*(==|=|!=)\s*([\w.-]*)")
 _KEY = re.compile(r"(!?)\s*([^\s=!()]+)")
@@ -75,7 +75,8 @@ class MetricsApi:
             return _fail(404, "NotFound", "the server could not find the requested resource")
         try:
             labels = parse_selector(request.get("labelSelector") or "")
-            fields = parse_fields(request.get("fieldSelector") or "")
+            if request.get("fieldSelector"):
+                raise ValueError("field selectors are not supported for metrics")
             usages = await self._read_usages()
         except ValueError as error:
             return _fail(400, "BadRequest", str(error))
@@ -86,7 +87,7 @@ class MetricsApi:
         if query.name:
             what = "pods" if query.kind == "PodMetrics" else "nodes"
             return (200, items[0]) if items else _fail(404, "NotFound", f'{what}.{GROUP} "{query.name}" not found')
-        selected = [item for item in items if is_selected(item, labels, fields)]
+        selected = [item for item in items if is_match(labels, labels_of(item))]
         return 200, {"kind": f"{query.kind}List", "apiVersion": API_VERSION, "metadata": {}, "items": selected}
 
     def _list_pods(self, usages: dict[str, Object]) -> list[Object]:
@@ -155,7 +156,7 @@ def build_resources() -> Object:
 def build_pod(usage: Object, nested: Object) -> Object:
     """What a nested pod uses, without containers that the host has added. `usage`: the host's PodMetrics."""
     meta = nested["metadata"]
-    own = {item["name"] for group in _GROUPS for item in nested["spec"].get(group) or []}
+    own = {item["name"] for _, item in list_containers(nested["spec"])}
     containers = [{"name": item["name"], "usage": item.get("usage") or {}} for item in usage.get("containers") or []]
     return {
         "kind": "PodMetrics",
@@ -204,24 +205,6 @@ def parse_selector(text: str) -> Object:
         else:
             raise ValueError(f"'{term}' is no requirement of a label selector")
     return {"matchExpressions": expressions}
-
-
-def is_selected(item: Object, labels: Object, fields: Mapping[str, tuple[bool, str]]) -> bool:
-    """Whether an object is meant by a query. `fields`: by path, whether the value must be equal, and the value."""
-    meta = item["metadata"]
-    has_fields = all((meta.get(path.removeprefix("metadata."), "") == value) is equal for path, (equal, value) in fields.items())
-    return has_fields and is_match(labels, labels_of(item))
-
-
-def parse_fields(text: str) -> dict[str, tuple[bool, str]]:
-    """A field selector as in a query: of names and namespaces alone. Raises `ValueError`."""
-    found = {}
-    for term in filter(None, (item.strip() for item in text.split(","))):
-        path, operator, value = (*re.split(r"(!=|==?)", term, maxsplit=1), "", "")[:3]
-        if not operator or path not in ("metadata.name", "metadata.namespace"):
-            raise ValueError(f"'{term}' is no requirement of a field selector for metrics")
-        found[path] = (operator != "!=", value)
-    return found
 
 
 def _build_metadata(name: str, labels: Mapping[str, str], timestamp: str) -> Object:

@@ -42,11 +42,6 @@ class EventController:
         self.queue: WorkQueue[Key] = WorkQueue(self._reconcile, workers=2, name="events", max_delay=RETRY_LIMIT)
         context.caches.host_events.on_change(self._on_event)
 
-    @property
-    def remembered(self) -> int:
-        """Number of entries in memory. It must not grow with the number of events seen."""
-        return len(self._waiting)
-
     def _on_event(self, change: Change) -> None:
         if not _is_told(change.latest):
             return

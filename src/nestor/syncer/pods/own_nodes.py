@@ -12,7 +12,7 @@ from nestor.api import labels, names
 from nestor.api.objects import Object, annotations_of, labels_of
 from nestor.kube import Change, kinds
 from nestor.pods.translate.gang_room import Room, is_met, tolerates
-from nestor.pods.translate.node_rules import PREFERRED, REQUIRED
+from nestor.pods.translate.node_rules import PREFERRED, REQUIRED, list_required
 from nestor.syncer.translate.node import CORDONED, Own, find_own
 from nestor.syncer.view.caches import Caches
 
@@ -103,9 +103,9 @@ def resolve(pod: Object, nodes: Nodes) -> Object:
     selector = spec.get("nodeSelector") or {}
     node_affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     demands = [{"key": key, "operator": "In", "values": [value]} for key, value in selector.items() if key in keys]
-    given = (node_affinity.get(REQUIRED) or {}).get("nodeSelectorTerms")
+    given = list_required(spec)
     wished = node_affinity.get(PREFERRED) or []
-    used = {item["key"] for term in given or [] for item in term.get("matchExpressions") or []}
+    used = {item["key"] for term in given for item in term.get("matchExpressions") or []}
     used |= {item["key"] for each in wished for item in (each.get("preference") or {}).get("matchExpressions") or []}
     if not (closed or avoided or demands or used & keys):
         return pod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nestor.api import labels
-from nestor.api.objects import Object, annotations_of, spec_of
+from nestor.api.objects import Object, annotations_of, find_job, spec_of
 from nestor.api.placement import Placement
 from nestor.api.pod_status import is_terminal
 from nestor.kube import Change, kinds
@@ -13,7 +13,6 @@ from nestor.kube.index import Index
 from nestor.pods.translate.node_rules import find_backend
 from nestor.pods.translate.placement import Batch, Place, Where, decide_place, is_counting
 from nestor.pods.translate.target import nested_uid
-from nestor.syncer.suspend.jobs import find_controller
 from nestor.syncer.view.context import Context
 
 
@@ -24,7 +23,7 @@ class Places:
         self._context = context
         self._caches, self._nodes = context.caches, context.caches.host_nodes
         self._jobs = context.caches.nested(kinds.JOB)
-        self._by_job = Index(context.caches.nested(kinds.POD), _find_job)
+        self._by_job = Index(context.caches.nested(kinds.POD), lambda pod: find_job(pod).get("uid"))
         self._chosen: dict[str, Where] = {}
         """Of pods whose host pod is not in the cache yet."""
         self._waiting: dict[str, dict[str, None]] = {}
@@ -39,7 +38,7 @@ class Places:
 
         `is_gang`: it runs together with others or not at all, so no limit may let some of them wait.
         """
-        uid, job = pod["metadata"]["uid"], _find_job(pod)
+        uid, job = pod["metadata"]["uid"], find_job(pod).get("uid")
         if job is None or not is_counting(placement):
             return decide_place(pod, placement)
         completions = await self._find_completions(pod, job)
@@ -82,7 +81,7 @@ class Places:
 
     async def _find_completions(self, pod: Object, uid: str) -> int | None:
         """The `completions` of the pod's Job, which is asked for if the cache does not have it yet."""
-        name, namespace = (find_controller(pod) or {})["name"], pod["metadata"]["namespace"]
+        name, namespace = find_job(pod)["name"], pod["metadata"]["namespace"]
         job = self._jobs.get(name, namespace)
         if job is None or job["metadata"]["uid"] != uid:
             job = await self._context.nested.find(kinds.JOB, name, namespace)
@@ -115,10 +114,3 @@ class Places:
         waiting.pop(uid, None)
         if not waiting:
             self._waiting.pop(job, None)
-
-
-def _find_job(pod: Object) -> str | None:
-    """UID of the nested Job that has made the pod."""
-    owner = find_controller(pod)
-    is_job = owner is not None and owner["kind"] == "Job" and owner["apiVersion"].startswith("batch/")
-    return str(owner["uid"]) if owner is not None and is_job else None

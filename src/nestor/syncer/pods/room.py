@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
 
 from nestor.api import names
-from nestor.api.objects import Object, spec_of, status_of
-from nestor.api.quantities import parse_quantity
+from nestor.api.objects import Object
+from nestor.pods.translate.container_status import RUN, list_containers
+from nestor.syncer import limits
 
 FIRST_SECONDS = 5
 LONGEST_SECONDS = 60
@@ -21,7 +21,6 @@ _PAUSE_SECONDS = 0.25
 """Between two requests for one size, however often there seems to be room."""
 _MOST = 10
 """Of one size that may ask at once: when the room is used up, so many are refused."""
-_GROUPS = ("initContainers", "containers")
 
 
 def find_delay(refusals: int) -> float:
@@ -32,7 +31,7 @@ def find_delay(refusals: int) -> float:
 def find_size(pod: Object) -> str:
     """Equal for pods that quotas treat alike: by their resources, and by what the scopes of quotas look at."""
     spec = pod["spec"]
-    resources = [[item.get("resources"), item.get("restartPolicy")] for group in _GROUPS for item in spec.get(group) or []]
+    resources = [[item.get("resources"), item.get("restartPolicy")] for _, item in list_containers(spec, RUN)]
     scopes = [spec.get("activeDeadlineSeconds") is not None, bool(spec.get("affinity"))]
     return names.digest(json.dumps([resources, spec.get("resources"), scopes], sort_keys=True), length=16)
 
@@ -41,14 +40,8 @@ def is_freed(old: Object | None, new: Object | None) -> bool:
     """True if a change of a ResourceQuota leaves more of anything than before."""
     if old is None or new is None:
         return new is None
-    before, now = dict(_left(old)), dict(_left(new))
+    before, now = dict(limits.list_left(old)), dict(limits.list_left(new))
     return any(name not in now or now[name] > left for name, left in before.items())
-
-
-def _left(quota: Object) -> Iterator[tuple[str, Decimal]]:
-    used = status_of(quota).get("used") or {}
-    for name, hard in (spec_of(quota).get("hard") or {}).items():
-        yield name, parse_quantity(hard) - parse_quantity(used.get(name, "0"))
 
 
 @dataclass

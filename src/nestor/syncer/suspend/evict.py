@@ -11,11 +11,11 @@ import json
 import logging
 
 from nestor.api import labels
-from nestor.api.objects import Object, is_terminating
+from nestor.api.objects import Object, find_controller, is_terminating
 from nestor.api.pod_status import is_terminal
 from nestor.kube import Conflict, Forbidden, NotFound, RetryLater, kinds
 from nestor.pods.translate.status import is_bound
-from nestor.syncer.suspend.jobs import JobSuspender, find_controller
+from nestor.syncer.suspend.jobs import JobSuspender
 from nestor.syncer.view.context import Context
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ class PodEvictor:
         now = await self._find_staying(nested)
         if now is None or is_terminal(now) or not is_bound(now):
             return
-        if find_controller(now) is None:
+        if not find_controller(now):
             await self._remember(now)
         if self._context.caches.is_suspended:  # still
             # The version protects a pod that finishes at the same moment.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from nestor.api import conditions, labels
-from nestor.api.objects import Object, annotations_of, conditions_of, owners_of
+from nestor.api.objects import Object, annotations_of, conditions_of, find_controller, find_job
 from nestor.kube import Change, Kind, WorkQueue, kinds
 from nestor.kube.informer import Key, key_of
 from nestor.syncer.view.context import RETRY_LIMIT, Context
@@ -33,10 +33,10 @@ class JobSuspender:
 
     async def is_released(self, pod: Object) -> bool:
         """False if the pod's Job will end the pod once suspended: if we deleted it, the Job would count a failure."""
-        controller = find_controller(pod)
-        if controller is None or controller["kind"] != "Job" or not controller["apiVersion"].startswith("batch/"):
+        owner = find_job(pod)
+        if not owner:
             return True
-        uid, name, namespace = controller["uid"], controller["name"], pod["metadata"]["namespace"]
+        uid, name, namespace = owner["uid"], owner["name"], pod["metadata"]["namespace"]
         cached = self._caches.nested(kinds.JOB).get(name, namespace)
         if cached is not None and cached["metadata"]["uid"] == uid and not is_done_with_pods(cached):
             return False
@@ -52,8 +52,7 @@ class JobSuspender:
         self.queue.add((kind, change.key))
         if kind is kinds.JOB and self._caches.is_suspended:
             for pod in self._caches.by_namespace(kinds.POD).all(change.key[0]):
-                controller = find_controller(pod)
-                if controller is not None and controller["uid"] == change.latest["metadata"]["uid"]:
+                if find_controller(pod).get("uid") == change.latest["metadata"]["uid"]:
                     self.wake(pod["metadata"]["uid"])
 
     async def _reconcile(self, item: tuple[Kind, Key]) -> None:
@@ -91,8 +90,3 @@ def is_done_with_pods(job: Object) -> bool:
     """True if suspending the Job does not make its controller end the pods (any more)."""
     manager = job["spec"].get("managedBy") or _JOB_CONTROLLER
     return manager != _JOB_CONTROLLER or is_finished(job)
-
-
-def find_controller(obj: Object) -> Object | None:
-    """The owner reference of the controller that replaces this object when it is deleted."""
-    return next((ref for ref in owners_of(obj) if ref.get("controller")), None)

@@ -1,7 +1,53 @@
 """Environment variables: the nested API server's address, the kubelet's precedence, translated references."""
 
+from typing import Any
+
+import pytest
+
+from nestor.api import names
 from nestor.pods.translate import env
 from tests.unit.pods.translate.builders import build_service
+
+A_MAP, A_SECRET = names.host_name("c", "shop"), names.host_name("s", "shop")
+NAMESPACE = "metadata.annotations['nestor.dev/nested-namespace']"
+
+
+@pytest.mark.parametrize(
+    ("nested", "host"),
+    [
+        ({"value": "$(A)"}, {"value": "$(A)"}),
+        (
+            {"valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}},
+            {"valueFrom": {"configMapKeyRef": {"name": A_MAP, "key": "k"}}},
+        ),
+        (
+            {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k", "optional": True}}},
+            {"valueFrom": {"secretKeyRef": {"name": A_SECRET, "key": "k", "optional": True}}},
+        ),
+        (
+            {"valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+            {"valueFrom": {"fieldRef": {"apiVersion": "v1", "fieldPath": NAMESPACE}}},
+        ),
+        (
+            {"valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
+            {"valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}},
+        ),
+    ],
+)
+def test_each_kind_of_variable(nested: Any, host: Any) -> None:
+    *api, own = env.build_env({"env": [{"name": "A"} | nested]}, "shop", "10.43.0.20")
+    assert own == {"name": "A"} | host
+    assert {"name": "KUBERNETES_SERVICE_HOST", "value": "10.43.0.20"} in api
+
+
+def test_what_a_container_says_itself_wins() -> None:
+    own = {"name": "KUBERNETES_SERVICE_HOST", "value": "mine"}
+    assert [item for item in env.build_env({"env": [own]}, "shop", "10.43.0.20") if item["name"] == own["name"]] == [own]
+    sources = [{"configMapRef": {"name": "c"}}, {"prefix": "S_", "secretRef": {"name": "s", "optional": True}}]
+    expected = [{"configMapRef": {"name": A_MAP}}, {"prefix": "S_", "secretRef": {"name": A_SECRET, "optional": True}}]
+    links = {"configMapRef": {"name": env.links_name("shop")}}
+    assert env.build_env_from({"envFrom": sources}, "shop", links=True) == [links, *expected]
+    assert env.build_env_from({"envFrom": sources}, "shop", links=False) == expected
 
 
 def test_service_variables_are_the_kubelet_s() -> None:

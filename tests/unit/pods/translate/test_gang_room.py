@@ -104,7 +104,6 @@ def named(name: str) -> Object:
         (build_pod(affinity=requires(IN_ZONE)), node("a", own={"zone": "a"}), 1),
         (build_pod(affinity=requires(IN_ZONE, NOT_IN_ZONE)), node("a"), 1),
         (build_pod(affinity=requires({})), node("a"), 0),
-        (build_pod(affinity=requires()), node("a"), 0),
         (build_pod(affinity=requires(named("a"))), node("a"), 1),
         (build_pod(affinity=requires(named("b"))), node("a"), 0),
         (build_pod(affinity={"podAffinity": {}}), node("a"), 1),

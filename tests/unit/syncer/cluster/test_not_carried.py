@@ -7,8 +7,6 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
-import pytest
-
 from nestor.kube import Api, Kind, kinds
 from nestor.kube.events import EventRecorder
 from nestor.syncer.cluster.not_carried import NotCarried
@@ -101,39 +99,3 @@ async def test_a_kind_is_followed_once_it_is_defined_and_no_other_is_asked_for()
         api.put(kinds.CRD, DEFINITION)
         put(api, ROUTE, "second")
         await tells(api, ("HTTPRoute", "second"), ("HTTPRoute", "web"), ("Ingress", "web"))
-
-
-ODD = [{"resources": [1, {"kind": "HTTPRoute"}]}, {"resources": 5}, {"resources": [{"name": [], "kind": "HTTPRoute"}]}, [1], 5]
-
-
-@pytest.mark.parametrize("answer", ODD, ids=str)
-async def test_a_server_of_the_tenant_s_own_ends_nothing(answer: Any) -> None:
-    class OddApi(NestedApi):
-        """Routes are served by somebody else."""
-
-        async def request(self, method: str, path: str, query: dict[str, str] | None = None, *_: Any, **named: Any) -> Any:
-            if path.startswith("/apis/gateway.networking.k8s.io"):
-                self.paths.append(path)
-                return answer
-            return await super().request(method, path, query, **named)
-
-    api = OddApi()
-    api.put(kinds.CRD, DEFINITION)
-    async with running(api):
-        put(api, kinds.INGRESS, "web")
-        await tells(api, ("Ingress", "web"))
-
-        async def is_asked() -> bool:
-            return any("gateway" in path for path in api.paths)
-
-        await eventually(is_asked)
-        put(api, kinds.INGRESS, "late")
-        await tells(api, ("Ingress", "late"), ("Ingress", "web"))
-
-
-async def test_a_definition_that_is_none_ends_nothing() -> None:
-    api = NestedApi()
-    api.put(kinds.CRD, {"metadata": DEFINITION["metadata"], "spec": {}})
-    async with running(api):
-        put(api, kinds.INGRESS, "web")
-        await tells(api, ("Ingress", "web"))

@@ -27,45 +27,36 @@ def record(text: str) -> dict[str, Any]:
     return {"data": {"run.json": text}}
 
 
+def steps(*found: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"version": 1, "hash": "x", "state": "Running", "steps": list(found)} | more
+
+
+STEP = {"name": "web", "type": "kubectl", "state": "Running", "attempt": 1, "maxAttempts": 2, "hash": "h", "sha256": "s"}
+
+
 @pytest.mark.parametrize(
-    "config_map",
+    ("written", "read"),
     [
-        None,
-        {},
-        {"data": {}},
-        record("{"),
-        record("[]"),
-        record('"x"'),
-        record(" " * 300_000),
-        record("[" * 200_000),
-        record('{"version": 1, "hash": "x", "state": "Running", "steps": []}' + " " * 300_000),
-        record('{"state": "Nonsense"}'),
-        record('{"steps": [{"state": "Running"}]}'),
+        (steps(STEP), steps(STEP)),
+        # Messages are no longer than a runner writes them, and fields of a newer runner are left out.
+        (steps({"name": "a", "message": "x" * 32_000}), steps({"name": "a", "message": "x" * 5000})),
+        (steps({"name": "a", "message": "", "mood": "bad"}, mood="good"), steps({"name": "a", "message": ""})),
+        # What cannot be read is none.
+        ("{", None),
+        ([], None),
+        ("[" * 200_000, None),
+        (json.dumps(steps()) + " " * 300_000, None),
+        ({"state": "Nonsense"}, None),
+        ({"steps": [{"state": "Running"}]}, None),
     ],
 )
-def test_no_record_that_can_be_read(config_map: dict[str, Any] | None) -> None:
+def test_the_runner_s_record(written: Any, read: dict[str, Any] | None) -> None:
+    assert cluster_status.read_run(record(written if isinstance(written, str) else json.dumps(written))) == read
+
+
+@pytest.mark.parametrize("config_map", [None, {}, {"data": {}}])
+def test_no_record(config_map: dict[str, Any] | None) -> None:
     assert cluster_status.read_run(config_map) is None
-
-
-def test_a_record() -> None:
-    step = {"name": "web", "type": "kubectl", "state": "Running", "attempt": 1, "maxAttempts": 2, "hash": "h", "sha256": "s"}
-    run = {"version": 1, "hash": "x", "state": "Running", "steps": [step]}
-    assert cluster_status.read_run(record(json.dumps(run))) == run
-
-
-def test_messages_are_no_longer_than_a_runner_writes_them() -> None:
-    steps = [{"name": "a", "message": "x" * 32_000}, {"name": "b", "message": "y" * 5000}, {"name": "c"}]
-    found = cluster_status.read_run(record(json.dumps({"steps": steps}))) or {}
-    assert found["steps"] == [{"name": "a", "message": "x" * 5000}, *steps[1:]]
-
-
-def test_fields_of_a_newer_runner_are_left_out() -> None:
-    run = {"version": 3, "state": "Running", "mood": "good", "steps": [{"name": "web", "mood": "bad", "message": ""}]}
-    assert cluster_status.read_run(record(json.dumps(run))) == {
-        "version": 3,
-        "state": "Running",
-        "steps": [{"name": "web", "message": ""}],
-    }
 
 
 def test_finished_pods_are_not_counted() -> None:

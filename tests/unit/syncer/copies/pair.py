@@ -116,6 +116,11 @@ class Running:
         await eventually(look, limit=10)
 
 
+def remembered(engine: Engine) -> int:
+    """Number of entries in memory: one per existing copy, plus work in progress. It must not grow beyond that."""
+    return len(engine.copier._removed) + len(engine._refused._told) + len(engine._ignored._told) + len(engine._unused)
+
+
 def _works(engine: Engine) -> bool:
     """Unless a cluster does not have its kind."""
     return all(cache.synced.is_set() for cache in engine.row.read)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api.objects import Object
-from nestor.syncer.copies.rows.nodes import find_left, find_used, limit
-from tests.unit.pods.translate.builders import build_host_pod
+from nestor.syncer.copies.rows.nodes import find_left, limit
 
 
 def quota(hard: dict[str, str], used: dict[str, str] | None = None, **spec: Any) -> Object:
@@ -31,17 +30,6 @@ def quota(hard: dict[str, str], used: dict[str, str] | None = None, **spec: Any)
 )
 def test_what_quotas_leave(quotas: list[Object], left: dict[str, str]) -> None:
     assert find_left(quotas) == {key: Decimal(value) for key, value in left.items()}
-
-
-def test_what_pods_use_is_counted_by_node_until_they_end() -> None:
-    big = {"requests": {"cpu": "2", "memory": "1Gi"}}
-    pods = [
-        build_host_pod(nodeName="a", resources=big),
-        build_host_pod(nodeName="a"),
-        build_host_pod(nodeName="b", resources=big, status={"phase": "Succeeded"}),
-        build_host_pod(resources=big),
-    ]
-    assert find_used(pods) == {"a": {"cpu": 2, "memory": 2**30, "pods": 2}}
 
 
 @pytest.mark.parametrize(

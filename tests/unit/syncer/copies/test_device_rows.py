@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from nestor.kube import Forbidden, NotFound, RetryLater, kinds
-from nestor.syncer.copies.rows.devices import DeviceClassRow, ResourceClaimRow
+from nestor.syncer.copies.rows.classes import DeviceClassRow
+from nestor.syncer.copies.rows.devices import ResourceClaimRow
 from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 
@@ -46,6 +47,8 @@ async def test_a_claim_is_allocated_for_the_host_pod_and_says_so_for_the_nested_
         clusters.nested.put(CLAIM, claim())
         pod = clusters.add_pod(resourceClaims=[{"name": "a", "resourceClaimName": "card"}])
         await made.settle()
+        assert (clusters.nested.look(CLASS, "gpu") or {})["spec"] == {}
+        assert clusters.nested.look(CLASS, "hidden") is None
         host = copy(clusters)
         assert host["spec"] == claim()["spec"]
         meta = TARGET.metadata(pod) | {"uid": "host-pod"}

@@ -97,11 +97,6 @@ def test_a_field_that_no_version_has_yet_is_told_wherever_it_is() -> None:
     assert devices.find_ignored(claim(one())) is None
 
 
-def test_a_nested_device_class_is_a_name() -> None:
-    host = {"metadata": {"name": "gpu"}, "spec": {"config": CONFIG, "selectors": [{"cel": {"expression": "true"}}]}}
-    assert devices.build_class(host)["spec"] == {}
-
-
 RESULT = {"request": "one", "driver": "gpu.example.com", "pool": "node-1", "device": "gpu-0"}
 PODS = [{"metadata": {"name": "train", "uid": "p1"}}]
 

@@ -12,7 +12,7 @@ from nestor.kube import ApiError, Forbidden, Invalid, Unreachable, kinds
 from nestor.syncer.copies import engine
 from nestor.syncer.copies.rows import config
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, remembered, running
 
 Object = dict[str, Any]
 
@@ -280,7 +280,7 @@ async def test_a_copy_lingers_for_the_whole_time_each_time(monkeypatch: pytest.M
         assert await wait(0)
         assert await wait(99)
         assert not await wait(1)
-        assert made.engine.remembered == 0
+        assert remembered(made.engine) == 0
 
 
 async def test_pods_that_run_one_after_the_other_have_one_copy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,7 +317,7 @@ async def test_a_lingering_copy_that_others_delete_is_forgotten() -> None:
         await made.drop_nested(kinds.POD, "web", SPACE)
         copy = clusters.copy(kinds.CONFIG_MAP, "settings")
         await made.drop_host(kinds.CONFIG_MAP, copy["metadata"]["name"], HOST)
-        assert made.engine.remembered == 0
+        assert remembered(made.engine) == 0
 
 
 async def test_a_refused_object_that_goes_is_forgotten() -> None:
@@ -327,7 +327,7 @@ async def test_a_refused_object_that_goes_is_forgotten() -> None:
         await made.until(lambda: clusters.events)
         clusters.nested.drop(kinds.CONFIG_MAP, "settings", SPACE)
         await made.drop_nested(kinds.POD, "web", SPACE)
-        assert made.engine.remembered == 0
+        assert remembered(made.engine) == 0
 
 
 async def test_a_secret_of_another_type_takes_the_place_of_the_earlier_one_once() -> None:
@@ -347,7 +347,7 @@ async def test_a_secret_of_another_type_takes_the_place_of_the_earlier_one_once(
 async def test_a_secret_that_the_cache_leaves_out_is_forgotten_with_its_last_pod() -> None:
     clusters = Clusters.build()
     async with running(clusters, SecretRow) as made:
-        assert made.engine.remembered == 0
+        assert remembered(made.engine) == 0
         clusters.nested.put(kinds.SECRET, RELEASE)
         for name in ("one", "two"):
             await made.engine.ensure_needs(clusters.add_pod(name, volumes=RELEASE_VOLUME))
@@ -357,7 +357,7 @@ async def test_a_secret_that_the_cache_leaves_out_is_forgotten_with_its_last_pod
             await made.drop_nested(kinds.POD, name, SPACE)
         assert clusters.copy(kinds.SECRET, "release") is None
         await made.drop_nested(kinds.SECRET, "release", SPACE)
-        assert made.engine.remembered == 0
+        assert remembered(made.engine) == 0
 
 
 async def test_one_whose_pod_went_before_its_copy_could_be_made_is_forgotten() -> None:
@@ -370,7 +370,7 @@ async def test_one_whose_pod_went_before_its_copy_could_be_made_is_forgotten() -
         with pytest.raises(Forbidden):
             await made.engine.ensure_needs(pod)
         await made.settle()
-        assert made.engine.remembered == 0
+        assert remembered(made.engine) == 0
 
 
 async def build_release() -> Clusters:
@@ -391,7 +391,7 @@ async def test_the_next_process_keeps_the_copy_of_one_that_its_cache_leaves_out(
         assert clusters.copy(kinds.SECRET, "release") == before
         await made.drop_nested(kinds.POD, "web", SPACE)
         assert clusters.copy(kinds.SECRET, "release") is None
-        assert made.engine.remembered == 0
+        assert remembered(made.engine) == 0
 
 
 async def test_the_copy_of_one_that_went_is_removed_under_its_pod_when_a_request_says_so() -> None:

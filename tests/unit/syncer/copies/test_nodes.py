@@ -16,7 +16,7 @@ from nestor.syncer.copies.rows import nodes
 from nestor.syncer.copies.rows.nodes import NodeRow, find_selector, is_shown
 from tests.fakes.api import _is_selected
 from tests.unit.pods.translate.builders import TARGET, build_host_pod
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
 
 Object = dict[str, Any]
 
@@ -239,7 +239,7 @@ async def test_a_class_shows_nodes_before_any_pod_and_hides_them_again(monkeypat
         assert mirrored(clusters) == ["n"]
         clusters.nested.drop(kinds.POD, "web", SPACE)
         await made.until(lambda: mirrored(clusters) == [])
-        assert made.engine.remembered == 0
+        assert remembered(made.engine) == 0
 
 
 async def test_a_cluster_is_settled_when_its_nodes_say_what_the_host_s_do() -> None:

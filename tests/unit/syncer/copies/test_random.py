@@ -12,7 +12,7 @@ from nestor.kube import kinds
 from nestor.kube.pace import Rate
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
 
 Object = dict[str, Any]
 
@@ -108,4 +108,4 @@ async def test_random_changes_converge_however_watches_overtake_one_another(seed
         tenant.pods.clear()
         await made.until(lambda: not tenant.find_differences())
         await made.settle()
-        assert [engine.remembered for engine in made.engines] == [0, 0]
+        assert [remembered(engine) for engine in made.engines] == [0, 0]

@@ -15,7 +15,7 @@ from nestor.syncer.copies.rows.service_access import NodePortsRow, ServiceAccess
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.view.caches import OWN_CONTROLLER
 from tests.unit.pods.translate.builders import TARGET, build_service
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, remembered, running
 
 Object = dict[str, Any]
 
@@ -166,7 +166,7 @@ async def test_nobody_is_let_in_any_more(how: str) -> None:
             clusters.nested.put(kinds.SERVICE, build_outward(selector=None))
         await made.settle()
         assert find_access(clusters) is None
-        assert made.engine.remembered == 0
+        assert remembered(made.engine) == 0
 
 
 def find_way_out(clusters: Clusters) -> list[Object]:

@@ -9,11 +9,12 @@ import pytest
 from nestor.api import labels, names
 from nestor.kube import Forbidden, Kind, NotFound, kinds
 from nestor.syncer.copies.row import Row
-from nestor.syncer.copies.rows.snapshots import SnapshotClassRow, SnapshotContentRow, SnapshotRow
+from nestor.syncer.copies.rows.classes import SnapshotClassRow
+from nestor.syncer.copies.rows.snapshots import SnapshotContentRow, SnapshotRow
 from nestor.syncer.copies.rows.storage import ClaimRow
 from nestor.syncer.translate.snapshots import LOST
 from tests.fakes.api import MemoryApi
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, remembered, running
 
 Object = dict[str, Any]
 
@@ -92,7 +93,7 @@ async def test_a_snapshot_is_made_by_the_host_and_has_a_content_until_it_goes() 
         await made.drop_nested(SNAPSHOT, "backup", SPACE)
         assert copy(clusters) is None
         assert clusters.nested.look(CONTENT, "snapcontent-backup") is None
-        assert [engine.remembered for engine in made.engines][2:] == [0, 0]
+        assert [remembered(engine) for engine in made.engines][2:] == [0, 0]
 
 
 async def test_an_error_comes_up_in_the_tenant_s_words() -> None:

@@ -8,8 +8,9 @@ import pytest
 
 from nestor.api import labels, names
 from nestor.kube import NotFound, RetryLater, kinds
-from nestor.syncer.copies.rows.storage import ClaimRow, StorageClassRow, VolumeRow
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
+from nestor.syncer.copies.rows.classes import StorageClassRow
+from nestor.syncer.copies.rows.storage import ClaimRow, VolumeRow
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
 
 Object = dict[str, Any]
 
@@ -63,7 +64,7 @@ async def test_a_claim_that_is_bound_has_a_shadow_of_its_volume_until_it_goes() 
         await made.drop_nested(CLAIM, "data", SPACE)
         assert copy(clusters) is None
         assert clusters.nested.look(VOLUME, "pvc-1") is None
-        assert [engine.remembered for engine in made.engines] == [0, 0, 0]
+        assert [remembered(engine) for engine in made.engines] == [0, 0, 0]
 
 
 async def test_a_volume_that_is_lost_loses_its_finalizer_though_the_news_of_its_claim_are_late() -> None:

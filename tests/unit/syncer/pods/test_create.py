@@ -88,7 +88,7 @@ async def test_what_of_a_pod_has_no_effect_is_told_once_however_often_it_is_trie
             await scene.create()
     assert scene.events == ["`spec.schedulerName` is 'volcano', but the class allows none (`placement.schedulers`)", "not now"]
     scene.creator.forget(scene.pod["metadata"]["uid"])
-    assert len(scene.creator._ignored) == 0
+    assert scene.creator._ignored._told == {}
 
 
 async def test_what_the_pods_of_a_stateful_set_lack_is_told_once_at_the_set() -> None:

@@ -99,7 +99,7 @@ async def test_no_event_is_remembered(clusters: tuple[MemoryApi, MemoryApi]) -> 
             made.happen(number)
         await made.settle()
         assert len(made.copied) == 100
-        assert made.controller.remembered == 0
+        assert len(made.controller._waiting) == 0
         assert len(made.caches.host_events.store) == 0
         made.happen(0, count=7)
         await made.settle()
@@ -115,7 +115,7 @@ async def test_what_waits_for_the_nested_cluster_is_bounded(
         for number in range(100):
             made.happen(number)
         await made.settle()
-        assert made.controller.remembered == 10
+        assert len(made.controller._waiting) == 10
 
 
 async def test_events_about_other_pods_are_forgotten(clusters: tuple[MemoryApi, MemoryApi]) -> None:
@@ -125,7 +125,7 @@ async def test_events_about_other_pods_are_forgotten(clusters: tuple[MemoryApi, 
         made.happen(2, name="somebody-else")
         await made.settle()
         assert made.copied == []
-        assert made.controller.remembered == 0
+        assert len(made.controller._waiting) == 0
 
 
 async def test_a_copy_that_has_expired_is_made_again(clusters: tuple[MemoryApi, MemoryApi]) -> None:

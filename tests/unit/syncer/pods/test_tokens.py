@@ -143,13 +143,6 @@ async def test_a_secret_that_somebody_deletes_is_made_again() -> None:
         await scene.until("2 n")
 
 
-async def test_a_secret_that_was_deleted_while_nobody_looked_is_made_again() -> None:
-    scene = Scene(nodeName="n")
-    scene.add_host_pod()
-    async with scene.running():
-        await scene.until("1 n")
-
-
 async def test_a_pod_that_waits_for_its_host_pod_keeps_no_old_tokens() -> None:
     scene = Scene()
     async with scene.running():

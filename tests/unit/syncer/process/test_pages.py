@@ -95,18 +95,14 @@ async def test_a_syncer_that_still_waits_for_its_first_lists_is_healthy_and_not_
     silence(health, 0, STALE_SECONDS + 1)
     assert await ask(f"{url}/healthz") == 200
     assert await ask(f"{url}/readyz") == 503
+    health.working, health.nested_ok = True, False
+    assert await ask(f"{url}/readyz") == 503
 
 
 def test_a_watch_is_silent_for_longer_than_a_healthy_one_ever_is(health: Health) -> None:
     """Servers end watches after that time: a limit below it would restart syncers of quiet clusters."""
     assert health.caches is not None
     assert max(informer.watch_seconds for informer in health.caches) < STALE_SECONDS
-
-
-@pytest.mark.parametrize("is_nested_ok", [True, False])
-async def test_ready_asks_for_the_nested_api_server(health: Health, url: str, is_nested_ok: bool) -> None:
-    health.nested_ok = is_nested_ok
-    assert await ask(f"{url}/readyz") == (200 if is_nested_ok else 503)
 
 
 async def test_the_page_has_lag_queues_requests_and_watches() -> None:

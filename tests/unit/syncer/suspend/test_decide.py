@@ -72,16 +72,6 @@ def test_when_a_job_will_not_end_its_pods_itself(found: Object, is_done: bool) -
     assert jobs.is_done_with_pods(found) is is_done
 
 
-def test_the_controller_is_the_owner_that_controls() -> None:
-    pod = build_pod()
-    assert jobs.find_controller(pod) is None
-    owner, controller = {"kind": "A", "uid": "a"}, {"kind": "B", "uid": "b", "controller": True}
-    pod["metadata"]["ownerReferences"] = [owner]
-    assert jobs.find_controller(pod) is None
-    pod["metadata"]["ownerReferences"] = [owner, controller]
-    assert jobs.find_controller(pod) == controller
-
-
 @pytest.mark.parametrize(("field", "is_kept"), [("f:nodeName", True), ("f:containers", False)])
 def test_a_node_that_the_user_named_is_kept(field: str, is_kept: bool) -> None:
     pod = build_pod(nodeName="n")

@@ -38,6 +38,15 @@ async def test_what_is_found(api_version: str, name: str, asked: str, found: Kin
     assert api.asked == [asked]
 
 
+ODD = [1, {"kind": "Widget"}, {"name": [], "kind": "Widget"}]
+
+
+@pytest.mark.parametrize("answer", [[1], 5, {"resources": 5}, {"resources": ODD}])
+async def test_a_server_of_the_tenant_s_own_may_answer_anything(answer: Any) -> None:
+    api = fakes.FakeApi(answer=answer)
+    assert await watches.discover(api, "example.org/v1", "Widget") is None  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("api_version", ["", "../../api/v1", "a/b/v1", "example.org/../v1", "example.org/", "/v1", "v1?watch=1"])
 async def test_what_would_be_another_path_is_not_asked_for(api_version: str) -> None:
     api = fakes.FakeApi(answer={"resources": RESOURCES})

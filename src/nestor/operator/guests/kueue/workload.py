@@ -11,6 +11,7 @@ from nestor.api.objects import (
     Object,
     annotations_of,
     conditions_of,
+    find_controller,
     is_terminating,
     labels_of,
     owner_reference,
@@ -26,16 +27,11 @@ _STATUS = ("conditions", "admission", "admissionChecks")
 
 
 def find_owner_name(workload: Object) -> str | None:
-    return _find_job(workload).get("name")
+    return find_controller(workload, "NestedAppJob").get("name")
 
 
 def find_owner_uid(workload: Object) -> str | None:
-    return _find_job(workload).get("uid")
-
-
-def _find_job(workload: Object) -> Object:
-    found = (item for item in owners_of(workload) if item.get("kind") == "NestedAppJob" and item.get("controller"))
-    return next(found, {})
+    return find_controller(workload, "NestedAppJob").get("uid")
 
 
 def trim_workload(workload: Object) -> Object:

@@ -19,7 +19,6 @@ class BudgetRow(Row):
     refused = "NotCarried"
     follows_policy = True
     is_small = True
-    workers = 2
     fields = (
         LABELS,
         ANNOTATIONS,

@@ -1,77 +1,67 @@
-"""PriorityClasses and RuntimeClasses that the class lets pods name: without them, the nested API server takes no such pod.
+"""Classes of the host that pods and claims may name, under the same names: without them, the nested API server takes no such pod.
 
-A tenant's own class of the same name is left alone.
+A tenant's own class of such a name is left alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from nestor.api import labels
 from nestor.api.objects import Object, labels_of
-from nestor.api.placement import Names
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key
-from nestor.syncer.copies.fields import LABELS, fixed, value
+from nestor.syncer.copies.fields import LABELS, annotation, fixed, value
 from nestor.syncer.copies.row import Row
+from nestor.syncer.translate import snapshots, storage
 
 
-class _NamedRow(Row):
+class _ClassRow(Row):
     direction = "Up"
-    sources = None
     follows_policy = True
-    workers = 1
-
-    def set_up(self) -> None:
-        self._hosts = self.caches.host(self.kind)
-        self._hosts.on_change(self._on_host)
+    host_verbs = ()
 
     @property
-    def names(self) -> Names:
+    def allowed(self) -> Collection[str]:
+        """The names that the class allows now."""
         raise NotImplementedError
 
-    def find_source(self, key: Key) -> Object | None:
-        """The host object, if the class allows it and the host has it."""
-        return self._hosts.get(key[1]) if key[1] in self.names.allowed else None
+    def is_wanted(self, key: Key, source: Object) -> bool:
+        return key[1] in self.allowed
 
-    def _on_host(self, change: Change) -> None:
-        if change.key[1] in self.names.allowed:
-            self.wake(change.key)
-
-    def wake_all(self, _: Change | None = None) -> None:
-        self.wake_each(self.copies)
-        for name in self.names.allowed:
-            self.wake(("", name))
+    def may_be_uncached(self, key: Key, copy: Object | None) -> bool:
+        """The cache has all of the host's."""
+        return False
 
 
-class PriorityClassRow(_NamedRow):
+class PriorityClassRow(_ClassRow):
     kind = kinds.PRIORITY_CLASS
     fields = (LABELS, fixed("value"), fixed("preemptionPolicy"), value("description"))
 
     @property
-    def names(self) -> Names:
-        return self.policy.places.priority_classes
+    def allowed(self) -> Collection[str]:
+        return self.policy.places.priority_classes.allowed
 
     def build(self, source: Object) -> Object:
         return build_priority_class(source)
 
 
-class RuntimeClassRow(_NamedRow):
+class RuntimeClassRow(_ClassRow):
     kind = kinds.RUNTIME_CLASS
     fields = (LABELS, fixed("handler"), value("overhead"))
 
     @property
-    def names(self) -> Names:
-        return self.policy.places.runtime_classes
+    def allowed(self) -> Collection[str]:
+        return self.policy.places.runtime_classes.allowed
 
     def set_up(self) -> None:
         """Find the tenant's own ones too, which may stand for those that are allowed."""
-        super().set_up()
+        hosts = self.caches.host(self.kind)
 
         def find_own(_: Change | None = None) -> None:
-            self.caches.set_own_runtimes(find_own_runtimes(self.names.allowed, self._hosts, self.copies))
+            self.caches.set_own_runtimes(find_own_runtimes(self.allowed, hosts, self.copies))
 
-        self._hosts.on_change(find_own, first=True)
+        hosts.on_change(find_own, first=True)
         self.copies.on_change(find_own, first=True)
         self.caches.on_policy(find_own)
 
@@ -79,7 +69,60 @@ class RuntimeClassRow(_NamedRow):
         return build_runtime_class(source)
 
 
-ROWS = (PriorityClassRow, RuntimeClassRow)
+class StorageClassRow(_ClassRow):
+    """Claims that have a volume do not need it any more."""
+
+    kind = kinds.STORAGE_CLASS
+    fields = (
+        LABELS,
+        annotation(storage.DEFAULT_CLASS),
+        annotation(storage.HOST_PROVISIONER),
+        fixed("provisioner"),
+        fixed("reclaimPolicy"),
+        fixed("volumeBindingMode"),
+        value("allowVolumeExpansion"),
+    )
+
+    @property
+    def allowed(self) -> Collection[str]:
+        return self.policy.volumes.classes
+
+    def build(self, source: Object) -> Object:
+        return storage.build_class(source, self.policy.volumes)
+
+
+class SnapshotClassRow(_ClassRow):
+    kind = kinds.VOLUME_SNAPSHOT_CLASS
+    fields = (
+        LABELS,
+        annotation(snapshots.DEFAULT_CLASS),
+        annotation(storage.HOST_PROVISIONER),
+        fixed("driver"),
+        fixed("deletionPolicy"),
+    )
+
+    @property
+    def allowed(self) -> Collection[str]:
+        return self.policy.volumes.snapshot_classes
+
+    def build(self, source: Object) -> Object:
+        return snapshots.build_class(source, self.policy.volumes)
+
+
+class DeviceClassRow(_ClassRow):
+    kind = kinds.DEVICE_CLASS
+    fields = (LABELS,)
+
+    @property
+    def allowed(self) -> Collection[str]:
+        return self.policy.allowed_devices.classes
+
+    def build(self, source: Object) -> Object:
+        """A name. Which devices there are of it, and with which parameters, is known to the host alone."""
+        return _build(source) | {"spec": {}}
+
+
+ROWS = (PriorityClassRow, RuntimeClassRow, StorageClassRow, SnapshotClassRow, DeviceClassRow)
 
 
 _HIGHEST = 1_000_000_000
@@ -111,5 +154,5 @@ def find_own_runtimes(allowed: Iterable[str], hosts: Iterable[Object], nested: I
 
 
 def _build(host: Object) -> Object:
-    metadata = {"name": host["metadata"]["name"], "labels": {labels.MANAGED_BY: "nestor"}}
+    metadata = {"name": host["metadata"]["name"], "labels": dict(storage.UP)}
     return {"apiVersion": host["apiVersion"], "kind": host["kind"], "metadata": metadata}

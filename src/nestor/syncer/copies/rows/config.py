@@ -82,7 +82,6 @@ class ServiceLinksRow(PodsRow):
     kind = kinds.CONFIG_MAP
     fields = CONFIG_MAP_FIELDS
     name = "service-links"
-    workers = 2
     sources = None
 
     def find_source(self, key: Key) -> Object:

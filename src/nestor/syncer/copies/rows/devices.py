@@ -1,4 +1,4 @@
-"""DeviceClasses that the class allows, and ResourceClaims, which the host's scheduler allocates for host pods."""
+"""ResourceClaims, which the host's scheduler allocates for host pods."""
 
 from __future__ import annotations
 
@@ -15,26 +15,9 @@ from nestor.pods.translate.device_claims import NO_DEVICES, list_allowed
 from nestor.pods.translate.fields import Table
 from nestor.pods.translate.fields.volumes import ALTERNATIVE, CLAIM, DEVICES, EXACT, REQUEST
 from nestor.pods.translate.target import Target, nested_uid
-from nestor.syncer.copies.fields import LABELS
 from nestor.syncer.copies.row import Row
 from nestor.syncer.copies.rows.storage import OWN
 from nestor.syncer.translate import storage
-
-
-class DeviceClassRow(Row):
-    """A DeviceClass of the tenant's own that has such a name is left alone."""
-
-    kind = kinds.DEVICE_CLASS
-    direction = "Up"
-    follows_policy = True
-    workers = 1
-    fields = (LABELS,)
-
-    def is_wanted(self, key: Key, source: Object) -> bool:
-        return key[1] in self.policy.allowed_devices.classes
-
-    def build(self, source: Object) -> Object:
-        return build_class(source)
 
 
 class ResourceClaimRow(Row):
@@ -115,7 +98,7 @@ class ResourceClaimRow(Row):
         raise NotFound(404, "NotFound", f"{what} not found")
 
 
-ROWS = (DeviceClassRow, ResourceClaimRow)
+ROWS = (ResourceClaimRow,)
 
 
 _VERSION = "resource.k8s.io/v1"
@@ -124,12 +107,6 @@ _RESULT = ("request", "driver", "pool", "device", "shareID")
 
 _Part = tuple[str, Object, Table]
 """Path, content and table of a request's part that names a DeviceClass."""
-
-
-def build_class(host: Object) -> Object:
-    """The nested DeviceClass: a name. Which devices there are of it, and with which parameters, is known to the host alone."""
-    metadata = {"name": host["metadata"]["name"], "labels": dict(storage.UP)}
-    return {"apiVersion": _VERSION, "kind": "DeviceClass", "metadata": metadata, "spec": {}}
 
 
 def find_refusal(claim: Object, devices: Devices, own_classes: Sequence[str]) -> str | None:

@@ -38,7 +38,6 @@ class EndpointSliceRow(Row):
     ignored = "EndpointsIgnored"
     follows_policy = True
     fields = (LABELS, ANNOTATIONS, fixed("addressType"), value("ports"), value("endpoints"))
-    workers = 4
 
     def set_up(self) -> None:
         pods = self.caches.host(kinds.POD)

@@ -20,7 +20,6 @@ class NetworkPolicyRow(Row):
     fails_closed = True
     follows_policy = True
     is_small = True
-    workers = 4
     fields = (
         LABELS,
         ANNOTATIONS,

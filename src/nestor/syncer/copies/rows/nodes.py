@@ -8,13 +8,13 @@ from decimal import Decimal
 
 from nestor.api import labels
 from nestor.api.objects import Object, labels_of, spec_of, status_of
-from nestor.api.pod_status import is_terminal
 from nestor.api.policy import Policy
 from nestor.api.quantities import parse_quantity, write_quantity
 from nestor.kube import Change, NotFound, kinds
 from nestor.kube.informer import Key, key_of
-from nestor.pods.translate.gang_room import Amounts, add, measure
+from nestor.pods.translate.gang_room import Amounts, find_used
 from nestor.pods.translate.node_rules import find_backend
+from nestor.syncer import limits
 from nestor.syncer.copies.fields import annotation, is_current, mapping, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import node
@@ -29,7 +29,7 @@ class NodeRow(Row):
     kind = kinds.NODE
     direction = "Up"
     ensures = "Presence"
-    workers = 4
+    host_verbs = ("get",)
     linger_seconds = 30  # a pod's successor often returns to its node
     fields = (
         mapping("metadata.labels"),
@@ -200,21 +200,10 @@ def find_left(quotas: Iterable[Object]) -> Amounts:
     for quota in quotas:
         if spec_of(quota).get("scopes") or spec_of(quota).get("scopeSelector"):
             continue
-        used = status_of(quota).get("used") or {}
-        for name, hard in (spec_of(quota).get("hard") or {}).items():
+        for name, rest in limits.list_left(quota):
             resource = _COUNTED.get(name) or name.removeprefix("requests.").removeprefix("limits.")
-            rest = max(_ZERO, parse_quantity(str(hard)) - parse_quantity(str(used.get(name, "0"))))
-            left[resource] = min(left.get(resource, rest), rest)
+            left[resource] = max(_ZERO, min(left.get(resource, rest), rest))
     return left
-
-
-def find_used(pods: Iterable[Object]) -> dict[str, Amounts]:
-    """What the cluster's host pods reserve on each node."""
-    used: dict[str, Amounts] = {}
-    for pod in pods:
-        if (node := pod["spec"].get("nodeName")) and not is_terminal(pod):
-            add(used.setdefault(node, {}), measure(pod))
-    return used
 
 
 def limit(allocatable: Mapping[str, str], left: Amounts, used: Amounts) -> dict[str, str]:

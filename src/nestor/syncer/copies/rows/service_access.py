@@ -38,7 +38,6 @@ class _OutwardRow(Row):
     follows_policy = True
     is_small = True
     fields = NetworkPolicyRow.fields
-    workers = 2
     sources = None
     suffix: ClassVar[str]
     """Of the policy's name, which begins as the host Service's."""

@@ -10,8 +10,7 @@ from nestor.kube import Conflict, WorkQueue, kinds
 from nestor.kube.index import Index
 from nestor.kube.informer import Key
 from nestor.pods.translate.target import nested_key, nested_uid
-from nestor.syncer.copies.fields import LABELS, annotation, fixed, value
-from nestor.syncer.copies.row import Row
+from nestor.syncer.copies.fields import LABELS, fixed, value
 from nestor.syncer.copies.rows.storage import OWN, LastingRow, ShadowRow
 from nestor.syncer.translate import snapshots, storage
 from nestor.syncer.view.context import RETRY_LIMIT, Context
@@ -23,28 +22,6 @@ _APPROVED = "api-approved.kubernetes.io"
 """Annotation without which API servers take no definition in a group of Kubernetes'."""
 
 
-class SnapshotClassRow(Row):
-    """VolumeSnapshotClasses of the host that the class allows. One of the tenant's own that has such a name is left alone."""
-
-    kind = kinds.VOLUME_SNAPSHOT_CLASS
-    direction = "Up"
-    follows_policy = True
-    workers = 1
-    fields = (
-        LABELS,
-        annotation(snapshots.DEFAULT_CLASS),
-        annotation(storage.HOST_PROVISIONER),
-        fixed("driver"),
-        fixed("deletionPolicy"),
-    )
-
-    def is_wanted(self, key: Key, source: Object) -> bool:
-        return key[1] in self.policy.volumes.snapshot_classes
-
-    def build(self, source: Object) -> Object:
-        return snapshots.build_class(source, self.policy.volumes)
-
-
 class SnapshotRow(LastingRow):
     """Snapshots of claims that have a copy in the host."""
 
@@ -53,7 +30,6 @@ class SnapshotRow(LastingRow):
     follows_policy = True
     holds = "snapshot"
     fields = OWN
-    workers = 2
 
     def set_up(self) -> None:
         super().set_up()
@@ -115,7 +91,6 @@ class SnapshotContentRow(ShadowRow):
 
     kind = kinds.VOLUME_SNAPSHOT_CONTENT
     owner = kinds.VOLUME_SNAPSHOT
-    workers = 2
     fields = (LABELS, fixed("spec.volumeSnapshotRef.uid"), value("status"))
 
     def find_name(self, owner: Object) -> str | None:
@@ -135,7 +110,7 @@ class SnapshotContentRow(ShadowRow):
         return False
 
 
-ROWS = (SnapshotClassRow, SnapshotRow, SnapshotContentRow)
+ROWS = (SnapshotRow, SnapshotContentRow)
 
 
 class Definitions:

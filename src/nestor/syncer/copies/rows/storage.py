@@ -1,4 +1,4 @@
-"""StorageClasses, PersistentVolumeClaims and PersistentVolumes. The host's claim is what gets a volume; the nested cluster has a
+"""PersistentVolumeClaims and PersistentVolumes. The host's claim is what gets a volume; the nested cluster has a
 shadow of that volume, so that its own binder binds the nested claim to it.
 """
 
@@ -16,37 +16,12 @@ from nestor.kube.index import Index
 from nestor.kube.informer import Key, key_of
 from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.pods.translate.volumes import find_claims
-from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, Field, annotation, fixed, mapping, value
+from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, Field, fixed, mapping, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate import snapshots, storage
 
 OWN = (LABELS, ANNOTATIONS, Field(("metadata", "labels", labels.NESTED_UID), is_fixed=True))
 """The fields that say whose copy it is."""
-
-
-class StorageClassRow(Row):
-    """Those of the host that the class allows, under the same names. A tenant's own of such a name is left alone."""
-
-    kind = kinds.STORAGE_CLASS
-    direction = "Up"
-    follows_policy = True
-    workers = 1
-    fields = (
-        LABELS,
-        annotation(storage.DEFAULT_CLASS),
-        annotation(storage.HOST_PROVISIONER),
-        fixed("provisioner"),
-        fixed("reclaimPolicy"),
-        fixed("volumeBindingMode"),
-        value("allowVolumeExpansion"),
-    )
-
-    def is_wanted(self, key: Key, source: Object) -> bool:
-        """While the class lists it. Claims that have a volume do not need it any more."""
-        return key[1] in self.policy.volumes.classes
-
-    def build(self, source: Object) -> Object:
-        return storage.build_class(source, self.policy.volumes)
 
 
 class LastingRow(Row):
@@ -175,6 +150,7 @@ class ShadowRow(Row):
     """
 
     direction = "Up"
+    host_verbs = ()
     sources = None
     owner: ClassVar[Kind]
     """The kind that it belongs to, in both clusters."""
@@ -247,4 +223,4 @@ class VolumeRow(ShadowRow):
         return True
 
 
-ROWS = (StorageClassRow, ClaimRow, VolumeRow)
+ROWS = (ClaimRow, VolumeRow)
