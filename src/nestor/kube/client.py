@@ -96,8 +96,8 @@ class Api(Transport):
     async def list_trimmed(
         self, kind: Kind, trim: Trim, namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> list[Object]:
-        """Like `list`, of each object only what `trim` keeps. They may be many, and however large: few are in memory as text."""
-        return await pages.read_many(self.request, kind, namespace, _select(labels, fields), trim)
+        """Like `list`, of each object only what `trim` keeps: they may be many, and however large."""
+        return (await pages.read(self.request, kind, namespace, _select(labels, fields), trim)).items
 
     async def list(self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
         """All objects that match the label and field selectors, each with `apiVersion` and `kind` filled in."""

@@ -82,8 +82,7 @@ class Informer:
     """Lists, then watches. `run()` never returns by itself; a lost connection is resumed, an expired one listed anew.
 
     `labels` and `fields` are selectors that the server applies; `trim` says what is kept of each object, and nobody sees more.
-    With `trim`, lists come in pages of a few, since objects may be huge, unless `are_small` says that these are not. If there are
-    more than `most`, which a server that is not trusted may say, it tries again later.
+    If there are more than `most`, which a server that is not trusted may say, it tries again later.
     Handlers run in the event loop and must not block; they are called with what differs between two states, so a change missed
     while disconnected still arrives, as one change. The server closes each watch after `watch_seconds`; a stream silent for
     longer than that is cut off from our side.
@@ -96,7 +95,6 @@ class Informer:
     fields: str = ""
     watch_seconds: int = 240
     trim: pages.Trim | None = None
-    are_small: bool = False
     most: int | None = None
     handlers: list[Callable[[Change], None]] = field(default_factory=list)
     store: dict[Key, Object] = field(default_factory=dict)
@@ -192,10 +190,9 @@ class Informer:
         return {key: value for key, value in pairs.items() if value}
 
     async def _list(self) -> None:
-        trim, before = None if self.are_small else self.trim, dict(self.store)
-        listed = await pages.read(self.api.request, self.kind, self.namespace, self._query(), trim, self.most)
-        items = map(self.trim, listed.items) if self.trim and self.are_small else listed.items
-        fresh = {key_of(item): item for item in items}
+        before = dict(self.store)
+        listed = await pages.read(self.api.request, self.kind, self.namespace, self._query(), self.trim, self.most)
+        fresh = {key_of(item): item for item in listed.items}
         self.last_contact = time.monotonic()
         self._version = listed.version
         for key in [key for key, item in before.items() if key not in fresh and self.store.get(key) is item]:

@@ -16,10 +16,10 @@ SIZE = 500
 """Objects in a page, as in client-go."""
 
 SMALL_SIZE = 10
-"""Where each object is trimmed as it is read: then each may have a megabyte or more, and a page is in memory as text."""
+"""The same where they are huge: each may have a megabyte or more."""
 
 PAGE_BYTES = 16 * 1024 * 1024
-"""How long the answer may be where pages have sizes that fit the objects: about what a small page has at the most."""
+"""How long a page may be, which is in memory as text: about what a small one has at the most."""
 
 T = TypeVar("T")
 
@@ -44,22 +44,14 @@ async def read(
 ) -> Listed:
     """All objects that `query` selects, as they were at one moment. Raises `ApiError`, as `TooLong` for more than `most`.
 
-    With `trim`, pages are small. Otherwise they are only where objects are large: 500 of a megabyte would end this process.
+    Pages become short where objects are large, since 500 of a megabyte would end this process, and long again after them. With
+    `trim`, each object is trimmed before the next is read.
     """
     try:
-        return await _read(request, kind, namespace, query, trim, SMALL_SIZE if trim else SIZE, most)
+        return await _read(request, kind, namespace, query, trim, SIZE, most)
     except errors.Gone:
         # The server no longer knows the moment: pages that come slowly may outlive it.
         return await _read(request, kind, namespace, query, trim, None, most)
-
-
-async def read_many(request: Request, kind: Kind, namespace: str | None, query: dict[str, str], trim: Trim) -> list[Object]:
-    """Like `read`, for very many objects of which few should be huge, and none need be believed to be small.
-
-    Pages become longer as long as their answers are short. Raises `ApiError`; `Gone` if it takes longer than the server knows
-    the moment.
-    """
-    return (await _read(request, kind, namespace, query, trim, SIZE)).items
 
 
 async def _read(
@@ -68,30 +60,37 @@ async def _read(
     namespace: str | None,
     query: dict[str, str],
     trim: Trim | None,
-    first: int | None,
-    most: int | None = None,
+    size: int | None,
+    most: int | None,
 ) -> Listed:
-    """`first`: how many objects the first page has, and no other has more; None for all of them in one."""
-    path, items, next_page, size = kind.path(namespace), [], "", first
-    parse = partial(parse_list, trim=trim) if trim else json.loads
+    """`size`: how many objects the first page has; None for all of them in one."""
+    path, next_page = kind.path(namespace), ""
+    items: list[Object] = []
+
+    def complete(item: Object) -> Object:
+        full = {"apiVersion": kind.api_version, "kind": kind.name, **item}
+        return trim(full) if trim else full
+
     while True:
         page = query | ({"limit": str(size)} if size else {}) | ({"continue": next_page} if next_page else {})
+        longest = PAGE_BYTES if size and size > SMALL_SIZE else None
         try:
-            longest = PAGE_BYTES if size and size > SMALL_SIZE else None
-            answer = await request("GET", path, page, parse=parse, most=longest)
+            answer = await request("GET", path, page, parse=partial(parse_list, trim=complete), most=longest)
         except errors.TooLong:
+            if longest is None:
+                raise
             size = SMALL_SIZE
             continue
         if not isinstance(answer, dict):
             raise errors.Unreachable(f"GET {path}: the answer is not a list")
-        items += [{"apiVersion": kind.api_version, "kind": kind.name, **item} for item in answer.get("items") or []]
+        items += answer.get("items") or []
         if most is not None and len(items) > most:
             raise errors.TooLong(f"GET {path}: there are more than {most}")
         meta = answer.get("metadata") or {}
         next_page = meta.get("continue") or ""
         if not next_page:
             return Listed(items, meta.get("resourceVersion", ""))
-        size = min(first, 2 * size) if first and size else None
+        size = min(SIZE, 2 * size) if size else None
 
 
 def parse_list(content: bytes, trim: Trim) -> Object:

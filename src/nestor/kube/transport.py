@@ -230,7 +230,7 @@ class Transport:
             return content.decode(errors="replace")
 
     async def _read(self, response: aiohttp.ClientResponse, most: int | None = None) -> bytes:
-        """The whole answer. Raises `Unreachable` if it is longer than any that is read, `TooLong` if longer than `most` bytes."""
+        """The whole answer. Raises `TooLong` if it is longer than any that is read, or longer than `most` bytes."""
         if self._answer_bytes is None and most is None:
             return await response.read()
         found = bytearray()
@@ -243,7 +243,7 @@ class Transport:
 
     def _check_length(self, found: bytes | bytearray) -> None:
         if self._answer_bytes is not None and len(found) > self._answer_bytes:
-            raise errors.Unreachable(f"{self.host} answers more than {self._answer_bytes} bytes")
+            raise errors.TooLong(f"{self.host} answers more than {self._answer_bytes} bytes")
 
 
 def _find_form(target: str) -> str:

@@ -83,9 +83,7 @@ class Hub:
                 raise ApiError(429, "TooManyRequests", "too many different pages are open at the same time: close some of them")
             self._end(idle)
         trim = self.pool.share(item.trim)
-        informer = Informer(
-            self._api, item.kind, item.namespace, labels=item.labels, fields=item.fields, trim=trim, are_small=True
-        )
+        informer = Informer(self._api, item.kind, item.namespace, labels=item.labels, fields=item.fields, trim=trim)
         watch = self._watches[item] = _Watch(informer, asyncio.create_task(informer.run()))
 
         def tell(_: Change) -> None:

@@ -26,7 +26,7 @@ CONTROLLER, OWN_CONTROLLER = "endpointslice.kubernetes.io/managed-by", "endpoint
 _NESTED_LABELS = {kinds.ENDPOINT_SLICE: f"{CONTROLLER}!={OWN_CONTROLLER}"}
 
 _TRIMS = {kinds.NETWORK_POLICY: trim_policy}
-"""Nested kinds of which large objects are trimmed to little: they are read few at a time."""
+"""Nested kinds of which large objects are trimmed to little."""
 
 
 MOST = 2000
@@ -86,7 +86,7 @@ class Caches:
         if kind in OPTIONAL:
             return OptionalInformer(api.with_limit(pages.PAGE_BYTES), kind, trim=trim_optional, most=MOST)
         own, fields, kept = _NESTED_LABELS.get(kind, ""), _NESTED_FIELDS.get(kind, ""), _TRIMS.get(kind, without_managers)
-        return Informer(api, kind, labels=own, fields=fields, trim=kept, are_small=kind not in _TRIMS)
+        return Informer(api, kind, labels=own, fields=fields, trim=kept)
 
     def host(self, kind: Kind) -> Informer:
         """The host objects of this kind: those synced from this nested cluster, or all if the kind is cluster-scoped."""
@@ -126,9 +126,7 @@ class Caches:
         if kind not in self._host:
             self._check_open(kind)
             namespace = self._target.namespace if kind.namespaced else None
-            self._host[kind] = made(
-                self._apis["host"], kind, namespace, labels=labels, fields=fields, trim=without_managers, are_small=True
-            )
+            self._host[kind] = made(self._apis["host"], kind, namespace, labels=labels, fields=fields, trim=without_managers)
         return cast(Cache, self._host[kind])
 
     def _want(self, asks: Callable[[Policy], bool]) -> None:

@@ -97,7 +97,7 @@ class HostNodes(Informer):
         return queries | (set(map(_one, rest)) if len(rest) <= WATCH_LIMIT else {_ALL})
 
     def _build(self, query: _Query) -> Informer:
-        watch = Informer(self.api, self.kind, labels=query[0], fields=query[1], trim=trim, are_small=True)
+        watch = Informer(self.api, self.kind, labels=query[0], fields=query[1], trim=trim)
         watch.on_change(self._pass_on)
         return watch
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
 import pytest
@@ -34,10 +35,10 @@ class OneJob:
         if not ends_slowly:
             self.may_end.set()
 
-    async def request(self, *_: Any, **__: Any) -> Object:
+    async def request(self, *_: Any, parse: Callable[[bytes], Object], **__: Any) -> Object:
         if self.refusal:
             raise self.refusal
-        return {"metadata": {"resourceVersion": "1"}, "items": [ITEM]}
+        return parse(json.dumps({"metadata": {"resourceVersion": "1"}, "items": [ITEM]}).encode())
 
     async def watch(self, *_: Any) -> AsyncIterator[Object]:
         """Nothing happens until `ending` is set; then the version is too old."""

@@ -38,7 +38,7 @@ class NestedApi(MemoryApi):
             return {"resources": [{"name": "httproutes", "kind": "HTTPRoute", "namespaced": True}]}
         if path.count("/") == 3:
             return {"resources": []}
-        return await super().request(method, path, query)
+        return await super().request(method, path, query, **named)
 
     @property
     def told(self) -> list[tuple[str, str]]:
