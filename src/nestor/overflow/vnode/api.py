@@ -12,7 +12,6 @@ from nestor.kube.kinds import right
 from nestor.overflow.vnode.identity import Certificate, Wish
 from nestor.overflow.vnode.nodes import Nodes
 from nestor.overflow.vnode.pods.registry import Registry
-from nestor.overflow.vnode.restart import Restart
 from nestor.overflow.vnode.settings import Settings
 from nestor.pods.kubelet import auth
 from nestor.pods.kubelet.auth import ReviewedAccess
@@ -23,7 +22,6 @@ from nestor.pods.providers.base import Backend
 RIGHTS = (right(kinds.CONFIG_MAP, "get"),)
 """In `kube-system`, of one ConfigMap."""
 
-LOOK_SECONDS = 60.0
 _RETRY_SECONDS = 5.0
 
 
@@ -67,41 +65,28 @@ class NodeApi:
         wish = Wish(backend, first.name, "serving", self._settings.address)
         certificate = self._certificate = Certificate(self._api, wish, self._settings.folder, self._on_change)
         await certificate.obtain()
-        authority = await self._read_authority()
-        tls = build_tls(certificate, authority)
+        tls = build_tls(certificate, await self._read_authority())
 
         async def renew() -> None:
             tls.load_cert_chain(certificate.file)
 
         async with asyncio.TaskGroup() as group:
             group.create_task(certificate.keep(renew))
-            group.create_task(self._watch_authority(authority))
             self._is_open = True
             await self._server.serve(self._settings.kubelet_port, lambda: tls, self._settings.address)
 
     async def _read_authority(self) -> str:
+        """Those that sign clients' certificates. When they are replaced, our own certificates are not accepted either, and that
+        begins a new process.
+        """
         while True:
-            found = await self._find_authority()
-            if found:
-                return found
+            try:
+                found = await self._api.get(kinds.CONFIG_MAP, vnode.AUTHENTICATION_CONFIG_MAP, vnode.AUTHENTICATION_NAMESPACE)
+            except ApiError:
+                found = {}
+            if authority := (found.get("data") or {}).get(vnode.AUTHENTICATION_KEY):
+                return str(authority)
             await asyncio.sleep(_RETRY_SECONDS)
-
-    async def _find_authority(self) -> str:
-        try:
-            found = await self._api.get(kinds.CONFIG_MAP, vnode.AUTHENTICATION_CONFIG_MAP, vnode.AUTHENTICATION_NAMESPACE)
-        except ApiError:
-            return ""
-        return str((found.get("data") or {}).get(vnode.AUTHENTICATION_KEY) or "")
-
-    async def _watch_authority(self, before: str) -> None:
-        """Raises `Restart` when clients' certificates are signed by others."""
-        while True:
-            await asyncio.sleep(LOOK_SECONDS)
-            now = await self._find_authority()
-            if now and now != before:
-                if self._certificate is not None:
-                    self._certificate.discard()  # it is signed by the authority of before
-                raise Restart("the authorities that sign the API server's certificate have changed")
 
 
 def build_tls(certificate: Certificate, authority: str) -> ssl.SSLContext:

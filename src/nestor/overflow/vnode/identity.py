@@ -106,8 +106,9 @@ class Certificate:
             await on_renewal()
 
     def discard(self) -> None:
-        """The cluster does not accept it any more: the next process asks for another one."""
-        self.file.unlink(missing_ok=True)
+        """The cluster does not accept what it has issued: the next process asks for all certificates anew."""
+        for file in self.file.parent.glob("*.pem"):
+            file.unlink(missing_ok=True)
 
     async def _renew(self) -> None:
         """Ask until there is a new one."""

@@ -112,13 +112,16 @@ async def test_a_new_container_has_the_stored_one(signer: Signer, tmp_path: Path
     assert len(signer.made) == 1
 
 
-async def test_one_that_was_refused_is_not_used_again(signer: Signer, tmp_path: Path) -> None:
+async def test_of_a_cluster_that_has_refused_one_none_is_used_again(signer: Signer, tmp_path: Path) -> None:
+    """Its authorities were replaced, and others see the one for the kubelet API."""
     made = make(signer, tmp_path)
     await made.obtain()
+    await make(signer, tmp_path, SERVING).obtain()
     made.discard()
     made.discard()
-    await make(signer, tmp_path).obtain()
-    assert len(signer.made) == 2
+    for wish in (CLIENT, SERVING):
+        await make(signer, tmp_path, wish).obtain()
+    assert len(signer.made) == 4
 
 
 @pytest.mark.parametrize(

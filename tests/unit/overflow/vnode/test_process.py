@@ -9,7 +9,6 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import conditions
-from nestor.api.contracts import vnode
 from nestor.api.objects import conditions_of, status_of
 from nestor.kube import Api, kinds
 from nestor.kube.serving.pages import STALE_SECONDS
@@ -97,24 +96,6 @@ async def test_metrics_and_probes(world: World) -> None:
     } <= {*lines}
     state.parts.view.informer.last_contact -= STALE_SECONDS + 1
     assert state.find_stale() == "a watch of overflowbackends went silent"
-
-
-async def test_other_authorities_of_clients_begin_a_new_process(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of before must not get in any more."""
-    monkeypatch.setattr(api, "LOOK_SECONDS", 0.01)
-    where = {"name": vnode.AUTHENTICATION_CONFIG_MAP, "namespace": vnode.AUTHENTICATION_NAMESPACE}
-    server = api.NodeApi(cast(Api, world.api), parse(BASIC), cast(Any, None), cast(Any, world.backend), world.pods.registry)
-    world.api.put(kinds.CONFIG_MAP, {"metadata": where, "data": {vnode.AUTHENTICATION_KEY: "one"}})
-    before = await server._read_authority()
-    watch = asyncio.create_task(server._watch_authority(before))
-    world.api.drop(kinds.CONFIG_MAP, where["name"], where["namespace"])
-    asked = len(world.api.asked)
-    await world.until(lambda: len(world.api.asked) > asked + 2)
-    assert not watch.done()
-    world.api.put(kinds.CONFIG_MAP, {"metadata": where, "data": {vnode.AUTHENTICATION_KEY: "two"}})
-    with pytest.raises(Restart):
-        async with asyncio.timeout(10):
-            await watch
 
 
 @pytest.mark.parametrize(
