@@ -187,10 +187,10 @@ def _find_phase(pod: Object, status: Object, said: object) -> str:
     spec, mains = spec_of(pod), status["containerStatuses"]
     found = find_phase(spec, status["initContainerStatuses"], mains, spec.get("restartPolicy") or "Always")
     states = [item["state"] for item in mains]
-    if said in TERMINAL and found not in TERMINAL and not any("running" in state for state in states):
-        has_started = any("waiting" not in state for state in states)
-        return str(said) if said == "Failed" or not has_started else found
-    return found
+    if said not in TERMINAL or found in TERMINAL or any("running" in state for state in states):
+        return found
+    has_failed = said == "Failed" or any(state.get("terminated", {}).get("exitCode") for state in states)
+    return "Failed" if has_failed else "Succeeded"
 
 
 def _find_delay(there: Object) -> Object:

@@ -82,6 +82,8 @@ def test_the_mark_is_read_back(condition: Object | None, mark: str) -> None:
         ("Always", said(ended(0)), "Running"),
         # The pod may end as a whole, without a word about its containers, or against their restart policy.
         ("Always", said(ended(1), phase="Failed", reason="Evicted"), "Failed"),
+        ("Always", said(ended(0), phase="Succeeded"), "Succeeded"),
+        ("Always", said(ended(1), phase="Succeeded"), "Failed"),
         ("Never", {"phase": "Failed", "reason": "TimeLimit"}, "Failed"),
         # It cannot have ended while a container runs.
         ("Never", said(RUNNING, phase="Succeeded"), "Running"),
