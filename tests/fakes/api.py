@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Self
 
 from nestor.api.times import timestamp
-from nestor.kube import ApiError, Conflict, Invalid, Kind, NotFound, kinds
+from nestor.kube import ApiError, Conflict, Invalid, Kind, NotFound, Unreachable, kinds
 from tests.fakes.patches import merge, merge_strategic
 
 Object = dict[str, Any]
@@ -25,7 +25,8 @@ _KINDS: dict[str, Kind] = {item.plural: item for item in vars(kinds).values() if
 class MemoryApi:
     """Objects by kind, namespace and name. `asked` notes every request that is not a cache's, as `POST configmaps shop/web`.
 
-    `refusal` may answer a write with an error. `hold` keeps a kind's events back, as a slow watch does, until `release`.
+    `refusal` may answer a write with an error, by its verb and body. So may `fault` any request, by its verb and a path such as
+    `pods shop/web`, and `lost` a write that is done. `hold` keeps a kind's events back, as a slow watch does, until `release`.
     """
 
     def __init__(self, *known: Kind) -> None:
@@ -33,6 +34,9 @@ class MemoryApi:
         self.asked: builtins.list[str] = []
         self.bodies: builtins.list[Any] = []
         self.refusal: Callable[[str, Object], ApiError | None] = lambda _, __: None
+        self.fault: Callable[[str, str], Exception | None] = lambda _, __: None
+        self.lost: Callable[[str, str], Exception | None] = lambda _, __: None
+        self.is_down = False
         self._kinds: dict[str, Kind] = {**_KINDS, **{kind.plural: kind for kind in known}}
         self.git_version = "v1.36.3"
         self.requests: Counter[tuple[str, str]] = Counter()
@@ -98,6 +102,7 @@ class MemoryApi:
         """A cache's list, or the server's version."""
         if path == "/version":
             return {"gitVersion": self.git_version}
+        await self._begin(method, path)
         kind, namespace = self._read_path(path)
         labels, fields = ((query or {}).get(key, "") for key in ("labelSelector", "fieldSelector"))
         items = [item for item in self._all(kind, namespace) if _is_selected(item, labels, fields)]
@@ -131,16 +136,14 @@ class MemoryApi:
 
     async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
         """See `Api.find`."""
-        self._note("GET", kind, namespace, name, None)
-        await asyncio.sleep(0)
+        await self._enter("GET", kind, namespace, name)
         return self.look(kind, name, namespace or "")
 
     async def list(
         self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> builtins.list[Object]:
         """See `Api.list`."""
-        self._note("LIST", kind, namespace, "", None)
-        await asyncio.sleep(0)
+        await self._enter("LIST", kind, namespace, "")
         return [copy.deepcopy(item) for item in self._all(kind, namespace or "") if _is_selected(item, labels, fields)]
 
     async def list_trimmed(
@@ -151,29 +154,26 @@ class MemoryApi:
 
     async def try_create(self, kind: Kind, body: Object) -> None:
         """See `Api.try_create`."""
-        self._note("POST", kind, body["metadata"].get("namespace"), f"{body['metadata']['name']}?dryRun=All", body)
-        self._check("POST", body)
+        await self._enter("POST", kind, body["metadata"].get("namespace"), f"{body['metadata']['name']}?dryRun=All", body)
 
-    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
+    async def create(
+        self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None, strict: bool = False
+    ) -> Object:
         """See `Api.create`. A pod that is evicted is gone."""
         meta = body["metadata"]
         own = name or meta.get("name") or f"{meta['generateName']}{self._version}"
-        self._note("POST", kind, meta.get("namespace"), "/".join(filter(None, (own, subresource))), body)
-        await asyncio.sleep(0)
-        self._check("POST", body)
+        await self._enter("POST", kind, meta.get("namespace"), "/".join(filter(None, (own, subresource))), body)
         if subresource == "eviction":
             await self.delete(kind, own, meta["namespace"])
             return body
         if self.look(kind, own, meta.get("namespace", "")) is not None:
             raise Conflict(409, "AlreadyExists", f'{kind.plural} "{own}" already exists')
-        return self.put(kind, body | {"metadata": meta | {"name": own}})
+        return self._leave("POST", kind, self.put(kind, body | {"metadata": meta | {"name": own}}))
 
     async def replace(self, kind: Kind, body: Object) -> Object:
         """See `Api.replace`."""
         meta = body["metadata"]
-        self._note("PUT", kind, meta.get("namespace"), meta["name"], body)
-        await asyncio.sleep(0)
-        self._check("PUT", body)
+        await self._enter("PUT", kind, meta.get("namespace"), meta["name"], body)
         now = self.look(kind, meta["name"], meta.get("namespace", ""))
         if now is None or meta["resourceVersion"] != now["metadata"]["resourceVersion"]:
             raise Conflict(
@@ -182,12 +182,18 @@ class MemoryApi:
         return self.put(kind, body)
 
     async def patch(
-        self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: str = "merge"
+        self,
+        kind: Kind,
+        name: str,
+        namespace: str | None,
+        patch: Any,
+        *,
+        subresource: str | None = None,
+        how: str = "merge",
+        strict: bool = False,
     ) -> Object:
         """See `Api.patch`."""
-        self._note("PATCH", kind, namespace, "/".join(filter(None, (name, subresource))), patch)
-        await asyncio.sleep(0)
-        self._check("PATCH", patch)
+        await self._enter("PATCH", kind, namespace, "/".join(filter(None, (name, subresource))), patch)
         now = self.look(kind, name, namespace or "")
         if now is None:
             raise NotFound(404, "NotFound", f'{kind.plural} "{name}" not found')
@@ -196,16 +202,15 @@ class MemoryApi:
             raise Invalid(422, "Invalid", "metadata.uid: field is immutable", causes)
         if patch.get("metadata", {}).get("resourceVersion") not in (None, now["metadata"]["resourceVersion"]):
             raise Conflict(409, "Conflict", f'Operation cannot be fulfilled on {kind.plural} "{name}": it has been modified')
-        return self.put(kind, merge_strategic(now, patch) if how == "strategic" else merge(now, patch))
+        new = merge_strategic(now, patch) if how == "strategic" else merge(now, patch)
+        return self._leave("PATCH", kind, self.put(kind, new))
 
     async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
         """See `Api.apply`. Of what it leaves out only a status's fields go, as they do, but others' conditions stay. A Service
         gets an address.
         """
         meta = body["metadata"]
-        self._note("APPLY", kind, meta.get("namespace"), "/".join(filter(None, (meta["name"], subresource))), body)
-        await asyncio.sleep(0)
-        self._check("APPLY", body)
+        await self._enter("APPLY", kind, meta.get("namespace"), "/".join(filter(None, (meta["name"], subresource))), body)
         now = self.look(kind, meta["name"], meta.get("namespace", ""))
         if now is None and subresource:
             raise NotFound(404, "NotFound", f'{kind.plural} "{meta["name"]}" not found')
@@ -222,32 +227,46 @@ class MemoryApi:
             self._statuses[own] = body.get("status") or {}
         if kind is kinds.SERVICE:
             new["spec"].setdefault("clusterIP", "10.43.0.9")
-        return self.put(kind, new)
+        return self._leave("APPLY", kind, self.put(kind, new))
 
     async def delete(self, kind: Kind, name: str, namespace: str | None = None, *, uid: str | None = None, **_: Any) -> bool:
         """See `Api.delete`."""
-        self._note("DELETE", kind, namespace, name, None)
-        await asyncio.sleep(0)
+        await self._enter("DELETE", kind, namespace, name)
         now = self.look(kind, name, namespace or "")
         if now is None or (uid and now["metadata"]["uid"] != uid):
             return False
         self.drop(kind, name, namespace or "")
+        self._leave("DELETE", kind, now)
         return True
 
     async def delete_all(self, kind: Kind, namespace: str) -> None:
         """See `Api.delete_all`."""
-        self._note("DELETE", kind, namespace, "", None)
-        await asyncio.sleep(0)
+        await self._enter("DELETE", kind, namespace, "")
         for item in self._all(kind, namespace):
             self.drop(kind, item["metadata"]["name"], namespace)
 
-    def _note(self, verb: str, kind: Kind, namespace: str | None, name: str, body: Any) -> None:
-        self.asked.append(f"{verb} {kind.plural} {'/'.join(filter(None, (namespace, name)))}")
+    async def _enter(self, verb: str, kind: Kind, namespace: str | None, name: str, body: Any = None) -> None:
+        what = f"{kind.plural} {'/'.join(filter(None, (namespace, name)))}"
+        self.asked.append(f"{verb} {what}")
         self.bodies.append(body)
-
-    def _check(self, verb: str, body: Object) -> None:
-        if (error := self.refusal(verb, body)) is not None:
+        await self._begin(verb, what)
+        if body is not None and (error := self.refusal(verb, body)) is not None:
             raise error
+
+    async def _begin(self, verb: str, what: str) -> None:
+        await asyncio.sleep(0)
+        if self.is_down:
+            raise Unreachable("connection refused")
+        if (error := self.fault(verb, what)) is not None:
+            raise error
+
+    def _leave(self, verb: str, kind: Kind, made: Object) -> Object:
+        meta = made["metadata"]
+        if (
+            error := self.lost(verb, f"{kind.plural} {'/'.join(filter(None, (meta.get('namespace'), meta['name'])))}")
+        ) is not None:
+            raise error
+        return made
 
     def _all(self, kind: Kind, namespace: str) -> builtins.list[Object]:
         return [item for key, item in self.objects.items() if key[0] == kind.plural and namespace in ("", key[1])]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import builtins
 import copy
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 from nestor.api import labels
-from nestor.kube import Kind, Unreachable, kinds
+from nestor.kube import Kind, kinds
 from tests.fakes.api import MemoryApi
 
 Object = dict[str, Any]
@@ -19,80 +17,16 @@ STARTED = "2030-01-01T00:00:00Z"
 
 
 class MemoryCluster(MemoryApi):
-    """Pods that are bound to a node take a while to end; the others go at once, and their copies with them.
-
-    `fault` may answer a request with an error before anything is done, `lost` afterwards; both get the verb, and a path such as
-    `pods far/web`.
-    """
+    """Pods that are bound to a node take a while to end; the others go at once, and their copies with them."""
 
     host = "https://far.example"
 
     def __init__(self) -> None:
         super().__init__()
-        self.is_down = False
         self.starts: Counter[str] = Counter()
-        self.fault: Callable[[str, str], Exception | None] = lambda _, __: None
-        self.lost: Callable[[str, str], Exception | None] = lambda _, __: None
 
     async def close(self) -> None:
         """See `Api.close`."""
-
-    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *rest: Any, **_: Any) -> Object:
-        """See `Api.request`: lists."""
-        await self._enter(method, path)
-        return await super().request(method, path, query, *rest)
-
-    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        """See `Api.find`."""
-        await self._enter("GET", f"{kind.plural} {namespace}/{name}")
-        return await super().find(kind, name, namespace)
-
-    async def list(
-        self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = ""
-    ) -> builtins.list[Object]:
-        """See `Api.list`."""
-        await self._enter("LIST", f"{kind.plural} {namespace}")
-        return await super().list(kind, namespace, labels=labels, fields=fields)
-
-    async def create(
-        self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None, strict: bool = False
-    ) -> Object:
-        """See `Api.create`."""
-        meta = body["metadata"]
-        what = f"{kind.plural} {meta['namespace']}/{meta['name']}"
-        await self._enter("POST", what)
-        assert strict
-        made = await super().create(kind, copy.deepcopy(body))
-        made = self.put(kind, made | {"status": {"phase": "Pending"}})
-        self.starts[meta["labels"][labels.HOST_UID]] += 1
-        self._leave("POST", what)
-        return made
-
-    async def patch(
-        self,
-        kind: Kind,
-        name: str,
-        namespace: str | None,
-        patch: Any,
-        *,
-        subresource: str | None = None,
-        how: str = "merge",
-        strict: bool = False,
-    ) -> Object:
-        """See `Api.patch`."""
-        what = f"{kind.plural} {namespace}/{name}" + (f"/{subresource}" if subresource else "")
-        await self._enter("PATCH", what)
-        answer = await super().patch(kind, name, namespace, patch, subresource=subresource, how=how)
-        self._leave("PATCH", what)
-        return answer
-
-    async def apply(self, kind: Kind, body: Object, *, subresource: str | None = None) -> Object:
-        """See `Api.apply`."""
-        what = f"{kind.plural} {body['metadata']['namespace']}/{body['metadata']['name']}"
-        await self._enter("APPLY", what)
-        answer = await super().apply(kind, body, subresource=subresource)
-        self._leave("APPLY", what)
-        return answer
 
     async def delete(
         self,
@@ -105,8 +39,8 @@ class MemoryCluster(MemoryApi):
         **_: Any,
     ) -> bool:
         """See `Api.delete`. A kubelet ends a pod at once that has a second."""
-        await self._enter("DELETE", f"{kind.plural} {namespace}/{name}")
-        self._note("DELETE", kind, namespace, name, grace_seconds)
+        await self._enter("DELETE", kind, namespace, name)
+        self.bodies[-1] = grace_seconds
         now = self.look(kind, name, namespace or "")
         if now is None or (uid and now["metadata"]["uid"] != uid):
             return False
@@ -154,16 +88,11 @@ class MemoryCluster(MemoryApi):
         pod = self.of(uid)
         self.put(kinds.POD, pod | {"status": build_ended(pod, code)})
 
-    async def _enter(self, verb: str, what: str) -> None:
-        await asyncio.sleep(0)
-        if self.is_down:
-            raise Unreachable("connection refused")
-        if (error := self.fault(verb, what)) is not None:
-            raise error
-
-    def _leave(self, verb: str, what: str) -> None:
-        if (error := self.lost(verb, what)) is not None:
-            raise error
+    def _leave(self, verb: str, kind: Kind, made: Object) -> Object:
+        if verb == "POST":
+            made = self.put(kind, made | {"status": {"phase": "Pending"}})
+            self.starts[made["metadata"]["labels"][labels.HOST_UID]] += 1
+        return super()._leave(verb, kind, made)
 
 
 def build_running(pod: Object) -> Object:

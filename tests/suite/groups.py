@@ -27,8 +27,7 @@ GROUPS = {
         ),
         (
             "tests/e2e/test_overflow_*", "tests/e2e/devcluster/test_plugin.py", "tests/integration/vnode/",
-            "tests/integration/providers/", "tests/unit/overflow/interlink/test_fuzz.py",
-            "tests/unit/overflow/vnode/pods/test_restart.py", "tests/unit/devcluster/plugin/",
+            "tests/integration/providers/", "tests/unit/devcluster/plugin/",
         ),
     ),
     "jobs": Group(

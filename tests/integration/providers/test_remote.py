@@ -19,7 +19,7 @@ from nestor.kube.errors import Unreachable as NoAnswer
 from nestor.overflow.remote.provider import RemoteProvider
 from nestor.overflow.remote.settings import Access
 from nestor.pods.providers.base import Backend, Inputs
-from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, NotYet, Unauthorized, Unreachable
+from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, Unauthorized, Unreachable
 from tests.conformance.providers.backend import BackendContract, UpdatesContract
 from tests.conformance.providers.contract import ListsContract, LogsContract, StreamsContract
 from tests.integration.apiserver import ControlPlane
@@ -137,16 +137,6 @@ async def test_copies_belong_to_the_pod_and_go_with_it(far: Far) -> None:
     await eventually(is_clean)
 
 
-async def test_changed_inputs_change_the_copies(far: Far) -> None:
-    provider, pod = await far.connect(), build_pod(volumes=[VOLUME])
-    await provider.create(pod, Inputs({"settings": CONFIG}))
-    await far.run(pod["metadata"]["uid"])
-    await (await far.connect()).create(pod, Inputs({"settings": CONFIG | {"data": {"b": "2"}}}))
-    (copy,) = await far.api.list(kinds.CONFIG_MAP, far.space, labels=labels.HOST_UID)
-    assert copy["data"] == {"b": "2"}
-    assert far.starts[pod["metadata"]["uid"]] == 1
-
-
 @pytest.mark.parametrize("number", [1, 2, 3])
 async def test_any_answer_of_a_creation_may_be_lost(far: Far, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     """To the creation itself, to that of the copy, to the end of the wait."""
@@ -220,14 +210,6 @@ async def test_a_quota_is_the_pods_reason(far: Far) -> None:
     await eventually(is_taken)
 
 
-async def test_a_pod_whose_copies_find_no_room_is_not_left(far: Far) -> None:
-    await set_quota(far, count__configmaps="0")
-    inputs = Inputs({"settings": CONFIG})
-    text, uid = await refused(await far.connect(), NoRoom, inputs, volumes=[VOLUME])
-    assert text.startswith("exceeded quota: team")
-    assert not await far.api.list(kinds.POD, far.space, labels=f"{labels.HOST_UID}={uid}")
-
-
 async def test_what_the_namespace_refuses_is_the_pods_fault(far: Far) -> None:
     patch = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
     await far.api.patch(kinds.NAMESPACE, far.space, None, patch)
@@ -257,16 +239,6 @@ async def test_missing_rights_are_named(far: Far) -> None:
         await provider.statuses([build_pod()])
 
 
-async def test_without_the_right_to_write_copies_nothing_is_left(far: Far) -> None:
-    rules = [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "create", "patch", "delete"]}]
-    await far.api.patch(kinds.ROLE, "nestor", far.space, {"rules": rules})
-    await far.until_may("patch", "configmaps", is_allowed=False)
-    provider, pod = await far.connect(), build_pod(volumes=[VOLUME])
-    with pytest.raises(Unauthorized, match='resource "configmaps"'):
-        await provider.create(pod, Inputs({"settings": CONFIG}))
-    assert not await far.names(kinds.POD)
-
-
 async def test_a_wrong_token_is_not_accepted_and_a_new_one_is_read(far: Far) -> None:
     provider, good = await far.connect(), far.token
     far.token = "nonsense"
@@ -274,12 +246,6 @@ async def test_a_wrong_token_is_not_accepted_and_a_new_one_is_read(far: Far) -> 
         await provider.check()
     far.token = good
     await provider.check()
-
-
-async def test_a_namespace_that_is_missing_is_waited_for(far: Far) -> None:
-    admin = Access(kubeconfig.read_other(far.plane.kubeconfig.read_text()))
-    with pytest.raises(NotYet, match='namespaces "nowhere" not found'):
-        await (await far.connect(access=admin, namespace="nowhere")).create(build_pod())
 
 
 async def test_a_kubeconfig_is_an_access_as_well(far: Far) -> None:
@@ -320,19 +286,6 @@ async def test_machines_are_shapes_and_pods_go_there(far: Far) -> None:
     await far.api.patch(kinds.NODE, f"{far.space}-0", None, {"spec": {"unschedulable": True}})
     (shape,) = await (await far.connect(**selected)).discover() or []
     assert (shape.name, shape.capacity["cpu"], shape.machines) == (found["name"], "3500m", 1)
-
-
-async def test_pods_whose_host_pods_are_gone_are_found_by_a_later_process(far: Far) -> None:
-    pods = [build_pod(f"web-{index}") for index in range(3)]
-    first = await far.connect()
-    for pod in pods:
-        await first.create(pod)
-    later = await far.connect()
-    found = {item["metadata"]["uid"]: item for item in await later.list()}
-    assert found.keys() == {pod["metadata"]["uid"] for pod in pods}
-    for item in found.values():
-        await later.delete(item, grace_seconds=0)
-    assert not await far.names(kinds.POD)
 
 
 async def test_an_eviction_is_told_as_a_nodes(far: Far) -> None:

@@ -74,5 +74,5 @@ def test_every_slow_unit_test_is_in_a_group() -> None:
     slow = re.compile(r"^(@|pytestmark = )pytest\.mark\.slow", re.MULTILINE)
     marked = [path for path in (ROOT / "tests/unit").rglob("*.py") if slow.search(path.read_text())]
     grouped = list_tests(GROUPS)
-    assert len(marked) > 3
+    assert marked
     assert [name for path in marked if (name := str(path.relative_to(ROOT))) not in grouped] == []

@@ -103,16 +103,6 @@ async def test_a_cancellation_cuts_off(pair: Pair) -> None:
     assert await is_lost(pair)
 
 
-async def test_what_was_written_arrives_at_who_reads() -> None:
-    own, other = socket.socketpair()
-    with other:
-        _, writer = await asyncio.open_connection(sock=own)
-        writer.write(bytes(_MORE_THAN_FITS))
-        counting = asyncio.create_task(asyncio.to_thread(Pair(writer, other).measure))
-        await connections.close(writer)
-        assert await counting == _MORE_THAN_FITS
-
-
 async def test_one_that_has_ended_already_is_closed() -> None:
     own, other = socket.socketpair()
     other.close()

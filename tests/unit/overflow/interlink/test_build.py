@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nestor.overflow.interlink.build import build_create, build_delete, build_plugin_create, build_question
+from nestor.overflow.interlink.build import build_create, build_delete, build_plugin_create, build_question, find_refusals
 from nestor.overflow.interlink.env import expand
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NotYet
@@ -172,3 +172,35 @@ def test_fields_of_the_pod_are_known(path: str, expected: str) -> None:
     status = {"hostIP": "10.0.0.5", "hostIPs": [{"ip": "10.0.0.5"}, {"ip": "fd00::5"}]}
     request = build_create({"metadata": meta, "spec": spec, "status": status}, Inputs())
     assert request["pod"]["spec"]["containers"][0]["env"] == [{"name": "A", "value": expected}]
+
+
+def test_what_interlink_can_carry_is_not_refused() -> None:
+    pod, _ = build_full_pod()
+    assert find_refusals(pod) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"hostNetwork": True}, "`spec.hostNetwork` may not be true"),
+        ({"hostPID": True}, "`spec.hostPID` may not be true"),
+        ({"hostIPC": True}, "`spec.hostIPC` may not be true"),
+        ({"resourceClaims": [{"name": "gpu"}]}, "`spec.resourceClaims` may not be set"),
+        (_volume(persistentVolumeClaim={}), "`spec.volumes[0].persistentVolumeClaim` (volume 'v') may not"),
+        (_volume(hostPath={"path": "/"}), "`spec.volumes[0].hostPath` (volume 'v') may not"),
+        (
+            _volume(projected={"sources": [{"clusterTrustBundle": {}}]}),
+            "`spec.volumes[0].projected.sources[0].clusterTrustBundle` (volume 'v') may not",
+        ),
+        ({"initContainers": [{"name": "a", "volumeDevices": [{}]}]}, "`spec.initContainers[0].volumeDevices` may not be set"),
+        ({"containers": [{"name": "a", "resources": {"claims": [{}]}}]}, "`spec.containers[0].resources.claims` may not be set"),
+        (
+            {"containers": [{"name": "a", "volumeMounts": [{"mountPropagation": "Bidirectional"}]}]},
+            "`spec.containers[0].volumeMounts[0].mountPropagation` must be 'None'",
+        ),
+        (_env({"fileKeyRef": {}}), "`spec.containers[0].env[0].valueFrom.fileKeyRef` may not be set"),
+    ],
+)
+def test_what_interlink_cannot_carry_is_named(change: Object, words: str) -> None:
+    (found,) = find_refusals({"spec": {"containers": []} | change})
+    assert found.startswith(words)

@@ -117,23 +117,6 @@ async def test_an_answer_that_is_none_of_the_backends_leaves_the_fate_of_a_pod_u
     assert backend.fake.starts == ["u-1"]
 
 
-async def test_a_cancelled_create_leaves_the_fate_of_a_pod_unknown(backend: Backend) -> None:
-    provider, pod, arrived = backend.connect(settle_seconds=LONG), build_pod(), asyncio.Event()
-
-    async def never(_: web.Request) -> web.StreamResponse | None:
-        arrived.set()
-        await asyncio.Event().wait()
-        return None
-
-    backend.fake.fault = only("/create", never)
-    task = asyncio.create_task(provider.create(pod, NEW))
-    await arrived.wait()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    with pytest.raises(NotYet):
-        await provider.create(pod, NEW)
-
-
 async def test_what_may_not_be_repeated_has_a_connection_of_its_own(backend: Backend) -> None:
     """One that was used before may have ended without our knowledge."""
     provider, used = backend.connect(), []
@@ -373,22 +356,6 @@ async def test_a_thousand_pods_are_one_call(backend: Backend) -> None:
     assert len(json.dumps(backend.fake.bodies[0])) < 500 * 1000
 
 
-async def test_one_pod_that_the_backend_cannot_bear_does_not_hide_the_others(backend: Backend) -> None:
-    provider, pods = backend.connect(), [build_pod(f"u-{index}") for index in range(9)]
-    for pod in pods:
-        await provider.create(pod, NEW)
-    backend.fake.asked.clear()
-
-    async def stumble(request: web.Request) -> web.StreamResponse | None:
-        asked = [pod["metadata"]["uid"] for pod in json.loads(await request.read())]
-        return web.Response(status=500, text="u-4 is broken") if "u-4" in asked else None
-
-    backend.fake.fault = stumble
-    assert (await provider.statuses(pods)).keys() == {f"u-{index}" for index in range(9) if index != 4}
-    with pytest.raises(ProviderError, match="u-4 is broken"):
-        await provider.statuses([pods[4]])
-
-
 async def test_a_backend_that_always_fails_is_not_asked_without_end(backend: Backend) -> None:
     provider, pods = backend.connect(), [build_pod(f"u-{index}") for index in range(1000)]
     backend.fake.fault = only("/status", say(500, "database is gone"))
@@ -512,11 +479,4 @@ async def test_a_token_that_cannot_be_read_is_no_secret_either(backend: Backend)
 
     with pytest.raises(Unauthorized, match="cannot be read: FileNotFoundError"):
         await backend.connect(bearer=read).check()
-    assert backend.fake.asked == []
-
-
-async def test_what_cannot_be_carried_is_refused_before_it_is_sent(backend: Backend) -> None:
-    pod = build_pod()
-    with pytest.raises(InvalidInput, match="hostNetwork"):
-        await backend.connect().create(pod | {"spec": pod["spec"] | {"hostNetwork": True}}, NEW)
     assert backend.fake.asked == []

@@ -10,11 +10,13 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 
+from nestor.api import times
 from nestor.api.quantities import parse_quantity
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.interlink.settings import Hop
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import ProviderError
+from tests.conformance.interlink.description import find_faults
 from tests.conformance.interlink.generated import QUICK, answers
 from tests.fakes.interlink import FakeInterlink
 from tests.unit.overflow.interlink.conftest import Backend
@@ -76,9 +78,20 @@ async def look(provider: InterlinkProvider) -> None:
     found = await provider.statuses([POD])
     assert found.keys() <= {"0"}
     for status in found.values():
-        assert status["phase"] in ("Pending", "Running", "Succeeded", "Failed")
-        assert [item["name"] for item in status["containerStatuses"]] == ["a"]
+        check_status(status)
         assert (await provider.statuses([POD | {"status": status}]))["0"] == status
+
+
+def check_status(status: Object) -> None:
+    """As described, of the pod's own container, with times that can be."""
+    assert status["phase"] in ("Pending", "Running", "Succeeded", "Failed")
+    (container,) = status["containerStatuses"]
+    assert container["name"] == "a"
+    assert not find_faults({"$ref": "#/components/schemas/ContainerStatus"}, container)
+    for state in (*container["state"].values(), *container["lastState"].values()):
+        moments = [state[key] for key in ("startedAt", "finishedAt") if key in state]
+        assert moments == sorted(moments)
+        assert all("2026-01-01T10:00:00Z" <= moment <= times.timestamp() for moment in moments)
 
 
 async def discover(provider: InterlinkProvider) -> None:

@@ -70,23 +70,6 @@ def test_what_does_not_change_stays_as_it_was() -> None:
     assert build_status(pod, answer([RUNNING]), NOW + datetime.timedelta(minutes=5)) == first
 
 
-def test_what_is_not_allowed_is_left_out_and_long_texts_are_cut() -> None:
-    state = {"terminated": {"exitCode": 1, "reason": "R" * 500, "message": "m\x00\x1b[31m" + "x" * 9000, "extra": {"a": "b"}}}
-    told = answer(
-        [state], restartCount=2, image="i" * 5000, containerID="docker://1", resources={"limits": {"cpu": "9"}}, user={}
-    )
-    foreign = told.model_copy(update={"containers": [*told.containers, {"name": "other", "state": RUNNING}]})
-    (status,) = build_status(build_pod(), foreign, NOW)["containerStatuses"]
-    assert status.keys() == {
-        "name", "state", "lastState", "ready", "started", "restartCount", "image", "imageID", "containerID",
-    }  # fmt: skip
-    ended = status["state"]["terminated"]
-    assert ended.keys() == {"exitCode", "reason", "message", "startedAt", "finishedAt"}
-    assert (len(ended["reason"]), len(ended["message"]), len(status["image"])) == (128, 2000, 1000)
-    assert ended["message"].startswith("m [31mx")
-    assert status["ready"] is False
-
-
 @pytest.mark.parametrize(
     "status",
     [

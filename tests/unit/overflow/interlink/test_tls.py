@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,7 +14,6 @@ from aiohttp.test_utils import TestServer
 
 from nestor.api import times
 from nestor.cluster.certificates import Pair, new_authority, new_leaf
-from nestor.overflow.interlink.credentials import open_socket
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.interlink.settings import Oidc, Settings, Tls
 from nestor.pods.providers.errors import Unreachable
@@ -128,9 +126,3 @@ async def test_no_metadata_service_is_asked_whoever_says_where_the_backend_is(ho
     finally:
         await provider.close()
     assert ("metadata service" in caught.value.message) == (part == "url")
-
-
-@pytest.mark.parametrize("host", ["169.254.169.254", "fe80::1%eth0", "::ffff:169.254.169.254", "192.0.0.192"])
-def test_no_socket_is_made_for_a_metadata_service(host: str) -> None:
-    with pytest.raises(PermissionError, match="metadata service"):
-        open_socket((socket.AF_INET, socket.SOCK_STREAM, 0, "", (host, 80)))

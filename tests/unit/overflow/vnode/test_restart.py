@@ -20,7 +20,7 @@ async def test_only_what_is_refused_again_and_again_is_given_up(monkeypatch: pyt
     monkeypatch.setattr(restart, "LOOK_SECONDS", 0.0)
     monkeypatch.setattr(restart, "PAUSE_SECONDS", 0.0)
     api, left = NodeApi(), [*ALMOST, glitch, *ALMOST, glitch, *ALMOST, REFUSED]
-    api.before_read = lambda _: left.pop(0)
+    api.fault = lambda *_: left.pop(0)
     with pytest.raises(IdentityRefused, match="of node 'far' is not accepted"):
         await watch_identity(cast(Api, api), "far")
     assert not left

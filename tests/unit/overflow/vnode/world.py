@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeVar, cast
 
 from nestor.api import conditions, labels
 from nestor.api.contracts.vnode import SENT
 from nestor.api.objects import conditions_of
-from nestor.kube import Api, ApiError, Informer, Kind, kinds
+from nestor.kube import Api, Informer, Kind, kinds
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.pods.controller import PodController
 from nestor.overflow.vnode.pods.entry import Entry, Home
@@ -28,51 +27,15 @@ NODE, SPACE, BACKEND = "far", "shop", "far"
 
 
 class NodeApi(MemoryApi):
-    """Merges conditions by type, as API servers do in strategic patches; `killed` ends the caller at a write."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.before_write: Callable[[str, Object | None], None] = lambda _, __: None
-        self.after_write: Callable[[str, Object | None], None] = lambda _, __: None
-        self.before_read: Callable[[str], ApiError | None] = lambda _: None
-
-    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *args: Any, **more: Any) -> Object:
-        answer = await super().request(method, path, query, *args)
-        parsed: Object = more["parse"](json.dumps(answer).encode()) if "parse" in more else answer
-        return parsed
-
-    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Object | None:
-        if (error := self.before_read(kind.plural)) is not None:
-            self.asked.append(f"GET {kind.plural} {namespace}/{name}")
-            raise error
-        return await super().find(kind, name, namespace)
-
-    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
-        self.before_write(f"POST {kind.plural}", body)
-        answer = await super().create(kind, body, subresource=subresource, name=name)
-        self.after_write(f"POST {kind.plural}", body)
-        return answer
-
-    async def patch(
-        self, kind: Kind, name: str, namespace: str | None, patch: Any, *, subresource: str | None = None, how: str = "merge"
-    ) -> Object:
-        self.before_write(f"PATCH {kind.plural}", patch)
-        answer = await super().patch(kind, name, namespace, patch, subresource=subresource, how=how)
-        self.after_write(f"PATCH {kind.plural}", patch)
-        return answer
-
     async def delete(self, kind: Kind, name: str, namespace: str | None = None, **options: Any) -> bool:
         """See `Api.delete`. An object with finalizers stays."""
-        self.before_write(f"DELETE {kind.plural}", None)
         now = self.look(kind, name, namespace or "")
-        if now is not None and now["metadata"].get("finalizers"):
-            self.asked.append(f"DELETE {kind.plural} {namespace}/{name}")
-            now["metadata"] |= {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
-            self.put(kind, now)
-            return True
-        answer = await super().delete(kind, name, namespace, **options)
-        self.after_write(f"DELETE {kind.plural}", None)
-        return answer
+        if now is None or not now["metadata"].get("finalizers"):
+            return await super().delete(kind, name, namespace, **options)
+        await self._enter("DELETE", kind, namespace, name)
+        now["metadata"] |= {"deletionTimestamp": "2030-01-01T00:00:00Z", "deletionGracePeriodSeconds": 0}
+        self.put(kind, now)
+        return True
 
 
 class World:

@@ -38,10 +38,10 @@ class Refusing(MemoryProvider):
 
 
 class NestedApi(MemoryApi):
-    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
+    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, **named: Any) -> Object:
         if subresource != "binding":
-            return await super().create(kind, body, subresource=subresource, name=name)
-        self.asked.append(f"POST {kind.plural} {body['metadata']['namespace']}/{name}")
+            return await super().create(kind, body, subresource=subresource, **named)
+        self.asked.append(f"POST {kind.plural} {body['metadata']['namespace']}/{named['name']}")
         return body
 
 

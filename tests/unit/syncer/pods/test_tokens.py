@@ -31,9 +31,9 @@ class Issuer(MemoryApi):
 
     count = 0
 
-    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None) -> Object:
+    async def create(self, kind: Kind, body: Object, *, subresource: str | None = None, **named: Any) -> Object:
         if subresource != "token":
-            return await super().create(kind, body, subresource=subresource, name=name)
+            return await super().create(kind, body, subresource=subresource, **named)
         self.count += 1
         pod = self.look(kinds.POD, body["spec"]["boundObjectRef"]["name"], body["metadata"]["namespace"])
         assert pod is not None

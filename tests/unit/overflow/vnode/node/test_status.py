@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import pytest
 
 from nestor.overflow.vnode.node import status
 from nestor.overflow.vnode.node.status import NodeFacts, build_patch, build_status
+from tests.fakes.patches import merge_strategic
 
 Object = dict[str, Any]
 
@@ -23,18 +23,7 @@ def words(built: Object) -> dict[str, tuple[str, str]]:
 
 
 def apply(node: Object, patch: Object | None) -> Object:
-    result = copy.deepcopy(node)
-    there, changes = result.setdefault("status", {}), (patch or {"status": {}})["status"]
-    for key, value in changes.items():
-        if key in ("capacity", "allocatable"):
-            merged = {**there.get(key, {}), **value}
-            there[key] = {name: amount for name, amount in merged.items() if amount is not None}
-        elif key == "conditions":
-            there[key] = list(
-                ({item["type"]: item for item in there.get(key, [])} | {item["type"]: item for item in value}).values()
-            )
-        else:
-            there[key] = [item for item in value if "$patch" not in item] if isinstance(value, list) else value
+    result: Object = merge_strategic(node, patch or {})
     return result
 
 

@@ -189,7 +189,7 @@ async def test_a_pod_that_is_gone_before_it_was_sent_is_not_sent(world: World) -
     world.api.hold(kinds.POD)
     uid = world.bind("web")
     world.api.release(kinds.POD)
-    world.api.before_write = lambda what, _: drop(world) if what == "PATCH pods" else None
+    world.api.fault = lambda verb, what: drop(world) if verb == "PATCH" and what.startswith("pods") else None
     world.api.hold(kinds.POD)
     await world.until(lambda: any(item.startswith("PATCH pods") for item in world.api.asked))
     await world.settle()

@@ -38,8 +38,8 @@ class Killer:
         self.steps: Counter[str] = Counter()
         self.killed = asyncio.Event()
         self._number, self._moment, self._is_armed = number, moment, True
-        world.api.before_write = lambda what, _: self._look("before", what)
-        world.api.after_write = lambda what, _: self._look("after", what)
+        world.api.fault = lambda verb, what: self._look("before", f"{verb} {what}") if verb not in ("GET", "LIST") else None
+        world.api.lost = lambda verb, what: self._look("after", f"{verb} {what}")
         self._fault, self._lost = world.backend.fault, world.backend.lost
         world.backend.fault = self._before
         world.backend.lost = self._after

@@ -186,7 +186,7 @@ async def test_a_successor_of_the_same_name_is_another_pod(world: World) -> None
 async def test_a_pod_that_was_never_sent_needs_no_backend_to_go(world: World) -> None:
     """Its ConfigMaps cannot be read, so that it waits here; meanwhile, the backend goes away."""
     world.api.put(kinds.CONFIG_MAP, {"metadata": {"name": "settings", "namespace": SPACE}})
-    world.api.before_read = lambda what: Forbidden(403, "Forbidden", "not yet") if what == "configmaps" else None
+    world.api.fault = lambda _, what: Forbidden(403, "Forbidden", "not yet") if what.startswith("configmaps") else None
     world.bind("web", volumes=[{"name": "v", "configMap": {"name": "settings"}}])
     await world.until(lambda: any("GET configmaps" in item for item in world.api.asked))
     world.backend.is_down = True
