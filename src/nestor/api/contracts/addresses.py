@@ -36,6 +36,15 @@ def explain_refusal(text: str, denied: Iterable[str] = (), *, own: str = "the ru
     return None
 
 
+def is_address(text: str) -> bool:
+    """Whether this is an address and not a name."""
+    try:
+        ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
 def is_metadata(text: str) -> bool:
     """Whether this is an address of a cloud's metadata service, or may be, in whichever form."""
     forms = _find_forms(ipaddress.ip_address(text.partition("%")[0]))

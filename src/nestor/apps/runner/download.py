@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import ipaddress
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
@@ -57,15 +56,6 @@ def _redirect(url: URL, location: str) -> URL:
     if url.scheme == "https" and target.scheme == "http":
         raise StepError(f"'{redact(url)}' is refused: it redirects from https to http ('{redact(target)}')")
     return target
-
-
-def _is_address(host: str) -> bool:
-    """Whether a URL's host is an address and not a name."""
-    try:
-        ipaddress.ip_address(host.partition("%")[0])
-    except ValueError:
-        return False
-    return True
 
 
 def redact(url: URL | str) -> str:
@@ -156,7 +146,7 @@ class Downloader:
         if not sources.is_allowed(host, self._rules):
             allowed = ", ".join(self._rules.allowed_hosts)
             raise StepError(f"'{what}' is refused: the job's class does not allow the host '{host}', allowed: {allowed}")
-        if _is_address(host) and (reason := self._explain(host)):
+        if addresses.is_address(host) and (reason := self._explain(host)):
             raise StepError(f"'{what}' is refused: {host} {reason}")
 
     async def _save(self, response: aiohttp.ClientResponse, target: Path) -> Fetched:

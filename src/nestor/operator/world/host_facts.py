@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from nestor.api.contracts.addresses import is_address
 from nestor.api.contracts.cluster import DOMAIN
 from nestor.api.objects import Object, spec_of
 from nestor.api.overflowbackend import NodeTemplate, Taint
@@ -72,18 +73,10 @@ def read_resolver(text: str) -> tuple[tuple[str, ...], str]:
     The domain is empty if it is that of the nested clusters too, whose own names then take the place of the host's.
     """
     lines = [line.split() for line in text.splitlines()]
-    servers = [line[1] for line in lines if line[:1] == ["nameserver"] and len(line) > 1 and _is_address(line[1])]
+    servers = [line[1] for line in lines if line[:1] == ["nameserver"] and len(line) > 1 and is_address(line[1])]
     searched = [name.rstrip(".") for line in lines if line[:1] == ["search"] for name in line[1:]]
     domain = next((name.removeprefix("svc.") for name in searched if name.startswith("svc.")), "")
     return tuple(servers), "" if domain == DOMAIN else domain
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 def build_remote(hosts: Sequence[str] | None, host: Host | None) -> Remote:

@@ -9,6 +9,7 @@ import pytest
 from nestor.api.appdef import choose_command, read_appdef
 from nestor.apps import steps
 from nestor.apps.steps import Plan, sources
+from tests.unit.api.test_appdef import NESTED, appdef
 from tests.unit.apps.steps.builders import encode
 
 Object = dict[str, Any]
@@ -39,35 +40,8 @@ helm upgrade --install server ./charts/server \\
 MODELS: list[Object] = [{"name": "helmdeploy", "type": "custom", "cmd": encode(SCRIPT)}]
 
 
-def appdef(templates: list[Object]) -> Object:
-    return {
-        "name": "Hello World",
-        "description": "Hello world app for KNS.",
-        "author": "somebody",
-        "licensed": False,
-        "appdefversion": 2,
-        "appkind": "kns",
-        "classifications": ["Uncategorized"],
-        "machines": ["*"],
-        "vault-types": ["FILE", "BLOCK", "BLOCK_ARRAY", "OBJECT"],
-        "image": {"type": "image/png", "data": ""},
-        "commands": {
-            "Hello": {
-                "path": "/usr/bin/true",
-                "name": "Start nested http server",
-                "description": "Say hello world.",
-                "parameters": {},
-                "nested_kubernetes": {
-                    "targets": [{"service_name": "web", "service_port": 8080, "service_namespace": "default"}],
-                    "templates": templates,
-                },
-            }
-        },
-    }
-
-
-def plan_of(content: Object) -> Plan:
-    chosen = choose_command(read_appdef(content), None)
+def plan_of(templates: list[Object]) -> Plan:
+    chosen = choose_command(read_appdef(appdef(NESTED | {"templates": templates})), None)
     assert chosen.warnings == steps.list_warnings(chosen.nested.model_dump(), chosen.where) == []
     checked = steps.check_parameters(chosen.command.parameters, None)
     assert checked.warnings == ()
@@ -88,16 +62,16 @@ def plan_of(content: Object) -> Plan:
     ],
 )
 def test_hello_world_and_argo_cd_apply_one_manifest_once(templates: list[Object], said: tuple[str, ...]) -> None:
-    [step] = plan_of(appdef(templates)).steps
+    [step] = plan_of(templates).steps
     assert (step.name, step.type, step.path, step.format) == said
     assert (step.max_attempts, step.render, step.namespace, step.server_side, step.sha256) == (1, False, None, False, None)
 
 
 def test_kubeai_is_a_script_that_may_wait_ten_minutes_for_helm() -> None:
-    [step] = plan_of(appdef(MODELS)).steps
+    [step] = plan_of(MODELS).steps
     assert (step.name, step.type, step.path) == ("helmdeploy", "custom", None)
     assert step.cmd is not None
     assert sources.decode_script(step.cmd).decode() == SCRIPT
     assert step.timeout_seconds == 3600 > 10 * 60
-    [own] = plan_of(appdef([MODELS[0] | {"timeout_seconds": 900}])).steps
+    [own] = plan_of([MODELS[0] | {"timeout_seconds": 900}]).steps
     assert own.timeout_seconds == 900

@@ -21,27 +21,6 @@ def certificate(files: dict[str, bytes], name: str) -> x509.Certificate:
     return x509.load_pem_x509_certificate(files[f"{name}.crt"])
 
 
-@pytest.mark.parametrize(
-    ("name", "authority"),
-    [
-        ("apiserver", "server-ca"),
-        ("kubelet-server-nestor-dev", "server-ca"),
-        ("kubelet-server-nestor-dev-2", "server-ca"),
-        ("admin", "client-ca"),
-        ("kubelet-nestor-dev", "client-ca"),
-        ("kubelet-nestor-dev-2", "client-ca"),
-        ("apiserver-kubelet-client", "client-ca"),
-        ("etcd-server", "etcd-ca"),
-        ("etcd-client", "etcd-ca"),
-        ("front-proxy", "front-proxy-ca"),
-    ],
-)
-def test_each_purpose_has_its_own_authority(files: dict[str, bytes], name: str, authority: str) -> None:
-    issued, issuer = certificate(files, name), certificate(files, authority)
-    issued.verify_directly_issued_by(issuer)
-    assert not issued.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-
-
 def test_clients_cannot_serve(files: dict[str, bytes]) -> None:
     usage = certificate(files, "admin").extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
