@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -70,47 +69,6 @@ def test_why_the_suite_could_not_begin_is_found() -> None:
     assert results.find_setup_failure(report(spec("skipped"), setup)) == "there are currently no ready, schedulable nodes"
     assert results.find_setup_failure(report(spec("failed", "a test's own"))) == ""
     assert results.find_setup_failure(report(setup | {"State": "passed"})) == ""
-
-
-LINES = f"""
-Will run 2 of 7579 specs
-------------------------------
-• [4.210 seconds]
-{FIRST} [Conformance, sig-node]
-k8s.io/kubernetes/test/e2e/common/node/pods.go:1
-------------------------------
-{{head}}
-{{name}} [Conformance]
-  [FAILED] something
-"""
-
-
-@pytest.mark.parametrize(
-    ("head", "name", "expected"),
-    [
-        ("• [1.000 seconds]", SECOND, Result(SECOND, "passed", 1.0)),
-        ("• [FAILED] [1.000 seconds]", SECOND.replace("should", "[It] should"), Result(SECOND, "failed", 1.0)),
-        ("• [FAILED] [1.000 seconds]", SECOND.replace(" should", " [BeforeEach] should"), Result(SECOND, "failed", 1.0)),
-        ("• [PANICKED] [1.000 seconds]", SECOND, Result(SECOND, "failed", 1.0)),
-        ("↺ [FLAKEY TEST - TOOK 2 ATTEMPTS TO PASS] [1.000 seconds]", SECOND, Result(SECOND, "passed", 1.0)),
-        ("• [TIMEDOUT] [1.000 seconds]", SECOND, None),
-        ("• [INTERRUPTED] [1.000 seconds]", SECOND, None),
-        ("S [SKIPPED] [1.000 seconds]", SECOND, None),
-        ("[ReportAfterSuite] PASSED [1.000 seconds]", SECOND, None),
-        ("• [1.000 seconds]", "[sig-x] another test", None),
-    ],
-)
-def test_progress_is_read(head: str, name: str, expected: Result | None) -> None:
-    reading = results.Reading([SECOND, FIRST, f"{FIRST} twice"])
-    found = [result for line in LINES.format(head=head, name=name).splitlines() if (result := reading.read(f"{line}\n"))]
-    assert found == [Result(FIRST, "passed", 4.2), *([expected] if expected else [])]
-
-
-def test_of_several_lines_the_last_one_counts_and_one_that_was_cut_off_does_not() -> None:
-    first, then = Result(FIRST, "failed"), Result(FIRST, "failed", 3.0, "why")
-    text = results.dump([first, Result(SECOND, "passed", 1.0), then])
-    run = json.dumps({"run": {"tests": 3}})
-    assert results.parse(f"{text}{run}\n" + '{"name": "cut o') == {FIRST: then, SECOND: Result(SECOND, "passed", 1.0)}
 
 
 def test_a_run_goes_on_where_the_last_one_ended() -> None:

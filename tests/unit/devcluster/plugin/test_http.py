@@ -114,12 +114,6 @@ async def test_a_plugin_answers_a_list_with_a_list(backend: Backend, is_list: bo
     assert isinstance(json.loads(text), list) is is_list
 
 
-async def test_methods_differ_between_the_hops(backend: Backend) -> None:
-    assert (await backend.ask("POST", "delete", POD))[0] == 405
-    assert (await backend.ask("DELETE", "delete", POD, "plugin"))[0] == 405
-    assert (await backend.ask("POST", "pinglink", None, "plugin"))[0] == 404
-
-
 async def test_who_gives_up_a_create_has_created(backend: Backend) -> None:
     await backend.switch(faults=[{"kind": "delay", "route": "create", "hop": "server", "seconds": 0.3, "times": 1}])
     with pytest.raises(TimeoutError):
@@ -165,12 +159,6 @@ async def test_a_refused_pod_is_not_kept(backend: Backend, content: Any, words: 
     assert list(backend.settings.place.home.iterdir()) == []
 
 
-async def test_what_is_no_json_is_refused(backend: Backend) -> None:
-    url = f"http://{ADDRESS}:{backend.settings.ports.server}/create"
-    async with backend.session.post(url, data=b"{") as answer:
-        assert answer.status == 400
-
-
 async def test_a_ping_tells_resources_and_taints(backend: Backend) -> None:
     resources = {"cpu": "4", "memory": "8Gi", "pods": "50", "accelerators": [{"resourceType": "nvidia.com/gpu", "available": 2}]}
     _, text = await backend.ask("POST", "pinglink")
@@ -187,46 +175,10 @@ async def test_a_ping_fails_when_the_plugin_does(backend: Backend) -> None:
     assert await backend.ask("POST", "pinglink") == (503, "the plugin answers 500: no Slurm")
 
 
-@pytest.mark.parametrize("hop", ["server", "plugin"])
-async def test_peers_are_listed_where_there_are_any(backend: Backend, hop: str) -> None:
-    assert (await backend.ask("GET", "resources", hop=hop))[0] == 404
-    peers = [{"peer_id": "a", "is_available": True, "gpu_info": None}]
-    await backend.switch(peers=peers)
-    assert json.loads((await backend.ask("GET", "resources", hop=hop))[1]) == peers
-
-
 async def test_errors_of_the_plugin_reach_the_caller_with_their_text(backend: Backend) -> None:
     await backend.switch(faults=[{"kind": "error", "hop": "plugin", "code": 507, "text": "quota of group physics used up"}])
     assert await backend.ask("POST", "create", {"pod": POD}) == (507, "quota of group physics used up")
     assert await backend.ask("GET", "status", [POD]) == (507, "quota of group physics used up")
-
-
-async def test_garbage_is_answered_as_it_is(backend: Backend) -> None:
-    await backend.switch(faults=[{"kind": "garbage", "hop": "plugin"}])
-    status, text = await backend.ask("GET", "status", [POD])
-    assert status == 200
-    with pytest.raises(ValueError, match="Unterminated"):
-        json.loads(text)
-
-
-@pytest.mark.parametrize(("kind", "pods"), [("lost", 1), ("drop", 0)])
-async def test_an_answer_that_is_lost_and_a_request_that_is(backend: Backend, kind: str, pods: int) -> None:
-    await backend.switch(faults=[{"kind": kind, "route": "create", "hop": "server", "times": 1}])
-    with pytest.raises(aiohttp.ServerDisconnectedError):
-        await backend.ask("POST", "create", {"pod": POD})
-    assert len(await backend.statuses(POD)) == pods
-
-
-async def test_a_plugin_that_goes_away_is_a_bad_gateway(backend: Backend) -> None:
-    await backend.switch(faults=[{"kind": "drop", "hop": "plugin"}])
-    assert (await backend.ask("POST", "create", {"pod": POD}))[0] == 502
-    assert (await backend.ask("GET", "status", [POD]))[0] == 502
-
-
-async def test_hidden_pods_are_unknown(backend: Backend) -> None:
-    await backend.ask("POST", "create", {"pod": POD})
-    await backend.switch(hidden=["uid-1"])
-    assert await backend.statuses(POD) == []
 
 
 @pytest.mark.parametrize("hop", ["server", "plugin"])
