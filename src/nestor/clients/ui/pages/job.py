@@ -60,14 +60,14 @@ class Job:
         return job
 
     def _build(self, job: Object, found: list[Object], backends: dict[str, str], refusal: Told | None) -> dict[str, object]:
-        spec, status, meta = spec_of(job), status_of(job), job["metadata"]
+        spec, status, meta, state = spec_of(job), status_of(job), job["metadata"], progress.state_of(job)
         return {
             "name": self._name,
             "namespace": self._namespace,
             "path": job_path(self._namespace, self._name),
             "said": self._said,
-            "state": progress.state_of(job),
-            "advice": status.get("nextStep"),
+            "state": state,
+            "advice": status.get("nextStep") if state.mood != "good" else None,
             "stages": progress.list_stages(job),
             "steps": progress.list_steps(job),
             "actions": actions.list_actions(job),
