@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import labels
-from nestor.kube import Api, ApiError, Conflict, Forbidden, Kind, RetryLater
+from nestor.kube import Api, ApiError, Conflict, Forbidden, Invalid, Kind, RetryLater
 from nestor.operator import oneshot
 from nestor.operator.world.context import Result
 from tests.unit.operator.builders import Object, build_pod, ended
@@ -37,8 +37,10 @@ class FakeApi:
         return body
 
 
-async def make(api: FakeApi, former: Object | None = None, *, is_patient: bool = True, refused_since: float = 60) -> Result:
-    return await oneshot.make(cast(Api, api), BODY, former, is_patient=is_patient, refused_since=refused_since)
+async def make(
+    api: FakeApi, former: Object | None = None, *, is_patient: bool = True, refused_since: float = 60, body: Object = BODY
+) -> Result:
+    return await oneshot.make(cast(Api, api), body, former, is_patient=is_patient, refused_since=refused_since)
 
 
 CREATED = ("create", "hello-run")
@@ -67,11 +69,31 @@ async def test_a_former_pod_on_its_way_out_is_waited_for() -> None:
         await make(FakeApi(Conflict(409, "Conflict", "changed meanwhile")))
 
 
-async def test_what_the_host_refuses_is_told_unless_the_namespace_is_young() -> None:
-    error = Forbidden(403, "Forbidden", "exceeded quota")
-    assert await make(FakeApi(error), refused_since=30) == Result(30, "the runner's pod 'hello-run' is refused: exceeded quota")
-    assert await make(FakeApi(error), refused_since=4) == Result(4, "the runner's pod 'hello-run' is refused: exceeded quota")
-    assert await make(FakeApi(error), refused_since=1) == Result(1)
+QUOTA = Forbidden(403, "Forbidden", "exceeded quota")
+NO_VOLUME = "spec.volumes[0]: Required value: must specify a volume type"
+OTHER_CAUSES = {"causes": [{"field": "spec.volumes[1]"}, {"field": "spec.volumes[0].image.pullPolicy"}]}
+
+
+@pytest.mark.parametrize(
+    ("error", "seconds", "delay", "told"),
+    [
+        # In a new namespace, the quota's status may be missing for a moment.
+        (QUOTA, -1, 0.2, None),
+        (QUOTA, 2, 2, None),
+        (QUOTA, 4, 4, "exceeded quota"),
+        (QUOTA, 9000, 60, "exceeded quota"),
+        (Invalid(400, "BadRequest", "no"), 0, 0.2, "no"),
+        (Invalid(422, "Invalid", "no", OTHER_CAUSES), 0, 0.2, "no"),
+        (Invalid(422, "Invalid", NO_VOLUME, {"causes": [{"field": "spec.volumes[0]"}]}), 0, 0.2,
+         f"{NO_VOLUME} ({oneshot.NO_IMAGE_VOLUMES})"),
+    ],
+)  # fmt: skip
+async def test_what_the_host_refuses_is_told_and_tried_again_later_and_later(
+    error: ApiError, seconds: float, delay: float, told: str | None
+) -> None:
+    body = BODY | {"spec": {"volumes": [{"name": "app", "image": {"reference": "hello:1"}}]}}
+    problem = f"the runner's pod 'hello-run' is refused: {told}" if told else None
+    assert await make(FakeApi(error), refused_since=seconds, body=body) == Result(delay, problem)
 
 
 async def test_a_namespace_that_goes_ends_the_pass() -> None:

@@ -16,14 +16,12 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.placement_rules import AssignedNodes
 from nestor.apps.steps import Plan
 from nestor.cluster.shape import Shape
-from nestor.kube import ApiError, Forbidden, Invalid, kinds
-from nestor.operator import oneshot
+from nestor.kube import ApiError, Forbidden, kinds
 from nestor.operator.admission.turn import Turn
 from nestor.operator.job import admitted
 from nestor.operator.job import runner_pod as runner
 from nestor.operator.job.runner_pod import build_plan_secret, build_pod, decide_runner
 from nestor.operator.oneshot import Action
-from nestor.operator.world.context import Result
 from tests.unit.operator import builders
 from tests.unit.operator.builders import Object, build_shape, ended
 from tests.unit.operator.scene import Scene
@@ -105,45 +103,6 @@ def test_a_pod_that_lost_its_app_image_is_told() -> None:
     job = builders.build_job()
     job["spec"]["app"] = {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": job["spec"]["app"]["appDef"]}
     assert runner.find_dropped(builders.build_resolved(job), found, plan) is None
-
-
-def test_a_cluster_without_image_volumes_is_named() -> None:
-    causes = [{"reason": "FieldValueRequired", "field": "spec.volumes[0]", "message": "must specify a volume type"}]
-    said = "spec.volumes[0]: Required value: must specify a volume type"
-    message = oneshot.explain_refusal(build(), Invalid(422, "Invalid", said, {"causes": causes}))
-    assert message.startswith(f"the runner's pod 'hello-run' is refused: {said} (this cluster has no image volumes")
-    assert "Kubernetes 1.35" in message
-    assert "ImageVolume" in message
-    assert "ConfigMap" in message
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        Forbidden(403, "Forbidden", "exceeded quota"),
-        Invalid(400, "BadRequest", "no"),
-        Invalid(422, "Invalid", "no", {"causes": [{"field": "spec.volumes[1]"}, {"field": "spec.volumes[0].image.pullPolicy"}]}),
-    ],
-)
-def test_any_other_refusal_is_told_in_the_servers_words(error: Forbidden | Invalid) -> None:
-    assert oneshot.explain_refusal(build(), error) == f"the runner's pod 'hello-run' is refused: {error.message}"
-
-
-@pytest.mark.parametrize(
-    ("error", "seconds", "is_told", "delay"),
-    [
-        (Forbidden(403, "Forbidden", "status unknown for quota"), -1, False, 0.2),
-        (Forbidden(403, "Forbidden", "status unknown for quota"), 1, False, 1),
-        (Forbidden(403, "Forbidden", "exceeded quota"), 30, True, 30),
-        (Forbidden(403, "Forbidden", "exceeded quota"), 9000, True, 60),
-        (Invalid(422, "Invalid", "no"), 0, True, 0.2),
-    ],
-)
-def test_a_refused_pod_is_told_and_tried_again_later_and_later(
-    error: Forbidden | Invalid, seconds: float, is_told: bool, delay: float
-) -> None:
-    message = f"the runner's pod 'hello-run' is refused: {error.message}" if is_told else None
-    assert oneshot.decide_refused(build(), error, seconds) == Result(delay, message)
 
 
 def build(job: Object | None = None, policy: NestedClassSpec | None = None, **changes: Any) -> Object:

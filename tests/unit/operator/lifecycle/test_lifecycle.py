@@ -378,23 +378,9 @@ def test_a_part_of_a_second_counts_as_a_whole_one() -> None:
     assert decide_lifecycle(build_facts(replace(RUNS, ran=40), suspend=True), later).record.ran == 101
 
 
-@pytest.mark.parametrize(
-    ("own", "most", "ran", "found"),
-    [
-        (None, None, 5, None),
-        (60, None, 5, 60),
-        (None, 60, 5, 55),
-        (50, 60, 5, 50),
-        (60, 60, 5, 55),
-        (70, 60, 0, 60),
-        (None, 60, 60, 1),
-        (None, 60, 99, 1),
-    ],
-)
-def test_a_job_may_run_for_what_is_left_of_its_classs_deadline(
-    own: int | None, most: int | None, ran: int, found: int | None
-) -> None:
-    assert find_deadline(own, most, ran) == found
+def test_a_job_that_has_run_for_all_of_its_classs_time_has_a_second_left() -> None:
+    """The schema knows no shorter deadline; `test_refused.py` has the others."""
+    assert [find_deadline(None, 60, ran) for ran in (59, 60, 99)] == [1, 1, 1]
 
 
 def test_a_job_is_deleted_only_after_its_end_is_recorded() -> None:
