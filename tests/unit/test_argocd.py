@@ -15,7 +15,6 @@ from nestor.api.conditions import Condition, Reason
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.operator.admission.catalog import build_status as build_app_status
 from nestor.operator.backends.decide import NodeState, Process, decide_ready
-from nestor.operator.backends.decide import Observed as ObservedBackend
 from nestor.operator.lifecycle.lifecycle import Facts, decide_lifecycle
 from nestor.operator.lifecycle.record import Record
 from nestor.operator.lifecycle.suspend import SuspendProgress
@@ -183,7 +182,7 @@ def test_an_application_of_the_catalog_is_as_healthy_as_its_appdef(spec: Object,
 def test_a_backend_is_as_healthy_as_its_nodes(
     reachable: Object | None, process: Process, nodes: list[NodeState], status: str
 ) -> None:
-    ready = decide_ready(ObservedBackend(process, reachable, has_shapes=True, nodes=nodes))
+    ready = decide_ready(process, reachable, None, nodes, has_shapes=True)
     backend = {"kind": "OverflowBackend", "metadata": {"name": "hpc", "generation": 1}, "status": {}}
     assert argocd_lua.health(backend)[0] == "Progressing"
     backend["status"] = {"conditions": conditions.merge([], [ready], 1, TIME)}

@@ -45,40 +45,33 @@ class Process:
     is_running: bool = True
 
 
-@dataclass(frozen=True)
-class Observed:
-    """What the decision looks at."""
+def decide_ready(
+    process: Process, reachable: Object | None, certified: Object | None, nodes: Sequence[NodeState], *, has_shapes: bool
+) -> Condition:
+    """Condition `Ready` of the backend. What comes first explains what follows from it.
 
-    process: Process
-    reachable: Object | None
-    """The condition that the process has reported."""
-    has_shapes: bool
-    nodes: Sequence[NodeState] = ()
-    certified: Object | None = None
-    """The condition that the process reports about its certificates, if the cluster does not issue them all."""
-
-
-def decide_ready(seen: Observed) -> Condition:
-    """Condition `Ready` of the backend. What comes first explains what follows from it."""
-    reachable, certified = seen.reachable or {}, seen.certified or {}
+    `reachable`: the condition that the process has reported; `certified`: the same of its certificates, if the cluster does not
+    issue them all.
+    """
+    reachable, certified = reachable or {}, certified or {}
     uncertified = str(certified.get("message", "")) if certified.get("status") == "False" else ""
-    if seen.process.is_running and reachable.get("status", "True") != "True":
+    if process.is_running and reachable.get("status", "True") != "True":
         return not_ready(conditions.reason_of(reachable), reachable.get("message") or "it does not answer")
-    if seen.process.problem is not None:
-        if seen.process.is_running and uncertified:
+    if process.problem is not None:
+        if process.is_running and uncertified:
             return not_ready(conditions.CERTIFICATE_NOT_ISSUED, uncertified)
-        return not_ready(conditions.NOT_DEPLOYED, seen.process.problem)
+        return not_ready(conditions.NOT_DEPLOYED, process.problem)
     if not reachable:
         return not_ready(conditions.NOT_DEPLOYED, "the process of its virtual nodes has not reported yet")
-    if not seen.has_shapes:
+    if not has_shapes:
         return not_ready(conditions.NO_SHAPES, "the backend reports no machines, and `spec.shapes` is not set")
-    if refused := [item for item in seen.nodes if item.conflict]:
+    if refused := [item for item in nodes if item.conflict]:
         return not_ready(conditions.NODE_CONFLICT, "; ".join(item.conflict for item in refused))
-    kept = [item for item in seen.nodes if item.removed_since is None]
+    kept = [item for item in nodes if item.removed_since is None]
     if waiting := [item for item in kept if not item.is_ready]:
         return not_ready(conditions.NODES_NOT_READY, "; ".join(f"node '{item.name}': {item.why}" for item in waiting))
-    leaving = [item.name for item in seen.nodes if item.removed_since]
-    said = f"{count_ready(seen.nodes)} nodes take pods" + (f"; being removed: {', '.join(leaving)}" if leaving else "")
+    leaving = [item.name for item in nodes if item.removed_since]
+    said = f"{count_ready(nodes)} nodes take pods" + (f"; being removed: {', '.join(leaving)}" if leaving else "")
     if uncertified:  # nodes need only the first of their two certificates
         said += f"; logs and commands fail: {uncertified}"
     return Condition(conditions.READY, "True", conditions.NODES_READY, said)

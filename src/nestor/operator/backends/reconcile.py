@@ -14,7 +14,7 @@ from nestor.api.overflowbackend import OverflowBackendSpec, OverflowBackendStatu
 from nestor.api.times import timestamp
 from nestor.kube import Forbidden, Invalid, NotFound, kinds
 from nestor.kube.applier import RESYNC_SECONDS
-from nestor.operator.backends.decide import END_SECONDS, NodeState, Observed, count_ready, decide_ready, find_process, not_ready
+from nestor.operator.backends.decide import END_SECONDS, NodeState, count_ready, decide_ready, find_process, not_ready
 from nestor.operator.backends.keeper import NodeKeeper
 from nestor.operator.backends.process import build_process
 from nestor.operator.backends.requests import is_process
@@ -70,7 +70,7 @@ class BackendReconciler:
         pods = self._context.cache.pods_by_namespace.all(self._context.settings.namespace)
         process = find_process(names.vnode(name), [pod for pod in pods if is_process(pod, name)])
         certified = conditions.find(conditions_of(backend), conditions.CERTIFIED)
-        ready = decide_ready(Observed(process, reachable, has_shapes=bool(shapes), nodes=nodes, certified=certified))
+        ready = decide_ready(process, reachable, certified, nodes, has_shapes=bool(shapes))
         await self._report(backend, ready, nodes)
         has_conflict = any(item.conflict for item in nodes)
         return Result(RESYNC_SECONDS).within(delay, CONFLICT_SECONDS if has_conflict else None)

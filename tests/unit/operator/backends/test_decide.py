@@ -15,7 +15,6 @@ from nestor.operator.backends.decide import (
     SETTLE_SECONDS,
     SKEW_SECONDS,
     NodeState,
-    Observed,
     Process,
     count_ready,
     decide_ready,
@@ -58,7 +57,7 @@ QUIET = Process("no pod of Deployment 'vnode-a' is ready")
 def test_what_comes_first_explains_the_rest(
     process: Process, reachable: Object | None, has_shapes: bool, nodes: list[NodeState], reason: str, said: str
 ) -> None:
-    found = decide_ready(Observed(process, reachable, has_shapes=has_shapes, nodes=nodes))
+    found = decide_ready(process, reachable, None, nodes, has_shapes=has_shapes)
     assert (found.type, found.reason, found.status) == ("Ready", reason, "True" if reason == "NodesReady" else "False")
     assert said in found.message
 
@@ -86,10 +85,10 @@ UNSIGNED: Object = {
 def test_certificates_that_the_cluster_does_not_issue_are_named(
     process: Process, reachable: Object | None, reason: str, said: str
 ) -> None:
-    found = decide_ready(Observed(process, reachable, has_shapes=True, nodes=[GOOD], certified=UNSIGNED))
+    found = decide_ready(process, reachable, UNSIGNED, [GOOD], has_shapes=True)
     assert (found.reason, found.status) == (reason, "True" if reason == "NodesReady" else "False")
     assert said in found.message
-    healthy = decide_ready(Observed(Process(), ANSWERS, has_shapes=True, nodes=[GOOD], certified=UNSIGNED | {"status": "True"}))
+    healthy = decide_ready(Process(), ANSWERS, UNSIGNED | {"status": "True"}, [GOOD], has_shapes=True)
     assert healthy.message == "1/1 nodes take pods"
 
 

@@ -15,7 +15,7 @@ from nestor.api import data, times
 from nestor.api.objects import Object
 from nestor.api.observed import GangStatus
 from nestor.api.placement import GANG_LIMIT, NodeRequirement
-from nestor.operator.guests.gangs.observe import TOO_LARGE, Cluster, PlaceNodes, Seen, age, describe, list_places
+from nestor.operator.guests.gangs.observe import TOO_LARGE, Cluster, Seen, age, describe, list_places
 from nestor.operator.oneshot import find_pause
 from nestor.pods.translate.gang_room import Fit, Room, find_effort, fit
 
@@ -130,20 +130,16 @@ def _place(seen: Seen, entry: GangStatus, rooms: Rooms | None, now: datetime.dat
     places = list_places(seen.placement, rooms.all)
     if not rooms.spend(seen, pods, len(places)):
         return replace(entry, message=_refuse(seen))
-    for place in places:
-        found = _try(pods, place.nodes, rooms)
+    for place, nodes in places.items():
+        found = _try(pods, nodes, rooms)
         if found.count == len(pods):
             rooms.free = found.rooms
-            return _release(seen, entry, place, now)
-        tried.append(f"{describe(place.name)} for {found.count}")
+            message = f"{describe(place)} has room for all {seen.size} pods of gang '{seen.title}'"
+            since = times.write(now)
+            return replace(entry, state="Released", place=place, nodes=nodes, since=since, message=message, retry_time="")
+        tried.append(f"{describe(place)} for {found.count}")
     message = f"no place has room for all {seen.size} pods of gang '{seen.title}': {', '.join(tried)}"
     return replace(entry, message=message[:_MESSAGE_LIMIT])
-
-
-def _release(seen: Seen, entry: GangStatus, place: PlaceNodes, now: datetime.datetime) -> GangStatus:
-    message = f"{describe(place.name)} has room for all {seen.size} pods of gang '{seen.title}'"
-    since = times.write(now)
-    return replace(entry, state="Released", place=place.name, nodes=place.nodes, since=since, message=message, retry_time="")
 
 
 def _try(pods: Sequence[Object], nodes: Sequence[NodeRequirement], rooms: Rooms) -> Fit:

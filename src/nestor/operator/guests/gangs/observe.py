@@ -106,25 +106,16 @@ def find_gangs(pods: Iterable[Object], clusters: Mapping[Cluster, Object]) -> li
     return found
 
 
-# The places that a gang may go to, and how pods are told: by what labels of nodes must meet.
-
-
-@dataclass(frozen=True)
-class PlaceNodes:
-    """A set of nodes of which one gang uses no others."""
-
-    name: str
-    nodes: list[NodeRequirement]
-
-
-def list_places(placement: Placement, nodes: Sequence[Object]) -> list[PlaceNodes]:
-    """The host cluster's own nodes, then the backends, the most preferred first. Pods may be barred from some of them."""
+def list_places(placement: Placement, nodes: Sequence[Object]) -> dict[str, list[NodeRequirement]]:
+    """By their names, what nodes of a place meet, of which one gang uses no others: the host cluster's own, then the backends',
+    the most preferred first. Pods may be barred from some of them.
+    """
     overflow = placement.overflow
     if overflow is None:
-        return [PlaceNodes(HOST, [])]
+        return {HOST: []}
     backends = sorted(overflow.backends, key=lambda item: -item.weight)
     own = [NodeRequirement(key=labels.BACKEND, operator="DoesNotExist"), *_exclude(backends, nodes)]
-    return [PlaceNodes(HOST, own), *(PlaceNodes(item.name, _require(select_nodes(item))) for item in backends)]
+    return {HOST: own} | {item.name: _require(select_nodes(item)) for item in backends}
 
 
 def describe(name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from nestor.api import conditions, labels, names
 from nestor.api.objects import (
@@ -70,14 +69,6 @@ _AT_ONCE = ("Preempted", "NodeFailures")
 """Reasons of evictions after which Kueue expects to be told that the workload waits again; after others, it decides when."""
 
 
-@dataclass(frozen=True)
-class Priority:
-    """A WorkloadPriorityClass."""
-
-    name: str
-    value: int
-
-
 def find_name(job: Object) -> str:
     """The name of the job's Workload: one that was made beforehand, as by MultiKueue, or its own."""
     return labels_of(job).get(labels.KUEUE_WORKLOAD) or _name_own(job)
@@ -106,15 +97,16 @@ def _name_own(job: Object) -> str:
     return names.join_limited(["nestedappjob", meta["name"]], names.digest("workload", meta["uid"]))
 
 
-def build_workload(job: Object, api_version: str, pod_sets: list[Object], priority: Priority | None) -> Object:
+def build_workload(job: Object, api_version: str, pod_sets: list[Object], priority: Object | None) -> Object:
+    """`priority`: a WorkloadPriorityClass."""
     meta = job["metadata"]
     spec: Object = {"queueName": labels_of(job)[labels.KUEUE_QUEUE], "podSets": pod_sets}
     if priority is not None:
-        spec["priority"] = priority.value
+        name, spec["priority"] = priority["metadata"]["name"], int(priority["value"])
         if api_version.endswith("v1beta1"):
-            spec |= {"priorityClassName": priority.name, "priorityClassSource": f"{GROUP}/workloadpriorityclass"}
+            spec |= {"priorityClassName": name, "priorityClassSource": f"{GROUP}/workloadpriorityclass"}
         else:
-            spec["priorityClassRef"] = {"group": GROUP, "kind": "WorkloadPriorityClass", "name": priority.name}
+            spec["priorityClassRef"] = {"group": GROUP, "kind": "WorkloadPriorityClass", "name": name}
     return {
         "apiVersion": api_version,
         "kind": "Workload",

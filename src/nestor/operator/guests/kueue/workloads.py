@@ -91,7 +91,7 @@ class Workloads:
         shape = build_shape(self._context, spec, known.home, known.policy)
         return pod_sets.build_pod_sets(known.policy, known.spec, server.list_containers(shape), RUNNER_RESOURCES)
 
-    async def _find_priority(self, job: Object, kind: Kind) -> workload.Priority | None:
+    async def _find_priority(self, job: Object, kind: Kind) -> Object | None:
         name = labels_of(job).get(labels.KUEUE_PRIORITY)
         if not name:
             return None
@@ -99,7 +99,7 @@ class Workloads:
         if found is None:
             message = f"no WorkloadPriorityClass named '{name}', as the label `{labels.KUEUE_PRIORITY}` says"
             raise Refused(conditions.PRIORITY_NOT_FOUND, message, retry_seconds=SECONDS)
-        return workload.Priority(name, int(found["value"]))
+        return found
 
     async def read_turn(self, known: JobIdentity, found: Object, kind: Kind) -> Turn:
         sets = (pod_sets.APP, pod_sets.SERVER, pod_sets.RUNNER)

@@ -219,8 +219,7 @@ def test_while_nothing_waits_for_room_no_node_is_looked_at() -> None:
 
 
 def test_places_of_a_class_without_backends() -> None:
-    (place,) = list_places(read(Placement, {"gang": {}}), [OWN])
-    assert (place.name, place.nodes) == ("host", [])
+    assert list_places(read(Placement, {"gang": {}}), [OWN]) == {"host": []}
 
 
 def test_nodes_that_are_not_nestors_are_excluded_by_the_label_that_fewest_others_have() -> None:
@@ -228,13 +227,13 @@ def test_nodes_that_are_not_nestors_are_excluded_by_the_label_that_fewest_others
     rules = {"overflow": {"backends": [{"name": "aci", "nodeSelector": selector}, {"name": "hpc"}]}}
     nodes = [node(f"n{number}", "4", **{"kubernetes.io/os": "linux"}) for number in range(3)]
     nodes.append(node("aci", "9", **selector))
-    host, aci, hpc = list_places(read(Placement, rules), nodes)
-    assert [write(item) for item in host.nodes] == [
+    places = list_places(read(Placement, rules), nodes)
+    assert [write(item) for item in places["host"]] == [
         {"key": "nestor.dev/backend", "operator": "DoesNotExist"},
         {"key": "type", "operator": "NotIn", "values": ["virtual-kubelet"]},
     ]
-    assert [item.key for item in aci.nodes] == ["kubernetes.io/os", "type"]
-    assert [item.key for item in hpc.nodes] == ["nestor.dev/backend"]
+    assert [item.key for item in places["aci"]] == ["kubernetes.io/os", "type"]
+    assert [item.key for item in places["hpc"]] == ["nestor.dev/backend"]
     found = one(seen("a", *held("a", 3, cpu="3"), rules=rules), rooms(*nodes))
     assert found.place == "host"
     assert one(seen("a", *held("a", 3, cpu="3"), rules=rules), rooms(*nodes[1:])).place == "aci"

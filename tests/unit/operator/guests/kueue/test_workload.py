@@ -41,7 +41,8 @@ def made(*said: Object, **status: Any) -> Object:
     ],
 )
 def test_each_version_names_a_priority_in_its_own_way(version: str, priority: Object) -> None:
-    body = workload.build_workload(job(), f"kueue.x-k8s.io/{version}", [{"name": "app"}], workload.Priority("high", 7))
+    high = {"metadata": {"name": "high"}, "value": 7}
+    body = workload.build_workload(job(), f"kueue.x-k8s.io/{version}", [{"name": "app"}], high)
     assert body["spec"] == {"queueName": "batch", "podSets": [{"name": "app"}], "priority": 7} | priority
     assert body["metadata"]["labels"][labels.KUEUE_JOB_UID] == "1234"
     assert find_owner_name(body) == "hello"
