@@ -33,7 +33,6 @@ TOGETHER = 20
 _META = ("name", "namespace", "uid", "deletionTimestamp")
 NAMED = 4
 """How many of those left behind an event names: its message has a limit."""
-EVENTS = 25
 
 
 class NodeKeeper:
@@ -164,11 +163,8 @@ class NodeKeeper:
 
     async def _tell(self, backend: Object, node: str, pods: Iterable[Object]) -> None:
         """Name what may still run at the backend: nobody has confirmed its end."""
-        texts = describe_left(node, list(pods))
-        for text in texts:
+        for text in describe_left(node, list(pods)):
             log.warning("%s: %s", backend["metadata"]["name"], text)
-        rest = [f"more pods may be left of node '{node}': the operator's log names all"] if len(texts) > EVENTS else []
-        for text in [*texts[:EVENTS], *rest]:
             await self._context.post(kinds.OVERFLOW_BACKEND, backend, "Warning", "PodsLeftBehind", text)
 
 

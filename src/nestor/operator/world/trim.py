@@ -39,10 +39,8 @@ _POD_CONDITIONS = ("Ready", "PodScheduled")
 HELD = "held"
 """The key in the status of an application's pod for what holds it up."""
 HELD_LIMIT = 300
-_PARTS: dict[Kind, tuple[Path, ...]] = {
-    kinds.NESTED_APP_JOB: (("app", "appDef"), ("parameters",)),
-    kinds.NESTED_APP: (("appDef",),),
-}
+_FREE: tuple[Path, ...] = (("app", "appDef"), ("appDef",), ("parameters",))
+"""What is free-form in the specs of jobs and of the catalog's entries."""
 _FEW = ("className", "machine", "suspend", "managedBy", "activeDeadlineSeconds", "ttlSecondsAfterFinished")
 """Fields of a spec that also a stub has: what exists already keeps its class and machine, and can be suspended and end. And what
 is another's to run stays that."""
@@ -65,20 +63,15 @@ def _never_raising(trim: Trim) -> Trim:
 
 @_never_raising
 def trim_job(job: Object) -> Object:
-    """A NestedAppJob whose AppDef and parameters are compressed text, to be read by `read_spec`; a large one has lost them."""
-    spec = spec_of(job)
+    """A NestedAppJob or a NestedApp whose AppDef (without its icon) and parameters are compressed text, to be read by
+    `read_spec`; a large one has lost them.
+    """
+    spec = dict(spec_of(job))
     if isinstance(app := spec.get("app"), dict) and "appDef" in app:
-        spec = {**spec, "app": {**app, "appDef": drop_icon(app["appDef"])}}
-    return _trim_own(job, spec, _PARTS[kinds.NESTED_APP_JOB])
-
-
-@_never_raising
-def trim_app(app: Object) -> Object:
-    """A NestedApp without its icon, its AppDef compressed; a large one has lost it."""
-    spec = spec_of(app)
+        spec["app"] = app | {"appDef": drop_icon(app["appDef"])}
     if "appDef" in spec:
-        spec = {**spec, "appDef": drop_icon(spec["appDef"])}
-    return _trim_own(app, spec, _PARTS[kinds.NESTED_APP])
+        spec["appDef"] = drop_icon(spec["appDef"])
+    return _trim_own(job, spec, _FREE)
 
 
 @_never_raising
@@ -225,7 +218,7 @@ OWN_TRIMS: dict[Kind, Trim] = {
     kinds.NESTED_APP_JOB: trim_job,
     kinds.NESTED_CLUSTER: trim_cluster,
     kinds.NESTED_CLASS: trim_class,
-    kinds.NESTED_APP: trim_app,
+    kinds.NESTED_APP: trim_job,
     kinds.OVERFLOW_BACKEND: trim_class,
 }
 """Our own resources: users write all but the classes and the backends."""

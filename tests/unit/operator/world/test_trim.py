@@ -30,7 +30,6 @@ from nestor.operator.world.trim import (
     OBJECT_LIMIT,
     OWN_TRIMS,
     TRIMS,
-    trim_app,
     trim_class,
     trim_cluster,
     trim_ingress,
@@ -218,13 +217,13 @@ def test_a_catalog_entry_is_kept_without_its_icon() -> None:
     app_def = {"name": "x", "image": {"type": "image/png", "data": "A" * 800_000}, "commands": {"S": {"x": "y" * 80_000}}}
     whole: Object = {"metadata": META, "spec": {"title": "Shop", "appDef": app_def}, "status": {"title": "Shop"}}
     before = copy.deepcopy(whole)
-    kept = trim_app(whole)
+    kept = trim_job(whole)
     assert whole == before
     assert size(kept) < 10_000
     assert find_fault(kept) is None
     assert read_spec(kept) == {"title": "Shop", "appDef": app_def | {"image": {"type": "image/png", "data": ""}}}
     assert kept["status"] == {"title": "Shop"}
-    assert trim_app(kept) is kept
+    assert trim_job(kept) is kept
 
 
 def test_of_a_class_all_that_it_says_is_kept() -> None:
