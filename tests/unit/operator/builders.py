@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
-from nestor.api import conditions
+from nestor.api import conditions, times
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec, resolve_class
 from nestor.cluster.shape import Host, Shape
@@ -19,12 +20,19 @@ from nestor.operator.lifecycle.record import Record
 
 Object = dict[str, Any]
 
+NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "default"}
 IMAGES = {"v1.9": "k3s:9", "v1.36": "k3s:36", "v1.37": "k3s:37"}
+UNPRIVILEGED: Object = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 STEPS = [
     {"name": "database", "type": "kubectl", "path": "db.yml", "retry": 2},
     {"name": "web", "type": "kubectl", "path": "web.yml"},
 ]
+
+
+def ago(seconds: float) -> str:
+    """A time before `NOW`."""
+    return times.write(NOW - datetime.timedelta(seconds=seconds))
 
 
 def build_policy(**changes: Any) -> NestedClassSpec:

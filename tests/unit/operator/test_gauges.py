@@ -12,10 +12,9 @@ from nestor.kube import kinds
 from nestor.operator import gauges
 from nestor.operator.wiring import Key, Operator
 from tests.samples import read_samples
-from tests.unit.operator.builders import build_job
+from tests.unit.operator.builders import Object, build_job
 from tests.unit.pages import build_operator, write_operators
 
-Object = dict[str, Any]
 BEGIN = "2026-01-01T00:00:10Z"
 
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.cluster.shape import Host
 from nestor.kube import Api, Change, kinds
 from nestor.kube.election import LeaseLost
@@ -181,9 +182,6 @@ async def test_nothing_is_decided_while_definitions_are_too_old(operator: Operat
 def test_a_watch_is_silent_for_longer_than_a_healthy_one_ever_is(operator: Operator) -> None:
     informers: list[Any] = list(operator.cache.informers.values())
     assert max(informer.watch_seconds for informer in informers) < STALE_SECONDS
-
-
-Object = dict[str, Any]
 
 
 class Lines(logging.Handler):

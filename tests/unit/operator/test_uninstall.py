@@ -7,12 +7,11 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Forbidden, Kind, Unreachable, kinds
 from nestor.operator import uninstall as module
 from nestor.operator.uninstall import SHOWN, uninstall
 from tests.fakes.api import MemoryApi
-
-Object = dict[str, Any]
 
 
 def build(*, has_operator: bool = True) -> MemoryApi:

@@ -14,10 +14,9 @@ from nestor.kube import Kind, kinds
 from nestor.operator import wiring
 from nestor.operator.wiring import Key, Operator
 from nestor.operator.world.context import Result
-from tests.unit.operator.builders import build_job
+from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import HOME, Scene
 
-Object = dict[str, Any]
 JOB, BACKEND, REQUEST = kinds.NESTED_APP_JOB, kinds.OVERFLOW_BACKEND, kinds.CERTIFICATE_REQUEST
 
 

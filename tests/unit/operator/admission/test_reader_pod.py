@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 
 import pytest
@@ -16,15 +15,10 @@ from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.reader_pod import Unreadable, build_pod, decide_reader, parse_output
 from nestor.operator.oneshot import NO_IMAGE_VOLUMES, Action
 from tests.unit.operator import builders
-from tests.unit.operator.builders import Object
+from tests.unit.operator.builders import NOW, UNPRIVILEGED, Object, ago
 
 IMAGE = "registry.test/hello:1"
-NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 SOURCE = AppSource(image=IMAGE, origin=f"image '{IMAGE}'")
-
-
-def ago(seconds: int) -> str:
-    return (NOW - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def pod(status: Object, *, image: str = IMAGE, attempt: int = 1, is_dropped: bool = False, **meta: str) -> Object:
@@ -144,11 +138,7 @@ def test_the_pod_can_do_nothing_but_read() -> None:
     assert spec["restartPolicy"] == "Never"
     assert spec["activeDeadlineSeconds"] > 0
     assert spec["securityContext"]["runAsNonRoot"] is True
-    assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
+    assert container["securityContext"] == UNPRIVILEGED
     assert {"requests", "limits"} == set(container["resources"])
     assert [volume["name"] for volume in spec["volumes"]] == ["app"]
     assert all(mount["readOnly"] for mount in container["volumeMounts"])

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.api.overflowbackend import OverflowBackendSpec, Shape
 from nestor.operator.backends.nodes import Wanted, build_node, list_wanted
-
-Object = dict[str, Any]
 
 UID = "backend-uid"
 SHAPE: Object = {"name": "default", "capacity": {"cpu": "4", "memory": "8Gi"}}

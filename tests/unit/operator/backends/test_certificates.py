@@ -13,10 +13,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from nestor.api.contracts import vnode
+from nestor.api.objects import Object
 from nestor.operator.backends.certificates import Known, decide_request
 from nestor.operator.backends.process import account_of
-
-Object = dict[str, Any]
 
 KEY = ec.generate_private_key(ec.SECP256R1())
 CLIENT = ["digital signature", "client auth"]

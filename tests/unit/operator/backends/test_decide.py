@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.api.times import read, write
 from nestor.operator.backends.decide import (
     END_SECONDS,
@@ -24,7 +24,6 @@ from nestor.operator.backends.decide import (
 )
 from tests.unit.operator.backends.builders import ANSWERS, build_live, build_pod, build_process
 
-Object = dict[str, Any]
 DOWN = ANSWERS | {"status": "False", "reason": "Unreachable", "message": "connection refused"}
 GOOD, BAD = NodeState("a", "default", is_ready=True), NodeState("b", "gpu", why="the kubelet is quiet")
 TAKEN = NodeState("c", "x", conflict="there is already a node 'c', which belongs to the cluster itself")

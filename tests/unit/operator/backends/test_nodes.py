@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
 
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.api.overflowbackend import Shape
 from nestor.operator.backends.nodes import ALWAYS, build_node, find_change, is_of, list_wanted
 from tests.unit.operator.backends.builders import GPU, SHAPE, UID, build_backend, build_live, build_spec, want
-
-Object = dict[str, Any]
 
 TAINTS = [
     {"key": "virtual-kubelet.io/provider", "value": "link", "effect": "NoSchedule"},

@@ -8,12 +8,12 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.contracts import vnode
+from nestor.api.objects import Object
 from nestor.kube import Kind, kinds
 from nestor.operator.backends.process import VNODE_ROLE, build_process
 from nestor.operator.settings import Settings
 from tests.unit.operator.backends.builders import UID, build_backend, build_spec
-
-Object = dict[str, Any]
+from tests.unit.operator.builders import UNPRIVILEGED
 
 LINK: Object = {
     "url": "https://link.test",
@@ -97,11 +97,7 @@ def test_there_is_never_more_than_one_and_it_runs_on_no_virtual_node() -> None:
 def test_its_container_can_change_nothing_but_its_own_files() -> None:
     pod, container = build()[kinds.DEPLOYMENT]["spec"]["template"]["spec"], read_container()
     assert container["args"] == ["vnode", "--backend", "link"]
-    assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
+    assert container["securityContext"] == UNPRIVILEGED
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert {"livenessProbe", "readinessProbe"} <= container.keys()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object
 from nestor.api.times import now, write
 from nestor.kube import ApiError, Forbidden, Invalid, kinds
 from nestor.operator.backends.decide import END_SECONDS, SETTLE_SECONDS
@@ -15,8 +16,6 @@ from nestor.operator.backends.keeper import NAMED
 from nestor.operator.backends.reconcile import BackendReconciler
 from tests.unit.operator.backends.builders import ANSWERS, GPU, SHAPE, build_backend, build_live, build_pod, build_process, tell
 from tests.unit.operator.scene import Scene
-
-Object = dict[str, Any]
 
 
 class Stage:

@@ -11,6 +11,7 @@ from cryptography import x509
 
 from nestor.api import labels
 from nestor.api.contracts import vnode
+from nestor.api.objects import Object
 from nestor.api.times import now, read, write
 from nestor.kube import Conflict, NotFound, kinds
 from nestor.operator.backends import requests
@@ -20,7 +21,6 @@ from tests.unit.operator.backends.builders import build_backend, build_live, bui
 from tests.unit.operator.backends.test_certificates import OWN, build, serving, sign, subject
 from tests.unit.operator.scene import Scene
 
-Object = dict[str, Any]
 ADDRESS = x509.IPAddress(ipaddress.ip_address("10.1.2.3"))
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import labels, names
+from nestor.api.objects import Object
 from nestor.cluster.shape import Host
 from nestor.kube import Api, ApiError, Conflict, Forbidden, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
@@ -19,8 +20,6 @@ from nestor.operator.guests.retained import Retain
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.settings import Settings
 from nestor.operator.world.context import Cache, Context, Result
-
-Object = dict[str, Any]
 
 LONG_AGO = "2026-01-01T00:00:00Z"
 WHERE = names.job_namespace("hello", "team-a", "1234")

@@ -19,9 +19,7 @@ from nestor.operator.guests.argocd import ArgoCD
 from nestor.operator.settings import Settings
 from nestor.operator.world.context import Cache, Context
 from tests.fakes.api import MemoryApi
-from tests.unit.operator.builders import build_cluster, build_job, build_policy, build_resolved, build_shape
-
-Object = dict[str, Any]
+from tests.unit.operator.builders import Object, build_cluster, build_job, build_policy, build_resolved, build_shape
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 KNOWN = build_policy(argoCD={"namespace": "argocd"})

@@ -20,9 +20,8 @@ from nestor.operator.job.hosts import Hosts
 from nestor.operator.settings import Settings
 from nestor.operator.world.context import Cache, Context
 from tests.fakes.api import MemoryApi
-from tests.unit.operator.builders import STEPS, TARGET, build_job, build_policy, build_resolved, build_shape
+from tests.unit.operator.builders import STEPS, TARGET, Object, build_job, build_policy, build_resolved, build_shape
 
-Object = dict[str, Any]
 OTHER = TARGET | {"service_name": "api"}
 HELD = "2026-01-02T00:00:00Z"
 VICTIMS = "shop-team-b.jobs.test"

@@ -23,19 +23,13 @@ from nestor.operator.job import runner_pod as runner
 from nestor.operator.job.runner_pod import build_plan_secret, build_pod, decide_runner
 from nestor.operator.oneshot import Action
 from tests.unit.operator import builders
-from tests.unit.operator.builders import Object, build_shape, ended
+from tests.unit.operator.builders import NOW, UNPRIVILEGED, Object, ago, build_shape, ended
 from tests.unit.operator.scene import Scene
-
-NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 
 
 def pod(status: Object, *, plan: str = "h", attempt: int = 1, **meta: str) -> Object:
     """The runner's pod."""
     return builders.build_pod("hello-run", status=status, annotations={PLAN_HASH: plan, RUNNER_ATTEMPT: str(attempt)}, **meta)
-
-
-def ago(seconds: int) -> str:
-    return (NOW - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 @pytest.mark.parametrize(
@@ -131,11 +125,7 @@ def test_it_has_a_user_of_its_own_and_no_privileges() -> None:
     assert spec["securityContext"]["runAsNonRoot"] is True
     assert (spec["securityContext"]["runAsUser"], spec["securityContext"]["runAsGroup"]) == (65532, 65532)
     [container] = spec["containers"]
-    assert container["securityContext"] == {
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
+    assert container["securityContext"] == UNPRIVILEGED
 
 
 def test_templates_come_from_the_app_image_or_from_the_copied_config_map() -> None:

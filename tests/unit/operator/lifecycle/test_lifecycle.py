@@ -18,20 +18,14 @@ from nestor.operator.lifecycle.record import Record, Restart, find_rerun, read_r
 from nestor.operator.lifecycle.suspend import CONFIRM_SECONDS, decide_suspend, find_progress, is_quiet, stop
 from nestor.operator.lifecycle.suspend import SuspendProgress as Progress
 from nestor.operator.world.ownership import find_home
-from tests.unit.operator.builders import Object, build_run, step
+from tests.unit.operator.builders import NOW, Object, ago, build_run, step
 from tests.unit.operator.scene import HOME, Scene
 
-NOW = datetime.datetime(2026, 1, 1, 12, 0, 0, tzinfo=datetime.UTC)
 POLICY = {"targets": [{"kind": "Job", "name": "pi"}]}
 DONE = build_run("Succeeded", step("a", "Succeeded"))
 BROKEN = build_run("Failed", step("a", "Succeeded"), step("b", "Failed", message="exit code 1"))
 BUSY = build_run("Running", step("a", "Running"))
 ENDING = Progress(pods=1)
-
-
-def ago(seconds: float) -> str:
-    """A time before NOW."""
-    return (NOW - datetime.timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def says(status: conditions.Status, reason: str, message: str = "as it was") -> Condition:

@@ -17,7 +17,7 @@ from nestor.operator.lifecycle.suspend import SuspendState
 from nestor.operator.status.build import build_status, describe, explain_held, find_next_step, list_events, list_steps
 from nestor.operator.status.conditions import Observed
 from nestor.operator.world.trim import HELD_LIMIT, trim_pod
-from tests.unit.operator.builders import build_cluster, build_job, build_life, build_resolved, build_run, step
+from tests.unit.operator.builders import Object, build_cluster, build_job, build_life, build_resolved, build_run, step
 
 TIME, LATER = "2026-01-01T00:00:01Z", "2026-01-01T00:00:09Z"
 ADMITTED = Condition(conditions.ADMITTED, "True", "Accepted", "good")
@@ -190,7 +190,6 @@ def test_the_end_is_told_in_a_word_too_and_taken_back(status: conditions.Status,
     assert found.get("terminalState") == word
 
 
-Object = dict[str, Any]
 UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "message": "0/2 nodes are available"}
 CRASHED: Object = {
     "name": "app",

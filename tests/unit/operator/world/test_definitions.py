@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 
 from nestor.api.crd import RESOURCES, UPDATE_COMMAND, build_crd
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Forbidden, kinds
 from nestor.operator.world.definitions import Definitions, find_problem
 from tests.fakes.api import MemoryApi
 
-Object = dict[str, Any]
 CURRENT = {f"{resource.plural}.nestor.dev": build_crd(resource) for resource in RESOURCES}
 
 

@@ -41,10 +41,9 @@ from nestor.operator.world.trim import (
     trim_slice,
 )
 from tests.unit.operator.backends.builders import GPU, build_backend, build_live, build_process, want
-from tests.unit.operator.builders import build_job, build_policy
+from tests.unit.operator.builders import Object, build_job, build_policy
 from tests.unit.operator.scene import Scene
 
-Object = dict[str, Any]
 WIDE: list[Any] = [[] for _ in range(480_000)]
 META: Object = {
     "name": "x",

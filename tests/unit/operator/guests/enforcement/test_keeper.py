@@ -20,10 +20,9 @@ from nestor.operator.guests.enforcement.verdict import Verdict, decide_condition
 from nestor.operator.settings import Settings
 from nestor.operator.world.context import Context
 from tests.fakes.api import MemoryApi
-from tests.unit.operator.builders import build_policy
+from tests.unit.operator.builders import Object, build_policy
 from tests.unit.operator.scene import Scene
 
-Object = dict[str, Any]
 OPEN, CLOSED, UNKNOWN = Verdict(Exit.NEITHER), Verdict(Exit.ENFORCED), Verdict(None, "no room")
 
 

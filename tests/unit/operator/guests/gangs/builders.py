@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import Any
 
-from nestor.api import times
 from nestor.api.data import read
+from nestor.api.objects import Object
 from nestor.api.observed import GangStatus
 from nestor.api.placement import Placement
 from nestor.operator.guests.gangs.decide import Rooms
 from nestor.operator.guests.gangs.observe import Seen
 from nestor.pods.translate.gang import GATE
 from nestor.pods.translate.gang_room import find_rooms
+from tests.unit.operator.builders import ago
 
-Object = dict[str, Any]
-
-NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 HOME = "nestor-team-a-hello"
 RULES: Object = {"gang": {}, "overflow": {"backends": [{"name": "hpc"}, {"name": "cloud", "weight": 90}]}}
-
-
-def ago(seconds: float) -> str:
-    return times.write(NOW - datetime.timedelta(seconds=seconds))
 
 
 def member(

@@ -15,7 +15,8 @@ from nestor.operator.guests.gangs import decide as decisions
 from nestor.operator.guests.gangs.decide import Rooms, advance, decide, is_waiting_for_room
 from nestor.operator.guests.gangs.observe import Seen, find_gangs, list_places
 from nestor.pods.translate.gang_room import find_effort
-from tests.unit.operator.guests.gangs.builders import HOME, NOW, RULES, Object, ago, held, member, node, rooms, seen
+from tests.unit.operator.builders import NOW, Object, ago
+from tests.unit.operator.guests.gangs.builders import HOME, RULES, held, member, node, rooms, seen
 
 OWN = node("own", "2")
 HPC = node("link", "4", "hpc")

@@ -19,7 +19,8 @@ from nestor.operator.guests.gangs.decide import decide
 from nestor.operator.guests.gangs.keeper import POLL_SECONDS, GangKeeper
 from nestor.operator.guests.gangs.observe import CLUSTER_LIMIT, POD_LIMIT, MemberTrim, trim_node, trim_pod
 from nestor.pods.translate.gang_room import find_rooms
-from tests.unit.operator.guests.gangs.builders import HOME, RULES, Object, held, member, node
+from tests.unit.operator.builders import Object
+from tests.unit.operator.guests.gangs.builders import HOME, RULES, held, member, node
 from tests.unit.operator.scene import Scene
 from tests.waiting import eventually
 

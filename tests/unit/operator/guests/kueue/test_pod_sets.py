@@ -11,9 +11,8 @@ from nestor.api.nestedclass import ClassQueue
 from nestor.operator.admission.turn import Turn, assign_nodes, cap_quota, find_reserved, read_assigned, write_assigned
 from nestor.operator.guests.kueue.pod_sets import build_pod_sets, find_granted, list_uncounted
 from nestor.operator.guests.queue.entry import find_needs
-from tests.unit.operator.builders import build_job, build_policy
+from tests.unit.operator.builders import Object, build_job, build_policy
 
-Object = dict[str, Any]
 K3S = {"name": "k3s", "image": "k3s:36", "resources": {"requests": {"cpu": "200m"}, "limits": {"cpu": "2"}}, "args": ["x"]}
 RUNNER = {"requests": {"cpu": "50m"}, "limits": {"cpu": "1"}}
 

@@ -9,9 +9,8 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.operator.guests.kueue import workload
 from nestor.operator.guests.kueue.workload import find_owner_name, trim_workload
-from tests.unit.operator.builders import build_job
+from tests.unit.operator.builders import Object, build_job
 
-Object = dict[str, Any]
 THEN, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
+from tests.unit.operator.builders import Object
 from tests.unit.operator.guests.queue.test_queues import MACHINES, ONE, SIZED, say
-from tests.unit.operator.guests.queue.world import MIDDLE, OLD, YOUNG, Object, Town, end, job
+from tests.unit.operator.guests.queue.world import MIDDLE, OLD, YOUNG, Town, end, job
 
 ENDING = "Queued: next in the queue of class 'default'; jobs running: 0 of 1, ending: 1"
 OWN = (

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from nestor.api import conditions, labels
 from nestor.operator.guests.queue.decide import Wait, decide
 from nestor.operator.guests.queue.entry import Entry, State
-from tests.unit.operator.guests.queue.world import MIDDLE, OLD, YOUNG, Object, Town, end, job
+from tests.unit.operator.builders import Object
+from tests.unit.operator.guests.queue.world import MIDDLE, OLD, YOUNG, Town, end, job
 
 NAMES = {"cpu": "requests.cpu", "gpu": "requests.nvidia.com/gpu", "jobs": "jobs"}
 

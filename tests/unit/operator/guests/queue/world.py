@@ -11,9 +11,8 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.operator.admission.identity import Denial, Refused, identify
 from nestor.operator.guests.queue.queues import Queue
 from nestor.operator.world.ownership import find_home
-from tests.unit.operator.builders import build_job, build_policy
+from tests.unit.operator.builders import Object, build_job, build_policy
 
-Object = dict[str, Any]
 OLD, MIDDLE, YOUNG = (f"2026-01-0{day}T00:00:00Z" for day in (1, 2, 3))
 
 
