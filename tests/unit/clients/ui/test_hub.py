@@ -35,7 +35,7 @@ class OneJob:
         if not ends_slowly:
             self.may_end.set()
 
-    async def request(self, *_: Any, parse: Callable[[bytes], Object], **__: Any) -> Object:
+    async def request(self, *_: Any, parse: Callable[[bytes], Object] = json.loads, **__: Any) -> Object:
         if self.refusal:
             raise self.refusal
         return parse(json.dumps({"metadata": {"resourceVersion": "1"}, "items": [ITEM]}).encode())

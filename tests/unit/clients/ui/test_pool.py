@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
 from nestor.api.objects import without_managers
@@ -33,9 +33,9 @@ class Server:
     def __init__(self, *items: Object) -> None:
         self.items = items
 
-    async def request(self, *_: Any, **__: Any) -> Object:
+    async def request(self, *_: Any, parse: Callable[[bytes], Object] = json.loads, **__: Any) -> Object:
         """Each answer is parsed anew."""
-        return {"metadata": {"resourceVersion": "9"}, "items": copy.deepcopy(list(self.items))}
+        return parse(json.dumps({"metadata": {"resourceVersion": "9"}, "items": self.items}).encode())
 
     async def watch(self, *_: Any) -> AsyncIterator[Object]:
         """A change of one object, then nothing."""
