@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ import yaml
 
 from nestor.api import conditions
 from nestor.api.objects import without_managers
-from nestor.kube import Api, Change, Informer, Kind, kinds
+from nestor.kube import Api, Change, Informer, Kind, WorkQueue, kinds
 
 Object = dict[str, Any]
 T = TypeVar("T")
@@ -84,6 +85,11 @@ async def comes_true(check: Callable[[], object], limit: float | None = None) ->
         return bool(check())
 
     await eventually(look, limit)
+
+
+async def worked_off(queue: WorkQueue[Any]) -> None:
+    """Await that no key waits, is worked on, or is due later."""
+    await comes_true(lambda: not queue.count_due(math.inf))
 
 
 async def until(look: Callable[[], Awaitable[T | None]], is_met: Callable[[Any], object]) -> T:

@@ -54,7 +54,7 @@ class WorkQueue(Generic[K]):
     A key added while it runs is run once more afterwards. An exception from `work` is logged and the key retried with
     exponential back-off and jitter, from `first_delay` to `max_delay` seconds; a success resets its back-off. When `work` returns
     a number, or raises `RetryLater`, the key is worked on again after so many seconds. Keys of different `lane_of` take turns.
-    `begin` is awaited before the first key is worked on. `idle` is set while nothing waits, runs or is due later.
+    `begin` is awaited before the first key is worked on.
 
     The lag of a key is the time from when it was added, to be worked on now, until `work` has not failed. What `work` then waits
     for, to be called again, is no lag.
@@ -89,12 +89,9 @@ class WorkQueue(Generic[K]):
         """How many keys were worked off, and the sum of their lags in seconds."""
         self.failed, self.postponed = 0, 0
         """How often `work` has failed, and raised `RetryLater`."""
-        self.idle = asyncio.Event()
-        self.idle.set()
 
     def add(self, key: K, delay: float = 0) -> None:
         """Have `key` worked on, now or after `delay` seconds (the earliest wish counts)."""
-        self.idle.clear()
         loop = asyncio.get_running_loop()
         timer = self._timers.get(key)
         if delay > 0:
@@ -176,8 +173,6 @@ class WorkQueue(Generic[K]):
                     self._again.discard(key)
                     self._since.setdefault(key, time.monotonic())
                     self._enqueue(key)
-                if not (self._waiting or self._running or self._timers):
-                    self.idle.set()
 
     def _settle(self, key: K) -> None:
         self._failures.pop(key, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -136,10 +137,10 @@ async def test_it_does_not_await_what_the_process_does_not_watch(known: Known) -
 async def test_it_awaits_that_nothing_is_worked_on(known: Known, delay: float) -> None:
     known.queue.add("key", delay)
     await known.is_held_up(known.go_on)
-    assert known.queue.idle.is_set()
+    assert not known.queue.count_due(math.inf)
 
 
 async def test_it_does_not_await_what_is_due_later(known: Known) -> None:
     known.queue.add("key", 3600)
     await heard(known.process)
-    assert not known.queue.idle.is_set()
+    assert known.queue.count_due(math.inf)

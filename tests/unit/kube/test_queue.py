@@ -8,13 +8,13 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from nestor.kube import RetryLater, WorkQueue
+from tests.waiting import worked_off
 
 
 async def settle(queue: WorkQueue[str]) -> None:
     """Run the queue until nothing waits, runs or is due."""
     task = asyncio.create_task(queue.run())
-    async with asyncio.timeout(10):
-        await queue.idle.wait()
+    await worked_off(queue)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

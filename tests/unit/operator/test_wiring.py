@@ -16,6 +16,7 @@ from nestor.operator.wiring import Key, Operator
 from nestor.operator.world.context import Result
 from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import HOME, Scene
+from tests.waiting import worked_off
 
 JOB, BACKEND, REQUEST = kinds.NESTED_APP_JOB, kinds.OVERFLOW_BACKEND, kinds.CERTIFICATE_REQUEST
 
@@ -75,8 +76,7 @@ async def test_whoever_makes_many_jobs_delays_no_other_namespace() -> None:
         operator.queue.add(Key(JOB, "crowded", str(number)))
     operator.queue.add(Key(JOB, "quiet", "x"))
     running = asyncio.create_task(operator.queue.run())
-    async with asyncio.timeout(10):
-        await operator.queue.idle.wait()
+    await worked_off(operator.queue)
     running.cancel()
     assert done.count("crowded") == 100
     assert done.index("quiet") == 1
@@ -91,8 +91,7 @@ async def test_no_job_is_without_a_status_for_long(monkeypatch: pytest.MonkeyPat
     running = [asyncio.create_task(queue.run()) for queue in (operator.queue, operator._first)]
     jobs = [scene.change(kinds.NESTED_APP_JOB, build_job(f"job-{number}")) for number in range(40)]
     scene.change(kinds.NESTED_APP_JOB, jobs[0])  # it has changed while it is worked on
-    async with asyncio.timeout(10):
-        await operator._first.idle.wait()
+    await worked_off(operator._first)
     for task in running:
         task.cancel()
     found = [scene.look(kinds.NESTED_APP_JOB, job["metadata"]["name"], "team-a") for job in jobs]

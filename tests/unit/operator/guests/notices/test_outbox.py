@@ -32,7 +32,7 @@ from nestor.operator.status.report import report
 from tests.fakes.sink import FakeSink, answering, hang_up
 from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import Scene
-from tests.waiting import eventually
+from tests.waiting import eventually, worked_off
 
 T1, T2, T3 = "2026-01-01T00:00:01Z", "2026-01-01T00:00:02Z", "2026-01-01T00:00:03Z"
 
@@ -212,7 +212,7 @@ class Stage:
 
     async def settle(self) -> None:
         """Until nothing is on its way; then a pass."""
-        await asyncio.wait_for(self.outbox.queue.idle.wait(), 20)
+        await worked_off(self.outbox.queue)
         await self.look_again()
 
     async def fail(self) -> None:
@@ -249,7 +249,7 @@ async def test_a_notice_is_in_the_write_that_tells_of_it_and_is_sent_once() -> N
         assert ([item["sinks"] for item in status["notices"]], sink.asked) == ([["a"]], [])
         await stage.look_again()
         async with stage.running():
-            await asyncio.wait_for(stage.outbox.queue.idle.wait(), 20)
+            await worked_off(stage.outbox.queue)
             assert stage.passes == 1
             # A pass whose write fails: the next one knows it still.
             stage.outbox.take(stage.job, stage.job["status"])
@@ -318,7 +318,7 @@ async def test_one_that_is_over_its_time_is_given_up_after_a_try_and_an_event_sa
         if not is_there:
             stage.drop_job()
         async with stage.running():
-            await asyncio.wait_for(stage.outbox.queue.idle.wait(), 20)
+            await worked_off(stage.outbox.queue)
             if is_there:
                 await stage.settle()
                 assert stage.look() == []
@@ -354,7 +354,7 @@ async def test_a_deleted_job_is_still_told_of_even_if_another_has_its_name() -> 
         again["metadata"] |= {"uid": "another", "resourceVersion": "99"}
         stage.scene.context.cache.jobs.put(again)
         async with stage.running():
-            await asyncio.wait_for(stage.outbox.queue.idle.wait(), 20)
+            await worked_off(stage.outbox.queue)
     assert sink.types() == ["ready", "succeeded"]
     assert stage.passes == 0
     assert stage.is_empty()
