@@ -312,4 +312,4 @@ async def test_an_eviction_is_told_as_a_nodes(far: Far) -> None:
 async def test_a_pod_that_is_unknown_has_no_log(far: Far) -> None:
     provider = await far.connect()
     with pytest.raises(NotFound):
-        await provider.open_log(build_pod(), [("container", "app")]).__aenter__()
+        await provider.logs.open_log(build_pod(), [("container", "app")]).__aenter__()

@@ -10,10 +10,8 @@ import base64
 import errno
 import socket
 import ssl
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote_plus
 
@@ -21,6 +19,8 @@ import aiohttp
 from pydantic import BaseModel, Field, ValidationError
 
 from nestor.api.contracts import addresses
+from nestor.kube import ApiError
+from nestor.kube.connection import Connection
 from nestor.overflow.interlink.settings import Limits, Oidc, Tls
 from nestor.pods.providers.errors import Unauthorized, Unreachable, cut, hide
 
@@ -32,18 +32,11 @@ _MARGIN_SECONDS = 30
 
 def build_context(tls: Tls) -> ssl.SSLContext:
     """Raises `ValueError` for texts that are no certificates or keys."""
+    authority, certificate, key = (text.encode() or None for text in (tls.ca, tls.certificate, tls.key))
     try:
-        context = ssl.create_default_context(cadata=tls.ca or None)
-        if tls.certificate:
-            # The `ssl` module reads keys from files only: one that nobody else can read, and that is gone at once.
-            with tempfile.TemporaryDirectory() as folder:
-                chain = Path(folder) / "chain.pem"
-                chain.touch(mode=0o600)
-                chain.write_text(f"{tls.certificate}\n{tls.key}\n")
-                context.load_cert_chain(chain)
-    except (ssl.SSLError, ValueError) as error:
-        raise ValueError(f"`tls` must contain PEM certificates and their key: {error}") from None
-    return context
+        return Connection("the backend", authority, certificate, key).build_tls()
+    except ApiError as error:
+        raise ValueError(f"`tls` must contain PEM certificates and their key: {error.message}") from None
 
 
 def build_identity_context(tls: Tls) -> ssl.SSLContext:

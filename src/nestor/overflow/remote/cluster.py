@@ -14,8 +14,6 @@ from nestor.api.pod_status import is_terminal
 from nestor.kube import Api, ApiError, Change, Conflict, Forbidden, Informer, Invalid, errors, kinds
 from nestor.overflow.remote.build import build_marks
 from nestor.overflow.remote.settings import Settings
-from nestor.pods.providers import upgrade
-from nestor.pods.providers.base import Options
 from nestor.pods.providers.errors import (
     InvalidInput,
     NoRoom,
@@ -82,8 +80,9 @@ class Cluster:
                 self._check_owner(pod, there)
         return there
 
-    def path(self, pod: Object, subresource: str, options: Options) -> str:
-        return upgrade.build_path(self.settings.namespace, _name(pod), subresource, options)
+    def where(self, pod: Object) -> tuple[str, str]:
+        """The namespace and the name that a host pod's pod has there."""
+        return self.settings.namespace, _name(pod)
 
     @contextmanager
     def in_our_words(self, *, is_stream: bool = False) -> Iterator[None]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from datetime import datetime
+from functools import partial
 
 from nestor.api import labels, times
 from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, spec_of
@@ -21,9 +21,9 @@ from nestor.overflow.remote.create import Creator
 from nestor.overflow.remote.refusals import find_refusals
 from nestor.overflow.remote.settings import Settings
 from nestor.overflow.remote.shapes import find_shapes
-from nestor.pods.providers import upgrade
-from nestor.pods.providers.base import WHOLE, Call, Connection, Inputs, Options, Part, Shape
+from nestor.pods.providers.base import WHOLE, Inputs, Part, Shape
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, Unreachable
+from nestor.pods.providers.upgrade import PodStreams
 
 RIGHTS = (
     right(kinds.POD, "get", "list", "watch", "create", "patch", "delete"),
@@ -54,7 +54,8 @@ class RemoteProvider:
         self._now = now
         self._told: dict[str, tuple[Object, Object]] = {}
         """Pods there as they were last told, and their statuses."""
-        self.logs = self.streams = self.lists = self.updates = self.refreshes = self
+        self.logs = self.streams = PodStreams(api, self._cluster.where, partial(self._cluster.in_our_words, is_stream=True))
+        self.lists = self.updates = self.refreshes = self
 
     async def close(self) -> None:
         await self._cluster.close()
@@ -194,20 +195,6 @@ class RemoteProvider:
 
     async def check(self) -> None:
         await self._cluster.ask()
-
-    @asynccontextmanager
-    async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
-        with self._cluster.in_our_words(is_stream=True):
-            async with self._cluster.api.stream(self._cluster.path(pod, "log", options)) as response:
-                yield response.content.iter_any()
-
-    @asynccontextmanager
-    async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
-        with self._cluster.in_our_words(is_stream=True):
-            async with upgrade.connect(
-                self._cluster.api, call, self._cluster.path(pod, call.subresource, call.options)
-            ) as connection:
-                yield connection
 
     def _reduce(self, pod: Object, there: Object) -> Object:
         return reduce.build_status(pod, there, reduce.build_words(pod, self._settings.namespace), self._now())

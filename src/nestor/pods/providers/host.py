@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from nestor.api.objects import Object
 from nestor.kube import Api, Conflict, Forbidden, Invalid, kinds
 from nestor.kube import NotFound as NotThere
 from nestor.kube.kinds import right
-from nestor.pods.providers import upgrade
-from nestor.pods.providers.base import Call, Connection, Options, Part, uid_of
+from nestor.pods.providers.base import Part, uid_of
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, NotYet
+from nestor.pods.providers.upgrade import PodStreams
 
 RIGHTS = (
     right(kinds.POD, "get", "list", "create", "patch", "delete"),
@@ -33,7 +33,7 @@ class HostProvider:
         self._api = api
         self._namespace = namespace
         self._selector = selector
-        self.logs = self.streams = self
+        self.logs = self.streams = PodStreams(api, _where, _in_our_words)
 
     async def create(self, pod: Object) -> Object:
         """Only names are unique on the host: if one is taken, the UID of its pod decides."""
@@ -78,21 +78,9 @@ class HostProvider:
         except Conflict as error:
             raise NotYet(error.message) from None
 
-    @asynccontextmanager
-    async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
-        with _in_our_words():
-            async with self._api.stream(_build_path(pod, "log", options)) as response:
-                yield response.content.iter_any()
 
-    @asynccontextmanager
-    async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
-        with _in_our_words():
-            async with upgrade.connect(self._api, call, _build_path(pod, call.subresource, call.options)) as connection:
-                yield connection
-
-
-def _build_path(pod: Object, subresource: str, options: Options) -> str:
-    return upgrade.build_path(pod["metadata"]["namespace"], pod["metadata"]["name"], subresource, options)
+def _where(pod: Object) -> tuple[str, str]:
+    return pod["metadata"]["namespace"], pod["metadata"]["name"]
 
 
 @contextmanager

@@ -1,14 +1,15 @@
-"""Streams through an API server: the request is rewritten, everything after the response passes through untouched."""
+"""Logs and streams through an API server: the request is rewritten, everything after the response passes through untouched."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from urllib.parse import urlencode, urlsplit
 
 import h11
 
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Unreachable, kinds
 from nestor.kube.errors import from_response
 from nestor.kube.serving.connections import close
@@ -22,10 +23,34 @@ _PASSED = ("connection", "upgrade", "accept", "origin", "user-agent", "x-stream-
 _PASSED_PREFIX = "sec-websocket-"
 
 
-def build_path(namespace: str, name: str, subresource: str, options: Options) -> str:
-    """Path and query of a subresource of a pod."""
-    path = kinds.POD.path(namespace, name, subresource)
-    return path + ("?" + urlencode(options) if options else "")
+class PodStreams:
+    """`where`: the namespace and name that a pod has at the API server; `in_our_words` turns its errors into providers'."""
+
+    def __init__(
+        self,
+        api: Api,
+        where: Callable[[Object], tuple[str, str]],
+        in_our_words: Callable[[], contextlib.AbstractContextManager[None]],
+    ) -> None:
+        self._api = api
+        self._where = where
+        self._in_our_words = in_our_words
+
+    @contextlib.asynccontextmanager
+    async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
+        with self._in_our_words():
+            async with self._api.stream(self._build_path(pod, "log", options)) as response:
+                yield response.content.iter_any()
+
+    @contextlib.asynccontextmanager
+    async def open_stream(self, pod: Object, call: Call) -> AsyncIterator[Connection]:
+        with self._in_our_words():
+            async with connect(self._api, call, self._build_path(pod, call.subresource, call.options)) as connection:
+                yield connection
+
+    def _build_path(self, pod: Object, subresource: str, options: Options) -> str:
+        path = kinds.POD.path(*self._where(pod), subresource)
+        return path + ("?" + urlencode(options) if options else "")
 
 
 @contextlib.asynccontextmanager
