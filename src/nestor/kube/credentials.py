@@ -205,9 +205,6 @@ def _authorization(user: Entry) -> Callable[[], str] | None:
         return _bearer_from(user.folder / path)
     if token := found.get("token"):
         return _always(f"Bearer {token}")
-    if "username" in found and "password" in found:
-        pair = f"{found['username']}:{found['password']}".encode()
-        return _always("Basic " + base64.b64encode(pair).decode())
     return None
 
 
