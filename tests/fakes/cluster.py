@@ -35,14 +35,17 @@ class MemoryCluster(MemoryApi):
         namespace: str | None = None,
         *,
         uid: str | None = None,
+        version: str | None = None,
         grace_seconds: int | None = None,
         **_: Any,
     ) -> bool:
         """See `Api.delete`. A kubelet ends a pod at once that has a second."""
+        if kind != kinds.POD:
+            return await super().delete(kind, name, namespace, uid=uid)
         await self._enter("DELETE", kind, namespace, name)
         self.bodies[-1] = grace_seconds
         now = self.look(kind, name, namespace or "")
-        if now is None or (uid and now["metadata"]["uid"] != uid):
+        if now is None or (uid and now["metadata"]["uid"] != uid) or version not in (None, now["metadata"]["resourceVersion"]):
             return False
         grace = now["spec"].get("terminationGracePeriodSeconds", 30) if grace_seconds is None else grace_seconds
         is_over = now["status"].get("phase") in ("Succeeded", "Failed")
@@ -89,9 +92,9 @@ class MemoryCluster(MemoryApi):
         self.put(kinds.POD, pod | {"status": build_ended(pod, code)})
 
     def _leave(self, verb: str, kind: Kind, made: Object) -> Object:
-        if verb == "POST":
+        if verb == "POST" and kind == kinds.POD:
             made = self.put(kind, made | {"status": {"phase": "Pending"}})
-            self.starts[made["metadata"]["labels"][labels.HOST_UID]] += 1
+            self.starts[made["metadata"]["labels"].get(labels.HOST_UID, "")] += 1
         return super()._leave(verb, kind, made)
 
 

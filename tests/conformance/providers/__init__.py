@@ -19,7 +19,6 @@ A backend inherits `backend.BackendContract` instead, with a `backend.BackendPla
 Then run `pytest` on that module from the root of Nestor's repository, with `PYTHONPATH=src:.` and pytest-asyncio's
 `asyncio_mode = auto` (set in `pyproject.toml`).
 
-Examples: `memory` is the smallest provider that passes (`tests/unit/pods/providers/test_memory.py` runs the suite on it),
-`tests/integration/providers/test_host.py` runs it for the host cluster on a real API server, and
+Examples: `tests/integration/providers/test_host.py` runs the suite for the host cluster on a real API server, and
 `tests/unit/overflow/interlink/test_contract.py` for an interLink backend.
 """

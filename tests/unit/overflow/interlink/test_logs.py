@@ -13,7 +13,7 @@ from nestor.api import times
 from nestor.overflow.interlink import client
 from nestor.overflow.interlink.build import build_log_request
 from nestor.pods.providers.base import Inputs, Options
-from nestor.pods.providers.errors import InvalidInput, NotFound, ProviderError, Unreachable
+from nestor.pods.providers.errors import InvalidInput, Unreachable
 from tests.unit.overflow.interlink.conftest import Backend
 
 Object = dict[str, Any]
@@ -130,13 +130,3 @@ async def test_a_log_that_is_not_followed_does_not_hang(backend: Backend) -> Non
     backend.fake.fault = stall
     with pytest.raises(Unreachable, match="broke off"):
         await read(backend, log_idle_seconds=0.1)
-
-
-@pytest.mark.parametrize(("status", "error"), [(404, NotFound), (500, ProviderError), (400, InvalidInput)])
-async def test_errors_are_told_before_anything_is_sent(backend: Backend, status: int, error: type[ProviderError]) -> None:
-    async def refuse(request: web.Request) -> web.StreamResponse | None:
-        return web.Response(status=status, text="no log there") if request.path == "/getLogs" else None
-
-    backend.fake.fault = refuse
-    with pytest.raises(error, match="no log there"):
-        await read(backend)

@@ -21,8 +21,9 @@ from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
 from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
-from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
+from tests.fakes.cluster import MemoryCluster
+from tests.fakes.host import MemoryHost
 from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.unit.syncer.at_work import at_work, calm
 from tests.waiting import eventually
@@ -30,11 +31,11 @@ from tests.waiting import eventually
 HOST = TARGET.namespace
 
 
-class Host(MemoryProvider):
-    """A host with a quota: what it runs is in its API server. `is_open` unset keeps creations waiting."""
+class Host(MemoryHost):
+    """A host with a quota. `is_open` unset keeps creations waiting."""
 
-    def __init__(self, api: MemoryApi) -> None:
-        super().__init__()
+    def __init__(self, api: MemoryCluster) -> None:
+        super().__init__(api=api)
         self.limit = 1_000_000
         self.refused = self.under_way = 0
         self.counted: set[str] = set()
@@ -42,42 +43,33 @@ class Host(MemoryProvider):
         self.is_open.set()
         self.created = "2020-01-01T00:00:00Z"
         """When its pods were created."""
-        self._api = api
 
     async def create(self, pod: Object) -> Object:
+        meta = pod["metadata"]
         self.under_way += 1
         await self.is_open.wait()
         await asyncio.sleep(0)
         self.under_way -= 1
-        if len(self.counted | {pod["metadata"]["name"]}) > self.limit:
+        if len(self.counted | {meta["name"]}) > self.limit:
             self.refused += 1
             raise NoRoom(f"exceeded quota: small, requested: pods=1, used: pods={len(self.counted)}, limited: pods={self.limit}")
-        self.counted.add(pod["metadata"]["name"])
-        made = await super().create(pod)
-        made["metadata"]["creationTimestamp"] = self.created
-        return self._api.put(kinds.POD, made)
-
-    async def patch(self, pod: Object, patch: Object, part: Any = "") -> None:
-        await super().patch(pod, patch, part)
-        self._api.put(kinds.POD, self.pods[pod["metadata"]["name"]])
+        self.counted.add(meta["name"])
+        return await super().create(pod | {"metadata": meta | {"creationTimestamp": self.created}})
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None, is_unchanged: bool = False) -> None:
-        await super().delete(pod, grace_seconds=grace_seconds)  # whether it is unchanged, the API server's version would say
-        if pod["metadata"]["name"] not in self.pods:
-            self.counted.discard(pod["metadata"]["name"])
-            self._api.drop(kinds.POD, pod["metadata"]["name"], HOST)
+        await super().delete(pod, grace_seconds=grace_seconds, is_unchanged=is_unchanged)
+        self.counted &= self.pods.keys()
 
     def end(self, name: str) -> None:
-        del self.pods[name]
+        self.cluster.drop(kinds.POD, name, HOST)
         self.counted.remove(name)
-        self._api.drop(kinds.POD, name, HOST)
 
 
 class Scene:
     """Both clusters in memory, and the queues for pods."""
 
     def __init__(self) -> None:
-        self.nested, self.api = MemoryApi(), MemoryApi()
+        self.nested, self.api = MemoryApi(), MemoryCluster()
         self.host = Host(self.api)
         self.prepared: list[str] = []
         nested, api = cast(Api, self.nested), cast(Api, self.api)

@@ -20,8 +20,8 @@ from nestor.syncer import limits
 from nestor.syncer.pods.create import PodCreator
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import find_size
-from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
+from tests.fakes.host import MemoryHost
 from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.unit.syncer import fakes
 
@@ -46,7 +46,7 @@ class Scene:
     def __init__(self, pod: Object, *needs: Need, refusal: str | None = None) -> None:
         self.nested = MemoryApi()
         self.pod = self.nested.put(kinds.POD, pod)
-        self.provider = MemoryProvider(refusal=lambda _: refusal)
+        self.provider = MemoryHost(refusal=refusal)
         by_uid = {self.pod["metadata"]["uid"]: self.pod}
         self.caches = fakes.context(policy=Policy(), is_suspended=False, nested_by_uid=by_uid, nested=lambda _: [])
         self.caches.host = lambda _: fakes.NO_CACHE
@@ -78,7 +78,7 @@ async def test_a_refused_pod_is_told_once_and_needs_nothing() -> None:
     await scene.create()
     assert scene.events == [NOT_ALLOWED]
     assert scene.condition["reason"] == "PodRefused"
-    assert scene.provider.asked == []
+    assert scene.provider.cluster.asked == []
 
 
 async def test_what_of_a_pod_has_no_effect_is_told_once_however_often_it_is_tried() -> None:
@@ -99,7 +99,7 @@ async def test_what_the_pods_of_a_stateful_set_lack_is_told_once_at_the_set() ->
     scene = Scene(pod)
     await scene.create()
     scene.creator.forget(scene.pod["metadata"]["uid"])  # as for a second pod
-    scene.provider.pods.clear()
+    scene.provider.cluster.objects.clear()
     await scene.create()
     ((_, event),) = [(key, item) for key, item in scene.nested.objects.items() if key[0] == "events"]
     assert (event["type"], event["reason"]) == ("Normal", "FieldsIgnored")
@@ -195,11 +195,10 @@ async def test_a_pod_beyond_the_bytes_that_a_cluster_may_have_is_told_and_comes_
 
 async def test_a_name_that_is_still_held_is_waited_for_in_silence() -> None:
     scene = Scene(build_pod())
-    earlier = Scene(build_pod())
-    await earlier.create()
-    ((name, pod),) = earlier.provider.pods.items()
+    await scene.create()
+    (pod,) = scene.provider.pods.values()
     pod["metadata"]["labels"]["nestor.dev/nested-uid"] = "earlier"
-    scene.provider.pods[name] = pod
+    scene.provider.cluster.put(kinds.POD, pod)
     with pytest.raises(RetryLater) as caught:
         await scene.create()
     assert caught.value.delay == 1
@@ -214,7 +213,7 @@ async def test_a_pod_that_goes_while_it_is_prepared_is_told_nothing_and_not_crea
 
     scene = Scene(build_pod(), need)
     await scene.create()
-    assert (scene.events, scene.provider.asked) == ([], [])
+    assert (scene.events, scene.provider.cluster.asked) == ([], [])
 
 
 async def test_that_a_pod_waits_for_a_resume_is_written_once() -> None:

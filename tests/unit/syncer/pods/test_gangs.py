@@ -67,8 +67,7 @@ class Cluster(Scene):
     def bind(self, name: str) -> None:
         """Play the host's scheduler and kubelet."""
         pod = next(item for item in self.host_pods() if annotations_of(item)[labels.NESTED_NAME] == name)
-        made = pod | {"spec": pod["spec"] | {"nodeName": "link"}, "status": {"phase": "Running"}}
-        self.host.pods[pod["metadata"]["name"]] = self.api.put(kinds.POD, made)
+        self.api.put(kinds.POD, pod | {"spec": pod["spec"] | {"nodeName": "link"}, "status": {"phase": "Running"}})
 
     def names(self) -> set[str]:
         return {annotations_of(pod)[labels.NESTED_NAME] for pod in self.host_pods()}

@@ -20,13 +20,13 @@ from nestor.pods.translate import pod as translate
 from nestor.pods.translate.labels import host_key
 from nestor.syncer import limits
 from nestor.syncer.pods.sync import PodSyncer
-from tests.conformance.providers.memory import MemoryProvider
 from tests.fakes.api import MemoryApi
+from tests.fakes.host import MemoryHost
 from tests.unit.pods.translate.builders import TARGET, build_pod
 from tests.unit.syncer import fakes
 
 
-class Refusing(MemoryProvider):
+class Refusing(MemoryHost):
     """Answers every patch with an error."""
 
     def __init__(self, error: ProviderError, *pods: Object) -> None:
@@ -47,7 +47,7 @@ class NestedApi(MemoryApi):
 
 def build(
     nested: Object,
-    provider: MemoryProvider,
+    provider: MemoryHost,
     total: int = 0,
     *,
     policy: Policy | None = None,
@@ -104,7 +104,7 @@ async def test_a_binding_is_made_once_and_its_condition_is_left_to_the_nested_se
     host["spec"]["nodeName"] = "n"
     host["status"] = {"phase": "Pending", "conditions": [SCHEDULED]}
     nested["status"] = {"phase": "Pending"}
-    syncer, api = build(nested, MemoryProvider(host))
+    syncer, api = build(nested, MemoryHost(host))
     await syncer.sync(nested, host)
     assert api.asked == ["node n", "POST pods shop/web"]
     await syncer.sync(nested, host)  # the cache has not heard of it yet
@@ -146,7 +146,7 @@ async def test_a_pod_that_has_overflowed_says_where_and_why(
     host: Object = translate.build_pod(nested, TARGET, {}, policy)
     host["metadata"] |= {"uid": "host-uid", "resourceVersion": "1"}
     host["spec"]["nodeName"] = "n"
-    syncer, api = build(nested, MemoryProvider(host), policy=policy, nodes={"n": node}, is_cached=is_cached)
+    syncer, api = build(nested, MemoryHost(host), policy=policy, nodes={"n": node}, is_cached=is_cached)
     await syncer.sync(nested, host)
     assert read_events(api) == [f"runs on node 'n' {text}" for text in told]
 
@@ -165,7 +165,7 @@ async def test_a_pod_that_has_got_a_virtual_node_stays_there_while_its_backend_i
     host: Object = translate.build_pod(nested, TARGET, {}, policy)
     host["metadata"] |= {"uid": "host-uid", "resourceVersion": "1"}
     host["spec"]["nodeName"] = "n"
-    provider = MemoryProvider(host)
+    provider = MemoryHost(host)
     syncer, _ = build(nested, provider, policy=policy, nodes={"n": node} if node else {"other": {}}, is_cached=is_cached)
     await syncer.sync(nested, host)
     (now,) = provider.pods.values()
@@ -185,7 +185,7 @@ async def test_a_pod_that_has_got_a_virtual_node_stays_there_while_its_backend_i
 async def test_a_pod_does_not_grow_beyond_the_bytes_that_a_cluster_may_have(total: int, labels: int, is_sent: bool) -> None:
     _, host = build_pair()
     nested = build_pod(labels={f"label-{number}": "x" * 60 for number in range(labels)})
-    provider = MemoryProvider(host)
+    provider = MemoryHost(host)
     syncer, api = build(nested, provider, total)
     await syncer.sync(nested, host)
     (now,) = provider.pods.values()
@@ -196,7 +196,7 @@ async def test_a_pod_does_not_grow_beyond_the_bytes_that_a_cluster_may_have(tota
 async def test_no_debug_container_is_added_where_there_is_too_much() -> None:
     _, host = build_pair()
     nested = build_pod(labels={"color": "red"}, ephemeralContainers=[{"name": "debug", "image": "busybox"}])
-    provider = MemoryProvider(host)
+    provider = MemoryHost(host)
     syncer, api = build(nested, provider, limits.COPIED_BYTES)
     await syncer.sync(nested, host)
     (now,) = provider.pods.values()
@@ -204,7 +204,7 @@ async def test_no_debug_container_is_added_where_there_is_too_much() -> None:
     assert read_events(api) == [limits.find_excess(limits.COPIED_BYTES, 0, 1)]
 
 
-class RefusingOne(MemoryProvider):
+class RefusingOne(MemoryHost):
     def __init__(self, part: Part, *pods: Object) -> None:
         super().__init__(*pods)
         self.part: Part | None = part
@@ -244,7 +244,7 @@ async def test_a_status_field_that_the_nested_server_does_not_know_is_sent_once(
 
     sent: list[Object] = []
     nested, host = build_pair()
-    syncer, _ = build(nested, MemoryProvider(host))
+    syncer, _ = build(nested, MemoryHost(host))
     old = Old()
     nested = old.put(kinds.POD, nested)
     syncer.context.nested = old  # type: ignore[misc, assignment]
@@ -258,7 +258,7 @@ async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it
     nested["spec"]["ephemeralContainers"] = [{"name": "root", "image": "x", "securityContext": {"privileged": True}}]
     parts: list[Part] = []
 
-    class Revoking(MemoryProvider):
+    class Revoking(MemoryHost):
         """The class takes it back while the first patch is under way."""
 
         async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
@@ -302,7 +302,7 @@ async def test_a_pod_is_isolated_whatever_the_nested_cluster_refuses(is_bound: b
     host["status"] = {"phase": "Running"}
     if is_bound:
         nested["spec"]["nodeName"] = "n"
-    provider = MemoryProvider(host)
+    provider = MemoryHost(host)
     syncer, api = build(nested, provider, isolation=cast(Any, Closed()))
     refused = ApiError(500, "InternalError", "failed calling webhook")
 

@@ -101,13 +101,6 @@ async def test_a_backend_that_goes_away_ends_the_lease(scene: Scene, error: Exce
     await comes_true(lambda: scene.renewed != last)
 
 
-async def test_a_lease_of_an_earlier_node_is_renewed(scene: Scene) -> None:
-    scene.api.put(kinds.LEASE, {"metadata": {"name": NODE, "namespace": LEASE_NAMESPACE}, "spec": {"holderIdentity": "old"}})
-    scene.health.note_answer()
-    await comes_true(lambda: scene.renewed)
-    assert (scene.api.look(kinds.LEASE, NODE, LEASE_NAMESPACE) or {})["spec"]["holderIdentity"] == NODE
-
-
 async def test_a_status_that_is_not_accepted_does_not_end_the_lease(scene: Scene) -> None:
     """A backend may tell what no API server takes; without the Lease, all of its pods would be sent away."""
     await comes_true(lambda: scene.status)

@@ -195,20 +195,6 @@ async def test_a_pod_that_was_never_sent_needs_no_backend_to_go(world: World) ->
     assert not world.backend.asked
 
 
-async def test_a_finished_pod_is_kept_until_it_is_deleted(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.end(uid)
-    await world.phase("web", "Succeeded")
-    begin = world.backend.count("statuses")
-    world.bind("other")
-    await world.until(lambda: world.backend.count("statuses") > begin + 2)
-    assert uid in world.backend.pods
-    world.delete("web")
-    await world.phase("web", None)
-    assert uid not in world.backend.pods
-
-
 async def test_a_pod_failed_by_somebody_else_does_not_run_on(world: World) -> None:
     uid = await world.run()
     world.edit("web", status={"phase": "Failed"})

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nestor.kube import kinds
-from tests.unit.overflow.vnode.world import SPACE, World
+from tests.unit.overflow.vnode.world import World
 
 Object = dict[str, Any]
 
@@ -38,14 +37,3 @@ async def test_it_starts_while_the_backend_is_away(world: World) -> None:
     world.backend.end(uid)
     await world.phase("web", "Succeeded")
     assert world.backend.starts == {uid: 1}
-
-
-async def test_a_pod_of_the_same_name_came_while_it_was_away(world: World) -> None:
-    first = world.bind("web")
-    await world.mark("web", "Accepted")
-    await world.stop()
-    world.api.drop(kinds.POD, "web", SPACE)
-    second = world.bind("web")
-    await world.start()
-    await world.until(lambda: second in world.backend.pods)
-    assert world.backend.starts == {first: 1, second: 1}
