@@ -5,11 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
-from nestor.kube import WorkQueue
+from nestor.kube import Api, WorkQueue
+from nestor.kube.events import EventRecorder
 from nestor.syncer.view.caches import Caches
+from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
+from tests.unit.pods.translate.builders import TARGET
+
+
+def build_context(host: MemoryApi, nested: MemoryApi) -> Context:
+    """What the controllers of a syncer have, with caches that are empty."""
+    there, here = cast(Api, host), cast(Api, nested)
+    return Context(there, here, TARGET, Caches(there, here, TARGET), EventRecorder(here, "test"))
 
 
 @contextlib.asynccontextmanager

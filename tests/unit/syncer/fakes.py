@@ -5,9 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, Self
 
+from nestor.api.objects import Object
 from nestor.kube import Kind
-
-Object = dict[str, Any]
 
 
 class FakeApi:

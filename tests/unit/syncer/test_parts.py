@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
 
 import pytest
 
-from nestor.kube import Api, kinds
-from nestor.kube.events import EventRecorder
+from nestor.kube import kinds
 from nestor.kube.kinds import right
 from nestor.syncer import parts
 from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.settings import Settings
-from nestor.syncer.view.caches import Caches
 from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET
+from tests.unit.syncer.at_work import build_context
 from tests.unit.test_rbac import read_verbs
 
-API = cast(Api, MemoryApi())
 CLUSTER = {"metadata": {"name": "hello", "namespace": TARGET.namespace}, "spec": {}}
 SHADOWS = {kinds.PERSISTENT_VOLUME, kinds.VOLUME_SNAPSHOT_CONTENT}
 """What the nested cluster has of the host's, whose own nobody reads."""
@@ -28,7 +25,7 @@ SETTINGS = Settings(TARGET.namespace, "hello", Path())
 
 @pytest.fixture
 def context() -> Context:
-    return Context(API, API, TARGET, Caches(API, API, TARGET), EventRecorder(API, "test"))
+    return build_context(MemoryApi(), MemoryApi())
 
 
 async def test_roles_allow_exactly_what_rows_provider_and_controllers_say_that_they_need(context: Context) -> None:

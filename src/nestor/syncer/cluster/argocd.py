@@ -11,12 +11,12 @@ from nestor.api.objects import Object
 from nestor.kube import Api, Change, Kind, NotFound, WorkQueue, kinds
 from nestor.kube.tasks import together
 from nestor.syncer.view.caches import Caches
+from nestor.syncer.view.context import RETRY_LIMIT
 
 log = logging.getLogger(__name__)
 
 CHECK_SECONDS = 600.0
 """The tenant may have deleted them."""
-_RETRY_LIMIT = 60.0
 _RBAC = "rbac.authorization.k8s.io"
 _MARK = f"{labels.MANAGED_BY}=nestor"
 
@@ -27,7 +27,7 @@ class ArgoCDRights:
     def __init__(self, nested: Api, caches: Caches) -> None:
         self._nested = nested
         self._caches = caches
-        self.queue: WorkQueue[str] = WorkQueue(self._ensure, workers=1, name="argocd", max_delay=_RETRY_LIMIT)
+        self.queue: WorkQueue[str] = WorkQueue(self._ensure, workers=1, name="argocd", max_delay=RETRY_LIMIT)
         caches.on_policy(lambda: self.queue.add(""))
         caches.nested(kinds.NAMESPACE).on_change(self._on_namespace)
         self.queue.add("")

@@ -18,11 +18,11 @@ class Field:
 
     path: tuple[str, ...]
     is_map: bool = False
-    """Compared and patched key by key; otherwise as a single value, removed once it is no longer desired."""
+    """Compared and patched key by key; otherwise as a single value, removed once it is no longer desired. Keys that are not
+    desired are removed only if everything is compared.
+    """
     compares: Literal["Everything", "Desired", "Nothing"] = "Everything"
     """Which keys of a map are compared: all, only the desired ones, or none. `Desired` of a value: only if it is desired."""
-    removes: bool = True
-    """Whether patching a map removes keys that are not desired."""
     is_exact: bool = False
     """Of a list, the items' own fields count too: what the server knows in addition is a difference."""
     is_fixed: bool = False
@@ -63,9 +63,9 @@ def fixed(path: str) -> Field:
     return Field(_split(path), is_fixed=True)
 
 
-LABELS = Field(("metadata", "labels"), is_map=True, compares="Desired", removes=False)
+LABELS = Field(("metadata", "labels"), is_map=True, compares="Desired")
 """Our labels, among others."""
-ANNOTATIONS = Field(("metadata", "annotations"), is_map=True, compares="Nothing", removes=False)
+ANNOTATIONS = Field(("metadata", "annotations"), is_map=True, compares="Nothing")
 """Our annotations: included in every patch, but not compared, because the labels say the same."""
 
 
@@ -87,7 +87,7 @@ def build_patch(there: Object, desired: Object, fields: Iterable[Field]) -> Obje
         if field.is_fixed or (_is_same(field, now, wanted) and field.compares != "Nothing"):
             continue
         if field.is_map:
-            gone = {key: None for key in now or {} if key not in (wanted or {})} if field.removes else {}
+            gone = {key: None for key in now or {} if key not in (wanted or {})} if field.compares == "Everything" else {}
             wanted = gone | (wanted or {})
         _write(patch, field.path, wanted)
     return patch
@@ -99,15 +99,11 @@ def _is_same(field: Field, now: Any, wanted: Any) -> bool:
     if field.is_exact:
         return bool((now or []) == (wanted or []))
     if not field.is_map:
-        return _is_left_alone(field, wanted) or _says(now, wanted, field.ignores)
+        return (field.compares == "Desired" and wanted is None) or _says(now, wanted, field.ignores)
     there, desired = now or {}, wanted or {}
     if field.compares == "Everything":
         return bool(there == desired)
     return field.compares == "Nothing" or all(there.get(key) == item for key, item in desired.items())
-
-
-def _is_left_alone(field: Field, wanted: Any) -> bool:
-    return not field.is_map and field.compares == "Desired" and wanted is None
 
 
 def _says(now: Any, wanted: Any, ignores: frozenset[str]) -> bool:

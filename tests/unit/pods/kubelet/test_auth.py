@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Kind, kinds
 from nestor.kube.serving.http import Request
 from nestor.pods.kubelet.auth import (
@@ -21,8 +22,6 @@ from nestor.pods.kubelet.auth import (
     ReviewedAccess,
 )
 from nestor.pods.kubelet.routes import Route, find_route
-
-Object = dict[str, Any]
 
 POD = {"metadata": {"name": "web", "namespace": "shop"}, "spec": {"nodeName": "far"}}
 ADMIN = {"subject": ((("organizationName", "ops"),), (("organizationName", "dev"),), (("commonName", "ann"),))}

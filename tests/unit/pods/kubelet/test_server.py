@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube.serving import http
 from nestor.pods.kubelet import auth
 from nestor.pods.kubelet.routes import Route, find_route
@@ -17,8 +18,6 @@ from nestor.pods.providers.base import Call, Connection, Options
 from nestor.pods.providers.errors import InvalidInput, NotFound, ProviderError
 from tests.unit.pods.translate.builders import build_host_pod
 from tests.waiting import comes_true
-
-Object = dict[str, Any]
 
 POD = build_host_pod()
 

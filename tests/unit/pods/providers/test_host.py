@@ -7,11 +7,10 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
 from nestor.pods.providers import errors
 from nestor.pods.providers.host import HostProvider
-
-Object = dict[str, Any]
 
 POD: Object = {"metadata": {"name": "web", "namespace": "home", "uid": "u", "labels": {labels.NESTED_UID: "nested"}}, "spec": {}}
 

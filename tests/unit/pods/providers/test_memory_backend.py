@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from nestor.api.objects import Object
 from tests.conformance.providers.backend import BackendContract
 from tests.fakes.backend import MemoryBackend
-
-Object = dict[str, Any]
 
 
 class MemoryPlace:

@@ -7,7 +7,6 @@ import base64
 import datetime
 import ssl
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,8 +14,6 @@ from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, kubeconfig
 from nestor.pods.providers import upgrade
 from nestor.pods.providers.base import Call
-
-Object = dict[str, Any]
 
 HEADERS = [("connection", "Upgrade"), ("upgrade", "SPDY/3.1"), ("cookie", "session=1"), ("authorization", "Bearer theirs")]
 CALL = Call("exec", "POST", [("command", "sh")], HEADERS)

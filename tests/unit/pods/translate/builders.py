@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.pods.translate.node_rules import REQUIRED
 from nestor.pods.translate.target import Target
-
-Object = dict[str, Any]
 
 BASELINE = Policy(always_pull_images=False)
 PRIVILEGED = Policy(pod_security="Privileged", always_pull_images=False)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from nestor.api.objects import Object
 from nestor.pods.translate.container_status import build_placeholder, find_phase, has_run
-
-Object = dict[str, Any]
 
 WAITING: Object = {"state": {"waiting": {}}}
 AGAIN: Object = {"state": {"waiting": {}}, "lastState": {"terminated": {"exitCode": 1}}}

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from nestor.api import names
 from nestor.api.allowances import Devices
 from nestor.api.data import read
+from nestor.api.objects import Object
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.pods.translate import device_claims, messages, pod, refusals
 from nestor.pods.translate.placement import decide_place
 from tests.unit.pods.translate.builders import BASELINE, TARGET, build_pod
-
-Object = dict[str, Any]
 
 GPUS = Policy(devices=Devices(classes=["gpu"]))
 CLAIMS = [

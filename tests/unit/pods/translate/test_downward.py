@@ -1,13 +1,10 @@
 """The downward API tells about the nested pod, never about its host pod."""
 
-from typing import Any
-
 import pytest
 
+from nestor.api.objects import Object
 from nestor.pods.translate import downward
 from tests.unit.pods.translate.builders import build_pod
-
-Object = dict[str, Any]
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,13 @@ import pytest
 import yaml
 
 from nestor.api.allowances import AllowedServices
+from nestor.api.objects import Object
 from nestor.pods.translate import fields, ignored, pod, refusals
 from nestor.pods.translate.fields import TABLES, pods
 from nestor.syncer.translate import service
 from tests.openapi import Field, read_fields, read_versions
 from tests.openapi.__main__ import ROOTS
 from tests.unit.pods.translate.builders import BASELINE, PRIVILEGED, TARGET, build_pod, build_service
-
-Object = dict[str, Any]
 
 VALUES_FILE = Path(__file__).parents[4] / "charts/nestor/values.yaml"
 FIELDS = read_fields()

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.pods.translate.gang_room import find_effort, find_rooms, fit, measure
 from tests.unit.pods.translate.builders import build_pod, one_of, requires
-
-Object = dict[str, Any]
 
 
 def node(

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.pods.translate import hostname
 from tests.unit.pods.translate.builders import TARGET, build_pod
-
-Object = dict[str, Any]
 
 NEW = dataclasses.replace(TARGET, has_hostname_override=True)
 FULL = {"hostname": "db-0", "subdomain": "db", "setHostnameAsFQDN": True}

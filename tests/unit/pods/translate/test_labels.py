@@ -1,16 +1,12 @@
 """Labels and selectors: what is the tenant's stays, what is not is carried under another name on both sides."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nestor.api import labels as known
+from nestor.api.objects import Object
 from nestor.pods.translate import labels
-
-Object = dict[str, Any]
-
 
 ALLOWED = ("app", "k8s-app", "pod-template-hash", "example.org/*", "other.org/team", "app.kubernetes.io/*")
 

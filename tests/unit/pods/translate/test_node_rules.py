@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from nestor.api.data import read
+from nestor.api.objects import Object
 from nestor.api.placement import Placement
 from nestor.pods.translate import pod as translate
 from nestor.pods.translate import refusals
 from nestor.pods.translate.node_rules import PREFERRED, REQUIRED
 from tests.unit.pods.translate.builders import BASELINE, TARGET, build_pod, one_of, requires
-
-Object = dict[str, Any]
 
 OWN_NODES = {"key": "nestor.dev/backend", "operator": "DoesNotExist"}
 AT_HPC, AT_CLOUD = one_of("nestor.dev/backend", "hpc"), one_of("nestor.dev/backend", "cloud")

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from nestor.api.data import read
+from nestor.api.objects import Object
 from nestor.api.placement import Placement
 from nestor.pods.translate.placement import Batch, build_mark, decide_place, find_gpus, is_outdated, list_extended_resources
 from tests.unit.pods.translate.builders import build_host_pod, build_pod
-
-Object = dict[str, Any]
 
 TWO = [{"name": "hpc"}, {"name": "cloud"}]
 GPU = build_pod(container={"resources": {"limits": {"nvidia.com/gpu": 1}}})

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from nestor.api.allowances import Storage
+from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.pods.translate import refusals
 from tests.unit.pods.translate.builders import BASELINE, PRIVILEGED, build_pod
-
-Object = dict[str, Any]
 
 
 def context(**fields: Any) -> Object:

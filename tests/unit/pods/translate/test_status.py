@@ -5,10 +5,9 @@ from typing import Any
 import pytest
 
 from nestor.api.contracts.vnode import SENT
+from nestor.api.objects import Object
 from nestor.pods.translate import status
 from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
-
-Object = dict[str, Any]
 
 TIME = "2026-01-01T00:00:00Z"
 

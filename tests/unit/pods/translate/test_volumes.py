@@ -5,12 +5,11 @@ from typing import Any
 import pytest
 
 from nestor.api import names
+from nestor.api.objects import Object
 from nestor.pods.translate import pod, volumes
 from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, Reference, find_references
 from nestor.pods.translate.volumes import Token
 from tests.unit.pods.translate.builders import BASELINE, TARGET, build_pod
-
-Object = dict[str, Any]
 
 TOKENS = volumes.token_secret_name(build_pod())
 A_MAP, A_SECRET = names.host_name("c", "shop"), names.host_name("s", "shop")

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from nestor.api import labels, names
+from nestor.api.objects import Object
 from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
 from nestor.syncer.cluster import addresses
 from nestor.syncer.cluster.addresses import Addresses
 from nestor.syncer.copies.rows.services import ServiceRow
 from tests.unit.pods.translate.builders import build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, allow_most, remembered, running
-
-Object = dict[str, Any]
 
 ASKED = "10.43.7.7"
 FREE = "10.43.9.9"

@@ -5,18 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any
 
-from nestor.kube import Api, Kind, kinds
-from nestor.kube.events import EventRecorder
+from nestor.api.objects import Object
+from nestor.kube import Kind, kinds
 from nestor.syncer.cluster.not_carried import NotCarried
-from nestor.syncer.view.caches import Caches
-from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
-from tests.unit.pods.translate.builders import TARGET
-from tests.waiting import eventually
-
-Object = dict[str, Any]
+from tests.unit.syncer.at_work import build_context
+from tests.waiting import comes_true
 
 ROUTE = Kind("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute")
 CLAIM = Kind("resource.k8s.io", "v1", "resourceclaims", "ResourceClaim")
@@ -63,9 +59,7 @@ def put(api: NestedApi, kind: Kind, name: str) -> None:
 
 @contextlib.asynccontextmanager
 async def running(api: NestedApi) -> AsyncIterator[NotCarried]:
-    nested = cast(Api, api)
-    context = Context(nested, nested, TARGET, Caches(nested, nested, TARGET), EventRecorder(nested, "test"))
-    made = NotCarried(context)
+    made = NotCarried(build_context(api, api))
     tasks = [asyncio.create_task(made.run()), asyncio.create_task(made.queue.run())]
     try:
         yield made
@@ -77,11 +71,7 @@ async def running(api: NestedApi) -> AsyncIterator[NotCarried]:
 
 
 async def tells(api: NestedApi, *expected: tuple[str, str]) -> None:
-
-    async def look() -> bool:
-        return api.told == sorted(expected)
-
-    await eventually(look, limit=10)
+    await comes_true(lambda: api.told == sorted(expected), limit=10)
 
 
 async def test_a_kind_is_followed_once_it_is_defined_and_no_other_is_asked_for() -> None:

@@ -20,7 +20,7 @@ from nestor.syncer.cluster import status as cluster_status
 from nestor.syncer.cluster.status import ClusterStatus
 from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
 from tests.unit.syncer import fakes
-from tests.waiting import eventually
+from tests.waiting import comes_true
 
 
 def record(text: str) -> dict[str, Any]:
@@ -158,11 +158,7 @@ class Written:
         handler(Change(("shop", "web"), None, self.pods.objects[-1]))
 
     async def until(self, check: Callable[[dict[str, Any]], bool]) -> None:
-
-        async def look() -> bool:
-            return bool(self.applied) and check(self.applied[-1])
-
-        await eventually(look, limit=20)
+        await comes_true(lambda: self.applied and check(self.applied[-1]), limit=20)
 
 
 @contextlib.asynccontextmanager

@@ -12,19 +12,17 @@ import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
 
 from nestor.api.contracts.cluster import KUBELET_CERTIFICATE, KUBELET_KEY
+from nestor.api.objects import Object
 from nestor.cluster import certificates
 from nestor.kube.serving import http
 from nestor.syncer.cluster import addresses, webhook
 from tests.integration.apiserver import free_ports
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 
 def test_it_is_never_in_the_way() -> None:

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from nestor.api import names
 from nestor.api.labels import COMPONENT
-from nestor.kube import Api, Kind, kinds
-from nestor.kube.events import EventRecorder
+from nestor.api.objects import Object
+from nestor.kube import Kind, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.engine import Engine
 from nestor.syncer.copies.references import References
 from nestor.syncer.copies.row import Row
 from nestor.syncer.view.caches import Caches
-from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_pod
-from tests.unit.syncer.at_work import at_work, calm
-from tests.waiting import eventually
-
-Object = dict[str, Any]
+from tests.unit.syncer.at_work import at_work, build_context, calm
+from tests.waiting import comes_true
 
 SPACE = "shop"
 HOST = TARGET.namespace
@@ -107,13 +104,9 @@ class Running:
         self.clusters.host.drop(*key)
         await self.settle()
 
-    async def until(self, check: Any) -> None:
+    async def until(self, check: Callable[[], object]) -> None:
         """Until something is so, while the queue goes on trying."""
-
-        async def look() -> Any:
-            return check()
-
-        await eventually(look, limit=10)
+        await comes_true(check, limit=10)
 
 
 def remembered(engine: Engine) -> int:
@@ -133,10 +126,8 @@ def allow_most(monkeypatch: pytest.MonkeyPatch, kind: Kind, number: int) -> None
 
 @contextlib.asynccontextmanager
 async def running(clusters: Clusters, *rows: type[Row]) -> AsyncIterator[Running]:
-    host, nested = cast(Api, clusters.host), cast(Api, clusters.nested)
-    caches = Caches(host, nested, TARGET)
-    context = Context(host, nested, TARGET, caches, EventRecorder(nested, "test"))
-    references = References(caches)
+    context = build_context(clusters.host, clusters.nested)
+    caches, references = context.caches, References(context.caches)
     engines = [Engine(row(context, references)) for row in rows]
     caches.seal()
     async with at_work(caches, *(engine.queue for engine in engines)):

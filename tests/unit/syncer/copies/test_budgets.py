@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from nestor.syncer.copies.rows.budgets import NOT_ALLOWED, BudgetRow, build_budget, find_minimum
 from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import SPACE, Clusters, running
-
-Object = dict[str, Any]
 
 KIND = kinds.POD_DISRUPTION_BUDGET
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Kind, kinds
 from nestor.pods.translate.placement import build_mark
 from nestor.syncer.copies.rows.classes import PriorityClassRow, RuntimeClassRow, build_priority_class, build_runtime_class
 from tests.unit.syncer.copies.pair import Clusters, Running, running
-
-Object = dict[str, Any]
 
 PRIORITY, RUNTIME = kinds.PRIORITY_CLASS, kinds.RUNTIME_CLASS
 OURS = {"app.kubernetes.io/managed-by": "nestor"}

@@ -6,11 +6,10 @@ import pytest
 
 from nestor.api import names
 from nestor.api.allowances import AllowedServices
+from nestor.api.objects import Object
 from nestor.syncer.copies.rows import endpoint_slices
 from nestor.syncer.translate.network_policy import list_addresses
 from tests.unit.pods.translate.builders import TARGET
-
-Object = dict[str, Any]
 
 POD: Object = {"spec": {"nodeName": "node-1"}, "status": {"phase": "Running", "podIPs": [{"ip": "10.42.0.7"}, {"ip": "fd42::7"}]}}
 RANGES = AllowedServices(

@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import ApiError, Forbidden, Invalid, Unreachable, kinds
 from nestor.syncer.copies import engine
 from nestor.syncer.copies.rows import config
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, remembered, running
-
-Object = dict[str, Any]
 
 RELEASE = {"metadata": {"name": "release", "namespace": SPACE}, "type": "helm.sh/release.v1", "data": {}}
 RELEASE_VOLUME = [{"name": "release", "secret": {"secretName": "release"}}]

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.syncer.copies.fields import (
     ANNOTATIONS,
     LABELS,
@@ -18,8 +19,6 @@ from nestor.syncer.copies.fields import (
     needs_another,
     value,
 )
-
-Object = dict[str, Any]
 
 
 def obj(**content: Any) -> Object:

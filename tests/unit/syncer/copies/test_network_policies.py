@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.translate.network_policy import find_isolation
 from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
-
-Object = dict[str, Any]
 
 KIND = kinds.NETWORK_POLICY
 INTERNET = [{"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}]

@@ -10,6 +10,7 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.data import read
+from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.kube import Forbidden, NotFound, kinds
 from nestor.syncer.copies.rows import nodes
@@ -17,8 +18,6 @@ from nestor.syncer.copies.rows.nodes import NodeRow, find_selector, is_shown
 from tests.fakes.api import _is_selected
 from tests.unit.pods.translate.builders import TARGET, build_host_pod
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
-
-Object = dict[str, Any]
 
 
 def host_node(**status: Any) -> Object:

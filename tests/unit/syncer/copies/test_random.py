@@ -14,8 +14,6 @@ from nestor.syncer import limits
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
 
-Object = dict[str, Any]
-
 ROUNDS = 25
 CHANGES = 40
 COPIED = {kinds.CONFIG_MAP: ("configMap", "name"), kinds.SECRET: ("secret", "secretName")}

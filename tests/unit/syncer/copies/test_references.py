@@ -6,14 +6,13 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.kube import Api, kinds
 from nestor.kube.informer import key_of
 from nestor.syncer.copies.references import References, may_run
 from nestor.syncer.view.caches import Caches
 from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
-
-Object = dict[str, Any]
 
 API = cast(Api, None)
 KEY = ("shop", "settings")

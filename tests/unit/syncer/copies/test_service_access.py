@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.syncer.copies.rows.service_access import build_rules, list_covering
 from tests.unit.pods.translate.builders import build_service
-
-Object = dict[str, Any]
 
 WEB = {"app": "web", "tier": "front"}
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels, names
+from nestor.api.objects import Object
 from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer import limits
 from nestor.syncer.copies.rows.endpoint_slices import EndpointSliceRow
@@ -16,8 +17,6 @@ from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.view.caches import OWN_CONTROLLER
 from tests.unit.pods.translate.builders import TARGET, build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, remembered, running
-
-Object = dict[str, Any]
 
 NODE_PORTS = {"nodePorts": True}
 BALANCERS = {"loadBalancers": True}
@@ -67,7 +66,7 @@ async def test_load_balancers_of_the_nested_cluster_s_own_are_not_touched() -> N
 
 
 async def test_a_full_quota_says_who_can_raise_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.unit.syncer.copies.pair.TARGET", replace(TARGET, quota_class="small"))
+    monkeypatch.setattr("tests.unit.syncer.at_work.TARGET", replace(TARGET, quota_class="small"))
     clusters = Clusters.build()
     reason = "exceeded quota: nestor, requested: services=1, used: services=50, limited: services=50"
     message = f'services "x" is forbidden: {reason}'

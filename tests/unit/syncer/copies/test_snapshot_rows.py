@@ -1,4 +1,4 @@
-"""VolumeSnapshots, their classes and contents between two clusters in memory."""
+"""VolumeSnapshots, their classes, contents and definitions between two clusters in memory."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 
 from nestor.api import labels, names
+from nestor.api.objects import Object
 from nestor.kube import Forbidden, Kind, NotFound, kinds
 from nestor.syncer.copies.row import Row
 from nestor.syncer.copies.rows.classes import SnapshotClassRow
-from nestor.syncer.copies.rows.snapshots import SnapshotContentRow, SnapshotRow
+from nestor.syncer.copies.rows.snapshots import SnapshotContentRow, SnapshotRow, build_definition
 from nestor.syncer.copies.rows.storage import ClaimRow
 from nestor.syncer.translate.snapshots import LOST
 from tests.fakes.api import MemoryApi
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, remembered, running
-
-Object = dict[str, Any]
 
 CLAIM, SNAPSHOT = kinds.PERSISTENT_VOLUME_CLAIM, kinds.VOLUME_SNAPSHOT
 CLASS, CONTENT = kinds.VOLUME_SNAPSHOT_CLASS, kinds.VOLUME_SNAPSHOT_CONTENT
@@ -289,3 +288,29 @@ async def test_a_cluster_that_does_not_have_the_kinds_holds_nothing_else_up_and_
         clusters.nested.put(CLAIM, restored("again", "gone"))
         with pytest.raises(Forbidden):
             await made.engines[0].ensure((SPACE, "again"))
+
+
+def define(plural: str) -> Object:
+    """A definition of the host's, with an older version and what leads from one to the other."""
+    versions: list[Object] = [
+        {"name": name, "served": True, "storage": name == "v1beta1", "schema": {}} for name in ("v1beta1", "v1")
+    ]
+    conversion = {"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"name": "x", "namespace": "of-the-host"}}}}
+    notes = {"api-approved.kubernetes.io": "https://example.org", "of-the-host": "x"}
+    return {
+        "metadata": {"name": f"{plural}.snapshot.storage.k8s.io", "annotations": notes},
+        "spec": {
+            "group": "snapshot.storage.k8s.io",
+            "names": {"plural": plural, "kind": "X"},
+            "scope": "Namespaced",
+            "versions": versions,
+            "conversion": conversion,
+        },
+    }
+
+
+def test_a_definition_has_one_version_and_nothing_that_calls_the_host() -> None:
+    built = build_definition(define("volumesnapshots"))
+    assert "conversion" not in built["spec"]
+    assert built["spec"]["versions"] == [{"name": "v1", "served": True, "storage": True, "schema": {}}]
+    assert built["metadata"]["annotations"] == {"api-approved.kubernetes.io": "https://example.org"}

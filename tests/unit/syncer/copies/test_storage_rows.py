@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from nestor.api import labels, names
+from nestor.api.objects import Object
 from nestor.kube import NotFound, RetryLater, kinds
 from nestor.syncer.copies.rows.classes import StorageClassRow
 from nestor.syncer.copies.rows.storage import ClaimRow, VolumeRow
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
-
-Object = dict[str, Any]
 
 CLAIM, VOLUME, CLASS = kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME, kinds.STORAGE_CLASS
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
 from nestor.syncer.copies.copier import Writer
 from nestor.syncer.copies.fields import LABELS, value
@@ -14,8 +15,6 @@ from nestor.syncer.copies.row import is_synced_from
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET
 from tests.unit.syncer import fakes
-
-Object = dict[str, Any]
 
 OURS = {labels.CLUSTER: TARGET.cluster, labels.NESTED_UID: "u"}
 

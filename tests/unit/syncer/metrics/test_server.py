@@ -16,7 +16,7 @@ from nestor.kube import Api, kinds
 from nestor.syncer.metrics import server
 from nestor.syncer.metrics.server import MetricsServer, Proxy, read_proxy
 from tests.fakes.api import MemoryApi
-from tests.waiting import eventually
+from tests.waiting import comes_true
 
 AUTHORITY = "requestheader-client-ca-file"
 NAMES = "requestheader-allowed-names"
@@ -74,11 +74,7 @@ async def test_an_authority_that_is_none_ends_nothing(
         caplog.clear()
         made = MetricsServer(cast(Any, None), cast(Api, build(**{AUTHORITY: junk})), tmp_path, find_address)
         task = asyncio.create_task(made.serve(0))
-
-        async def is_told() -> bool:
-            return caplog.text.count("cannot be served") >= 2 or task.done()  # noqa: B023
-
-        await eventually(is_told)
+        await comes_true(lambda: caplog.text.count("cannot be served") >= 2 or task.done())  # noqa: B023
         assert not task.done()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)

@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from nestor.api.data import read
+from nestor.api.objects import Object
 from nestor.api.policies import FailurePolicy, SuccessPolicy
 from nestor.syncer.outcome import controller, decide
 from nestor.syncer.outcome.decide import Criterion, Rules, Seen
 from nestor.syncer.view.watches import Selection
-
-Object = dict[str, Any]
 
 A, B = (Selection("batch/v1", "Job", "default", name) for name in "ab")
 ALL = Selection("batch/v1", "Job", "default", "", (("app", "x"),))

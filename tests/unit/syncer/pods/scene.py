@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, cast
 
 from nestor.api.objects import Object
-from nestor.kube import Api, kinds
-from nestor.kube.events import EventRecorder
+from nestor.kube import kinds
 from nestor.pods.providers.errors import NoRoom
 from nestor.syncer.pods.controller import PodController
 from nestor.syncer.pods.create import PodCreator
@@ -19,14 +18,12 @@ from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.sync import PodSyncer
-from nestor.syncer.view.caches import Caches
-from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.fakes.cluster import MemoryCluster
 from tests.fakes.host import MemoryHost
 from tests.unit.pods.translate.builders import TARGET, build_pod
-from tests.unit.syncer.at_work import at_work, calm
-from tests.waiting import eventually
+from tests.unit.syncer.at_work import at_work, build_context, calm
+from tests.waiting import comes_true
 
 HOST = TARGET.namespace
 
@@ -72,9 +69,8 @@ class Scene:
         self.nested, self.api = MemoryApi(), MemoryCluster()
         self.host = Host(self.api)
         self.prepared: list[str] = []
-        nested, api = cast(Api, self.nested), cast(Api, self.api)
-        self.caches = Caches(api, nested, TARGET)
-        context = Context(api, nested, TARGET, self.caches, EventRecorder(nested, "test"))
+        context = build_context(self.api, self.nested)
+        self.caches = context.caches
         self.gangs, isolation = Gangs(context), Isolation(context)
         self.own_nodes = OwnNodes(self.caches)
         syncer = PodSyncer(context, self.host, self._nothing, self.gangs, isolation)
@@ -113,7 +109,4 @@ class Scene:
         await calm((self.nested, self.api), lambda: len(self.controller.queue) + len(self.controller.creations))
 
     async def until(self, check: Callable[[], bool]) -> None:
-        async def look() -> bool:
-            return check()
-
-        await eventually(look, limit=20)
+        await comes_true(check, limit=20)

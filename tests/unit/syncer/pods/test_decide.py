@@ -4,10 +4,9 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.syncer.pods import decide
 from tests.unit.pods.translate.builders import build_host_pod, build_pod
-
-Object = dict[str, Any]
 
 SCHEDULED = {"conditions": [{"type": "PodScheduled", "status": "True"}]}
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import NotFound, kinds
 from nestor.syncer.pods.delete import PodDeleter
 from tests.fakes.host import MemoryHost
 from tests.unit.pods.translate.builders import build_host_pod, build_pod
 from tests.unit.syncer import fakes
-
-Object = dict[str, Any]
 
 
 class Syncer:

@@ -6,22 +6,19 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from nestor.kube import Api, Unreachable, kinds
-from nestor.kube.events import EventRecorder
+from nestor.api.objects import Object
+from nestor.kube import Unreachable, kinds
 from nestor.syncer.copies.memory import Patience
 from nestor.syncer.pods import events
 from nestor.syncer.pods.events import EventController
 from nestor.syncer.view.caches import Caches
-from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_pod
-from tests.unit.syncer.at_work import at_work, calm
-
-Object = dict[str, Any]
+from tests.unit.syncer.at_work import at_work, build_context, calm
 
 HOST_POD = "web-x-shop"
 
@@ -57,9 +54,8 @@ class Running:
 
 @contextlib.asynccontextmanager
 async def running(host: MemoryApi, nested: MemoryApi) -> AsyncIterator[Running]:
-    host_side, nested_side = cast(Api, host), cast(Api, nested)
-    caches = Caches(host_side, nested_side, TARGET)
-    controller = EventController(Context(host_side, nested_side, TARGET, caches, EventRecorder(nested_side, "test")))
+    context = build_context(host, nested)
+    caches, controller = context.caches, EventController(context)
     assert caches.host(kinds.POD)
     assert caches.nested_by_uid
     caches.seal()

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.api.policy import Policy
-from nestor.kube import Api, Informer, RetryLater, kinds
+from nestor.kube import Informer, RetryLater, kinds
 from nestor.kube.errors import Unreachable
 from nestor.kube.informer import key_of
 from nestor.pods.translate import pod as translate
 from nestor.pods.translate import update
 from nestor.syncer.pods.isolation import Isolation
-from nestor.syncer.view.caches import Caches
-from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_pod
-
-Object = dict[str, Any]
+from tests.unit.syncer.at_work import build_context
 
 INGRESS, EGRESS = "nestor.dev/isolated-ingress", "nestor.dev/isolated-egress"
 
@@ -33,9 +31,8 @@ class Scene:
 
     def __init__(self, nested_api: MemoryApi | None = None) -> None:
         self.nested = nested_api or MemoryApi()
-        host, nested = cast(Api, MemoryApi()), cast(Api, self.nested)
-        self.caches = Caches(host, nested, TARGET)
-        self.isolation = Isolation(Context(host, nested, TARGET, self.caches, cast(Any, None)))
+        context = build_context(MemoryApi(), self.nested)
+        self.caches, self.isolation = context.caches, Isolation(context)
         self.pod = build_pod(labels={"app": "web"})
 
     def put(self, **spec: Any) -> Object:

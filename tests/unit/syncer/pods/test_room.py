@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from nestor.api.objects import Object
 from nestor.syncer import limits
 from nestor.syncer.pods import room
 from nestor.syncer.pods.room import Room
 from tests.unit.pods.translate.builders import build_pod
-
-Object = dict[str, Any]
 
 FULL = "exceeded quota: ten"
 

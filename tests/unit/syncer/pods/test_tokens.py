@@ -5,23 +5,20 @@ from __future__ import annotations
 import base64
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from nestor.api import times
 from nestor.api.objects import Object, annotations_of
-from nestor.kube import Api, Forbidden, Kind, kinds
-from nestor.kube.events import EventRecorder
+from nestor.kube import Forbidden, Kind, kinds
 from nestor.pods.translate import volumes
 from nestor.syncer import limits
 from nestor.syncer.pods.tokens import TokenController
-from nestor.syncer.view.caches import Caches
-from nestor.syncer.view.context import Context
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
-from tests.unit.syncer.at_work import at_work, calm
-from tests.waiting import eventually
+from tests.unit.syncer.at_work import at_work, build_context, calm
+from tests.waiting import comes_true
 
 TOKENS = [{"name": "t", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}]
 
@@ -46,9 +43,8 @@ class Scene:
     def __init__(self, **spec: Any) -> None:
         self.host, self.nested = MemoryApi(), Issuer()
         self.pod = self.nested.put(kinds.POD, build_pod(**{"volumes": TOKENS} | spec))
-        host, nested = cast(Api, self.host), cast(Api, self.nested)
-        self.caches = Caches(host, nested, TARGET)
-        context = Context(host, nested, TARGET, self.caches, EventRecorder(nested, "test"))
+        context = build_context(self.host, self.nested)
+        self.caches = context.caches
         self.controller = TokenController(context)
         self.name = volumes.token_secret_name(self.pod)
 
@@ -75,11 +71,7 @@ class Scene:
         return base64.b64decode(self.secret["data"]["token-0-0"]).decode() if self.secret else ""
 
     async def until(self, token: str) -> None:
-
-        async def look() -> bool:
-            return self.token == token
-
-        await eventually(look, limit=10)
+        await comes_true(lambda: self.token == token, limit=10)
 
     async def settle(self) -> None:
         await calm((self.host, self.nested), lambda: len(self.controller.queue))

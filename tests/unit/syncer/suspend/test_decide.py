@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.syncer.suspend import evict, jobs
 from tests.unit.pods.translate.builders import build_pod
-
-Object = dict[str, Any]
 
 OURS = {"nestor.dev/suspended-by": "nestor"}
 

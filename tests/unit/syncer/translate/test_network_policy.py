@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nestor.api.data import read, write
+from nestor.api.objects import Object
 from nestor.api.policies import IpBlock
 from nestor.pods.translate.labels import host_key
 from nestor.syncer.translate.network_policy import (
@@ -22,8 +23,6 @@ from nestor.syncer.translate.network_policy import (
     list_types,
 )
 from tests.unit.pods.translate.builders import TARGET, build_pod
-
-Object = dict[str, Any]
 
 INTERNET = [
     read(IpBlock, {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8", "169.254.0.0/16", "203.0.113.7/32"]}),

@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 
 from nestor.api import names
+from nestor.api.objects import Object
 from nestor.pods.translate import config
 from nestor.pods.translate.target import nested_key, nested_uid
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.nodes import NodeRow
 from nestor.syncer.translate import node
 from tests.unit.pods.translate.builders import TARGET
-
-Object = dict[str, Any]
 
 
 def nested_config(kind: str = "Secret", **fields: Any) -> Object:

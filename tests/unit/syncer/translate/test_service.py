@@ -5,13 +5,12 @@ from typing import Any
 import pytest
 
 from nestor.api.allowances import AllowedServices
+from nestor.api.objects import Object
 from nestor.syncer.cluster import bootstrap
 from nestor.syncer.copies import fields
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.translate import service
 from tests.unit.pods.translate.builders import TARGET, build_service
-
-Object = dict[str, Any]
 
 
 def host(**spec: Any) -> Object:

@@ -8,10 +8,9 @@ import pytest
 
 from nestor.api import names
 from nestor.api.allowances import Storage
+from nestor.api.objects import Object
 from nestor.syncer.translate import storage
 from tests.unit.pods.translate.builders import TARGET
-
-Object = dict[str, Any]
 
 ALLOWED = Storage(classes=["slow", "fast"])
 NAME = names.host_name("data", "shop")

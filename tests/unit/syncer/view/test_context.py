@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nestor.api import labels
 from nestor.syncer.view.context import read_minor
-
-JOB = labels.of_job("hello", "team-a", "1234")
 
 
 @pytest.mark.parametrize(

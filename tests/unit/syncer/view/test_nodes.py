@@ -9,13 +9,12 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Change, kinds
 from nestor.syncer.view import nodes
 from nestor.syncer.view.nodes import HostNodes
 from tests.fakes.api import MemoryApi
-from tests.waiting import eventually
-
-Object = dict[str, Any]
+from tests.waiting import comes_true
 
 
 def node(name: str, **status: Any) -> Object:
@@ -45,11 +44,7 @@ class Watched:
         await self.wait(lambda: self.names == sorted(names) and all(self.cache.knows(name) for name in names))
 
     async def wait(self, check: Callable[[], bool]) -> None:
-
-        async def look() -> bool:
-            return check()
-
-        await eventually(look, limit=10)
+        await comes_true(check, limit=10)
 
 
 @contextlib.asynccontextmanager

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Change, Kind
 from nestor.syncer.view import watches
 from tests.unit.syncer import fakes
-
-Object = dict[str, Any]
 
 RESOURCES = [
     {"name": "widgets", "kind": "Widget", "namespaced": True},

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 from nestor.api import labels
 from nestor.api.objects import Object, labels_of
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key
 from nestor.pods.translate import config, env
-from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references
+from nestor.pods.translate.config import find_references
 from nestor.pods.translate.target import nested_key
 from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, mapping
 from nestor.syncer.copies.row import Row
@@ -37,26 +36,24 @@ class PodsRow(Row):
 class _ReferredRow(PodsRow):
     """Objects that exist and that a live pod refers to have a copy."""
 
-    resource: ClassVar[str]
     refused = "NotCopied"
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        return self.references.is_named(self.resource, key)
+        return self.references.is_named(self.kind.plural, key)
 
     def build(self, source: Object) -> Object:
         return config.build_config(source, self.context.target)
 
     def set_up(self) -> None:
-        self.references.on_change(self.resource, lambda key: self.wake(key))  # noqa: PLW0108 - the engine sets it later
+        self.references.on_change(self.kind.plural, lambda key: self.wake(key))  # noqa: PLW0108 - the engine sets it later
 
     def find_needs(self, pod: Object) -> Iterable[Key]:
-        return [(item.namespace, item.name) for item in find_references(pod) if item.resource == self.resource]
+        return [(item.namespace, item.name) for item in find_references(pod) if item.resource == self.kind.plural]
 
 
 class ConfigMapRow(_ReferredRow):
     kind = kinds.CONFIG_MAP
     fields = CONFIG_MAP_FIELDS
-    resource = CONFIG_MAPS
 
     def missing(self, key: Key) -> None:
         """Wait a little for the root CA, which will come. A kubelet that misses it once waits longer than this."""
@@ -69,7 +66,6 @@ class SecretRow(_ReferredRow):
 
     kind = kinds.SECRET
     fields = SECRET_FIELDS
-    resource = SECRETS
 
 
 class ServiceLinksRow(PodsRow):

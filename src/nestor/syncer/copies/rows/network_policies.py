@@ -12,8 +12,8 @@ from nestor.syncer.translate import network_policy as translate
 from nestor.syncer.view.trim import is_cut
 
 
-class NetworkPolicyRow(Row):
-    """All of them. Which pods they isolate is said by labels of these (see `pods.isolation`)."""
+class PolicyRow(Row):
+    """Policies of the host."""
 
     kind = kinds.NETWORK_POLICY
     refused = "NotCarried"
@@ -29,6 +29,10 @@ class NetworkPolicyRow(Row):
         exact("spec.ingress"),
         exact("spec.egress"),
     )
+
+
+class NetworkPolicyRow(PolicyRow):
+    """All of them. Which pods they isolate is said by labels of these (see `pods.isolation`)."""
 
     def find_refusal(self, source: Object) -> str | None:
         """One of which the cache keeps only whom it isolates."""

@@ -22,22 +22,16 @@ from nestor.pods.translate.fields import TABLES
 from nestor.pods.translate.labels import is_match
 from nestor.pods.translate.target import nested_key
 from nestor.syncer.copies.row import Row
-from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
+from nestor.syncer.copies.rows.network_policies import PolicyRow
 from nestor.syncer.translate import service as translate
 from nestor.syncer.translate.network_policy import list_types, read_block
 
 _POLICY = {"apiVersion": kinds.NETWORK_POLICY.api_version, "kind": kinds.NETWORK_POLICY.name}
 
 
-class _OutwardRow(Row):
+class _OutwardRow(PolicyRow):
     """The key is a Service's; the source is the Service, if it is reached from outside."""
 
-    kind = kinds.NETWORK_POLICY
-    refused = "NotCarried"
-    fails_closed = True
-    follows_policy = True
-    is_small = True
-    fields = NetworkPolicyRow.fields
     sources = None
     suffix: ClassVar[str]
     """Of the policy's name, which begins as the host Service's."""
