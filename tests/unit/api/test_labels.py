@@ -23,9 +23,3 @@ from nestor.api import labels
 )
 def test_keys_that_the_host_or_nestor_act_upon_are_reserved(key: str, reserved: bool) -> None:
     assert labels.is_reserved(key) is reserved
-
-
-def test_selector_joins_in_a_stable_order() -> None:
-    assert labels.selector(managed_by="nestor", cluster="hello") == (
-        "nestor.dev/cluster=hello,app.kubernetes.io/managed-by=nestor"
-    )

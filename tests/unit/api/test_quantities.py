@@ -35,6 +35,7 @@ HUGE = [
 def test_what_is_no_quantity_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity") as refused:
         parse_quantity(text)
+    assert f"'{text[:32]}'" in str(refused.value)
     assert len(str(refused.value)) < 100
 
 
@@ -43,11 +44,6 @@ def test_no_quantity_is_a_number_that_takes_long_to_handle(text: str) -> None:
     number = parse_quantity(text)
     assert abs(number.adjusted()) < 100
     assert len(write_quantity(number)) < 110
-
-
-def test_the_refusal_names_the_text() -> None:
-    with pytest.raises(ValueError, match="'much' is not a quantity"):
-        parse_quantity("much")
 
 
 @pytest.mark.parametrize(("number", "text"), [("2", "2"), ("0.5", "500m"), ("1536", "1536")])
