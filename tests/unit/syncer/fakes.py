@@ -34,58 +34,5 @@ class FakeApi:
         return self.answer
 
 
-class NoGangs:
-    """Where no pod is in a gang."""
-
-    async def find(self, *_: Any) -> None:
-        """None."""
-
-    note_wait = find
-
-    def build_release(self, _: Object) -> None:
-        """Nothing to let go."""
-
-    def admit(self, _: str) -> None:
-        """Nobody to tell."""
-
-    refuse = forget = admit
-
-
-NO_GANGS: Any = NoGangs()
-
-
-class NoPolicies:
-    """No policy isolates any pod."""
-
-    def find(self, _: Any) -> dict[str, str]:
-        return {}
-
-
-NO_POLICIES: Any = NoPolicies()
-
-
-class NoCache:
-    """Keeps nothing."""
-
-    def put(self, _: Object) -> None:
-        """What a server has answered."""
-
-
-NO_CACHE: Any = NoCache()
-
-
-class NoOwnNodes:
-    """Where tenants have added nothing to nodes."""
-
-    def resolve(self, pod: Object) -> Object:
-        return pod
-
-    def find_ignored(self, _: Object) -> list[str]:
-        return []
-
-
-NO_OWN_NODES: Any = NoOwnNodes()
-
-
 def context(**parts: Any) -> Any:
     return SimpleNamespace(**parts)

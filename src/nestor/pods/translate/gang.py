@@ -207,10 +207,8 @@ def _find_size(pod: Object) -> str | None:
 
 def read_size(text: object) -> int | None:
     """The size of a gang as somebody wrote it; None if it is none."""
-    written = str(text if text is not None else "")
-    return (
-        int(written) if written.isascii() and written.isdigit() and len(written) < 6 and 1 <= int(written) <= GANG_LIMIT else None
-    )
+    written = str(text)
+    return int(written) if written.isdecimal() and len(written) < 6 and 1 <= int(written) <= GANG_LIMIT else None
 
 
 def join(claim: Claim, said: Object | None) -> Membership | None:

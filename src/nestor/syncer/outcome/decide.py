@@ -133,8 +133,7 @@ def _find_failure(criterion: Criterion, seen: Seen, memory: Memory) -> str | Non
     if failed is not None:
         why = _explain(criterion, failed)
         return f"{criterion.selection.kind} {_name(failed)} has failed" + (f" ({why})" if why else "")
-    is_other = bool(criterion.selection.name and seen.objects)
-    if criterion.key in memory and not is_other:
+    if criterion.key in memory:
         return f"{criterion.selection.kind} {memory[criterion.key]} failed and no longer exists"
     return None
 

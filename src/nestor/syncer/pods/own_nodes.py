@@ -62,9 +62,8 @@ class OwnNodes:
         new = NestedNode(labels_of(change.new), find_own(change.new)) if is_mirrored else None
         if new is not None:
             self._nodes[name] = new
-        had_own = self._has_own
         self._has_own = any(node.own for node in self._nodes.values())
-        if old != new and (had_own or self._has_own):
+        if old != new:
             self.wake()
 
 
@@ -157,10 +156,7 @@ def _resolve_term(term: Object, demands: Iterable[Object], closed: set[str], key
     choice = _Choice(banned=set(closed))
     for item in (*demands, *own):
         choice.narrow(item, nodes)
-    if not own and choice == _Choice():
-        yield term
-    else:
-        yield from choice.write(rest)
+    yield from choice.write(rest)
 
 
 def _resolve_wish(term: Object, keys: set[str], nodes: Nodes) -> Iterator[Object]:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
@@ -12,14 +12,14 @@ from nestor.api import labels
 from nestor.api.data import read
 from nestor.api.model import PodCounts
 from nestor.api.placement import Placement
-from nestor.api.policy import Policy
-from nestor.kube import Change, Invalid, kinds
+from nestor.kube import Invalid, kinds
 from nestor.kube.pace import Rate
 from nestor.syncer import limits
 from nestor.syncer.cluster import status as cluster_status
 from nestor.syncer.cluster.status import ClusterStatus
+from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_host_pod, build_pod
-from tests.unit.syncer import fakes
+from tests.unit.syncer.at_work import at_work, build_context
 from tests.waiting import comes_true
 
 
@@ -114,122 +114,93 @@ def test_why_most_of_the_pods_are_at_a_backend_is_told() -> None:
     assert PodCounts.model_validate({"places": found})
 
 
-class Informed:
-    """An informer without a cluster: the objects and changes that a test tells of."""
+class Scene:
+    """A cluster whose status is written, between two API servers in memory."""
 
-    def __init__(self) -> None:
-        self.handlers: list[Any] = []
-        self.objects: list[Any] = []
+    def __init__(self, **spec: Any) -> None:
+        self.host, self.nested, self.is_creating = MemoryApi(), MemoryApi(), False
+        meta = {"name": TARGET.cluster, "namespace": TARGET.namespace}
+        cluster = self.host.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": spec})
+        self._context = build_context(self.host, self.nested)
+        self.status = ClusterStatus(self._context, cluster, lambda: self.is_creating)
 
-    def on_change(self, handler: Any) -> None:
-        self.handlers.append(handler)
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        async with at_work(self._context.caches, self.status.queue):
+            yield
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.objects)
-
-
-class Written:
-    """A status whose host notes what is applied to it."""
-
-    def __init__(self) -> None:
-        self.applied: list[dict[str, Any]] = []
-        self.config_maps, self.pods, self.host_pods = Informed(), Informed(), Informed()
-        self.is_creating = False
-        informed = {kinds.CONFIG_MAP: self.config_maps, kinds.POD: self.pods}
-        caches = fakes.context(host_cluster=Informed(), host_nodes=Informed(), nested=informed.get, host=lambda _: self.host_pods)
-        caches.policy, caches.is_suspended = Policy(), False
-        self.caches = caches
-        context = fakes.context(caches=caches, host=self, target=TARGET)
-        self.status = ClusterStatus(context, {"metadata": {"name": "hello", "generation": 1}}, lambda: self.is_creating)
-        self.status.set_version("v1.36.3")
-
-    async def apply(self, kind: Any, body: dict[str, Any], *, subresource: str) -> None:
-        assert (kind, subresource) == (kinds.NESTED_CLUSTER, "status")
-        self.applied.append(body["status"])
+    @property
+    def applied(self) -> list[dict[str, Any]]:
+        """What was written, one after the other."""
+        return [
+            body["status"] for asked, body in zip(self.host.asked, self.host.bodies, strict=True) if asked.startswith("APPLY")
+        ]
 
     def record(self, number: int) -> None:
-        found = record(json.dumps({"version": 1, "hash": str(number), "state": "Running", "steps": []}))
-        (handler,) = self.config_maps.handlers
-        handler(Change(("kube-system", "nestor-run"), None, found))
+        meta = {"name": "nestor-run", "namespace": "kube-system"}
+        self.nested.put(kinds.CONFIG_MAP, {"metadata": meta} | record(json.dumps(steps(hash=str(number)))))
 
     def add_pod(self) -> None:
-        self.pods.objects.append(build_pod())
-        (handler,) = self.pods.handlers
-        handler(Change(("shop", "web"), None, self.pods.objects[-1]))
+        pod = build_pod()
+        number = len(self.nested.objects)
+        self.nested.put(kinds.POD, pod | {"metadata": pod["metadata"] | {"name": f"web-{number}", "uid": f"uid-{number}"}})
 
     async def until(self, check: Callable[[dict[str, Any]], bool]) -> None:
         await comes_true(lambda: self.applied and check(self.applied[-1]), limit=20)
 
 
-@contextlib.asynccontextmanager
-async def working(written: Written) -> AsyncIterator[None]:
-    task = asyncio.create_task(written.status.queue.run())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
 async def test_the_status_is_written_only_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "STATUS_WRITES", Rate(per_second=10, burst=3))
-    written = Written()
-    async with working(written):
+    scene = Scene()
+    async with scene.running():
         for number in range(101):
-            written.record(number)
-            written.status.set_ready(ready=number % 2 == 0, message=str(number))
+            scene.record(number)
+            scene.status.set_ready(ready=number % 2 == 0, message=str(number))
             await asyncio.sleep(0.001)
-        await written.until(lambda status: bool(status["conditions"][0]["message"] == status["run"]["hash"] == "100"))
-    assert len(written.applied) < 30
+        await scene.until(lambda status: bool(status["conditions"][0]["message"] == status["run"]["hash"] == "100"))
+    assert len(scene.applied) < 30
 
 
 async def test_the_number_of_pods_is_written_now_and_then_and_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "COUNT_WRITES", Rate(per_second=0.001, burst=2))
     monkeypatch.setattr(cluster_status, "_COUNT_DELAY", 0.001)
-    written = Written()
-    async with working(written):
-        written.status.set_ready(ready=False, message="")
-        await written.until(lambda status: bool(status["pods"]["waiting"] == 0))
-        written.add_pod()
-        await written.until(lambda status: bool(status["pods"]["waiting"] == 1))
-        written.add_pod()
-        await written.until(lambda status: bool(status["pods"]["waiting"] == 2))
+    scene = Scene()
+    async with scene.running():
+        scene.status.set_ready(ready=False, message="")
+        await scene.until(lambda status: bool(status["pods"]["waiting"] == 0))
+        scene.add_pod()
+        await scene.until(lambda status: bool(status["pods"]["waiting"] == 1))
+        scene.add_pod()
+        await scene.until(lambda status: bool(status["pods"]["waiting"] == 2))
         for _ in range(50):
-            written.add_pod()
+            scene.add_pod()
             await asyncio.sleep(0.001)
-        assert written.applied[-1]["pods"]["waiting"] == 2
-        written.status.set_ready(ready=True, message="")
-        await written.until(lambda status: bool(status["pods"]["waiting"] == 52))
-    assert [item["pods"]["waiting"] for item in written.applied] == [0, 1, 2, 52]
+        assert scene.applied[-1]["pods"]["waiting"] == 2
+        scene.status.set_ready(ready=True, message="")
+        await scene.until(lambda status: bool(status["pods"]["waiting"] == 52))
+    assert [item["pods"]["waiting"] for item in scene.applied] == [0, 1, 2, 52]
 
 
 async def test_the_last_number_of_pods_is_written_at_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "COUNT_WRITES", Rate(per_second=2, burst=1))
     monkeypatch.setattr(cluster_status, "_COUNT_DELAY", 0.001)
-    written = Written()
-    async with working(written):
-        written.status.set_ready(ready=True, message="")
+    scene = Scene()
+    async with scene.running():
+        scene.status.set_ready(ready=True, message="")
         for _ in range(50):
-            written.add_pod()
+            scene.add_pod()
             await asyncio.sleep(0.001)
-        await written.until(lambda status: bool(status["pods"]["waiting"] == 50))
-    assert len(written.applied) < 25
+        await scene.until(lambda status: bool(status["pods"]["waiting"] == 50))
+    assert len(scene.applied) < 25
 
 
-async def test_a_record_that_the_host_refuses_hides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    written = Written()
-    apply = written.apply
-
-    async def refuse(kind: Any, body: dict[str, Any], *, subresource: str) -> None:
-        if "run" in body["status"]:
-            raise Invalid(422, "Invalid", "status.run.steps: too many")
-        await apply(kind, body, subresource=subresource)
-
-    monkeypatch.setattr(written, "apply", refuse)
-    async with working(written):
-        written.record(1)
-        written.status.set_ready(ready=True, message="it works")
-        await written.until(lambda status: bool(status["conditions"][0]["status"] == "True"))
+async def test_a_record_that_the_host_refuses_hides_nothing() -> None:
+    scene, error = Scene(), Invalid(422, "Invalid", "status.run.steps: too many")
+    scene.host.refusal = lambda verb, body: error if verb == "APPLY" and "run" in body["status"] else None
+    async with scene.running():
+        scene.record(1)
+        scene.status.set_ready(ready=True, message="it works")
+        await scene.until(lambda status: bool(status["conditions"][0]["status"] == "True" and "run" not in status))
 
 
 @pytest.mark.parametrize(
@@ -243,11 +214,14 @@ async def test_a_record_that_the_host_refuses_hides_nothing(monkeypatch: pytest.
     ],
 )
 async def test_when_a_suspend_is_complete(is_suspended: bool, phases: list[str], is_creating: bool, is_complete: bool) -> None:
-    written = Written()
-    written.caches.is_suspended, written.is_creating = is_suspended, is_creating
-    written.host_pods.objects = [build_host_pod(status={"phase": phase}) for phase in phases]
-    async with working(written):
-        written.status.set_ready(ready=True, message="")
-        await written.until(lambda status: status["suspended"] is is_complete)
-        written.is_creating = False
-        await written.until(lambda status: status["suspended"] is (is_complete or is_creating))
+    scene = Scene(suspend=is_suspended)
+    scene.is_creating = is_creating
+    for number, phase in enumerate(phases):
+        pod = build_host_pod(status={"phase": phase})
+        pod["metadata"] |= {"name": f"web-{number}", "labels": pod["metadata"]["labels"] | {labels.CLUSTER: TARGET.cluster}}
+        scene.host.put(kinds.POD, pod)
+    async with scene.running():
+        scene.status.set_ready(ready=True, message="")
+        await scene.until(lambda status: status["suspended"] is is_complete)
+        scene.is_creating = False
+        await scene.until(lambda status: status["suspended"] is (is_complete or is_creating))

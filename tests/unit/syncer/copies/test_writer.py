@@ -8,13 +8,12 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.objects import Object
-from nestor.kube import Api, ApiError, Conflict, Forbidden, Invalid, NotFound, RetryLater, kinds
+from nestor.kube import Api, ApiError, Conflict, Forbidden, Informer, Invalid, NotFound, RetryLater, kinds
 from nestor.syncer.copies.copier import Writer
 from nestor.syncer.copies.fields import LABELS, value
 from nestor.syncer.copies.row import is_synced_from
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer import fakes
 
 OURS = {labels.CLUSTER: TARGET.cluster, labels.NESTED_UID: "u"}
 
@@ -48,8 +47,8 @@ def node(marks: Object, *, size: int = 1) -> Object:
 
 def build_writer(api: MemoryApi) -> Writer:
     """Of objects whose label and status are ours."""
-    fields = (LABELS, value("status.size"))
-    return Writer(cast(Api, api), kinds.NODE, fields, lambda found: is_synced_from(TARGET.cluster, found), fakes.NO_CACHE)
+    fields, cache = (LABELS, value("status.size")), Informer(cast(Api, api), kinds.NODE)
+    return Writer(cast(Api, api), kinds.NODE, fields, lambda found: is_synced_from(TARGET.cluster, found), cache)
 
 
 async def test_a_patch_of_the_status_names_the_object_as_well() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -12,32 +12,23 @@ from nestor.api.data import read
 from nestor.api.objects import Object, conditions_of
 from nestor.api.placement import Placement
 from nestor.api.policy import Policy
-from nestor.kube import Api, Forbidden, NotFound, RetryLater, kinds
-from nestor.kube.events import EventRecorder
+from nestor.kube import Forbidden, NotFound, RetryLater, kinds
 from nestor.pods.providers.errors import NoRoom
-from nestor.pods.translate.placement import Place, decide_place
 from nestor.syncer import limits
 from nestor.syncer.pods.create import PodCreator
+from nestor.syncer.pods.gangs import Gangs
+from nestor.syncer.pods.isolation import Isolation
+from nestor.syncer.pods.own_nodes import OwnNodes
 from nestor.syncer.pods.places import Places
 from nestor.syncer.pods.room import find_size
 from tests.fakes.api import MemoryApi
 from tests.fakes.host import MemoryHost
 from tests.unit.pods.translate.builders import TARGET, build_pod
-from tests.unit.syncer import fakes
+from tests.unit.syncer.at_work import build_context
 
 PRIVILEGED = {"securityContext": {"privileged": True}}
 NOT_ALLOWED = "`spec.containers[0].securityContext.privileged` may not be true"
 Need = Callable[[Object], Awaitable[None]]
-
-
-class Anywhere:
-    """Pods run where the rules say, whatever other pods do."""
-
-    async def choose(self, pod: Object, placement: Placement, **_: bool) -> Place:
-        return decide_place(pod, placement)
-
-    def leave(self, uid: str) -> None:
-        """Nothing is remembered."""
 
 
 class Scene:
@@ -47,14 +38,23 @@ class Scene:
         self.nested = MemoryApi()
         self.pod = self.nested.put(kinds.POD, pod)
         self.provider = MemoryHost(refusal=refusal)
-        by_uid = {self.pod["metadata"]["uid"]: self.pod}
-        self.caches = fakes.context(policy=Policy(), is_suspended=False, nested_by_uid=by_uid, nested=lambda _: [])
-        self.caches.host = lambda _: fakes.NO_CACHE
-        self.caches.copied_bytes = self.total = fakes.context(value=0)
-        recorder = EventRecorder(cast(Api, self.nested), "test")
-        context = fakes.context(caches=self.caches, nested=self.nested, target=TARGET, recorder=recorder)
-        places = cast(Places, Anywhere())
-        self.creator = PodCreator(context, self.provider, needs, places, fakes.NO_GANGS, fakes.NO_OWN_NODES, fakes.NO_POLICIES)
+        context = build_context(self.provider.cluster, self.nested)
+        self.caches, isolation = context.caches, Isolation(context)
+        self.hear(self.pod)
+        own_nodes = OwnNodes(self.caches)
+        self.creator = PodCreator(context, self.provider, needs, Places(context), Gangs(context), own_nodes, isolation)
+
+    def hear(self, pod: Object | None) -> None:
+        """The syncer hears that the pod is there, or gone."""
+        assert self.caches.nested_by_uid
+        self.caches.nested(kinds.POD)._set(("shop", "web"), pod)
+
+    def allow(self, policy: Policy) -> None:
+        self.caches._policy = policy
+
+    def suspend(self) -> None:
+        meta = {"name": TARGET.cluster, "namespace": TARGET.namespace, "resourceVersion": "1"}
+        self.caches.host_cluster._set((TARGET.namespace, TARGET.cluster), {"metadata": meta, "spec": {"suspend": True}})
 
     async def create(self) -> None:
         await self.creator.create(self.pod)
@@ -106,13 +106,13 @@ async def test_what_the_pods_of_a_stateful_set_lack_is_told_once_at_the_set() ->
     assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("StatefulSet", "db")
 
 
-@pytest.mark.parametrize("change", [{"policy": Policy()}, {"is_suspended": True}])
-async def test_what_changes_meanwhile_is_obeyed(change: Object) -> None:
+@pytest.mark.parametrize("change", [lambda scene: scene.allow(Policy()), Scene.suspend])
+async def test_what_changes_meanwhile_is_obeyed(change: Callable[[Scene], None]) -> None:
     async def need(_: Object) -> None:
-        vars(scene.caches).update(change)
+        change(scene)
 
     scene = Scene(build_pod(container=PRIVILEGED), need)
-    scene.caches.policy = Policy(pod_security="Privileged")
+    scene.allow(Policy(pod_security="Privileged"))
     await scene.create()
     assert scene.provider.pods == {}
 
@@ -181,14 +181,14 @@ async def test_a_pod_whose_turn_it_is_but_that_asks_for_no_room_holds_up_nobody(
 
 async def test_a_pod_beyond_the_bytes_that_a_cluster_may_have_is_told_and_comes_when_there_is_room() -> None:
     scene = Scene(build_pod())
-    scene.total.value = limits.COPIED_BYTES - 1000
+    scene.caches.copied_bytes.value = limits.COPIED_BYTES - 1000
     with pytest.raises(RetryLater) as caught:
         await scene.create()
     assert caught.value.delay == 5
     assert scene.provider.pods == {}
     assert scene.events == [limits.find_excess(limits.COPIED_BYTES, 0, 1)]
     assert "what a nested cluster has in the host cluster" in scene.condition["message"]
-    scene.total.value -= 10_000
+    scene.caches.copied_bytes.value -= 10_000
     await scene.create()
     assert len(scene.provider.pods) == 1
 
@@ -208,7 +208,7 @@ async def test_a_name_that_is_still_held_is_waited_for_in_silence() -> None:
 
 async def test_a_pod_that_goes_while_it_is_prepared_is_told_nothing_and_not_created() -> None:
     async def need(_: Object) -> None:
-        scene.caches.nested_by_uid.clear()
+        scene.hear(None)
         raise NotFound(404, "NotFound", 'serviceaccounts "default" not found')
 
     scene = Scene(build_pod(), need)
@@ -227,13 +227,13 @@ async def test_that_a_pod_waits_for_a_resume_is_written_once() -> None:
 
 async def test_a_pod_that_has_no_place_says_so_once_and_is_tried_again() -> None:
     scene = Scene(build_pod())
-    scene.caches.policy = Policy(placement=read(Placement, {"overflow": {"mode": "Always"}}))
+    scene.allow(Policy(placement=read(Placement, {"overflow": {"mode": "Always"}})))
     for _ in range(2):
         with pytest.raises(RetryLater):
             await scene.create()
     assert scene.events == ["the pod has to wait: it has to run at a backend, and none is allowed"]
     assert scene.condition["message"] == scene.events[0]
     assert scene.provider.pods == {}
-    scene.caches.policy = Policy()
+    scene.allow(Policy())
     await scene.create()
     assert len(scene.provider.pods) == 1

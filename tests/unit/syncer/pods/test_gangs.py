@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,6 @@ from nestor.kube import NotFound, kinds
 from nestor.syncer.pods import gangs
 from nestor.syncer.pods.gangs import TURN_SECONDS
 from tests.unit.pods.translate.builders import TARGET, build_pod
-from tests.unit.syncer import fakes
 from tests.unit.syncer.pods.scene import HOST, Scene
 
 
@@ -159,7 +159,7 @@ async def test_of_two_gangs_that_fill_a_quota_the_one_that_was_refused_first_get
 
 async def test_a_gang_that_is_too_large_for_a_quota_lets_the_next_one_try(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr(gangs, "time", fakes.context(monotonic=lambda: now[0]))
+    monkeypatch.setattr(gangs, "time", SimpleNamespace(monotonic=lambda: now[0]))
     scene = Cluster()
     scene.allow()
     scene.host.limit = 4

@@ -156,14 +156,6 @@ def test_a_pod_that_no_own_label_or_taint_concerns_stays_as_it_is() -> None:
         assert build_mark(pod, resolve(pod, nodes)) == {}
 
 
-def test_the_digest_tells_whether_the_nodes_are_others() -> None:
-    pod = build_pod(nodeSelector={"disk": "ssd"})
-    one, two = ({"a": NODES["a"]}, {"a": NODES["a"], "x": NODES["a"]})
-    digests = [build_mark(pod, resolve(pod, nodes)) for nodes in (one, two, {**one, "d": NODES["d"]})]
-    assert digests[0] == digests[2] != digests[1]
-    assert all(digests)
-
-
 @pytest.mark.parametrize(
     ("wish", "expected"),
     [

@@ -13,17 +13,18 @@ from nestor.api.objects import Object
 from nestor.api.placement import GpuPlace, OverflowMode, Placement
 from nestor.api.policy import Policy
 from nestor.kube import Api, ApiError, Kind, RetryLater, kinds
-from nestor.kube.events import EventRecorder
 from nestor.pods.providers.base import Part
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError
 from nestor.pods.translate import pod as translate
 from nestor.pods.translate.labels import host_key
 from nestor.syncer import limits
+from nestor.syncer.pods.gangs import Gangs
+from nestor.syncer.pods.isolation import Isolation
 from nestor.syncer.pods.sync import PodSyncer
 from tests.fakes.api import MemoryApi
 from tests.fakes.host import MemoryHost
 from tests.unit.pods.translate.builders import TARGET, build_pod
-from tests.unit.syncer import fakes
+from tests.unit.syncer.at_work import build_context
 
 
 class Refusing(MemoryHost):
@@ -53,28 +54,21 @@ def build(
     policy: Policy | None = None,
     nodes: dict[str, dict[str, str]] | None = None,
     is_cached: bool = True,
-    isolation: Any = fakes.NO_POLICIES,
+    isolation: Any = None,
 ) -> tuple[PodSyncer, MemoryApi]:
     """A syncer of one nested pod. `nodes`: those of the host, by their labels."""
     api, host = NestedApi(), MemoryApi()
     api.put(kinds.POD, nested)
     made = {name: host.put(kinds.NODE, {"metadata": {"name": name, "labels": own}}) for name, own in (nodes or {}).items()}
-    recorder = EventRecorder(cast(Api, api), "test")
-    cached = made if is_cached else {}
-    context = fakes.context(
-        caches=fakes.context(
-            policy=policy or Policy(), copied_bytes=fakes.context(value=total), host_nodes=cached, nested=lambda _: fakes.NO_CACHE
-        ),
-        nested=api,
-        host=host,
-        target=TARGET,
-        recorder=recorder,
-    )
+    context = build_context(host, api)
+    context.caches._policy, context.caches.copied_bytes.value = policy or Policy(), total
+    for name, node in made.items() if is_cached else ():
+        context.caches.host_nodes._set(("", name), node)
 
     async def ensure_node(name: str) -> None:
         api.asked.append(f"node {name}")
 
-    return PodSyncer(context, provider, ensure_node, fakes.NO_GANGS, isolation), api
+    return PodSyncer(context, provider, ensure_node, Gangs(context), isolation or Isolation(context)), api
 
 
 def read_events(api: MemoryApi) -> list[str]:
@@ -247,7 +241,7 @@ async def test_a_status_field_that_the_nested_server_does_not_know_is_sent_once(
     syncer, _ = build(nested, MemoryHost(host))
     old = Old()
     nested = old.put(kinds.POD, nested)
-    syncer.context.nested = old  # type: ignore[misc, assignment]
+    syncer.context = replace(syncer.context, nested=cast(Api, old))
     await syncer.write_status(nested, {"phase": "Running", "observedGeneration": 1, "conditions": []})
     await syncer.write_status(nested, {"phase": "Running", "observedGeneration": 2, "conditions": []})
     assert sent == [{"phase": "Running", "observedGeneration": 1}, {"phase": "Running"}]
@@ -263,7 +257,7 @@ async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it
 
         async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
             parts.append(part)
-            cast(Any, syncer.context.caches).policy = Policy()
+            syncer.context.caches._policy = Policy()
 
     syncer, _ = build(nested, Revoking(host), policy=Policy(pod_security="Privileged"))
     await syncer.sync(nested, host)

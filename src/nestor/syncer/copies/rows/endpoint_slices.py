@@ -23,7 +23,7 @@ from nestor.syncer.copies.fields import ANNOTATIONS, LABELS, fixed, value
 from nestor.syncer.copies.row import Row
 from nestor.syncer.translate.network_policy import list_addresses
 from nestor.syncer.translate.service import decide_fate
-from nestor.syncer.view.caches import CONTROLLER, OWN_CONTROLLER
+from nestor.syncer.view.caches import CONTROLLER
 
 SERVICE_NAME = "kubernetes.io/service-name"
 MANAGER = "nestor.dev"
@@ -48,11 +48,9 @@ class EndpointSliceRow(Row):
         self.caches.nested(kinds.SERVICE).on_change(lambda change: self.wake_each(self._by_service.all(change.key)))
 
     def is_wanted(self, key: Key, source: Object) -> bool:
-        """If its Service has a host Service. A selector may make slices of its own besides."""
+        """If its Service has a host Service. Those that follow from a selector are not in the cache."""
         service = self.caches.nested(kinds.SERVICE).get(find_service(source), key[0])
-        if service is None or labels_of(source).get(CONTROLLER) == OWN_CONTROLLER:
-            return False
-        return decide_fate(service) == "Synced"
+        return service is not None and decide_fate(service) == "Synced"
 
     def find_refusal(self, source: Object) -> str | None:
         """Names cannot be checked: what they stand for may change."""
