@@ -46,14 +46,13 @@ Find = Callable[[routes.Route], Served | None]
 
 
 class Slots:
-    """Places for what stays open, each held by a task. With `is_shared`, whoever has fewer of them gets one from whoever has
-    most, whose oldest task is cancelled: so nobody is shut out, however many others there are.
+    """Places for what stays open, each held by a task. Whoever has fewer of them gets one from whoever has most, whose oldest
+    task is cancelled: so nobody is shut out, however many others there are.
     """
 
-    def __init__(self, limit: int, what: str, *, is_shared: bool = False) -> None:
+    def __init__(self, limit: int, what: str) -> None:
         self._limit = limit
         self._what = what
-        self._is_shared = is_shared
         self._held: dict[str, dict[object, asyncio.Task[object] | None]] = {}
         """By holder, the oldest first."""
 
@@ -72,7 +71,7 @@ class Slots:
     def _make_room(self, who: str) -> bool:
         """Take a place from whoever has most, if that leaves him no fewer than `who` has then."""
         most = max(self._held, key=lambda name: len(self._held[name]), default=who)
-        if not self._is_shared or len(self._held.get(most, ())) <= len(self._held.get(who, ())) + 1:
+        if len(self._held.get(most, ())) <= len(self._held.get(who, ())) + 1:
             return False
         oldest, task = next(iter(self._held[most].items()))
         self._release(most, oldest)
@@ -97,9 +96,8 @@ class KubeletServer:
         self._provider = provider
         self._find = find
         self._access = access
-        limit = SHARED_LIMIT if is_shared else STREAM_LIMIT
-        self._streams = Slots(limit, "streams into pods of this cluster", is_shared=is_shared)
-        self._logs = Slots(SHARED_LIMIT, "logs of pods", is_shared=True) if is_shared else None
+        self._streams = Slots(SHARED_LIMIT if is_shared else STREAM_LIMIT, "streams into pods of this cluster")
+        self._logs = Slots(SHARED_LIMIT, "logs of pods") if is_shared else None
         self._connections = Connections(self._answer, "kubelet API")
 
     async def serve(self, port: int, build_tls: Callable[[], ssl.SSLContext], address: str = "127.0.0.1") -> None:

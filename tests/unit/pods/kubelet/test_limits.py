@@ -41,7 +41,7 @@ class Holders:
 
 @pytest.mark.parametrize("greedy", [1, 2, 5, 11])
 async def test_however_many_are_greedy_the_next_one_finds_a_place(greedy: int) -> None:
-    holders = Holders(Slots(12, "logs", is_shared=True))
+    holders = Holders(Slots(12, "logs"))
     for number in range(greedy):
         await holders.take(str(number), 100)
     assert holders.open.total() == 12
@@ -52,7 +52,7 @@ async def test_however_many_are_greedy_the_next_one_finds_a_place(greedy: int) -
 
 
 async def test_the_oldest_goes_and_nobody_is_shut_out_by_himself() -> None:
-    holders = Holders(Slots(2, "logs", is_shared=True))
+    holders = Holders(Slots(2, "logs"))
     assert [await holders.take("a", 2), await holders.take("a", 1), await holders.take("b", 1)] == [2, 2, 1]
     assert [task.done() for task in holders.tasks] == [True, False, True, False]
     # With one each, nobody has to give.

@@ -8,31 +8,21 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.objects import Object
-from nestor.kube import Api, ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
+from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable
 from nestor.pods.providers import errors
-from nestor.pods.providers.host import HostProvider
+from tests.fakes.host import MemoryHost
+from tests.unit.pods.translate.builders import TARGET
 
-POD: Object = {"metadata": {"name": "web", "namespace": "home", "uid": "u", "labels": {labels.NESTED_UID: "nested"}}, "spec": {}}
-
-
-class Answering:
-    """An API server that answers each write with an error, and finds a pod or none."""
-
-    def __init__(self, error: ApiError, there: Object | None = None) -> None:
-        self._error = error
-        self._there = there
-
-    async def fail(self, *_: Any, **__: Any) -> Object:
-        raise self._error
-
-    create = patch = delete = get = fail
-
-    async def find(self, *_: Any) -> Object | None:
-        return self._there
+META = {"name": "web", "namespace": TARGET.namespace, "uid": "u", "labels": {labels.NESTED_UID: "nested"}}
+POD: Object = {"metadata": META, "spec": {}}
+EXISTS = Conflict(409, "AlreadyExists", "pods already exists")
 
 
-def provider(error: ApiError, there: Object | None = None) -> HostProvider:
-    return HostProvider(cast(Api, Answering(error, there)), "home", "")
+def provider(error: ApiError, *pods: Object) -> MemoryHost:
+    """Whose API server answers each write with that error."""
+    made = MemoryHost(*pods)
+    made.cluster.fault = lambda verb, _: error if verb != "GET" else None
+    return made
 
 
 UID = {"causes": [{"field": "metadata.uid"}]}
@@ -62,13 +52,13 @@ async def test_what_an_answer_to_a_patch_means(error: ApiError, raised: type[Exc
 
 @pytest.mark.parametrize("nested", [None, "another"])
 async def test_a_name_that_another_pod_has_or_just_had_is_waited_for(nested: str | None) -> None:
-    there = POD | {"metadata": POD["metadata"] | {"labels": {labels.NESTED_UID: nested}}} if nested else None
+    there = [{"metadata": META | {"labels": {labels.NESTED_UID: nested}}, "spec": {}}] if nested else []
     with pytest.raises(errors.NotYet):
-        await provider(Conflict(409, "AlreadyExists", "pods already exists"), there).create(POD)
+        await provider(EXISTS, *there).create(POD)
 
 
 async def test_a_pod_that_is_there_already_is_returned() -> None:
-    assert await provider(Conflict(409, "AlreadyExists", "pods already exists"), POD).create(POD) == POD
+    assert (await provider(EXISTS, POD).create(POD))["metadata"]["uid"] == "u"
 
 
 async def test_a_quota_is_told_in_words_that_hold_for_all_pods_of_a_size() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import datetime
 import ssl
 from pathlib import Path
@@ -14,9 +15,10 @@ from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, kubeconfig
 from nestor.pods.providers import upgrade
 from nestor.pods.providers.base import Call
+from nestor.pods.providers.upgrade import PodStreams
 
 HEADERS = [("connection", "Upgrade"), ("upgrade", "SPDY/3.1"), ("cookie", "session=1"), ("authorization", "Bearer theirs")]
-CALL = Call("exec", "POST", [("command", "sh")], HEADERS)
+CALL = Call("exec", "POST", [("command", "ls"), ("command", "-l a")], HEADERS)
 NOW = datetime.datetime.now(datetime.UTC)
 AUTHORITY = certificates.new_authority("far", NOW)
 
@@ -51,13 +53,13 @@ async def test_a_stream_has_the_path_and_the_name_of_the_server(tmp_path: Path) 
         port = listening.sockets[0].getsockname()[1]
         async with (
             await connect(f"https://127.0.0.1:{port}/k8s/c-1") as api,
-            upgrade.connect(api, CALL, "/api/v1/namespaces/far/pods/web/exec?command=sh") as connection,
+            PodStreams(api, lambda _: ("far", "web"), contextlib.nullcontext).open_stream({}, CALL) as connection,
         ):
             assert connection.head.startswith(b"HTTP/1.1 101")
             connection.writer.write(b"hello")
             assert await connection.reader.readexactly(5) == b"hello"
     lines = server.head.decode().split("\r\n")
-    assert lines[0] == "POST /k8s/c-1/api/v1/namespaces/far/pods/web/exec?command=sh HTTP/1.1"
+    assert lines[0] == "POST /k8s/c-1/api/v1/namespaces/far/pods/web/exec?command=ls&command=-l+a HTTP/1.1"
     sent = {line.partition(":")[0].lower(): line.partition(":")[2].strip() for line in lines[1:] if line}
     assert sent["authorization"] == "Bearer ours"
     assert sent["host"] == f"127.0.0.1:{port}"
