@@ -12,11 +12,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from typing import Any, Self
 
+from nestor.api.objects import Object
 from nestor.api.times import timestamp
 from nestor.kube import ApiError, Conflict, Invalid, Kind, NotFound, Unreachable, kinds
 from tests.fakes.patches import merge, merge_strategic
 
-Object = dict[str, Any]
 Key = tuple[str, str, str]
 
 _KINDS: dict[str, Kind] = {item.plural: item for item in vars(kinds).values() if isinstance(item, Kind)}
@@ -175,11 +175,13 @@ class MemoryApi:
         meta = body["metadata"]
         await self._enter("PUT", kind, meta.get("namespace"), meta["name"], body)
         now = self.look(kind, meta["name"], meta.get("namespace", ""))
-        if now is None or meta["resourceVersion"] != now["metadata"]["resourceVersion"]:
+        if now is None:
+            raise NotFound(404, "NotFound", f'{kind.plural} "{meta["name"]}" not found')
+        if meta["resourceVersion"] != now["metadata"]["resourceVersion"]:
             raise Conflict(
                 409, "Conflict", f'Operation cannot be fulfilled on {kind.plural} "{meta["name"]}": it has been modified'
             )
-        return self.put(kind, body)
+        return self._leave("PUT", kind, self.put(kind, body))
 
     async def patch(
         self,

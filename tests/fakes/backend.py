@@ -8,12 +8,10 @@ import copy
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
 
+from nestor.api.objects import Object
 from nestor.pods.providers.base import Call, Connection, Inputs, Options, Refreshes, Shape, Streams, Updates
 from nestor.pods.providers.errors import InvalidInput, NotFound, Unreachable
-
-Object = dict[str, Any]
 
 STARTED = "2030-01-01T00:00:00Z"
 

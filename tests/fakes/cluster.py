@@ -8,10 +8,9 @@ from collections import Counter
 from typing import Any
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import Kind, kinds
 from tests.fakes.api import MemoryApi
-
-Object = dict[str, Any]
 
 STARTED = "2030-01-01T00:00:00Z"
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import Api, Invalid, kinds
 from nestor.pods.providers.host import HostProvider
 from tests.fakes.cluster import MemoryCluster
 from tests.unit.pods.translate.builders import TARGET
-
-Object = dict[str, Any]
 
 
 class MemoryHost(HostProvider):

@@ -14,9 +14,9 @@ from typing import Any
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from nestor.api.objects import Object
 from nestor.overflow.interlink.settings import Hop
 
-Object = dict[str, Any]
 Fault = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 
 

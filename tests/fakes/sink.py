@@ -6,12 +6,12 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any
 
 from aiohttp import web
 from cloudevents.core.bindings import http
 
-Object = dict[str, Any]
+from nestor.api.objects import Object
+
 Fault = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

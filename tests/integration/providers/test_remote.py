@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds, kubeconfig
-from nestor.kube.errors import Unreachable as NoAnswer
 from nestor.overflow.remote.provider import RemoteProvider
 from nestor.overflow.remote.settings import Access
 from nestor.pods.providers.base import Backend, Inputs
-from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, Unauthorized, Unreachable
+from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, Unauthorized
 from tests.conformance.providers.backend import BackendContract, UpdatesContract
 from tests.conformance.providers.contract import ListsContract, LogsContract, StreamsContract
 from tests.integration.apiserver import ControlPlane
@@ -27,8 +27,6 @@ from tests.integration.providers import remote
 from tests.integration.providers.remote import Far
 from tests.unit.overflow.remote.conftest import build_pod as build_named
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 CONFIG = {"metadata": {"name": "settings"}, "data": {"a": "1"}}
 VOLUME = {"name": "v", "configMap": {"name": "settings"}}
@@ -137,32 +135,6 @@ async def test_copies_belong_to_the_pod_and_go_with_it(far: Far) -> None:
     await eventually(is_clean)
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
-async def test_any_answer_of_a_creation_may_be_lost(far: Far, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """To the creation itself, to that of the copy, to the end of the wait."""
-    provider, pod = await far.connect(), build_pod(volumes=[VOLUME])
-    api, count = provider._cluster.api, [0]
-    sent = api.request
-
-    async def request(method: str, *args: Any, **options: Any) -> Any:
-        answer = await sent(method, *args, **options)
-        if method != "GET":
-            count[0] += 1
-            if count[0] == number:
-                raise NoAnswer("the answer was lost")
-        return answer
-
-    with monkeypatch.context() as patched:
-        patched.setattr(api, "request", request)
-        with pytest.raises(Unreachable):
-            await provider.create(pod, Inputs({"settings": CONFIG}))
-    later = await far.connect()
-    await later.create(pod, Inputs({"settings": CONFIG}))
-    assert "schedulingGates" not in (await far.of(pod["metadata"]["uid"]))["spec"]
-    assert await is_known(later, pod)
-    assert len(await far.names(kinds.CONFIG_MAP)) == 1
-
-
 async def set_quota(far: Far, **hard: str) -> None:
     """A quota that counts already."""
     amounts = {key.replace("__", "/"): value for key, value in hard.items()}
@@ -176,17 +148,14 @@ async def set_quota(far: Far, **hard: str) -> None:
     await eventually(counts)
 
 
-async def refused(
-    provider: RemoteProvider, kind: type[InvalidInput], inputs: Inputs | None = None, **spec: Any
-) -> tuple[str, str]:
-    """The text of a refusal, as soon as the API server knows its new rules, and the UID of the pod."""
+async def refused(provider: RemoteProvider, kind: type[InvalidInput]) -> str:
+    """The text of a refusal, as soon as the API server knows its new rules."""
 
-    async def attempt() -> tuple[str, str] | None:
-        pod = build_pod(**spec)
+    async def attempt() -> str | None:
         try:
-            await provider.create(pod, inputs)
+            await provider.create(build_pod())
         except kind as error:
-            return error.message, pod["metadata"]["uid"]
+            return error.message
         return None
 
     return await eventually(attempt)
@@ -195,7 +164,7 @@ async def refused(
 async def test_a_quota_is_the_pods_reason(far: Far) -> None:
     await set_quota(far, pods="0")
     provider = await far.connect()
-    text, _ = await refused(provider, NoRoom)
+    text = await refused(provider, NoRoom)
     assert re.fullmatch(r"exceeded quota: team, requested: pods=1, used: pods=\d+, limited: pods=0", text)
     await set_quota(far, pods="50")
     pod = build_pod()
@@ -213,7 +182,7 @@ async def test_a_quota_is_the_pods_reason(far: Far) -> None:
 async def test_what_the_namespace_refuses_is_the_pods_fault(far: Far) -> None:
     patch = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
     await far.api.patch(kinds.NAMESPACE, far.space, None, patch)
-    text, _ = await refused(await far.connect(), InvalidInput)
+    text = await refused(await far.connect(), InvalidInput)
     assert "violates PodSecurity" in text
 
 

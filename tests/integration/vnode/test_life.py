@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
@@ -22,10 +20,8 @@ from nestor.overflow.vnode.node.keeper import LEASE_NAMESPACE
 from nestor.overflow.vnode.restart import Restart
 from tests.fakes.backend import Echo
 from tests.integration.syncer.test_kubelet import upgrade
-from tests.integration.vnode.world import NodePlane, World, kill_at_each, mark_of, ready_of
+from tests.integration.vnode.world import NodePlane, World, ready_of
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 
 async def test_a_pod_runs_ends_and_goes(virtual: World) -> None:
@@ -134,15 +130,6 @@ async def test_a_backend_that_goes_away_moves_no_pod(virtual: World, monkeypatch
     await virtual.phase("web", "Succeeded")
     later = await virtual.api.get(kinds.LEASE, virtual.name, LEASE_NAMESPACE)
     assert later["spec"]["renewTime"] > lease["spec"]["renewTime"]
-
-
-async def test_a_pod_that_is_held_back_goes_back(virtual: World) -> None:
-    uid = await virtual.bind("web", seconds="2")
-    pod = await virtual.phase("web", "Failed")
-    assert status_of(pod)["reason"] == "BouncedBack"
-    assert {item["type"]: item["status"] for item in conditions_of(pod)}["DisruptionTarget"] == "True"
-    assert uid not in virtual.backend.pods
-    await virtual.node(lambda node: status_of(node)["allocatable"]["pods"] == "0")
 
 
 async def test_logs_and_commands_pass_through_the_api_server_where_the_backend_can(virtual: World) -> None:
@@ -267,31 +254,6 @@ async def expect_restart(world: World) -> None:
         await world._task
     assert caught.group_contains(Restart)
     world._task = None
-
-
-def is_change_of_pod(method: str, path: str) -> bool:
-    """Whether a request changes a pod."""
-    return method in ("PATCH", "DELETE") and "/pods/" in path
-
-
-async def go_through(world: World, name: str) -> str:
-    """A pod is bound, runs, and is deleted."""
-    uid = await world.bind(name)
-    await world.until(lambda: uid in world.backend.pods)
-    world.backend.run(uid)
-    await world.pod(name, lambda pod: mark_of(pod) == "Accepted" and status_of(pod)["phase"] == "Running")
-    await world.api.delete(kinds.POD, name, world.space)
-    await world.pod(name, lambda pod: pod is None)
-    return uid
-
-
-@pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.slow), "after"])
-async def test_it_may_be_killed_at_each_of_its_writes(virtual: World, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
-    number, live = 0, functools.partial(go_through, virtual)
-    async for number, uid in kill_at_each(virtual, is_change_of_pod, moment, monkeypatch, live, virtual.start):
-        assert virtual.backend.starts[uid] == 1, f"write {number}"
-        await virtual.until(lambda: not virtual.backend.pods)
-    assert number > 4
 
 
 async def test_many_pods_outlive_it(virtual: World) -> None:

@@ -7,40 +7,13 @@ from typing import Any, cast
 
 import pytest
 
-from nestor.kube import Api, NotFound, kinds
+from nestor.api.objects import Object
+from nestor.kube import Api, Informer, kinds
 from nestor.kube import applier as applier_module
 from nestor.kube.applier import LAG_SECONDS, RESYNC_SECONDS, Applier, contains
+from tests.fakes.api import MemoryApi
 
-Object = dict[str, Any]
 KEPT = {"a": "1"}
-
-
-class FakeApi(Api):
-    """Counts what is asked of it."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    async def apply(self, kind: kinds.Kind, body: Object, *, subresource: str | None = None) -> Object:
-        """The body comes back."""
-        self.asked.append(f"apply {body['metadata']['name']}")
-        return body
-
-    async def patch(self, kind: kinds.Kind, name: str, namespace: str | None, patch: Any, **_: Any) -> Object:
-        """Nothing is there."""
-        self.asked.append(f"patch {name}")
-        raise NotFound(404, "NotFound", "none")
-
-
-class FakeCache:
-    """Shows one object, always."""
-
-    def __init__(self, live: Object | None) -> None:
-        self.live = live
-
-    def get(self, name: str, namespace: str = "") -> Object | None:
-        """That object."""
-        return self.live
 
 
 def body(annotations: Object) -> Object:
@@ -49,12 +22,13 @@ def body(annotations: Object) -> Object:
 
 
 async def test_what_is_no_longer_said_is_taken_away_by_an_apply() -> None:
-    api = FakeApi()
-    applier = Applier(api, {kinds.INGRESS: cast(Any, FakeCache(body({"a": "1", "b": "2"})))})
+    api, cache = MemoryApi(), Informer(cast(Api, None), kinds.INGRESS)
+    cache.put(body({"a": "1", "b": "2"}))
+    applier = Applier(cast(Api, api), {kinds.INGRESS: cache})
     await applier.ensure(kinds.INGRESS, body({"a": "1", "b": "2"}))
     await applier.ensure(kinds.INGRESS, body(KEPT))
     await applier.ensure(kinds.INGRESS, body(KEPT))
-    assert api.asked == ["apply web"] * 2
+    assert api.asked == ["APPLY ingresses home/web"] * 2
 
 
 async def ensured(applier: Applier, annotations: Object | None = None) -> None:
@@ -78,23 +52,25 @@ async def ensured(applier: Applier, annotations: Object | None = None) -> None:
 async def test_what_is_watched_is_applied_again_when_it_differs(
     seconds: float, seen: bool, now: Object | None, applies: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    api, clock, cache = FakeApi(), [1000.0], FakeCache(None)
+    api, clock, cache = MemoryApi(), [1000.0], Informer(cast(Api, None), kinds.INGRESS)
     monkeypatch.setattr(applier_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    applier = Applier(api, {kinds.INGRESS: cast(Any, cache)})
+    applier = Applier(cast(Api, api), {kinds.INGRESS: cache})
     await ensured(applier)
     if seen:
-        cache.live = body(KEPT)
+        cache.store["home", "web"] = body(KEPT)
         await ensured(applier)
-    cache.live = now
+    cache.store.clear()
+    if now is not None:
+        cache.store["home", "web"] = now
     clock[0] += seconds
     await ensured(applier)
     assert len(api.asked) == applies
 
 
 async def test_what_nobody_watches_is_applied_again_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    api, clock = FakeApi(), [1000.0]
+    api, clock = MemoryApi(), [1000.0]
     monkeypatch.setattr(applier_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    applier = Applier(api)
+    applier = Applier(cast(Api, api))
     for seconds, applies in ((0, 1), (RESYNC_SECONDS - 1, 1), (2, 2)):
         clock[0] += seconds
         await ensured(applier)
@@ -104,7 +80,7 @@ async def test_what_nobody_watches_is_applied_again_after_a_while(monkeypatch: p
 async def test_a_namespace_settles_a_moment_after_the_last_apply(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [1000.0]
     monkeypatch.setattr(applier_module, "time", SimpleNamespace(monotonic=lambda: clock[0]))
-    applier = Applier(FakeApi())
+    applier = Applier(cast(Api, MemoryApi()))
     assert not applier.is_settling("home")
     await ensured(applier)
     assert applier.is_settling("home")
@@ -137,8 +113,8 @@ def test_what_others_add_or_write_in_another_way_is_no_difference(live: Any, des
 
 
 async def test_another_namespace_of_the_same_name_starts_empty() -> None:
-    api = FakeApi()
-    applier = Applier(api)
+    api = MemoryApi()
+    applier = Applier(cast(Api, api))
     assert applier.enter("home", "1")
     await applier.ensure(kinds.SECRET, body(KEPT))
     assert applier.enter("home", "1")
@@ -146,4 +122,4 @@ async def test_another_namespace_of_the_same_name_starts_empty() -> None:
     assert not applier.enter("home", "2")
     await applier.ensure(kinds.SECRET, body(KEPT))
     assert applier.enter("home", "2")
-    assert api.asked == ["apply web"] * 2
+    assert api.asked == ["APPLY secrets home/web"] * 2

@@ -13,11 +13,10 @@ from typing import Any
 import pytest
 import yaml
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Unreachable, credentials
 from nestor.kube.connection import Connection
 from tests.unit.kube.test_kubeconfig import AUTHORITY, OWN
-
-Object = dict[str, Any]
 
 
 def encode(text: bytes) -> str:

@@ -2,77 +2,51 @@
 
 from __future__ import annotations
 
-import copy
 import random
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from nestor.kube import ApiError, Conflict, Kind, NotFound, Unreachable
+from nestor.api.objects import Object
+from nestor.kube import ApiError, Unreachable, kinds
 from nestor.kube.election import Election, LeaseLost, Times
+from tests.fakes.api import MemoryApi
 
-Object = dict[str, Any]
 TIMES = Times.of(15)
 
 
-class Server:
+NAME, SPACE = "nestor-operator", "nestor-system"
+
+
+def well(*_: str) -> None:
+    """No fault."""
+
+
+def away(*_: str) -> ApiError:
+    return ApiError(500, "InternalError", "etcd is away")
+
+
+def unanswered(*_: str) -> Unreachable:
+    return Unreachable("no answer")
+
+
+class Server(MemoryApi):
     """One Lease, and a clock that only tests move."""
 
-    def __init__(self) -> None:
-        self.now = 1000.0
-        self.lease: Object | None = None
-        self.fault: ApiError | None = None
-        self.loses_answers = False
-        self.writes = 0
-        self.before_replace: Callable[[], None] | None = None
-        """Called once."""
+    now = 1000.0
 
-    async def find(self, kind: Kind, name: str, namespace: str) -> Object | None:
-        try:
-            return await self.get(kind, name, namespace)
-        except NotFound:
-            return None
+    @property
+    def lease(self) -> Object:
+        found = self.look(kinds.LEASE, NAME, SPACE)
+        assert found is not None
+        return found
 
-    async def get(self, kind: Kind, name: str, namespace: str) -> Object:
-        self._fail()
-        if self.lease is None:
-            raise NotFound(404, "NotFound", "there is none")
-        return copy.deepcopy(self.lease)
+    def remove(self) -> None:
+        self.drop(kinds.LEASE, NAME, SPACE)
 
-    async def create(self, kind: Kind, body: Object) -> Object:
-        self._fail()
-        if self.lease is not None:
-            raise Conflict(409, "AlreadyExists", "it is there")
-        return self._store(body)
-
-    async def replace(self, kind: Kind, body: Object) -> Object:
-        self._fail()
-        if self.before_replace is not None:
-            hook, self.before_replace = self.before_replace, None
-            hook()
-        if self.lease is None:
-            raise NotFound(404, "NotFound", "there is none")
-        if body["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
-            raise Conflict(409, "Conflict", "it has changed")
-        return self._store(body)
-
-    def edit(self, **labels: str) -> None:
+    def edit(self, *_: Any, **labels: str) -> None:
         """By somebody who does not want it."""
-        assert self.lease is not None
-        self._store({**self.lease, "metadata": {**self.lease["metadata"], "labels": labels}})
-
-    def _store(self, body: Object) -> Object:
-        self.writes += 1
-        self.lease = copy.deepcopy(body)
-        self.lease["metadata"]["resourceVersion"] = str(self.writes)
-        if self.loses_answers:
-            raise Unreachable("no answer")
-        return copy.deepcopy(self.lease)
-
-    def _fail(self) -> None:
-        if self.fault is not None:
-            raise self.fault
+        self.put(kinds.LEASE, self.lease | {"metadata": self.lease["metadata"] | {"labels": labels}})
 
 
 @pytest.fixture
@@ -82,7 +56,7 @@ def server() -> Server:
 
 def candidate(server: Server, place: str) -> Election:
     api: Any = server
-    return Election(api, "nestor-operator", "nestor-system", place, TIMES, lambda: server.now)
+    return Election(api, NAME, SPACE, place, TIMES, lambda: server.now)
 
 
 def leads(election: Election) -> bool:
@@ -101,7 +75,6 @@ async def test_the_first_has_it_and_the_second_waits_while_it_is_renewed(server:
         await first.renew()
     assert (leads(first), leads(second)) == (True, False)
     assert second.holder == first.identity
-    assert server.lease is not None
     assert (server.lease["spec"]["leaseDurationSeconds"], server.lease["spec"]["leaseTransitions"]) == (15, 0)
 
 
@@ -115,7 +88,6 @@ async def test_the_second_takes_over_after_the_whole_duration_as_it_saw_it(serve
     server.now += 1
     assert not leads(first)
     assert await second.attempt()
-    assert server.lease is not None
     assert server.lease["spec"]["leaseTransitions"] == 1
     with pytest.raises(LeaseLost):
         await first.renew()
@@ -128,7 +100,6 @@ async def test_what_is_released_is_had_at_once(server: Server) -> None:
     assert not leads(first)
     assert await second.attempt()
     await first.release()
-    assert server.lease is not None
     assert server.lease["spec"]["holderIdentity"] == second.identity
 
 
@@ -138,19 +109,20 @@ async def test_what_was_written_without_an_answer_is_released_too(server: Server
         first = candidate(server, "a")
         if step == "renew":
             await first.attempt()
-        server.loses_answers = True
+        server.lost = unanswered
         await getattr(first, step)()
-        server.loses_answers = False
+        server.lost = well
         await first.release()
         assert not leads(first)
         assert await candidate(server, "b").attempt(), step
-        server.lease = None
+        server.remove()
 
 
 async def test_a_renewal_that_arrives_late_does_not_keep_the_lease(server: Server) -> None:
     first = candidate(server, "a")
     await first.attempt()
-    server.before_replace = server.edit
+    late = [server.edit]
+    server.fault = lambda verb, _: late.pop()() if verb == "PUT" and late else None
     await first.release()
     assert await candidate(server, "b").attempt()
 
@@ -158,7 +130,7 @@ async def test_a_renewal_that_arrives_late_does_not_keep_the_lease(server: Serve
 async def test_a_release_that_fails_is_only_told(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     first = candidate(server, "a")
     await first.attempt()
-    server.fault = ApiError(500, "InternalError", "etcd is away")
+    server.fault = away
     with caplog.at_level("INFO", logger="nestor.kube.election"):
         await first.release()
     assert "Lease 'nestor-operator' was not released: " in caplog.text
@@ -174,9 +146,9 @@ async def test_a_new_process_of_the_same_pod_does_not_wait(server: Server) -> No
 async def test_a_renewal_whose_answer_was_lost_and_a_label_of_somebody_else_depose_nobody(server: Server) -> None:
     first = candidate(server, "a")
     await first.attempt()
-    server.loses_answers = True
+    server.lost = unanswered
     await first.renew()
-    server.loses_answers = False
+    server.lost = well
     await first.renew()  # a conflict: it reads what it has written
     server.edit(team="a")
     await first.renew()
@@ -191,7 +163,7 @@ async def test_one_without_answers_writes_nothing_from_before_anybody_can_take_i
 ) -> None:
     first = candidate(server, "a")
     await first.attempt()
-    server.fault = ApiError(500, "InternalError", "etcd is away")
+    server.fault = away
     server.now += TIMES.deadline - 1
     await first.renew()
     assert leads(first)
@@ -200,7 +172,7 @@ async def test_one_without_answers_writes_nothing_from_before_anybody_can_take_i
     with pytest.raises(Unreachable, match="has not been renewed for 10 s"):
         first.find_left()
     server.now += 10 * TIMES.duration
-    server.fault = None
+    server.fault = well
     await first.renew()
     assert leads(first)
 
@@ -218,13 +190,13 @@ async def test_one_that_is_late_ends_if_another_had_it_meanwhile(server: Server)
             await first.renew()
         with pytest.raises(LeaseLost):
             first.find_left()
-        server.lease = None
+        server.remove()
 
 
 async def test_what_somebody_deletes_is_not_held_any_more(server: Server) -> None:
     first = candidate(server, "a")
     await first.attempt()
-    server.lease = None
+    server.remove()
     with pytest.raises(LeaseLost, match="gone"):
         await first.renew()
 
@@ -237,8 +209,8 @@ async def test_there_are_never_two_at_once(seed: int) -> None:
     changes = 0
     for _ in range(400):
         server.now += dice.choice((0.1, 0.5, 2, 2, 4, 30))
-        server.fault = Unreachable("away") if dice.random() < 0.2 else None
-        server.loses_answers = dice.random() < 0.1
+        server.fault = away if dice.random() < 0.2 else well
+        server.lost = unanswered if dice.random() < 0.1 else well
         number = dice.randrange(3)
         if candidates[number].holder == candidates[number].identity:  # perhaps late
             try:

@@ -11,12 +11,11 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Change, Informer, informer, kinds, pages
 from nestor.kube.informer import GONE_REMEMBERED, LONGEST_PAUSE_SECONDS, NEAR_PAUSE_SECONDS, find_longest_pause, find_pause
 from tests.fakes.api import MemoryApi
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 
 @contextlib.asynccontextmanager

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 import yaml
 
+from nestor.api.objects import Object
 from nestor.cluster import certificates
 from nestor.cluster.pki import build_kubeconfig
 from nestor.kube import kubeconfig
 from nestor.kube.kubeconfig import Refused
-
-Object = dict[str, Any]
 
 NOW = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 AUTHORITY = certificates.new_authority("far", NOW)

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import kinds, pages
 from nestor.kube.errors import TooLong, Unreachable
-
-Object = dict[str, Any]
 
 LISTED = re.compile(r"\.list\(\s*kinds\.(POD|SERVICE|CONFIG_MAP|SECRET)\b")
 WITH_ALL: Object = {

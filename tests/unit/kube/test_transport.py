@@ -1,4 +1,4 @@
-"""Whether a request may be sent, in whose name, and how it is counted."""
+"""Whether a request may be sent, in whose name, how it is counted, and what is read of servers that are not trusted."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from nestor.api.objects import Object
-from nestor.kube import Api, kinds
+from nestor.kube import Api, ApiError, kinds, kubeconfig
 from nestor.kube.connection import Connection
 from nestor.kube.election import LeaseLost
 from nestor.kube.errors import Unreachable
 from nestor.kube.transport import UNANSWERED
 
+LIMIT = 10_000
 MAP: Object = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "b"}}
 
 
@@ -28,10 +29,22 @@ class Server:
         self.url = ""
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """An object that says nothing."""
+        """An object that says nothing, or something odd, by the namespace that it is asked about."""
         self.asked.append(request)
         if self.is_slow:
             await asyncio.sleep(60)
+        match request.path.split("/")[4:5]:
+            case ["elsewhere"]:
+                raise web.HTTPFound("/latest/meta-data")
+            case ["error"]:
+                return web.Response(status=500, text="x" * (LIMIT + 1))
+            case ["long"]:
+                return web.Response(text='"' + "x" * LIMIT + '"')
+            case ["events"]:
+                stream = web.StreamResponse()
+                await stream.prepare(request)
+                await stream.write(b"x" * (LIMIT + 1))
+                await asyncio.Event().wait()
         return web.json_response(MAP)
 
     @property
@@ -45,7 +58,9 @@ async def server() -> AsyncIterator[Server]:
     """On a port of this machine."""
     made, app = Server(), web.Application()
     app.router.add_route("*", "/{path:.*}", made.answer)
-    async with TestServer(app) as found:
+    listening = TestServer(app)
+    await listening.start_server(shutdown_timeout=0.1)
+    async with listening as found:
         made.url = str(found.make_url("")).rstrip("/")
         yield made
 
@@ -141,3 +156,41 @@ async def test_requests_are_counted_by_verb_and_answer() -> None:
         with pytest.raises(Unreachable):
             await api.get(kinds.POD, "web", "default")
         assert api.requests == {("GET", UNANSWERED): 1}
+
+
+async def test_the_token_is_read_for_each_request(server: Server) -> None:
+    tokens = iter(["one", "two"])
+    content = kubeconfig.build({"server": server.url}, {"token": "-"})
+    async with await Api.from_kubeconfig(content, token=lambda: next(tokens)) as api:
+        for _ in range(2):
+            await api.get(kinds.POD, "web", "far")
+    assert [request.headers["Authorization"] for request in server.asked] == ["Bearer one", "Bearer two"]
+
+
+async def test_a_token_that_is_gone_is_an_error_of_the_api(server: Server) -> None:
+    def read() -> str:
+        raise ApiError(401, "Unauthorized", "Secret 'far' is missing")
+
+    async with await Api.from_kubeconfig(kubeconfig.build({"server": server.url}, {"token": "-"}), token=read) as api:
+        with pytest.raises(ApiError, match="Secret 'far' is missing"):
+            await api.list(kinds.POD, "far")
+    assert not server.asked
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [("elsewhere", "send us elsewhere"), ("long", f"more than {LIMIT} bytes"), ("error", f"more than {LIMIT} bytes")],
+)
+async def test_who_is_not_trusted_sends_us_nowhere_and_is_not_read_without_end(server: Server, space: str, message: str) -> None:
+    async with Api(Connection(server.url)) as api:
+        for client in (api.with_limit(LIMIT), api.with_limit(LIMIT).with_metadata_only()):
+            with pytest.raises(Unreachable, match=message):
+                await client.list(kinds.POD, space)
+    assert {request.path for request in server.asked} == {f"/api/v1/namespaces/{space}/pods"}
+
+
+async def test_events_are_not_read_without_end(server: Server) -> None:
+    async with Api(Connection(server.url)) as api, asyncio.timeout(10):
+        with pytest.raises(Unreachable, match=f"more than {LIMIT} bytes"):
+            async for _ in api.with_limit(LIMIT).watch(kinds.POD, "events", {}):
+                pass
