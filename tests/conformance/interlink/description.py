@@ -10,9 +10,8 @@ from typing import Any
 import jsonschema_rs
 import yaml
 
+from nestor.api.objects import Object
 from nestor.overflow.interlink.settings import Hop
-
-Object = dict[str, Any]
 
 PATH = Path(__file__).parents[3] / "docs" / "interlink.openapi.yaml"
 _HOP = "x-interlink-hop"

@@ -10,10 +10,9 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.strategies import SearchStrategy
 from schemathesis import Case, GenerationMode
 
+from nestor.api.objects import Object
 from nestor.overflow.interlink.settings import Hop
 from tests.conformance.interlink.description import load
-
-Object = dict[str, Any]
 
 OPERATIONS: list[tuple[Hop, str, str]] = [
     (hop, path, method) for hop in ("Server", "Plugin") for path, methods in load(hop)["paths"].items() for method in methods

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import Any, Protocol
+from typing import Protocol
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.api.quantities import parse_quantity
 from nestor.pods.providers.base import Backend, Updates
 from nestor.pods.providers.errors import NotFound, Unreachable
 from tests.conformance.providers.contract import AnyPlace, PodsContract, build_pod, gone
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 _STATUS = {"phase", "reason", "message", "conditions"}
 _DERIVED = {"PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready"}

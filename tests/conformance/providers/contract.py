@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import copy
 import uuid
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.pods.providers.base import Backend, Call, Lists, Part, Provider, uid_of
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 CLUSTER = "conformance"
 SELECTOR = f"{labels.CLUSTER}={CLUSTER},{labels.NESTED_UID}"

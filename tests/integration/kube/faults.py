@@ -9,10 +9,9 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlsplit
 
-Object = dict[str, Any]
+from nestor.api.objects import Object
 
 
 @dataclass

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Informer, informer, kinds
 from tests.integration.kube import faults
 from tests.waiting import eventually
 
-Plan = Callable[[int], faults.Object | None]
+Plan = Callable[[int], Object | None]
 """The event that the nth watch brings before it is cut; None for none."""
 
 
@@ -56,11 +57,11 @@ class Flaky:
     async def _has_noted(self, count: int) -> bool:
         return len(self.pauses) >= count
 
-    async def _has_taken(self, event: faults.Object) -> bool:
+    async def _has_taken(self, event: Object) -> bool:
         return self._informer._version in ("", event["object"].get("metadata", {}).get("resourceVersion"))
 
 
-def build_event(kind: str, version: int) -> faults.Object:
+def build_event(kind: str, version: int) -> Object:
     """About a ConfigMap of that version."""
     return {"type": kind, "object": {"metadata": {"name": "a", "resourceVersion": str(version)}}}
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Conflict, Invalid, NotFound, RetryLater, Unreachable, kinds
 from nestor.kube.pace import Pace, Rate
 from tests.integration import apiserver
-
-Object = dict[str, Any]
 
 
 def config_map(name: str, namespace: str, **data: str) -> Object:

@@ -7,18 +7,16 @@ import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Informer, Kind, WorkQueue, kinds
 from nestor.kube.serving import pages
 from nestor.kube.serving.pages import Pages
 from tests.heard import Process, heard
 from tests.integration import apiserver
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 
 class HeldApi(Api):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api import labels
-from nestor.api.objects import labels_of, spec_of
+from nestor.api.objects import Object, labels_of, spec_of
 from nestor.kube import Api, ApiError, Kind, kinds, kubeconfig
 from nestor.overflow.remote.provider import RemoteProvider
 from nestor.overflow.remote.settings import Access, Settings
@@ -19,8 +19,6 @@ from tests.fakes.cluster import build_ended, build_running
 from tests.integration.apiserver import ControlPlane
 from tests.unit.overflow.remote.documents import read_documents
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 NODE = "far-node"
 _NAMESPACED = (kinds.SERVICE_ACCOUNT, kinds.ROLE, kinds.ROLE_BINDING, kinds.NETWORK_POLICY)

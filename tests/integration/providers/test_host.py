@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from nestor.pods.providers.errors import InvalidInput
 from nestor.pods.providers.host import HostProvider
 from tests.conformance.providers.contract import SELECTOR, LogsContract, Place, ProviderContract, StreamsContract, build_pod
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 NODE = "conformance"
 

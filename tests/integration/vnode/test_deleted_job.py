@@ -9,12 +9,11 @@ import uuid
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nestor.api import labels
-from nestor.api.objects import status_of
+from nestor.api.objects import Object, status_of
 from nestor.kube import Api, kinds
 from nestor.operator.backends.process import account_of
 from nestor.overflow.vnode.pods import orphans
@@ -24,8 +23,6 @@ from tests.integration.operator.world import READY_POD, build_class, build_job, 
 from tests.integration.vnode import world
 from tests.integration.vnode.world import NodePlane, World
 from tests.waiting import eventually, has, wait_for, wait_for_any, wait_for_none
-
-Object = dict[str, Any]
 
 SYSTEM, ADDRESS = "nestor-system", "127.0.0.1"
 

@@ -7,13 +7,12 @@ import datetime
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nestor.api import conditions
 from nestor.api.contracts.vnode import SERVING_SIGNER
-from nestor.api.objects import conditions_of, status_of
+from nestor.api.objects import Object, conditions_of, status_of
 from nestor.cluster import certificates
 from nestor.kube import kinds
 from nestor.overflow.vnode import identity, restart
@@ -21,8 +20,6 @@ from nestor.overflow.vnode.pods import decide, orphans
 from nestor.overflow.vnode.restart import IdentityRefused
 from tests.integration.vnode.world import Killer, World, ready_of
 from tests.waiting import eventually, has, wait_for
-
-Object = dict[str, Any]
 
 
 async def go_through(world: World, name: str) -> str:

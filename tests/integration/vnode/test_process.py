@@ -10,7 +10,6 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,8 +19,6 @@ from tests import children
 from tests.fakes.interlink import FakeInterlink
 from tests.integration.vnode.world import World
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 ROOT = Path(__file__).parents[3]
 MEGABYTES = 150

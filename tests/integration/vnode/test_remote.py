@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nestor.api.objects import conditions_of, labels_of, spec_of, status_of
+from nestor.api.objects import Object, conditions_of, labels_of, spec_of, status_of
 from nestor.kube import Api, kinds
 from nestor.overflow.vnode.pods import inputs
 from tests.fakes.cluster import build_running
@@ -17,8 +17,6 @@ from tests.integration.providers import remote
 from tests.integration.providers.remote import Far
 from tests.integration.vnode.world import World, kill_at_each, mark_of
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 VOLUME = {"name": "v", "configMap": {"name": "settings"}}
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.api.objects import conditions_of, status_of
+from nestor.api.objects import Object, conditions_of, status_of
 from nestor.api.times import timestamp
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
@@ -23,8 +23,6 @@ from tests.fakes.backend import MemoryBackend
 from tests.heard import Process, heard
 from tests.integration import apiserver
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 USER = "vnode-test"
 SYSTEM = "kube-system"

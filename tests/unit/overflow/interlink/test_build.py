@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.overflow.interlink.build import build_create, build_delete, build_plugin_create, build_question, find_refusals
 from nestor.overflow.interlink.env import expand
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NotYet
 from tests.unit.overflow.interlink.full_pod import build_full_pod
-
-Object = dict[str, Any]
 
 
 def test_environment_is_resolved_and_expanded() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.interlink.settings import Hop, Settings
 from nestor.pods.providers.base import Backend as AnyBackend
@@ -14,8 +15,6 @@ from tests.conformance.providers.backend import BackendContract, BackendPlace
 from tests.conformance.providers.contract import LogsContract
 from tests.fakes.interlink import FakeInterlink
 from tests.unit.overflow.interlink.conftest import QUICK
-
-Object = dict[str, Any]
 
 
 class InterlinkPlace:

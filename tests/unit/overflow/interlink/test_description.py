@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from nestor.api.objects import Object
 from nestor.api.times import now, timestamp
 from nestor.overflow.interlink import wire
 from nestor.overflow.interlink.build import build_create, build_delete, build_log_request, build_plugin_create, build_question
 from nestor.overflow.statuses import ContainerAnswer
 from tests.conformance.interlink.description import find_faults, load
 from tests.unit.overflow.interlink.full_pod import build_full_pod
-
-Object = dict[str, Any]
 
 META = {"name": "a", "namespace": "a", "uid": "a"}
 NOT_SENT = {"jobscriptURL"}

@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.overflow.interlink.questions import read_peers, read_ping
 from nestor.overflow.interlink.shapes import name_gpu
 from nestor.overflow.interlink.wire import PeerGpu
 from nestor.pods.providers.base import Shape
 from nestor.pods.providers.errors import Unreachable
 from tests.unit.overflow.interlink.conftest import Backend
-
-Object = dict[str, Any]
 
 # The three peers of NuNet's page, as far as it prints them. Its own consolidation (see the last test) contradicts them: it counts
 # the absent peer's GPUs and a fifth RTX 3080, and takes CPU and memory of the largest peer instead of sums.

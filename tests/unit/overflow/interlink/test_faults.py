@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
 
 import pytest
 from aiohttp import web
 
 from nestor.api.contracts import vnode
+from nestor.api.objects import Object
 from nestor.overflow.interlink import client
 from nestor.overflow.interlink import provider as module
 from nestor.overflow.interlink.client import Lost
@@ -17,8 +17,6 @@ from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
 from tests.fakes.interlink import Fault
 from tests.unit.overflow.interlink.conftest import Backend, Clock
-
-Object = dict[str, Any]
 
 LONG = 3600.0
 NEW = Inputs(is_new=True)

@@ -11,6 +11,7 @@ from aiohttp import web
 from hypothesis import given
 
 from nestor.api import times
+from nestor.api.objects import Object
 from nestor.api.quantities import parse_quantity
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.interlink.settings import Hop
@@ -21,7 +22,6 @@ from tests.conformance.interlink.generated import QUICK, answers
 from tests.fakes.interlink import FakeInterlink
 from tests.unit.overflow.interlink.conftest import Backend
 
-Object = dict[str, Any]
 Ask = Callable[[InterlinkProvider], Coroutine[Any, Any, None]]
 
 POD: Object = {

@@ -10,13 +10,12 @@ import pytest
 from aiohttp import web
 
 from nestor.api import times
+from nestor.api.objects import Object
 from nestor.overflow.interlink import client
 from nestor.overflow.interlink.build import build_log_request
 from nestor.pods.providers.base import Inputs, Options
 from nestor.pods.providers.errors import InvalidInput, Unreachable
 from tests.unit.overflow.interlink.conftest import Backend
-
-Object = dict[str, Any]
 
 NOW = times.read("2026-01-01T12:00:00Z")
 POD: Object = {

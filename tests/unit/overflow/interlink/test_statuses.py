@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from nestor.api import times
+from nestor.api.objects import Object
 from nestor.overflow.interlink.statuses import Endings, build_status
 from nestor.overflow.interlink.wire import PodAnswer
-
-Object = dict[str, Any]
 
 NOW = times.read("2026-01-01T12:00:00Z")
 WAITING: Object = {"waiting": {"reason": "Queued"}}

@@ -18,8 +18,6 @@ from nestor.overflow.interlink.settings import Oidc
 from nestor.pods.providers.errors import ProviderError, Unauthorized, Unreachable
 from tests.unit.overflow.interlink.conftest import Backend, Clock
 
-Object = dict[str, Any]
-
 SECRET = "s3cret/with+signs"
 
 

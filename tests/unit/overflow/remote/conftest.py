@@ -8,12 +8,11 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api
 from nestor.overflow.remote.provider import RemoteProvider
 from nestor.overflow.remote.settings import Access, Limits, Settings
 from tests.fakes.cluster import MemoryCluster
-
-Object = dict[str, Any]
 
 SPACE, TOKEN = "far", "the-token-of-the-account"
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import yaml
 
-Object = dict[str, Any]
+from nestor.api.objects import Object
 
 PAGE = Path(__file__).parents[4] / "docs/overflow-kubernetes.md"
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 import pytest
 
 from nestor.api import labels, names
-from nestor.api.objects import annotations_of, labels_of
+from nestor.api.objects import Object, annotations_of, labels_of
 from nestor.overflow.remote.build import Machines, build_copies, build_pod, is_gated, read_labels
 from nestor.overflow.remote.reduce import build_words
 from nestor.overflow.remote.refusals import find_refusals
@@ -16,8 +15,6 @@ from nestor.overflow.remote.settings import Access, Settings
 from nestor.pods.providers.base import Inputs
 from nestor.pods.translate.messages import translate
 from tests.unit.overflow.remote.conftest import build_pod as host_pod
-
-Object = dict[str, Any]
 
 SETTINGS = Settings(Access({"users": []}), "big", "backend-uid", "far", node_selector={"pool": "batch"})
 GPU = "nvidia.com/gpu"

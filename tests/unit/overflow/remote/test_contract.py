@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from nestor.api import labels
-from nestor.api.objects import labels_of
+from nestor.api.objects import Object, labels_of
 from nestor.kube import kinds
 from nestor.overflow.remote.provider import RemoteProvider
 from nestor.pods.providers.base import Backend
@@ -15,8 +13,6 @@ from tests.conformance.providers.backend import BackendContract, UpdatesContract
 from tests.conformance.providers.contract import ListsContract
 from tests.unit.overflow.remote.conftest import SPACE, Far, build_node
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 
 class RemotePlace:

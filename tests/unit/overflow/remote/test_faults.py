@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.cluster import certificates
 from nestor.cluster.pki import build_kubeconfig
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, NotFound, Unreachable, kinds, kubeconfig
@@ -22,7 +23,6 @@ from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, ProviderE
 from tests.unit.overflow.remote.conftest import SPACE, TOKEN, Far, build_pod
 from tests.waiting import comes_true, eventually
 
-Object = dict[str, Any]
 Fault = Callable[[str, str], Exception | None]
 
 CONFIG = {"kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"a": "1"}}

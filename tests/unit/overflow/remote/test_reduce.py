@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from nestor.api import times
+from nestor.api.objects import Object
 from nestor.overflow.remote import reduce
 from nestor.overflow.vnode.pods import status as vnode
 from tests.fakes.cluster import STARTED, build_ended, build_running
 from tests.unit.overflow.remote.conftest import build_pod
-
-Object = dict[str, Any]
 
 NOW = times.read(STARTED) + datetime.timedelta(hours=1)
 KUBELET = {

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.api.overflowbackend import Shape
 from nestor.kube import Forbidden, kinds
 from nestor.operator.backends.nodes import DISCOVERABLE
@@ -14,8 +15,6 @@ from nestor.overflow.remote.shapes import Found, find_shapes
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import NotYet, Unauthorized
 from tests.unit.overflow.remote.conftest import SPACE, Far, build_node, build_pod
-
-Object = dict[str, Any]
 
 TYPE, ARCH = "node.kubernetes.io/instance-type", "kubernetes.io/arch"
 GPU = "nvidia.com/gpu"

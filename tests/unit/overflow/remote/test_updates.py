@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from nestor.api import labels, names
+from nestor.api.objects import Object
 from nestor.kube import Invalid
 from nestor.overflow.remote.build import Machines, build_pod
 from nestor.overflow.remote.settings import Access, Settings
 from nestor.overflow.remote.updates import build_note, build_patches, find_refused
 from tests.unit.overflow.remote.conftest import Far
 from tests.unit.overflow.remote.conftest import build_pod as build_plain
-
-Object = dict[str, Any]
 
 SETTINGS = Settings(Access({"users": []}), "big", "backend-uid", "far")
 DEBUG: Object = {"name": "debug", "image": "example/debug:1", "targetContainerName": "app"}

@@ -15,13 +15,12 @@ from cryptography.x509.oid import NameOID
 
 from nestor.api import labels, times
 from nestor.api.contracts import vnode
+from nestor.api.objects import Object
 from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, Kind
 from nestor.overflow.vnode import identity
 from nestor.overflow.vnode.identity import Certificate, Wish, describe_lacking
 from tests.waiting import comes_true
-
-Object = dict[str, Any]
 
 CLIENT = Wish("gpu", "gpu-a100", "client")
 SERVING = Wish("gpu", "gpu-a100", "serving", "10.0.0.7")

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import conditions
-from nestor.api.objects import conditions_of, status_of
+from nestor.api.objects import Object, conditions_of, status_of
 from nestor.kube import Api, kinds
 from nestor.kube.serving.pages import STALE_SECONDS
 from nestor.overflow.vnode import api, main
@@ -29,8 +29,6 @@ from tests.fakes.api import MemoryApi
 from tests.fakes.backend import MemoryBackend
 from tests.unit.overflow.vnode.world import NodeApi, World
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 TLS = {"caRef": {"name": "tls", "key": "ca"}}
 BASIC = ["--backend=gpu", "--namespace=nestor-system", "--address=10.0.0.7"]

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from nestor.api import conditions, labels
 from nestor.api.contracts.vnode import SENT
-from nestor.api.objects import conditions_of
+from nestor.api.objects import Object, conditions_of
 from nestor.kube import Api, Informer, Kind, kinds
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.pods.controller import PodController
@@ -20,7 +20,6 @@ from tests.fakes.api import MemoryApi
 from tests.fakes.backend import MemoryBackend
 from tests.waiting import comes_true, eventually
 
-Object = dict[str, Any]
 Error = TypeVar("Error", bound=Exception)
 
 NODE, SPACE, BACKEND = "far", "shop", "far"

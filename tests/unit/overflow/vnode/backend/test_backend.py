@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import conditions
+from nestor.api.objects import Object
 from nestor.api.overflowbackend import OverflowBackendSpec, Shape
 from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, kinds
@@ -25,8 +26,6 @@ from nestor.pods.providers.errors import InvalidInput, Unauthorized, Unreachable
 from tests.fakes.api import MemoryApi
 from tests.fakes.backend import MemoryBackend
 from tests.waiting import comes_true
-
-Object = dict[str, Any]
 
 SPACE = "nestor-system"
 

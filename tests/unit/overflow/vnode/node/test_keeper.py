@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
-from nestor.api.objects import spec_of
+from nestor.api.objects import Object, spec_of
 from nestor.kube import Api, Invalid, kinds
 from nestor.overflow.vnode.backend import health
 from nestor.overflow.vnode.backend.health import Health
@@ -18,8 +18,6 @@ from nestor.overflow.vnode.node.status import NodeFacts
 from nestor.pods.providers.errors import Unauthorized, Unreachable
 from tests.unit.overflow.vnode.world import NODE, NodeApi
 from tests.waiting import comes_true
-
-Object = dict[str, Any]
 
 
 class Scene:

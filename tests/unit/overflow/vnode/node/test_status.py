@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from nestor.api.objects import Object
 from nestor.overflow.vnode.node import status
 from nestor.overflow.vnode.node.status import NodeFacts, build_patch, build_status
 from tests.fakes.patches import merge_strategic
-
-Object = dict[str, Any]
 
 NOW, LATER = "2030-01-01T00:00:00Z", "2030-01-01T00:01:00Z"
 CAPACITY = {"cpu": "8", "memory": "16Gi", "pods": "100", "nvidia.com/gpu": "2"}

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from nestor.api.objects import Object
 from nestor.overflow.vnode.pods import change, writer
 from nestor.pods.providers.errors import NotYet, Unreachable
 from tests.fakes.backend import MemoryUpdates
 from tests.unit.overflow.vnode.world import World, living
-
-Object = dict[str, Any]
 
 DEBUG: Object = {"name": "debug", "image": "example/debug:1", "targetContainerName": "app"}
 LARGE: Object = {"requests": {"cpu": "200m"}}

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.overflow.vnode.pods.decide import FORGET_SECONDS, LOST_SECONDS, ORPHAN_SECONDS, Action, Facts, decide, find_due
-
-Object = dict[str, Any]
 
 
 def pod(phase: str = "Pending", *, deleting: bool = False) -> Object:

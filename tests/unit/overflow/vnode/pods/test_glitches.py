@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Forbidden, kinds
 from nestor.kube.pace import Rate
 from nestor.overflow.vnode.backend import health
@@ -17,8 +18,6 @@ from nestor.overflow.vnode.pods.entry import Home
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NotYet, Unreachable
 from tests.unit.overflow.vnode.world import NODE, SPACE, World, living
-
-Object = dict[str, Any]
 
 
 async def polled(world: World, times: int = 3) -> None:

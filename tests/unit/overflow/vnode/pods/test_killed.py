@@ -13,14 +13,13 @@ from typing import Any
 
 import pytest
 
-from nestor.api.objects import annotations_of
+from nestor.api.objects import Object, annotations_of
 from nestor.kube import kinds
 from nestor.overflow.vnode.pods import decide, entry, writer
 from nestor.overflow.vnode.pods.orphans import OrphanFinder
 from nestor.pods.providers.errors import InvalidInput, NotYet
 from tests.unit.overflow.vnode.world import NODE, SPACE, World, living
 
-Object = dict[str, Any]
 Moment = str
 """`before` or `after`."""
 

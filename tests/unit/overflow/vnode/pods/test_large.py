@@ -9,14 +9,13 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.contracts.vnode import SENT
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from nestor.overflow.vnode.pods import status
 from nestor.overflow.vnode.pods.inputs import Refresher
 from nestor.overflow.vnode.pods.trim import FEW, SENT_LIMIT, WHOLE_LIMIT, find_excess, find_size, is_cut, trim_pod
 from tests.unit.overflow.vnode.pods.test_refresh import Refreshes
 from tests.unit.overflow.vnode.world import SPACE, World
-
-Object = dict[str, Any]
 
 
 def fill(size: int) -> list[Object]:

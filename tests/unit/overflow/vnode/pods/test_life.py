@@ -7,14 +7,12 @@ from typing import Any
 
 import pytest
 
-from nestor.api.objects import status_of
+from nestor.api.objects import Object, status_of
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, kinds
 from nestor.overflow.vnode.pods import decide
 from nestor.overflow.vnode.pods.orphans import OrphanFinder
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, Unauthorized, Unreachable
 from tests.unit.overflow.vnode.world import NODE, SPACE, World, first
-
-Object = dict[str, Any]
 
 
 async def test_a_pod_runs_and_succeeds(world: World) -> None:

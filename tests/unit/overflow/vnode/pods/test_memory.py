@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from nestor.api import times
-from nestor.api.objects import status_of
+from nestor.api.objects import Object, status_of
 from nestor.api.overflowbackend import OverflowBackendStatus, UnconfirmedPod
 from nestor.kube import Api, ApiError, kinds
 from nestor.overflow.interlink.build import build_delete, build_question
@@ -23,8 +23,6 @@ from nestor.overflow.vnode.pods import decide, orphans
 from nestor.overflow.vnode.pods.entry import Home
 from nestor.overflow.vnode.pods.orphans import Memory
 from tests.unit.overflow.vnode.world import BACKEND, NODE, SPACE, World, first
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

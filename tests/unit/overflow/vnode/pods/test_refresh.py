@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Forbidden, kinds
 from nestor.overflow.vnode.pods import inputs
 from nestor.overflow.vnode.pods.inputs import Refresher, find_period
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import NotFound, Unreachable
 from tests.unit.overflow.vnode.world import SPACE, World
-
-Object = dict[str, Any]
 
 VOLUME = {"name": "v", "configMap": {"name": "settings"}}
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tests.unit.overflow.vnode.world import World
-
-Object = dict[str, Any]
 
 
 async def test_finished_pods_are_not_sent_again(world: World) -> None:

@@ -7,13 +7,11 @@ from typing import Any
 import pytest
 
 from nestor.api.contracts.vnode import SENT
-from nestor.api.objects import conditions_of
+from nestor.api.objects import Object, conditions_of
 from nestor.overflow.statuses import MESSAGE_LIMIT, REASON_LIMIT
 from nestor.overflow.vnode.pods import status
 from nestor.overflow.vnode.pods.status import Ending
 from nestor.pods.translate.status import build_patch
-
-Object = dict[str, Any]
 
 NOW, LATER, ADDRESS = "2030-01-01T00:00:00Z", "2030-01-01T00:01:00Z", "10.0.0.7"
 RUNNING: Object = {"running": {"startedAt": NOW}}
