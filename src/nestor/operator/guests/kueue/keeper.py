@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from nestor.api import conditions, labels
 from nestor.api.objects import Object, is_terminating, labels_of, owners_of, spec_of, status_of
 from nestor.api.times import timestamp
-from nestor.kube import Api, Change, Informer, NotFound, RetryLater, kinds
+from nestor.kube import Change, Informer, NotFound, RetryLater, kinds
 from nestor.kube.errors import ApiError, Conflict, Forbidden, Invalid
 from nestor.kube.index import Index
 from nestor.kube.tasks import together
@@ -43,42 +40,6 @@ def find_version(definition: Object | None) -> str | None:
     return None if is_terminating(definition) else next((version for version in workload.VERSIONS if version in served), None)
 
 
-class _Changed(Exception):
-    """There is another version."""
-
-
-class Installed:
-    """Watches the definition of Workloads. `use` is called with each version that there is, None too, and cancelled when there is
-    another.
-    """
-
-    def __init__(self, api: Api, use: Callable[[str | None], Coroutine[Any, Any, None]]) -> None:
-        self._informer = Informer(api, kinds.CRD, fields=f"metadata.name={NAME}", trim=trim_definition)
-        self._changed = asyncio.Event()
-        self._informer.on_change(lambda change: self._changed.set())
-        self._use = use
-
-    async def keep(self) -> None:
-        """Never ends by itself."""
-        await together(self._informer.run(), self._follow())
-
-    async def _follow(self) -> None:
-        await self._informer.synced.wait()
-        while True:
-            version = self._find()
-            with suppress(_Changed):
-                await together(self._use(version), self._wait_for_another(version))
-
-    async def _wait_for_another(self, version: str | None) -> None:
-        while self._find() == version:
-            self._changed.clear()
-            await self._changed.wait()
-        raise _Changed
-
-    def _find(self) -> str | None:
-        return find_version(self._informer.get(NAME))
-
-
 log = logging.getLogger(__name__)
 
 _GONE = (404, 405)
@@ -99,7 +60,22 @@ class Kueue(Guest):
     async def run(self) -> None:
         """Watch Workloads as long as there can be any. Does nothing unless the chart allows it."""
         if self._context.settings.kueue:
-            await Installed(self._context.api, self._use).keep()
+            definition = Informer(self._context.api, kinds.CRD, fields=f"metadata.name={NAME}", trim=trim_definition)
+            await together(definition.run(), self._follow(definition))
+
+    async def _follow(self, definition: Informer) -> None:
+        """Use each version that there is, or none, until there is another."""
+        changed = asyncio.Event()
+        definition.on_change(lambda _: changed.set())
+        await definition.synced.wait()
+        while True:
+            version = find_version(definition.get(NAME))
+            async with asyncio.TaskGroup() as group:
+                using = group.create_task(self._use(version))
+                while find_version(definition.get(NAME)) == version:
+                    changed.clear()
+                    await changed.wait()
+                using.cancel()
 
     async def _use(self, version: str | None) -> None:
         self._informer = self._owned = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -13,9 +14,8 @@ from nestor.kube import Api, ApiError, Forbidden, Informer, NotFound, RetryLater
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused, identify
 from nestor.operator.admission.turn import Turn, find_reserved
 from nestor.operator.guests.kueue import workload
-from nestor.operator.guests.kueue.keeper import NAME, Installed, Kueue, find_version, trim_definition
+from nestor.operator.guests.kueue.keeper import NAME, Kueue, find_version, trim_definition
 from nestor.operator.guests.kueue.workload import trim_workload
-from tests.fakes.api import MemoryApi
 from tests.unit.operator.builders import build_job
 from tests.unit.operator.scene import Scene
 
@@ -338,8 +338,9 @@ def test_which_version_is_spoken(found: Object | None, version: str | None) -> N
     assert "large" not in str(kept)
 
 
-async def test_each_change_of_the_version_is_heard_and_what_used_the_old_one_ends() -> None:
-    api, log = MemoryApi(), asyncio.Queue[str]()
+async def test_each_change_of_the_version_is_heard_and_what_used_the_old_one_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    scene, log = Scene(), asyncio.Queue[str]()
+    api, scene.context.settings = scene.api, replace(scene.context.settings, kueue=True)
 
     async def use(version: str | None) -> None:
         log.put_nowait(f"{version} begins")
@@ -348,7 +349,9 @@ async def test_each_change_of_the_version_is_heard_and_what_used_the_old_one_end
         finally:
             log.put_nowait(f"{version} ends")
 
-    task = asyncio.create_task(Installed(cast(Api, api), use).keep())
+    kueue = Kueue(scene.context)
+    monkeypatch.setattr(kueue, "_use", use)
+    task = asyncio.create_task(kueue.run())
     async with asyncio.timeout(10):
         assert await log.get() == "None begins"
         api.put(kinds.CRD, define("v1beta1"))
