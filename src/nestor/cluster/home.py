@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from nestor.api import labels, names
 from nestor.api.names import Part
-from nestor.api.objects import Object
+from nestor.api.objects import Object, labels_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +29,10 @@ class Home:
     """Which set of access keys the user wants, by the annotation's value; empty: any."""
     kubeconfig: Object | None = None
     """Metadata of the Secret with the admin kubeconfig; None: there is no such Secret."""
+
+    def owns(self, obj: Object | None) -> bool:
+        """Whether the object's labels name exactly this job."""
+        return labels_of(obj).get(labels.JOB_UID) == self.labels[labels.JOB_UID]
 
     def child(self, part: Part) -> str:
         """The name of one of the cluster's objects, such as `hello-k3s`."""

@@ -109,7 +109,7 @@ class Provisioner:
             self._api.find(kinds.SECRET, home.child(Part.AUTHORITIES), home.namespace),
             self._api.find(kinds.SERVICE, home.child(Part.SERVER), home.namespace),
         )
-        if secret is None or service is None or not _is_of(secret, home) or not _is_of(service, home):
+        if secret is None or service is None or not home.owns(secret) or not home.owns(service):
             return
         await self._ensure_authorities(home)
         address = service["spec"]["clusterIP"]
@@ -210,11 +210,6 @@ def _read_authorities(secret: Object) -> Authorities:
             f"Secret '{meta['name']}' in namespace '{meta['namespace']}' does not hold Nestor's keys any more: restore it, or "
             "create the cluster again"
         ) from error
-
-
-def _is_of(obj: Object, home: Home) -> bool:
-    """Whether an object in the cluster's namespace is the cluster's."""
-    return labels_of(obj).get(labels.JOB_UID) == home.labels.get(labels.JOB_UID)
 
 
 def _now() -> datetime.datetime:

@@ -20,7 +20,7 @@ from nestor.api.quantities import parse_quantity
 from nestor.api.words import VERB, Access
 from nestor.operator.admission.app_source import AppSource
 from nestor.operator.admission.identity import JobIdentity, Refused
-from nestor.operator.admission.placement import apply_machine, list_allowed
+from nestor.operator.admission.placement import apply_machine, list_allowed, with_quota
 
 
 def check_deadline(known: JobIdentity) -> None:
@@ -125,6 +125,4 @@ def apply_size(policy: NestedClassSpec, wishes: JobStorage | None) -> NestedClas
     """The class with the size that a job wishes, if that is less than what it allows. `policy`: with the job's machine."""
     if wishes is None or wishes.size is None or parse_quantity(str(wishes.size)) > parse_quantity(find_most(policy)):
         return policy
-    own = policy.namespace
-    quota = {**(own.quota or {}), _SIZE: str(wishes.size)}
-    return policy.model_copy(update={"namespace": own.model_copy(update={"quota": quota})})
+    return with_quota(policy, {_SIZE: str(wishes.size)})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, get_args
@@ -154,10 +154,13 @@ def find_machine(policy: NestedClassSpec, name: str | None) -> Machine | None:
 def apply_machine(policy: NestedClassSpec, name: str | None) -> NestedClassSpec:
     """The class with the quota of a job's machine."""
     machine = find_machine(policy, name)
-    if machine is None or machine.quota is None:
-        return policy
-    quota = {**(policy.namespace.quota or {}), **machine.quota}
-    return policy.model_copy(update={"namespace": policy.namespace.model_copy(update={"quota": quota})})
+    return policy if machine is None or machine.quota is None else with_quota(policy, machine.quota)
+
+
+def with_quota(policy: NestedClassSpec, changes: Mapping[str, Any]) -> NestedClassSpec:
+    """The class with these amounts in its quota, in place of its own."""
+    own = policy.namespace
+    return policy.model_copy(update={"namespace": own.model_copy(update={"quota": {**(own.quota or {}), **changes}})})
 
 
 def resolve_placement(policy: NestedClassSpec, job: NestedAppJobSpec | None) -> Resolved:

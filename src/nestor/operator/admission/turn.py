@@ -12,7 +12,7 @@ from nestor.api.objects import Object, status_of
 from nestor.api.placement import MOST
 from nestor.api.placement_rules import Assigned, AssignedNodes, ClassPlacement
 from nestor.api.quantities import parse_quantity, write_quantity
-from nestor.operator.admission.placement import apply_machine
+from nestor.operator.admission.placement import apply_machine, with_quota
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,10 @@ def cap_quota(policy: NestedClassSpec, reserved: Object | None) -> NestedClassSp
     """The class with a quota not above what the job started with: otherwise another machine would get around the queue."""
     if not reserved:
         return policy
-    quota = {name: str(value) for name, value in (policy.namespace.quota or {}).items()}
-    full = DEFAULT_QUOTA | quota
+    full = DEFAULT_QUOTA | {name: str(value) for name, value in (policy.namespace.quota or {}).items()}
     lower = {
         name: str(value)
         for name, value in reserved.items()
         if name not in full or parse_quantity(str(value)) < parse_quantity(full[name])
     }
-    if not lower:
-        return policy
-    return policy.model_copy(update={"namespace": policy.namespace.model_copy(update={"quota": quota | lower})})
+    return with_quota(policy, lower) if lower else policy

@@ -10,7 +10,7 @@ from dataclasses import replace
 from nestor.api import labels
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.nestedcluster import NestedClusterSpec
-from nestor.api.objects import Object, is_terminating, labels_of, owner_reference, status_of
+from nestor.api.objects import Object, is_terminating, owner_reference, status_of
 from nestor.cluster import namespace, server
 from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
@@ -39,7 +39,7 @@ async def ensure_home(
             is_made = True
         except Conflict:
             live = await context.api.get(kinds.NAMESPACE, name)
-    if labels_of(live).get(labels.JOB_UID) != home.labels[labels.JOB_UID]:
+    if not home.owns(live):
         raise ForeignObject(
             f"Namespace '{name}' already exists and does not belong to this job: delete the job and create it again, or have an "
             "administrator delete the namespace"

@@ -197,13 +197,13 @@ class Finalizer:
         """The job's namespace, while it exists. Asks the API server if it is not in the cache, which may lag behind."""
         name = home.namespace
         live = self._context.cache.find(kinds.NAMESPACE, name) or await self._api.find(kinds.NAMESPACE, name)
-        return live if live is not None and _is_of(live, home) else None
+        return live if live is not None and home.owns(live) else None
 
     async def _delete_kubeconfig(self, home: Home) -> None:
         if (meta := home.kubeconfig) is None:
             return
         secret = await self._api.find(kinds.SECRET, meta["name"], meta["namespace"])
-        if secret and _is_of(secret, home):
+        if secret and home.owns(secret):
             await self._api.delete(kinds.SECRET, meta["name"], meta["namespace"], uid=secret["metadata"]["uid"])
 
     async def _report(self, job: Object, namespace: str) -> None:
@@ -241,11 +241,6 @@ def _ends_soon(pod: Object) -> bool:
     """Whether the pod's grace period is (nearly) over. The deletion timestamp is the time at which it ends."""
     time = pod["metadata"].get("deletionTimestamp")
     return bool(time) and seconds_since(time) > -NAMESPACE_LEAD_SECONDS
-
-
-def _is_of(obj: Object, home: Home) -> bool:
-    """Whether the object's labels name exactly this job."""
-    return labels_of(obj).get(labels.JOB_UID) == home.labels[labels.JOB_UID]
 
 
 def explain_left(namespace: Object) -> str:

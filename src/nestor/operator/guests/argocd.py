@@ -7,7 +7,7 @@ import datetime
 import time
 
 from nestor.api import conditions, labels, times
-from nestor.api.objects import Object, conditions_of, labels_of, status_of
+from nestor.api.objects import Object, conditions_of, status_of
 from nestor.cluster import pki
 from nestor.cluster.argocd import Registration
 from nestor.cluster.home import Home
@@ -74,7 +74,7 @@ class ArgoCD(Guest):
     async def _delete(self, home: Home, namespace: str) -> None:
         self._checked.pop(home.labels[labels.JOB_UID], None)
         secret = await self._context.api.find(kinds.SECRET, home.namespace, namespace)
-        if secret is not None and _is_of(secret, home):
+        if secret is not None and home.owns(secret):
             await self._context.api.delete(kinds.SECRET, home.namespace, namespace, uid=secret["metadata"]["uid"])
 
     async def _write(self, registration: Registration, uid: str) -> str:
@@ -86,7 +86,7 @@ class ArgoCD(Guest):
         if known == key and now < renew and time.monotonic() - at < RESYNC_SECONDS:
             return ""
         found = await context.api.find(kinds.SECRET, meta["name"], meta["namespace"])
-        if found is not None and not _is_of(found, registration.home):
+        if found is not None and not registration.home.owns(found):
             return (
                 f"could not register the cluster with Argo CD: Secret '{meta['name']}' in '{meta['namespace']}' is not Nestor's"
             )
@@ -96,7 +96,3 @@ class ArgoCD(Guest):
             await context.api.apply(kinds.SECRET, found)
         self._checked[uid] = (key, time.monotonic(), pki.read_renewal(found))
         return ""
-
-
-def _is_of(secret: Object, home: Home) -> bool:
-    return labels_of(secret).get(labels.JOB_UID) == home.labels[labels.JOB_UID]
