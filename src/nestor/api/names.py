@@ -8,6 +8,7 @@ from __future__ import annotations
 import enum
 import functools
 import hashlib
+import json
 
 LABEL_LIMIT = 63
 """Maximum length of a DNS label (RFC 1123): Services, Namespaces, host names, label values."""
@@ -66,6 +67,11 @@ def digest(*parts: str, length: int = SHORT) -> str:
     """A short hash of `parts` that respects their boundaries: ('a', 'bc') differs from ('ab', 'c')."""
     joined = "\0".join(parts).encode()
     return hashlib.sha256(joined).hexdigest()[:length]
+
+
+def digest_json(content: object, length: int = 32) -> str:
+    """The hash of a JSON value, whatever the order of its keys."""
+    return digest(json.dumps(content, sort_keys=True), length=length)
 
 
 def join_limited(parts: list[str], suffix: str, limit: int = LABEL_LIMIT, separator: str = "-") -> str:

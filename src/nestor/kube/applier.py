@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +44,7 @@ class Applier:
         """The object as it is in the cluster, after an apply only if it differs from `body`."""
         meta = body["metadata"]
         key = (kind, meta.get("namespace", ""), meta["name"])
-        fingerprint = names.digest(json.dumps(body, sort_keys=True), length=32)
+        fingerprint = names.digest_json(body)
         found = self._find_current(key, fingerprint, body)
         if found is None:
             found = await self.api.apply(kind, body)

@@ -99,7 +99,7 @@ def hash_step(
         content |= {"environment": dict(environment)}
     if salt and len(content) > 1:
         content |= {"salt": salt}
-    return names.digest(json.dumps(content, sort_keys=True), length=16)
+    return names.digest_json(content, length=16)
 
 
 def _hash_plan(base: str, steps: tuple[Step, ...], remote: Remote) -> str:

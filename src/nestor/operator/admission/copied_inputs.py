@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import defaultdict
 from collections.abc import Collection
@@ -190,7 +189,7 @@ class TemplateCopies:
             return f"image:{app.image}", None
         if not self._memories[resolved.uid].templates:
             content = await self._fetch(resolved, app.templates_from)
-            self._memories[resolved.uid].templates = _digest(content)
+            self._memories[resolved.uid].templates = names.digest_json(content)
         return f"configmap:{self._memories[resolved.uid].templates}", content
 
     async def ensure(self, resolved: Resolved, content: Object | None) -> None:
@@ -211,7 +210,7 @@ class TemplateCopies:
         copy = resolved.home.child(Part.TEMPLATES)
         for name, namespace in ((copy, resolved.home.namespace), (origin.name, origin.namespace)):
             content = _pick(await self._api.find(kinds.CONFIG_MAP, name, namespace))
-            if _digest(content) == wanted:
+            if names.digest_json(content) == wanted:
                 return content
         self.forget(resolved.uid)
         raise RetryLater(1, "the templates are no longer those of the plan")
@@ -252,7 +251,3 @@ class TemplateCopies:
 def _pick(found: Object | None) -> Object:
     content = found or {}
     return {key: content[key] for key in ("data", "binaryData") if content.get(key)}
-
-
-def _digest(content: Object) -> str:
-    return names.digest(json.dumps(content, sort_keys=True), length=32)

@@ -227,10 +227,6 @@ def has_links(inputs: Inputs) -> bool:
     return any(_VARIABLE.fullmatch(key) for key in inputs.environment)
 
 
-def digest_copies(copies: list[Object]) -> str:
-    return names.digest(json.dumps(copies, sort_keys=True), length=32)
-
-
 def own_copy(copy: Object, there: Object) -> Object:
     """The copy, to be removed with the pod there."""
     meta = there["metadata"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 
-from nestor.api import labels
+from nestor.api import labels, names
 from nestor.api.objects import Object, is_terminating
 from nestor.api.pod_status import is_terminal
 from nestor.kube import Conflict, Kind, kinds
@@ -44,7 +44,7 @@ class Creator:
     async def refresh(self, pod: Object, there: Object, wanted: list[Object]) -> None:
         """Bring the copies of a pod up to date. One that runs is not refused for them."""
         is_ending = is_terminating(there) or is_terminal(there)
-        if is_ending or self._written.get(pod["metadata"]["uid"]) == build.digest_copies(wanted):
+        if is_ending or self._written.get(pod["metadata"]["uid"]) == names.digest_json(wanted):
             return
         try:
             await self._write(pod, there, wanted)
@@ -107,4 +107,4 @@ class Creator:
     async def _write(self, pod: Object, there: Object, wanted: list[Object]) -> None:
         with self._cluster.in_our_words():
             await together(*(self._cluster.api.apply(_KINDS[copy["kind"]], build.own_copy(copy, there)) for copy in wanted))
-        self._written[pod["metadata"]["uid"]] = build.digest_copies(wanted)
+        self._written[pod["metadata"]["uid"]] = names.digest_json(wanted)

@@ -5,7 +5,6 @@ Thousands of pods may wait for a quota, which would refuse each of them for the 
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,7 +32,7 @@ def find_size(pod: Object) -> str:
     spec = pod["spec"]
     resources = [[item.get("resources"), item.get("restartPolicy")] for _, item in list_containers(spec, RUN)]
     scopes = [spec.get("activeDeadlineSeconds") is not None, bool(spec.get("affinity"))]
-    return names.digest(json.dumps([resources, spec.get("resources"), scopes], sort_keys=True), length=16)
+    return names.digest_json([resources, spec.get("resources"), scopes], length=16)
 
 
 def is_freed(old: Object | None, new: Object | None) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 
 from nestor.api import conditions, labels, names
@@ -114,7 +113,7 @@ def build_workload(job: Object, api_version: str, pod_sets: list[Object], priori
             "name": find_name(job),
             "namespace": meta["namespace"],
             "labels": {labels.MANAGED_BY: "nestor", labels.KUEUE_JOB_UID: meta["uid"]},
-            "annotations": {labels.CONTENT_KEY: names.digest(json.dumps(spec, sort_keys=True), length=32)},
+            "annotations": {labels.CONTENT_KEY: names.digest_json(spec)},
             "ownerReferences": [refer(job)],
         },
         "spec": spec,

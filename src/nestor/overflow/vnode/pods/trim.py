@@ -89,7 +89,7 @@ def find_changeable(pod: Object) -> dict[str, str]:
     if _CUT in pod:
         kept: dict[str, str] = pod[_CUT]["changeable"]
         return kept
-    return {key: _digest(value) for key, value in _read_changeable(pod).items()}
+    return {key: names.digest_json(value) for key, value in _read_changeable(pod).items()}
 
 
 def _read_changeable(pod: Object) -> Object:
@@ -105,11 +105,7 @@ def _read_changeable(pod: Object) -> Object:
     }
 
 
-def _digest(value: object) -> str:
-    return names.digest(json.dumps(value, sort_keys=True), length=32)
-
-
-NO_DEBUG = _digest([])
+NO_DEBUG = names.digest_json([])
 
 
 def _cut(pod: Object, size: int) -> Object:
