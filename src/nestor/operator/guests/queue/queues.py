@@ -142,8 +142,6 @@ class Queue(Guest):
         for name in touched:
             for uid in self._members.get(name, ()):
                 self._noted.setdefault(uid, (self._entries[uid].name, self._entries[uid].namespace))
-        if not self._noted and not touched:
-            return
         policies = self._context.classes.all()
         while self._noted or touched:
             noted, self._noted = self._noted, {}

@@ -193,21 +193,6 @@ def test_a_job_that_has_ended_before_it_was_seen_to_run_has_nothing_left_of_bein
     assert say(town.ask("a")) == OWN
 
 
-@pytest.mark.parametrize("stopped", [end(RUNS), suspended(RUNS), suspended(RUNS, suspend=False)])
-def test_nobody_wakes_himself_while_his_pods_end(stopped: Object) -> None:
-    town = Town(stopped, job("b", MIDDLE), queue=ONE)
-    town.busy.add("a")
-    town.run("b")
-    town.ask("a")
-    town.queues.flush()
-    town.woken.clear()
-    for _ in range(3):
-        town.see("a", is_busy=True)
-        town.ask("a")
-        town.run("b")
-    assert town.woken == []
-
-
 def test_what_a_machine_is_for_is_counted_once_when_a_job_comes_back_with_another() -> None:
     rests = suspended(job("a", is_placed=True, machine="small"), machine="big")
     rests["status"]["reserved"] = {"requests.cpu": "2"}
