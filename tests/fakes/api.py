@@ -76,6 +76,10 @@ class MemoryApi:
         """An object as it is now."""
         return copy.deepcopy(self.objects.get((kind.plural, namespace, name)))
 
+    def every(self, plural: str) -> builtins.list[Object]:
+        """All objects of a kind."""
+        return [copy.deepcopy(item) for key, item in self.objects.items() if key[0] == plural]
+
     def hold(self, kind: Kind) -> None:
         """Keep the events of a kind back."""
         self._held[kind.plural] = []

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
-import copy
 from collections import Counter
 from typing import Any
 
@@ -68,10 +66,6 @@ class MemoryCluster(MemoryApi):
         """The pod that runs for a host pod."""
         (found,) = [item for item in self.every("pods") if item["metadata"]["labels"].get(labels.HOST_UID) == uid]
         return found
-
-    def every(self, plural: str) -> builtins.list[Object]:
-        """All objects of a kind."""
-        return [copy.deepcopy(item) for key, item in self.objects.items() if key[0] == plural]
 
     def tell(self, uid: str, **status: Any) -> None:
         """The kubelet writes a pod's status."""

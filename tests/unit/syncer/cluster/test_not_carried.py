@@ -39,7 +39,7 @@ class NestedApi(MemoryApi):
     @property
     def told(self) -> list[tuple[str, str]]:
         """Kind and name of each object with an event."""
-        found = [item["involvedObject"] for key, item in self.objects.items() if key[0] == "events"]
+        found = [item["involvedObject"] for item in self.every("events")]
         return sorted((item["kind"], item["name"]) for item in found)
 
 

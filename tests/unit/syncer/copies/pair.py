@@ -62,7 +62,7 @@ class Clusters:
     @property
     def events(self) -> list[tuple[str, str]]:
         """What was told in the nested cluster: reasons and messages."""
-        found = [item for key, item in self.nested.objects.items() if key[0] == "events"]
+        found = self.nested.every("events")
         return [(item["reason"], item["message"]) for item in found]
 
 

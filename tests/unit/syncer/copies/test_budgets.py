@@ -18,12 +18,8 @@ KIND = kinds.POD_DISRUPTION_BUDGET
 def start(*, allowed: bool) -> Clusters:
     """Two clusters; the class says whether budgets hold in the host."""
     clusters = Clusters.build(KIND)
-    allow(clusters, allowed)
-    return clusters
-
-
-def allow(clusters: Clusters, allowed: bool) -> None:
     clusters.allow(placement={"disruptionBudgets": allowed})
+    return clusters
 
 
 def put(clusters: Clusters, healthy: int | None = None, name: str = "web") -> Object:
@@ -49,9 +45,9 @@ async def test_what_the_class_does_not_allow_is_told_once_and_follows_its_change
             await made.settle()
         assert read(clusters) is None
         assert clusters.events == [("NotCarried", NOT_ALLOWED)]
-        allow(clusters, True)
+        clusters.allow(placement={"disruptionBudgets": True})
         await made.until(lambda: read(clusters) is not None)
-        allow(clusters, False)
+        clusters.allow(placement={"disruptionBudgets": False})
         await made.until(lambda: read(clusters) is None)
 
 

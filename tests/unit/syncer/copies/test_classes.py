@@ -26,7 +26,7 @@ def put(clusters: Clusters, kind: Kind, name: str, **content: Any) -> None:
 
 def values(clusters: Clusters) -> dict[str, int]:
     """The nested PriorityClasses that are Nestor's."""
-    found = [item for key, item in clusters.nested.objects.items() if key[0] == PRIORITY.plural]
+    found = clusters.nested.every(PRIORITY.plural)
     return {item["metadata"]["name"]: item["value"] for item in found if item["metadata"].get("labels") == OURS}
 
 

@@ -151,14 +151,10 @@ ROWS = (DeviceClassRow, ResourceClaimRow)
 def start(*classes: str) -> Clusters:
     """With a DeviceClass that the policy allows, and one that it does not."""
     clusters = Clusters.build()
-    allow_classes(clusters, *(classes or ("gpu",)))
+    clusters.allow(devices={"classes": list(classes) or ["gpu"]})
     for name in ("gpu", "hidden"):
         clusters.host.put(CLASS, {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": "true"}}]}})
     return clusters
-
-
-def allow_classes(clusters: Clusters, *classes: str) -> None:
-    clusters.allow(devices={"classes": list(classes)})
 
 
 def claim_of(name: str = "card", of: str = "gpu") -> Object:
@@ -207,7 +203,7 @@ async def test_what_is_refused_says_so_and_is_carried_once_it_is_allowed() -> No
         with pytest.raises(Forbidden, match="ResourceClaim 'card': "):
             await made.engines[1].ensure((SPACE, "card"))
         assert copy(clusters) is None
-        allow_classes(clusters, "gpu", "hidden")
+        clusters.allow(devices={"classes": ["gpu", "hidden"]})
         await made.until(lambda: copy(clusters))
 
 
@@ -226,7 +222,7 @@ async def test_a_stricter_class_takes_no_claim_away() -> None:
     async with running(clusters, *ROWS) as made:
         await made.put_nested(CLAIM, claim_of())
         before = copy(clusters)["metadata"]["uid"]
-        allow_classes(clusters)
+        clusters.allow()
         await made.put_nested(CLAIM, claim_of("more"))
         assert copy(clusters)["metadata"]["uid"] == before
         assert clusters.events == [("ClaimRefused", "the class allows no devices (`devices.classes`)")]

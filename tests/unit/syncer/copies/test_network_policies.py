@@ -20,13 +20,9 @@ INTERNET = [{"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}]
 def start(internet: list[Object] | None = None) -> Clusters:
     """Two clusters, and what the class opens of the world outside."""
     clusters = Clusters.build(KIND)
-    allow(clusters, INTERNET if internet is None else internet)
+    clusters.allow(internet=INTERNET if internet is None else internet)
     clusters.nested.put(kinds.NAMESPACE, {"metadata": {"name": SPACE, "labels": {"team": "a"}}})
     return clusters
-
-
-def allow(clusters: Clusters, internet: list[Object]) -> None:
-    clusters.allow(internet=internet)
 
 
 def put(clusters: Clusters, name: str = "one", **spec: Any) -> Object:
@@ -119,7 +115,7 @@ async def test_what_the_class_opens_is_followed() -> None:
         ((reason, message),) = clusters.events
         assert reason == "FieldsIgnored"
         assert "`network.internet`" in message
-        allow(clusters, INTERNET)
+        clusters.allow(internet=INTERNET)
         await made.settle()
         assert read(clusters)["egress"] == [{"to": [{"ipBlock": {"cidr": "8.8.8.0/24"}}]}]
 

@@ -22,10 +22,6 @@ NODE_PORTS = {"nodePorts": True}
 BALANCERS = {"loadBalancers": True}
 
 
-def allow(clusters: Clusters, **services: Any) -> None:
-    clusters.allow(services=services)
-
-
 def build_outward(number: int = 30007, kind: str = "NodePort", **spec: Any) -> Object:
     return build_service(type=kind, ports=[{"port": 80, "protocol": "TCP", "nodePort": number}], **spec)
 
@@ -48,7 +44,7 @@ async def test_a_node_port_that_is_taken_on_the_host_is_told_until_it_is_free() 
     clusters.nested.put(kinds.SERVICE, build_outward())
     async with running(clusters, ServiceRow) as made:
         clusters.host.refusal = lambda *_: taken
-        allow(clusters, **NODE_PORTS)
+        clusters.allow(services=NODE_PORTS)
         await made.settle()
         (message,) = [message for reason, message in clusters.events if reason == "ServiceNotSynced"]
         assert message.endswith("; choose another one, or delete this Service and create it again")
@@ -93,7 +89,7 @@ async def test_traffic_from_outside_is_let_in_as_long_as_the_class_allows_it() -
     clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports))
     async with running(clusters, ServiceAccessRow, ServiceRow) as made:
         assert find_access(clusters) is None
-        allow(clusters, **NODE_PORTS)
+        clusters.allow(services=NODE_PORTS)
         await made.settle()
         policy = find_access(clusters)
         assert policy["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": "web"}, {"protocol": "UDP", "port": 53}]}]
@@ -113,7 +109,7 @@ def put_policy(clusters: Clusters, selector: Object, *rules: Object) -> None:
 
 async def test_nested_policies_say_who_gets_in_to_pods_that_they_isolate() -> None:
     clusters = Clusters.build()
-    allow(clusters, **NODE_PORTS)
+    clusters.allow(services=NODE_PORTS)
     clusters.nested.put(kinds.SERVICE, build_outward())
     async with running(clusters, ServiceAccessRow) as made:
         not_isolated = [{"key": labels.ISOLATED_INGRESS, "operator": "DoesNotExist"}]
@@ -140,7 +136,7 @@ async def test_nested_policies_say_who_gets_in_to_pods_that_they_isolate() -> No
 
 async def test_a_service_of_too_many_ports_gets_no_policy() -> None:
     clusters = Clusters.build()
-    allow(clusters, **NODE_PORTS)
+    clusters.allow(services=NODE_PORTS)
     ports = [{"port": number, "protocol": "TCP"} for number in range(1, 3000)]
     clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports))
     async with running(clusters, ServiceAccessRow) as made:
@@ -153,12 +149,12 @@ async def test_a_service_of_too_many_ports_gets_no_policy() -> None:
 @pytest.mark.parametrize("how", ["class", "service", "selector"])
 async def test_nobody_is_let_in_any_more(how: str) -> None:
     clusters = Clusters.build()
-    allow(clusters, **NODE_PORTS)
+    clusters.allow(services=NODE_PORTS)
     clusters.nested.put(kinds.SERVICE, build_outward())
     async with running(clusters, ServiceAccessRow) as made:
         assert find_access(clusters) is not None
         if how == "class":
-            allow(clusters)
+            clusters.allow()
         elif how == "service":
             clusters.nested.drop(kinds.SERVICE, "web", SPACE)
         else:
@@ -181,7 +177,7 @@ def put_node(clusters: Clusters, name: str, *addresses: str) -> None:
 
 async def test_pods_reach_the_node_ports_of_their_cluster_at_the_nodes_that_it_shows_and_nothing_else_there() -> None:
     clusters = Clusters.build()
-    allow(clusters, **NODE_PORTS)
+    clusters.allow(services=NODE_PORTS)
     ports = [
         {"port": 80, "protocol": "TCP", "nodePort": 30007, "targetPort": "web"},
         {"port": 53, "protocol": "UDP", "nodePort": 30008},
@@ -211,7 +207,7 @@ async def test_pods_reach_the_node_ports_of_their_cluster_at_the_nodes_that_it_s
         assert find_way_out(clusters)[0]["to"] == [{"ipBlock": {"cidr": "192.0.2.2/32"}}]
         await made.put_nested(kinds.SERVICE, build_service(type="NodePort", ports=ports[:1]))
         assert find_way_out(clusters)[0]["ports"] == opened[:1]
-        allow(clusters)
+        clusters.allow()
         await made.settle()
         assert find_way_out(clusters) == []
 
@@ -268,11 +264,11 @@ async def test_the_class_allows_further_addresses_but_not_the_closed_ones() -> N
     clusters.nested.put(kinds.SERVICE, build_service(selector=None))
     clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("203.0.113.7", "203.0.113.9", "169.254.169.254"))
     async with running(clusters, EndpointSliceRow) as made:
-        allow(clusters, endpointRanges=["203.0.113.0/24", "169.254.0.0/16"], closedRanges=["203.0.113.9/32"])
+        clusters.allow(services=dict(endpointRanges=["203.0.113.0/24", "169.254.0.0/16"], closedRanges=["203.0.113.9/32"]))
         await made.settle()
         assert host_addresses(clusters) == ["203.0.113.7"]
         assert "203.0.113.9, 169.254.169.254" in clusters.events[-1][1]
-        allow(clusters)
+        clusters.allow()
         await made.settle()
         assert host_addresses(clusters) == []
 

@@ -26,17 +26,13 @@ STORAGE = {"classes": ["fast"], "snapshotClasses": ["hourly", "daily"]}
 def build(*, data: str = "first", storage: Object | None = None) -> Clusters:
     """With classes that the policy allows, and one that it does not."""
     clusters = Clusters.build()
-    allow(clusters, STORAGE if storage is None else storage)
+    clusters.allow(storage=STORAGE if storage is None else storage)
     clusters.nested.put(kinds.NAMESPACE, {"metadata": {"name": "kube-system", "uid": data}})
     clusters.host.put(kinds.STORAGE_CLASS, {"metadata": {"name": "fast"}, "provisioner": "disks.example.org"})
     for name in ("hourly", "daily", "hidden"):
         body = {"driver": "disks.example.org", "deletionPolicy": "Delete", "parameters": {"secret": "of-the-host"}}
         clusters.host.put(CLASS, {"metadata": {"name": name}, **body})
     return clusters
-
-
-def allow(clusters: Clusters, storage: Object) -> None:
-    clusters.allow(storage=storage)
 
 
 def claim(name: str = "data", **spec: Any) -> Object:
@@ -120,7 +116,7 @@ async def test_the_nested_cluster_has_the_classes_that_its_class_allows() -> Non
         assert "parameters" not in found
         assert clusters.nested.look(CLASS, "daily") is not None
         assert clusters.nested.look(CLASS, "hidden") is None
-        allow(clusters, STORAGE | {"snapshotClasses": ["daily"]})
+        clusters.allow(storage=STORAGE | {"snapshotClasses": ["daily"]})
         await made.settle()
         assert clusters.nested.look(CLASS, "hourly") is None
 
@@ -185,7 +181,7 @@ async def test_without_permission_a_claim_names_the_field_that_would_give_it() -
         await made.put_nested(SNAPSHOT, snapshot())
         assert copy(clusters) is None
         assert len(clusters.events) == 1
-        allow(clusters, STORAGE)
+        clusters.allow(storage=STORAGE)
         await made.until(lambda: copy(clusters))
 
 
@@ -195,7 +191,7 @@ async def test_a_stricter_class_takes_no_snapshot_away_also_after_a_restart() ->
         clusters.nested.put(CLAIM, claim())
         await made.put_nested(SNAPSHOT, snapshot())
         before = make(clusters)
-        allow(clusters, {"classes": ["fast"]})
+        clusters.allow(storage={"classes": ["fast"]})
         await made.put_nested(SNAPSHOT, snapshot("more"))
         assert copy(clusters)["metadata"]["uid"] == before["metadata"]["uid"]
         assert clusters.events == [("SnapshotRefused", "the class allows no snapshots (`storage.snapshotClasses`)")]

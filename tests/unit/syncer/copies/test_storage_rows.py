@@ -19,14 +19,10 @@ CLAIM, VOLUME, CLASS = kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME, k
 def build(*, data: str = "first", classes: tuple[str, ...] = ("fast",)) -> Clusters:
     """With a StorageClass that the policy allows, and the namespace that tells a nested cluster's data."""
     clusters = Clusters.build()
-    allow(clusters, *classes)
+    clusters.allow(storage={"classes": list(classes)})
     clusters.nested.put(kinds.NAMESPACE, {"metadata": {"name": "kube-system", "uid": data}})
     clusters.host.put(CLASS, {"metadata": {"name": "fast"}, "provisioner": "disks.example.org"})
     return clusters
-
-
-def allow(clusters: Clusters, *classes: str) -> None:
-    clusters.allow(storage={"classes": list(classes)})
 
 
 def claim(**spec: Any) -> Object:
@@ -89,7 +85,7 @@ async def test_a_claim_gets_its_volume_again_after_the_nested_cluster_has_lost_i
     async with running(fresh, ClaimRow, VolumeRow, StorageClassRow) as made:
         there: Any = copy(fresh)
         assert there["metadata"]["uid"] == before["metadata"]["uid"]  # nobody has asked for its end
-        allow(fresh)  # and what is there needs no permission
+        fresh.allow()  # and what is there needs no permission
         nested = fresh.nested.put(CLAIM, claim())
         await made.settle()
         there = copy(fresh)

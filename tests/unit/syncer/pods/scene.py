@@ -102,7 +102,15 @@ class Scene:
             yield
 
     def events(self, reason: str) -> list[Object]:
-        return [item for key, item in self.nested.objects.items() if key[0] == "events" and item["reason"] == reason]
+        return [item for item in self.nested.every("events") if item["reason"] == reason]
+
+    def host_pods(self) -> list[Object]:
+        return self.api.every("pods")
+
+    def write_rules(self, placement: Object, **status: Any) -> None:
+        """What the class says about places, and else the operator."""
+        body = {"spec": {}, "status": {"policy": {"placement": placement}, **status}}
+        self.api.put(kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, **body})
 
     async def calm(self) -> None:
         """Until all news have arrived and are worked off, apart from what is to be tried again later."""

@@ -40,7 +40,7 @@ async def test_a_full_quota_is_hardly_asked_and_what_waits_gets_its_room() -> No
         await scene.calm()
         assert scene.host.refused <= 20  # as many as may be under way when the first one is refused
         assert len(scene.prepared) <= 10 + 20  # and only these have tokens and copies
-        told = [item for key, item in scene.nested.objects.items() if key[0] == "events"]
+        told = scene.nested.every("events")
         assert len({item["involvedObject"]["name"] for item in told}) == len(told) == 990
         message = (
             "exceeded quota: small, requested: pods=1, used: pods=10, limited: pods=10; ask an administrator of the host cluster"

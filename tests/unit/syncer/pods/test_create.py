@@ -61,7 +61,7 @@ class Scene:
 
     @property
     def events(self) -> list[str]:
-        return [item["message"] for key, item in self.nested.objects.items() if key[0] == "events"]
+        return [item["message"] for item in self.nested.every("events")]
 
     @property
     def condition(self) -> Object:
@@ -101,7 +101,7 @@ async def test_what_the_pods_of_a_stateful_set_lack_is_told_once_at_the_set() ->
     scene.creator.forget(scene.pod["metadata"]["uid"])  # as for a second pod
     scene.provider.cluster.objects.clear()
     await scene.create()
-    ((_, event),) = [(key, item) for key, item in scene.nested.objects.items() if key[0] == "events"]
+    (event,) = scene.nested.every("events")
     assert (event["type"], event["reason"]) == ("Normal", "FieldsIgnored")
     assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("StatefulSet", "db")
 

@@ -45,7 +45,7 @@ class Running:
 
     @property
     def copied(self) -> list[Object]:
-        return [item for key, item in self.nested.objects.items() if key[0] == "events"]
+        return self.nested.every("events")
 
     @property
     def asked(self) -> list[str]:

@@ -12,8 +12,8 @@ from nestor.api.objects import Object, annotations_of, conditions_of, labels_of
 from nestor.kube import NotFound, kinds
 from nestor.syncer.pods import gangs
 from nestor.syncer.pods.gangs import TURN_SECONDS
-from tests.unit.pods.translate.builders import TARGET, build_pod
-from tests.unit.syncer.pods.scene import HOST, Scene
+from tests.unit.pods.translate.builders import build_pod
+from tests.unit.syncer.pods.scene import Scene
 
 
 class Cluster(Scene):
@@ -33,10 +33,7 @@ class Cluster(Scene):
         self._write()
 
     def _write(self) -> None:
-        status = {"policy": {"placement": self._rules}, "gangs": self._gangs}
-        self.api.put(
-            kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}, "status": status}
-        )
+        self.write_rules(self._rules, gangs=self._gangs)
 
     def start(self, gang: str, count: int, size: int = 3, first: int = 0) -> None:
         for number in range(first, first + count):
@@ -45,9 +42,6 @@ class Cluster(Scene):
             meta = {"name": f"{gang}-{number}", "uid": f"uid-{gang}-{number}", "annotations": notes}
             pod["metadata"] |= meta | {"creationTimestamp": "2020-01-01T00:00:00Z"}
             self.nested.put(kinds.POD, pod)
-
-    def host_pods(self) -> list[Object]:
-        return [item for key, item in self.api.objects.items() if key[0] == "pods"]
 
     def held(self) -> int:
         return sum("schedulingGates" in pod["spec"] and bool(pod["spec"]["schedulingGates"]) for pod in self.host_pods())
@@ -210,7 +204,7 @@ async def test_the_group_of_the_host_s_scheduler_is_there_before_its_pods_and_go
     scene.allow(scheduler="Kubernetes")
 
     def groups() -> list[Object]:
-        return [item for key, item in scene.api.objects.items() if key[0] == "podgroups"]
+        return scene.api.every("podgroups")
 
     async with scene.running():
         scene.start("train", 3)

@@ -15,7 +15,7 @@ from nestor.pods.translate.node_rules import REQUIRED
 from nestor.syncer.pods.own_nodes import NestedNode, build_mark, find_ignored, resolve
 from nestor.syncer.translate.node import Own, add_own, build_node
 from tests.unit.pods.translate.builders import build_pod
-from tests.unit.syncer.pods.scene import HOST, Scene
+from tests.unit.syncer.pods.scene import Scene
 
 HOST_NODE = {"metadata": {"name": "n", "labels": {"zone": "a"}}, "spec": {}, "status": {}}
 
@@ -29,8 +29,7 @@ def put_node(scene: Scene, own: dict[str, str] | None = None, *taints: Object) -
 
 
 def find_hosts(scene: Scene) -> dict[str, Object]:
-    found = [item for key, item in scene.api.objects.items() if key[:2] == ("pods", HOST)]
-    return {annotations_of(item)[labels.NESTED_NAME]: item for item in found}
+    return {annotations_of(item)[labels.NESTED_NAME]: item for item in scene.host_pods()}
 
 
 def find_names(host: Object | None) -> list[Any] | None:

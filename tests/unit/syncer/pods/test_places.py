@@ -6,19 +6,17 @@ from collections import Counter
 from typing import Any
 
 from nestor.api import labels
-from nestor.api.objects import Object, annotations_of
+from nestor.api.objects import annotations_of
 from nestor.kube import kinds
-from tests.unit.pods.translate.builders import TARGET, build_pod
-from tests.unit.syncer.pods.scene import HOST, Scene
+from tests.unit.pods.translate.builders import build_pod
+from tests.unit.syncer.pods.scene import Scene
 
 BACKENDS = [{"name": "hpc"}]
 
 
 class Cluster(Scene):
     def allow(self, **overflow: Any) -> None:
-        meta = {"name": TARGET.cluster, "namespace": HOST}
-        policy = {"placement": {"overflow": {"backends": BACKENDS} | overflow}}
-        self.api.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": policy}})
+        self.write_rules({"overflow": {"backends": BACKENDS} | overflow})
 
     def start(self, job: str, pods: int, completions: int | None) -> None:
         spec = {} if completions is None else {"completions": completions}
@@ -32,9 +30,6 @@ class Cluster(Scene):
     def places(self) -> dict[str, int]:
         live = [pod for pod in self.host_pods() if (pod.get("status") or {}).get("phase") != "Succeeded"]
         return dict(Counter(annotations_of(pod)[labels.PLACE] for pod in live))
-
-    def host_pods(self) -> list[Object]:
-        return [item for key, item in self.api.objects.items() if key[0] == "pods"]
 
     def change(self, place: str, **parts: Any) -> None:
         """Change the first host pod of a place that still runs."""
@@ -69,7 +64,7 @@ async def test_so_many_pods_of_a_job_run_in_each_place_and_the_others_wait_for_t
         await scene.until(lambda: scene.places() == {"HostFirst": 2, "Backend": 3})
         await scene.calm()
         assert scene.places() == {"HostFirst": 2, "Backend": 3}
-        told = [item["message"] for key, item in scene.nested.objects.items() if key[0] == "events"]
+        told = [item["message"] for item in scene.nested.every("events")]
         assert len(told) == 7
         assert all("the limit is 2" in text and "the limit is 3" in text for text in told)
         # One of each ends, and one of each follows.

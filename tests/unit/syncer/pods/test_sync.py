@@ -72,7 +72,7 @@ def build(
 
 
 def read_events(api: MemoryApi) -> list[str]:
-    return [item["message"] for key, item in api.objects.items() if key[0] == "events"]
+    return [item["message"] for item in api.every("events")]
 
 
 class Closed:
