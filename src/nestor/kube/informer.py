@@ -62,6 +62,12 @@ def is_older(one: Object | None, other: Object) -> bool:
     return all(map(str.isdecimal, versions)) and int(versions[0]) < int(versions[1])
 
 
+def is_after(item: Object, version: str) -> bool:
+    """Whether this state is newer than that version, if they can be compared."""
+    own = str(item["metadata"].get("resourceVersion", ""))
+    return own.isdecimal() and version.isdecimal() and int(own) > int(version)
+
+
 def find_longest_pause(server: str) -> float:
     """Seconds between two attempts at most, for the server with that URL."""
     host = urlsplit(server).hostname or ""
@@ -195,8 +201,9 @@ class Informer:
         fresh = {key_of(item): item for item in listed.items}
         self.last_contact = time.monotonic()
         self._version = listed.version
-        for key in [key for key, item in before.items() if key not in fresh and self.store.get(key) is item]:
-            self._set(key, None)
+        for key, item in list(self.store.items()):
+            if key not in fresh and (before.get(key) is item or not is_after(item, listed.version)):
+                self._set(key, None)
         for key, item in fresh.items():
             if not is_older(item, self.store.get(key) or item):  # an answer may have come meanwhile
                 self._set(key, item)

@@ -213,11 +213,16 @@ def test_an_answer_has_what_lists_leave_out() -> None:
 
 
 async def test_a_list_takes_nothing_back_that_was_answered_while_it_was_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless it was gone again by then."""
     cache = Cache()
+
+    def name(name: str, item: Object) -> Object:
+        return item | {"metadata": item["metadata"] | {"name": name}}
 
     async def read(*_: Any) -> Any:
         cache.informer.put(build("9"))
-        cache.informer.put(build("8", uid="new") | {"metadata": build("8", uid="new")["metadata"] | {"name": "new"}})
+        cache.informer.put(name("new", build("8", uid="new")))
+        cache.informer.put(name("gone", build("6", uid="gone")))
         return SimpleNamespace(items=[build("7")], version="7")
 
     cache.hear(build("7"), "ADDED")
