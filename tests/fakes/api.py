@@ -144,17 +144,17 @@ class MemoryApi:
         return self.look(kind, name, namespace or "")
 
     async def list(
-        self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = ""
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        *,
+        labels: str = "",
+        fields: str = "",
+        trim: Callable[[Object], Object] = dict,
     ) -> builtins.list[Object]:
         """See `Api.list`."""
         await self._enter("LIST", kind, namespace, "")
-        return [copy.deepcopy(item) for item in self._all(kind, namespace or "") if _is_selected(item, labels, fields)]
-
-    async def list_trimmed(
-        self, kind: Kind, trim: Callable[[Object], Object], namespace: str | None = None, *, labels: str = "", fields: str = ""
-    ) -> builtins.list[Object]:
-        """See `Api.list_trimmed`."""
-        return [trim(item) for item in await self.list(kind, namespace, labels=labels, fields=fields)]
+        return [trim(copy.deepcopy(item)) for item in self._all(kind, namespace or "") if _is_selected(item, labels, fields)]
 
     async def try_create(self, kind: Kind, body: Object) -> None:
         """See `Api.try_create`."""

@@ -93,15 +93,14 @@ class Api(Transport):
         except errors.NotFound:
             return None
 
-    async def list_trimmed(
-        self, kind: Kind, trim: Trim, namespace: str | None = None, *, labels: str = "", fields: str = ""
+    async def list(
+        self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "", trim: Trim | None = None
     ) -> list[Object]:
-        """Like `list`, of each object only what `trim` keeps: they may be many, and however large."""
-        return (await pages.read(self.request, kind, namespace, _select(labels, fields), trim)).items
-
-    async def list(self, kind: Kind, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
-        """All objects that match the label and field selectors, each with `apiVersion` and `kind` filled in."""
-        return (await pages.read(self.request, kind, namespace, _select(labels, fields), self._trims.get(kind))).items
+        """All objects that match the label and field selectors, each with `apiVersion` and `kind` filled in; of each only what
+        `trim` keeps, since they may be many, and however large.
+        """
+        own = trim or self._trims.get(kind)
+        return (await pages.read(self.request, kind, namespace, _select(labels, fields), own)).items
 
     async def create(
         self, kind: Kind, body: Object, *, subresource: str | None = None, name: str | None = None, strict: bool = False

@@ -13,7 +13,7 @@ from nestor.api.objects import Object
 from nestor.kube import kinds, pages
 from nestor.kube.errors import TooLong, Unreachable
 
-LISTED = re.compile(r"\.list\(\s*kinds\.(POD|SERVICE|CONFIG_MAP|SECRET)\b")
+LISTED = re.compile(r"\.list\(\s*kinds\.(POD|SERVICE|CONFIG_MAP|SECRET)\b(?![^\n]*trim=)")
 WITH_ALL: Object = {
     "apiVersion": "v1",
     "metadata": {"resourceVersion": "9", "items": [{"a": 1}]},

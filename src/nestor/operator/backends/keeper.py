@@ -113,7 +113,7 @@ class NodeKeeper:
         name = node["metadata"]["name"]
         pods = []
         if labels.REMOVED_SINCE in annotations_of(node):
-            pods = await self._context.api.list_trimmed(kinds.POD, trim_pod, fields=f"spec.nodeName={name}")
+            pods = await self._context.api.list(kinds.POD, fields=f"spec.nodeName={name}", trim=trim_pod)
         step = decide_removal(node, pods, now(), limit=limit, settle=settle)
         if step.act == "Cordon":
             return await self._cordon(node), POLL_SECONDS

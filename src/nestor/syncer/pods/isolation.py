@@ -48,7 +48,7 @@ class Isolation:
         # One at a time of all: users can make many policies with long annotations, in many namespaces.
         async with self._turn:
             del self._next[namespace]  # who asks from now on needs a newer one
-            return await self._metadata.list_trimmed(kinds.NETWORK_POLICY, _trim, namespace)
+            return await self._metadata.list(kinds.NETWORK_POLICY, namespace, trim=_trim)
 
     def find(self, pod: Object) -> dict[str, str]:
         return network_policy.find_isolation(pod, self._policies.all(pod["metadata"]["namespace"]))

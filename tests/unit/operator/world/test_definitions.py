@@ -65,7 +65,7 @@ class Host(MemoryApi):
         self._left = 0
         self._now: dict[str, Object] | ApiError = {}
 
-    async def list(self, kind: Any, namespace: str | None = None, *, labels: str = "", fields: str = "") -> list[Object]:
+    async def list(self, kind: Any, namespace: str | None = None, *, fields: str = "", **_: Any) -> list[Object]:
         """The one that is asked for by its name."""
         assert kind == kinds.CRD
         if not self._left:

@@ -197,7 +197,7 @@ class Enforcement(Guest):
     async def _await_pod(self, namespace: str, name: str, is_met: Callable[[Object], bool]) -> Object:
         """The pod, once it is as awaited. Asked for, since the caches keep too little of pods; the caller limits the time."""
         while True:
-            for pod in await self._context.api.list_trimmed(kinds.POD, dict, namespace, fields=f"metadata.name={name}"):
+            for pod in await self._context.api.list(kinds.POD, namespace, fields=f"metadata.name={name}", trim=dict):
                 if is_met(pod):
                     return pod
             await asyncio.sleep(POLL_SECONDS)

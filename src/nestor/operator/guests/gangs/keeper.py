@@ -78,14 +78,12 @@ class GangKeeper(Guest):
         if not clusters:
             return []
         ours = f"{labels.MANAGED_BY}=nestor,{labels.GANG}"
-        pods = await self._context.api.list_trimmed(kinds.POD, MemberTrim(clusters), labels=ours)
+        pods = await self._context.api.list(kinds.POD, labels=ours, trim=MemberTrim(clusters))
         return find_gangs(pods, clusters)
 
     async def _find_rooms(self) -> Rooms:
         api = self._context.api
-        nodes, pods = await together(
-            api.list_trimmed(kinds.NODE, trim_node), api.list_trimmed(kinds.POD, trim_pod, fields=_ON_NODES)
-        )
+        nodes, pods = await together(api.list(kinds.NODE, trim=trim_node), api.list(kinds.POD, fields=_ON_NODES, trim=trim_pod))
         return Rooms(nodes, await asyncio.to_thread(find_rooms, nodes, pods))
 
     async def _write(self, decided: dict[Cluster, list[GangStatus]]) -> bool:

@@ -91,7 +91,7 @@ async def _read_environment(api: Api, pod: Object) -> dict[str, str]:
     """The variables that kubelets derive from Services: those of the API server always, the others if the pod wants them."""
     services: list[Object] = []
     if pod["spec"].get("enableServiceLinks") is not False:
-        services = await api.list_trimmed(kinds.SERVICE, _trim_service, pod["metadata"]["namespace"])
+        services = await api.list(kinds.SERVICE, pod["metadata"]["namespace"], trim=_trim_service)
     try:
         master = [await api.get(kinds.SERVICE, "kubernetes", "default")]
     except NotFound:
