@@ -53,11 +53,15 @@ def new_service(**spec: Any) -> Object:
     return {"metadata": {"name": "web"}, "spec": {"type": "ClusterIP", "ports": [{"port": 80}], "selector": {"a": "b"}, **spec}}
 
 
+def build_request(**changes: Any) -> Object:
+    resource = {"group": "", "version": "v1", "resource": "services"}
+    common = {"uid": "u", "operation": "CREATE", "namespace": SPACE, "resource": resource, "object": new_service()}
+    return common | changes
+
+
 async def ask(asked: Addresses, service: Object, **changes: Any) -> Object:
     """What the API server is answered; the patch as path and value."""
-    resource = {"group": "", "version": "v1", "resource": "services"}
-    request = {"uid": "r", "operation": "CREATE", "namespace": SPACE, "resource": resource, "object": service, **changes}
-    response: Object = (await asked.review({"request": request}))["response"]
+    response: Object = (await asked.review({"request": build_request(object=service, **changes)}))["response"]
     assert response["allowed"] is True
     if "patch" in response:
         response["patch"] = {item["path"]: item["value"] for item in json.loads(base64.b64decode(response["patch"]))}
@@ -208,8 +212,7 @@ async def test_before_the_caches_are_filled_the_api_servers_are_asked() -> None:
 
 
 async def test_node_ports_that_the_nested_cluster_has_given_away_are_left_to_it() -> None:
-    clusters = Clusters.build()
-    clusters.allow(services={"nodePorts": True})
+    clusters = Clusters.build(services={"nodePorts": True})
     other = build_service("other", type="LoadBalancer", ports=[{"port": 80, "nodePort": 30001}])
     clusters.nested.put(kinds.SERVICE, other | {"metadata": {"name": "other", "namespace": SPACE}})
 
@@ -220,14 +223,6 @@ async def test_node_ports_that_the_nested_cluster_has_given_away_are_left_to_it(
     async with asking(clusters) as (_, asked):
         clusters.host.refusal = choose
         assert (await ask(asked, new_service(type="NodePort")))["patch"] == {"/spec/clusterIP": FREE}
-
-
-NEW = {"metadata": {"name": "web"}, "spec": {"type": "ClusterIP", "ports": [{"port": 80}]}}
-
-
-def build_request(**changes: Any) -> Object:
-    resource = {"group": "", "version": "v1", "resource": "services"}
-    return {"uid": "u", "operation": "CREATE", "namespace": "shop", "resource": resource, "object": NEW, **changes}
 
 
 @pytest.mark.parametrize(
@@ -254,9 +249,6 @@ def test_what_gets_an_address(changes: Object, found: bool) -> None:
     assert candidate is None or candidate["metadata"]["namespace"] == "shop"
 
 
-COPY = {"spec": {"clusterIP": "10.43.0.9", "clusterIPs": ["10.43.0.9", "fd00::9"], "ports": [{"port": 80, "nodePort": 30001}]}}
-
-
 @pytest.mark.parametrize(
     ("kind", "copy_kind", "number", "ports"),
     [
@@ -268,9 +260,9 @@ COPY = {"spec": {"clusterIP": "10.43.0.9", "clusterIPs": ["10.43.0.9", "fd00::9"
     ],
 )
 def test_the_new_service_gets_what_the_host_has_given(kind: str, copy_kind: str, number: int | None, ports: int | None) -> None:
-    new = {"metadata": {"name": "web"}, "spec": {"type": kind, "ports": [{"port": 80}]}}
-    copy = {"spec": COPY["spec"] | {"type": copy_kind, "ports": [{"port": 80, **({"nodePort": number} if number else {})}]}}
-    patch = addresses.build_patch(new, copy, "web")
-    expected = [("/spec/clusterIP", "10.43.0.9"), ("/spec/clusterIPs", ["10.43.0.9", "fd00::9"])]
+    given = ["10.43.0.9", "fd00::9"]
+    copy = {"clusterIP": given[0], "clusterIPs": given, "type": copy_kind, "ports": [{"port": 80, "nodePort": number}]}
+    patch = addresses.build_patch(new_service(type=kind), {"spec": copy}, "web")
+    expected = [("/spec/clusterIP", given[0]), ("/spec/clusterIPs", given)]
     assert [(item["path"], item["value"]) for item in patch] == expected + ([("/spec/ports/0/nodePort", ports)] if ports else [])
     assert {item["op"] for item in patch} == {"add"}

@@ -35,10 +35,10 @@ class Clusters:
     nested: MemoryApi
 
     @classmethod
-    def build(cls, *known: Kind) -> Clusters:
+    def build(cls, *known: Kind, **policy: Any) -> Clusters:
         """With a NestedCluster on the host."""
         clusters = cls(MemoryApi(*known), MemoryApi(*known))
-        clusters.host.put(kinds.NESTED_CLUSTER, {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {}})
+        clusters.allow(**policy)
         return clusters
 
     def copy(self, kind: Kind, name: str) -> Any:
@@ -55,9 +55,10 @@ class Clusters:
         meta = {"name": names.host_name(name, SPACE), "namespace": HOST, "labels": {COMPONENT: "other"}}
         return self.host.put(kind, {"metadata": meta, **content})
 
-    def allow(self, **policy: Any) -> None:
-        meta = {"name": TARGET.cluster, "namespace": HOST}
-        self.host.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": policy}})
+    def allow(self, *, is_suspended: bool = False, **policy: Any) -> None:
+        """What the class says. Without `policy`, what it does if it says nothing."""
+        meta, spec = {"name": TARGET.cluster, "namespace": HOST}, {"suspend": is_suspended}
+        self.host.put(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": spec, "status": {"policy": policy}})
 
     @property
     def events(self) -> list[tuple[str, str]]:

@@ -17,9 +17,7 @@ KIND = kinds.POD_DISRUPTION_BUDGET
 
 def start(*, allowed: bool) -> Clusters:
     """Two clusters; the class says whether budgets hold in the host."""
-    clusters = Clusters.build(KIND)
-    clusters.allow(placement={"disruptionBudgets": allowed})
-    return clusters
+    return Clusters.build(KIND, placement={"disruptionBudgets": allowed})
 
 
 def put(clusters: Clusters, healthy: int | None = None, name: str = "web") -> Object:

@@ -150,8 +150,7 @@ ROWS = (DeviceClassRow, ResourceClaimRow)
 
 def start(*classes: str) -> Clusters:
     """With a DeviceClass that the policy allows, and one that it does not."""
-    clusters = Clusters.build()
-    clusters.allow(devices={"classes": list(classes) or ["gpu"]})
+    clusters = Clusters.build(devices={"classes": list(classes) or ["gpu"]})
     for name in ("gpu", "hidden"):
         clusters.host.put(CLASS, {"metadata": {"name": name}, "spec": {"selectors": [{"cel": {"expression": "true"}}]}})
     return clusters

@@ -13,6 +13,7 @@ from nestor.kube import ApiError, Forbidden, Invalid, Unreachable, kinds
 from nestor.syncer.copies import engine
 from nestor.syncer.copies.rows import config
 from nestor.syncer.copies.rows.config import ConfigMapRow, SecretRow
+from tests.unit.syncer.at_work import breathe
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, remembered, running
 
 RELEASE = {"metadata": {"name": "release", "namespace": SPACE}, "type": "helm.sh/release.v1", "data": {}}
@@ -42,12 +43,6 @@ def data(clusters: Clusters, name: str = "settings") -> Any:
 def written(clusters: Clusters) -> list[str]:
     """The verbs that the host was asked for."""
     return [item.split(" ")[0] for item in clusters.host.asked]
-
-
-async def breathe() -> None:
-    """Whatever can go on now goes on, even if something else is stuck."""
-    for _ in range(50):
-        await asyncio.sleep(0)
 
 
 async def test_a_copy_comes_follows_and_goes() -> None:

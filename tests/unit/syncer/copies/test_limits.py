@@ -85,8 +85,7 @@ async def test_all_host_services_together_have_only_so_many_ports(monkeypatch: p
 
 
 async def test_host_services_and_budgets_have_only_so_many_bytes() -> None:
-    clusters = Clusters.build(kinds.POD_DISRUPTION_BUDGET)
-    clusters.allow(placement={"disruptionBudgets": True})
+    clusters = Clusters.build(kinds.POD_DISRUPTION_BUDGET, placement={"disruptionBudgets": True})
     many = {f"label-{number}": "x" * 60 for number in range(1000)}
     clusters.nested.put(kinds.SERVICE, build_service("web", clusterIP="10.43.7.1", selector=many))
     spec = {"minAvailable": 1, "selector": {"matchLabels": many}}

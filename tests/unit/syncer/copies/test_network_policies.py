@@ -19,8 +19,7 @@ INTERNET = [{"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}]
 
 def start(internet: list[Object] | None = None) -> Clusters:
     """Two clusters, and what the class opens of the world outside."""
-    clusters = Clusters.build(KIND)
-    clusters.allow(internet=INTERNET if internet is None else internet)
+    clusters = Clusters.build(KIND, internet=INTERNET if internet is None else internet)
     clusters.nested.put(kinds.NAMESPACE, {"metadata": {"name": SPACE, "labels": {"team": "a"}}})
     return clusters
 

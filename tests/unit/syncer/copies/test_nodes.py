@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from typing import Any
 
@@ -17,6 +16,7 @@ from nestor.syncer.copies.rows import nodes
 from nestor.syncer.copies.rows.nodes import NodeRow, find_selector, is_shown
 from tests.fakes.api import _is_selected
 from tests.unit.pods.translate.builders import TARGET, build_host_pod
+from tests.unit.syncer.at_work import breathe
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
 
 
@@ -30,14 +30,13 @@ def with_host_node() -> Clusters:
     return clusters
 
 
+def add_host_pod(clusters: Clusters) -> None:
+    own = {"nestor.dev/cluster": TARGET.cluster, "nestor.dev/nested-uid": "web-uid"}
+    clusters.host.put(kinds.POD, {"metadata": {"name": "web", "namespace": HOST, "labels": own}, "spec": {"nodeName": "n"}})
+
+
 def nested_node(clusters: Clusters) -> Any:
     return clusters.nested.look(kinds.NODE, "n")
-
-
-async def breathe() -> None:
-    """The caches hear what is new."""
-    for _ in range(50):
-        await asyncio.sleep(0)
 
 
 async def with_node(made: Running) -> Any:
@@ -79,8 +78,7 @@ async def test_a_node_that_a_tenant_deletes_is_back_while_pods_are_on_it() -> No
     clusters = with_host_node()
     async with running(clusters, NodeRow) as made:
         node = await with_node(made)
-        own = {"nestor.dev/cluster": TARGET.cluster, "nestor.dev/nested-uid": "web-uid"}
-        clusters.host.put(kinds.POD, {"metadata": {"name": "web", "namespace": HOST, "labels": own}, "spec": {"nodeName": "n"}})
+        add_host_pod(clusters)
         await breathe()
         clusters.nested.drop(kinds.NODE, "n")
         await breathe()
@@ -154,8 +152,7 @@ async def test_a_tenant_cordons_a_node_and_takes_that_back() -> None:
 
 async def test_what_a_tenant_makes_of_the_note_does_no_harm() -> None:
     clusters = with_host_node()
-    own = {"nestor.dev/cluster": TARGET.cluster, "nestor.dev/nested-uid": "web-uid"}
-    clusters.host.put(kinds.POD, {"metadata": {"name": "web", "namespace": HOST, "labels": own}, "spec": {"nodeName": "n"}})
+    add_host_pod(clusters)
     async with running(clusters, NodeRow) as made:
         for note in ("{", "[" * 100_000, "7", '{"labels": 1}', '{"labels": [[1]], "taints": [7, [[1]]]}', ""):
             node = await with_node(made)
@@ -170,12 +167,8 @@ async def test_what_a_tenant_makes_of_the_note_does_no_harm() -> None:
 async def test_a_tenant_who_forges_a_node_learns_nothing_of_the_host_s(
     is_there: bool, seal: Object, is_suspended: bool, has_pod: bool
 ) -> None:
-    clusters = Clusters.build()
-    if is_there:
-        clusters.host.put(kinds.NODE, host_node())
-    if is_suspended:
-        found = clusters.host.look(kinds.NESTED_CLUSTER, TARGET.cluster, HOST) or {}
-        clusters.host.put(kinds.NESTED_CLUSTER, found | {"spec": {"suspend": True}})
+    clusters = with_host_node() if is_there else Clusters.build()
+    clusters.allow(is_suspended=is_suspended)
     note = json.dumps({"labels": [], "taints": []} | seal)
     own = {"app.kubernetes.io/managed-by": "nestor", "mine": "x"}
     meta = {"name": "n", "labels": own, "annotations": {labels.MIRRORED: note}}
@@ -219,8 +212,7 @@ def mirrored(clusters: Clusters) -> list[str]:
 
 async def test_a_class_shows_nodes_before_any_pod_and_hides_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.0)
-    clusters = Clusters.build()
-    clusters.allow(nodes="All")
+    clusters = Clusters.build(nodes="All")
     clusters.host.put(kinds.NODE, host_node())
     for name, own in (("other", {"zone": "b"}), ("virtual", {labels.BACKEND: "hpc"})):
         clusters.host.put(kinds.NODE, {"metadata": {"name": name, "labels": own}, "spec": {}, "status": {}})
@@ -296,20 +288,15 @@ async def test_a_cluster_can_use_of_a_node_what_its_quota_and_its_pods_leave(mon
 async def test_a_suspended_cluster_keeps_its_nodes_and_gets_no_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nodes.NodeRow, "linger_seconds", 0.0)
     clusters = with_host_node()
-
-    def suspend(is_suspended: bool) -> None:
-        body = {"metadata": {"name": TARGET.cluster, "namespace": HOST}, "spec": {"suspend": is_suspended}}
-        clusters.host.put(kinds.NESTED_CLUSTER, body)
-
     async with running(clusters, NodeRow) as made:
         await with_node(made)
-        suspend(True)
+        clusters.allow(is_suspended=True)
         await made.settle()
         await made.drop_nested(kinds.POD, "web", SPACE)
         assert nested_node(clusters) is not None
         await made.put_host(kinds.NODE, {"metadata": {"name": "other"}, "spec": {}, "status": {}})
         assert clusters.nested.look(kinds.NODE, "other") is None
-        suspend(False)
+        clusters.allow()
         await made.settle()
         assert nested_node(clusters) is None
 

@@ -108,8 +108,7 @@ def put_policy(clusters: Clusters, selector: Object, *rules: Object) -> None:
 
 
 async def test_nested_policies_say_who_gets_in_to_pods_that_they_isolate() -> None:
-    clusters = Clusters.build()
-    clusters.allow(services=NODE_PORTS)
+    clusters = Clusters.build(services=NODE_PORTS)
     clusters.nested.put(kinds.SERVICE, build_outward())
     async with running(clusters, ServiceAccessRow) as made:
         not_isolated = [{"key": labels.ISOLATED_INGRESS, "operator": "DoesNotExist"}]
@@ -135,8 +134,7 @@ async def test_nested_policies_say_who_gets_in_to_pods_that_they_isolate() -> No
 
 
 async def test_a_service_of_too_many_ports_gets_no_policy() -> None:
-    clusters = Clusters.build()
-    clusters.allow(services=NODE_PORTS)
+    clusters = Clusters.build(services=NODE_PORTS)
     ports = [{"port": number, "protocol": "TCP"} for number in range(1, 3000)]
     clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports))
     async with running(clusters, ServiceAccessRow) as made:
@@ -148,8 +146,7 @@ async def test_a_service_of_too_many_ports_gets_no_policy() -> None:
 
 @pytest.mark.parametrize("how", ["class", "service", "selector"])
 async def test_nobody_is_let_in_any_more(how: str) -> None:
-    clusters = Clusters.build()
-    clusters.allow(services=NODE_PORTS)
+    clusters = Clusters.build(services=NODE_PORTS)
     clusters.nested.put(kinds.SERVICE, build_outward())
     async with running(clusters, ServiceAccessRow) as made:
         assert find_access(clusters) is not None
@@ -176,8 +173,7 @@ def put_node(clusters: Clusters, name: str, *addresses: str) -> None:
 
 
 async def test_pods_reach_the_node_ports_of_their_cluster_at_the_nodes_that_it_shows_and_nothing_else_there() -> None:
-    clusters = Clusters.build()
-    clusters.allow(services=NODE_PORTS)
+    clusters = Clusters.build(services=NODE_PORTS)
     ports = [
         {"port": 80, "protocol": "TCP", "nodePort": 30007, "targetPort": "web"},
         {"port": 53, "protocol": "UDP", "nodePort": 30008},

@@ -25,8 +25,7 @@ STORAGE = {"classes": ["fast"], "snapshotClasses": ["hourly", "daily"]}
 
 def build(*, data: str = "first", storage: Object | None = None) -> Clusters:
     """With classes that the policy allows, and one that it does not."""
-    clusters = Clusters.build()
-    clusters.allow(storage=STORAGE if storage is None else storage)
+    clusters = Clusters.build(storage=STORAGE if storage is None else storage)
     clusters.nested.put(kinds.NAMESPACE, {"metadata": {"name": "kube-system", "uid": data}})
     clusters.host.put(kinds.STORAGE_CLASS, {"metadata": {"name": "fast"}, "provisioner": "disks.example.org"})
     for name in ("hourly", "daily", "hidden"):

@@ -18,8 +18,7 @@ CLAIM, VOLUME, CLASS = kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME, k
 
 def build(*, data: str = "first", classes: tuple[str, ...] = ("fast",)) -> Clusters:
     """With a StorageClass that the policy allows, and the namespace that tells a nested cluster's data."""
-    clusters = Clusters.build()
-    clusters.allow(storage={"classes": list(classes)})
+    clusters = Clusters.build(storage={"classes": list(classes)})
     clusters.nested.put(kinds.NAMESPACE, {"metadata": {"name": "kube-system", "uid": data}})
     clusters.host.put(CLASS, {"metadata": {"name": "fast"}, "provisioner": "disks.example.org"})
     return clusters

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from nestor.syncer.pods.events import EventController
 from nestor.syncer.view.caches import Caches
 from tests.fakes.api import MemoryApi
 from tests.unit.pods.translate.builders import TARGET, build_pod
-from tests.unit.syncer.at_work import at_work, build_context, calm
+from tests.unit.syncer.at_work import at_work, breathe, build_context, calm
 
 HOST_POD = "web-x-shop"
 
@@ -142,8 +141,7 @@ async def test_what_happens_again_while_it_is_copied_is_counted_up(
 
     async def create_slowly(*args: Any, **options: Any) -> Object:
         made.happen(1, count=2)
-        for _ in range(50):
-            await asyncio.sleep(0)
+        await breathe()
         return await create(*args, **options)
 
     async with running(*clusters) as made:

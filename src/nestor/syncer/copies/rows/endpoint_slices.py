@@ -43,7 +43,9 @@ class EndpointSliceRow(Row):
         pods = self.caches.host(kinds.POD)
         self._pods: list[Index[str]] = [Index(pods, partial(_read_address, at)) for at in (0, 1)]
         """Host pods by their first and by their second address."""
-        self._by_service: Index[Key] = Index(self.caches.nested(self.kind), _find_service_key)
+        self._by_service: Index[Key] = Index(
+            self.caches.nested(self.kind), lambda found: (found["metadata"]["namespace"], find_service(found))
+        )
         self.caches.host(kinds.POD).on_change(self._on_pod)
         self.caches.nested(kinds.SERVICE).on_change(lambda change: self.wake_each(self._by_service.all(change.key)))
 
@@ -100,10 +102,6 @@ def _count_endpoints(found: Object | None) -> int:
 def _read_address(at: int, pod: Object) -> str | None:
     found = list_addresses(pod)
     return found[at] if len(found) > at else None
-
-
-def _find_service_key(found: Object) -> Key:
-    return found["metadata"]["namespace"], find_service(found)
 
 
 ROWS = (EndpointSliceRow,)

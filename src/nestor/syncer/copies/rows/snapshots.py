@@ -36,7 +36,9 @@ class SnapshotRow(LastingRow):
         self._claims = self.caches.nested(kinds.PERSISTENT_VOLUME_CLAIM)
         self._hosts = self.caches.host(kinds.PERSISTENT_VOLUME_CLAIM)
         self._classes = self.caches.nested(kinds.VOLUME_SNAPSHOT_CLASS)
-        of_claim: Index[Key] = Index(self.caches.nested(self.kind), _find_claim_key)
+        of_claim: Index[Key] = Index(
+            self.caches.nested(self.kind), lambda found: (found["metadata"]["namespace"], snapshots.find_claim(found))
+        )
         self._classes.on_change(self.wake_all)
         self._claims.on_change(lambda change: self.wake_each(of_claim.all(change.key)))
         self._hosts.on_change(lambda change: self.wake_each(of_claim.all(nested_key(change.latest))))
@@ -80,10 +82,6 @@ class SnapshotRow(LastingRow):
 
     def lift(self, source: Object, copy: Object) -> Object | None:
         return snapshots.lift_status(source, copy, self.context.target)
-
-
-def _find_claim_key(snapshot: Object) -> Key:
-    return snapshot["metadata"]["namespace"], snapshots.find_claim(snapshot)
 
 
 class SnapshotContentRow(ShadowRow):
