@@ -117,8 +117,8 @@ def build_informer(api: Api, kind: Kind, selection: Selection) -> Informer:
     namespace = selection.namespace or None
     if kind in _KNOWN.values():
         return Informer(api, kind, namespace, labels=labels, fields=fields)
-    # In pages of a few, of which none is longer than the limit, unless the tenant's own server answers.
-    return Informer(api.with_limit(pages.PAGE_BYTES), kind, namespace, labels=labels, fields=fields, trim=dict)
+    # No page is longer than the limit, unless the tenant's own server answers.
+    return Informer(api.with_limit(pages.PAGE_BYTES), kind, namespace, labels=labels, fields=fields)
 
 
 async def discover(api: Api, api_version: str, name: str) -> Kind | None:

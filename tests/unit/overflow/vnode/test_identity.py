@@ -20,6 +20,7 @@ from nestor.cluster import certificates
 from nestor.kube import Api, ApiError, Kind
 from nestor.overflow.vnode import identity
 from nestor.overflow.vnode.identity import Certificate, Wish, describe_lacking
+from tests.fakes.api import MemoryApi
 from tests.waiting import comes_true
 
 CLIENT = Wish("gpu", "gpu-a100", "client")
@@ -47,22 +48,18 @@ def sign(body: Object, *, days: float = 7, ago: float = 0, names: bool = True) -
     return builder.sign(AUTHORITY.private_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
-class Signer:
+class Signer(MemoryApi):
     """Keeps requests; `answer` makes the status of one."""
 
-    def __init__(self) -> None:
-        self.made: list[Object] = []
-        self.answer: Any = lambda body: {"certificate": base64.b64encode(sign(body)).decode()}
-        self.error: ApiError | None = None
+    answer: Any = staticmethod(lambda body: {"certificate": base64.b64encode(sign(body)).decode()})
 
-    async def create(self, _: Kind, body: Object) -> Object:
-        if self.error:
-            raise self.error
-        self.made.append(body)
-        return {"metadata": {"name": f"csr-{len(self.made)}"}}
+    @property
+    def made(self) -> list[Object]:
+        return list(self.objects.values())
 
-    async def get(self, _: Kind, name: str) -> Object:
-        return {"status": self.answer(self.made[int(name.partition("-")[2]) - 1])}
+    async def get(self, kind: Kind, name: str, namespace: str | None = None) -> Object:
+        found = await super().get(kind, name, namespace)
+        return found | {"status": self.answer(found)}
 
 
 @pytest.fixture
@@ -153,11 +150,11 @@ async def test_it_says_why_there_is_none_and_asks_again(
 ) -> None:
     monkeypatch.setattr(identity, "WAIT_SECONDS", 0.05)
     good, signer.answer = signer.answer, lambda _: answer
-    signer.error = answer if isinstance(answer, ApiError) else None
+    signer.fault = lambda *_: answer if isinstance(answer, ApiError) else None
     made = make(signer, tmp_path)
     task = asyncio.create_task(made.obtain())
-    await comes_true(lambda: words in made.problem and (signer.error or len(signer.made) >= 2))
-    signer.answer, signer.error = good, None
+    await comes_true(lambda: words in made.problem and (isinstance(answer, ApiError) or len(signer.made) >= 2))
+    signer.answer, signer.fault = good, lambda *_: None
     await task
     assert made.problem == ""
 
@@ -177,7 +174,7 @@ async def test_a_signer_that_stays_silent_is_told_while_it_is_waited_for(
     await comes_true(lambda: made.is_lacking)
     assert len(signer.made) == 1
     assert describe_lacking([made]) == made.problem
-    assert "the serving certificate of node 'gpu-a100': request csr-1 is approved" in made.problem
+    assert "the serving certificate of node 'gpu-a100': request vnode-gpu-0 is approved" in made.problem
     signer.answer = good
     await task
     assert (made.problem, made.is_lacking, told) == ("", False, [True, False])
