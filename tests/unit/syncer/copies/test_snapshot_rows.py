@@ -8,13 +8,12 @@ import pytest
 
 from nestor.api import labels, names
 from nestor.api.objects import Object
-from nestor.kube import Forbidden, Kind, NotFound, kinds
+from nestor.kube import Forbidden, NotFound, kinds
 from nestor.syncer.copies.row import Row
 from nestor.syncer.copies.rows.classes import SnapshotClassRow
 from nestor.syncer.copies.rows.snapshots import SnapshotContentRow, SnapshotRow, build_definition
 from nestor.syncer.copies.rows.storage import ClaimRow
 from nestor.syncer.translate.snapshots import LOST
-from tests.fakes.api import MemoryApi
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, remembered, running
 
 CLAIM, SNAPSHOT = kinds.PERSISTENT_VOLUME_CLAIM, kinds.VOLUME_SNAPSHOT
@@ -254,17 +253,6 @@ async def test_one_that_is_too_large_for_what_it_says_takes_no_memory_and_is_ref
         assert len(str(kept)) < 1000
 
 
-class Without(MemoryApi):
-    """An API server that does not have some kinds."""
-
-    missing: tuple[Kind, ...] = ()
-
-    async def request(self, method: str, path: str, query: dict[str, str] | None = None, *given: Any, **named: Any) -> Object:
-        if any(path.endswith(f"/{kind.plural}") for kind in self.missing):
-            raise NotFound(404, "NotFound", "the server could not find the requested resource")
-        return await super().request(method, path, query, *given, **named)
-
-
 @pytest.mark.parametrize("side", ["host", "nested"])
 async def test_a_cluster_that_does_not_have_the_kinds_holds_nothing_else_up_and_loses_nothing(side: str) -> None:
     clusters = build()
@@ -272,10 +260,9 @@ async def test_a_cluster_that_does_not_have_the_kinds_holds_nothing_else_up_and_
         clusters.nested.put(CLAIM, claim())
         await made.put_nested(SNAPSHOT, snapshot())
         make(clusters)
-    before = getattr(clusters, side)
-    without = Without()
-    without.objects, without.missing = before.objects, (SNAPSHOT, CLASS, CONTENT)
-    setattr(clusters, side, without)
+    missing = tuple(f"/{kind.plural}" for kind in (SNAPSHOT, CLASS, CONTENT))
+    error = NotFound(404, "NotFound", "the server could not find the requested resource")
+    getattr(clusters, side).fault = lambda _, path: error if path.endswith(missing) else None
     async with running(clusters, *ROWS) as made:
         await made.put_nested(CLAIM, claim("more"))
         assert clusters.copy(CLAIM, "more") is not None

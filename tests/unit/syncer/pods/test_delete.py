@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
 from nestor.api.objects import Object
-from nestor.kube import NotFound, kinds
+from nestor.kube import Kind, NotFound, kinds
 from nestor.syncer.pods.delete import PodDeleter
 from tests.fakes.host import MemoryHost
 from tests.unit.pods.translate.builders import build_host_pod, build_pod
-from tests.unit.syncer import fakes
 
 
 class Syncer:
@@ -28,6 +30,22 @@ class Syncer:
         """Nothing to write."""
 
 
+class NestedApi:
+    """Notes what is to be deleted."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    async def delete(self, kind: Kind, name: str, namespace: str, **options: Any) -> bool:
+        self.deleted.append(f"{kind.plural} {namespace}/{name} {options}")
+        return True
+
+
+def deleter(*pods: Object, api: NestedApi | None = None, log: Syncer | None = None) -> tuple[PodDeleter, MemoryHost]:
+    provider, context = MemoryHost(*pods), SimpleNamespace(nested=api)
+    return PodDeleter(cast(Any, context), provider, cast(Any, log or Syncer())), provider
+
+
 @pytest.mark.parametrize(
     ("grace", "finalizers", "is_asked"),
     [
@@ -38,17 +56,12 @@ class Syncer:
     ],
 )
 async def test_a_nested_pod_is_let_go(grace: int, finalizers: list[str], is_asked: bool) -> None:
-    nested, api = build_pod(nodeName="n"), fakes.FakeApi()
+    nested, api = build_pod(nodeName="n"), NestedApi()
     nested["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": grace, "finalizers": finalizers}
     nested["status"] = {"phase": "Failed"}
-    deleter = PodDeleter(fakes.context(nested=api), MemoryHost(), Syncer())  # type: ignore[arg-type]
-    await deleter.finish(nested, None)
+    ending, _ = deleter(api=api)
+    await ending.finish(nested, None)
     assert api.deleted == (["pods shop/web {'uid': 'pod-uid', 'grace_seconds': 0}"] if is_asked else [])
-
-
-def deleter(*pods: Object) -> tuple[PodDeleter, MemoryHost]:
-    provider = MemoryHost(*pods)
-    return PodDeleter(fakes.context(), provider, Syncer()), provider  # type: ignore[arg-type]
 
 
 async def test_the_host_pod_gets_the_grace_that_the_nested_one_was_given_and_is_asked_once() -> None:
@@ -72,19 +85,19 @@ async def test_a_host_pod_that_gets_its_node_meanwhile_is_not_withdrawn(has_chan
 
 
 async def test_a_nested_pod_is_ended_with_its_host_pod_even_if_its_status_cannot_be_written() -> None:
-    nested, host, api, log = build_pod(nodeName="n"), build_host_pod(nodeName="n"), fakes.FakeApi(), Syncer()
+    nested, host, api, log = build_pod(nodeName="n"), build_host_pod(nodeName="n"), NestedApi(), Syncer()
     host["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": 5}
     log.error = NotFound(404, "NotFound", 'nodes "n" not found')
-    ending = PodDeleter(fakes.context(nested=api), MemoryHost(), log)  # type: ignore[arg-type]
+    ending, _ = deleter(api=api, log=log)
     with pytest.raises(NotFound):
         await ending.follow(nested, host)
     assert api.deleted == ["pods shop/web {'uid': 'pod-uid', 'grace_seconds': 5}"]
 
 
 async def test_a_nested_pod_is_let_go_once_although_the_cache_still_has_it() -> None:
-    nested, api = build_pod(nodeName="n"), fakes.FakeApi()
+    nested, api = build_pod(nodeName="n"), NestedApi()
     nested["metadata"] |= {"deletionTimestamp": "t", "deletionGracePeriodSeconds": 30}
-    ending = PodDeleter(fakes.context(nested=api), MemoryHost(), Syncer())  # type: ignore[arg-type]
+    ending, _ = deleter(api=api)
     await ending.finish(nested, None)
     await ending.finish(nested, None)
     assert len(api.deleted) == 1

@@ -98,12 +98,9 @@ async def test_pods_that_are_created_at_the_same_time_share_what_is_read_after_t
 
 
 async def test_a_pod_that_is_given_up_takes_no_list_from_others_and_a_failure_is_told_to_all_who_wait() -> None:
-    class Failing(MemoryApi):
-        async def list(self, *_: Any, **__: Any) -> list[Object]:
-            await asyncio.sleep(0)
-            raise Unreachable("away")
-
-    isolation = Scene(Failing()).isolation
+    scene = Scene()
+    scene.nested.fault = lambda *_: Unreachable("away")
+    isolation = scene.isolation
     tasks = [asyncio.create_task(isolation.ensure(build_pod())) for _ in range(3)]
     await asyncio.sleep(0)
     tasks[0].cancel()

@@ -29,14 +29,17 @@ from tests.unit.syncer.at_work import build_context
 
 
 class Refusing(MemoryHost):
-    """Answers every patch with an error."""
+    """Answers every patch with an error, or those of one part."""
 
-    def __init__(self, error: ProviderError, *pods: Object) -> None:
+    def __init__(self, error: ProviderError, *pods: Object, only: Part | None = None) -> None:
         super().__init__(*pods)
-        self._error = error
+        self.error: ProviderError | None = error
+        self._only = only
 
     async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
-        raise self._error
+        if self.error and self._only in (None, part):
+            raise self.error
+        await super().patch(pod, patch, part)
 
 
 class NestedApi(MemoryApi):
@@ -201,24 +204,13 @@ async def test_no_debug_container_is_added_where_there_is_too_much() -> None:
     assert read_events(api) == [limits.find_excess(limits.COPIED_BYTES, 0, 1)]
 
 
-class RefusingOne(MemoryHost):
-    def __init__(self, part: Part, *pods: Object) -> None:
-        super().__init__(*pods)
-        self.part: Part | None = part
-
-    async def patch(self, pod: Object, patch: Object, part: Part = "") -> None:
-        if part == self.part:
-            raise InvalidInput("no")
-        await super().patch(pod, patch, part)
-
-
 async def test_a_refused_resize_keeps_nothing_else_from_the_host_and_its_generation_is_not_observed() -> None:
     nested, host = build_pair()
     nested["metadata"]["generation"] = 2
     nested["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "2"}}
     nested["spec"]["readinessGates"] = [{"conditionType": "a.b/c"}]
     nested["status"] = {"conditions": [{"type": "a.b/c", "status": "True"}]}
-    provider = RefusingOne("resize", host)
+    provider = Refusing(InvalidInput("no"), host, only="resize")
     syncer, api = build(nested, provider)
     await syncer.sync(nested, host)
     (now,) = provider.pods.values()
@@ -226,7 +218,7 @@ async def test_a_refused_resize_keeps_nothing_else_from_the_host_and_its_generat
     assert now["status"]["conditions"] == [{"type": "a.b/c", "status": "True"}]
     assert "nestor.dev/nested-generation" not in now["metadata"]["annotations"]
     assert read_events(api) == ["no"]
-    provider.part = None
+    provider.error = None
     await syncer.sync(nested, host)
     (now,) = provider.pods.values()
     assert now["metadata"]["annotations"]["nestor.dev/nested-generation"] == "2"
@@ -295,12 +287,7 @@ async def test_a_pod_is_isolated_whatever_the_nested_cluster_refuses(is_bound: b
         nested["spec"]["nodeName"] = "n"
     provider = MemoryHost(host)
     syncer, api = build(nested, provider, isolation=cast(Any, Closed()))
-    refused = ApiError(500, "InternalError", "failed calling webhook")
-
-    async def refuse(*_: Any, **__: Any) -> Object:
-        raise refused
-
-    api.create = api.patch = refuse  # type: ignore[method-assign]
+    api.refusal = lambda *_: ApiError(500, "InternalError", "failed calling webhook")
     for _ in range(2):
         with pytest.raises(ApiError, match="failed calling webhook"):
             await syncer.sync(nested, host)

@@ -10,8 +10,9 @@ import pytest
 from nestor.api.objects import Object
 from nestor.kube import Change, Kind
 from nestor.syncer.view import watches
-from tests.unit.syncer import fakes
+from tests.fakes.api import MemoryApi
 
+WIDGET = Kind("example.org", "v1", "widgets", "Widget")
 RESOURCES = [
     {"name": "widgets", "kind": "Widget", "namespaced": True},
     {"name": "widgets/status", "kind": "Widget", "namespaced": True},
@@ -20,10 +21,25 @@ RESOURCES = [
 ]
 
 
+class Server(MemoryApi):
+    """It has widgets. Whatever `answer` is, it says so when it is asked what it has."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__(WIDGET)
+        self.answer = answer
+
+    async def request(self, method: str, path: str, *query: Any, **named: Any) -> Object:
+        if query:
+            return await super().request(method, path, *query, **named)
+        self.asked.append(f"{method} {path}")
+        found: Object = self.answer
+        return found
+
+
 @pytest.mark.parametrize(
     ("api_version", "name", "asked", "found"),
     [
-        ("example.org/v1", "Widget", "GET /apis/example.org/v1", Kind("example.org", "v1", "widgets", "Widget")),
+        ("example.org/v1", "Widget", "GET /apis/example.org/v1", WIDGET),
         ("example.org/v1", "Planet", "GET /apis/example.org/v1",
          Kind("example.org", "v1", "planets", "Planet", namespaced=False)),
         ("v1", "Widget", "GET /api/v1", Kind("", "v1", "widgets", "Widget")),
@@ -32,7 +48,7 @@ RESOURCES = [
     ],
 )  # fmt: skip
 async def test_what_is_found(api_version: str, name: str, asked: str, found: Kind | None) -> None:
-    api = fakes.FakeApi(answer={"resources": RESOURCES})
+    api = Server({"resources": RESOURCES})
     assert await watches.discover(api, api_version, name) == found  # type: ignore[arg-type]
     assert api.asked == [asked]
 
@@ -42,38 +58,20 @@ ODD = [1, {"kind": "Widget"}, {"name": [], "kind": "Widget"}]
 
 @pytest.mark.parametrize("answer", [[1], 5, {"resources": 5}, {"resources": ODD}])
 async def test_a_server_of_the_tenant_s_own_may_answer_anything(answer: Any) -> None:
-    api = fakes.FakeApi(answer=answer)
+    api = Server(answer)
     assert await watches.discover(api, "example.org/v1", "Widget") is None  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("api_version", ["", "../../api/v1", "a/b/v1", "example.org/../v1", "example.org/", "/v1", "v1?watch=1"])
 async def test_what_would_be_another_path_is_not_asked_for(api_version: str) -> None:
-    api = fakes.FakeApi(answer={"resources": RESOURCES})
+    api = Server({"resources": RESOURCES})
     assert await watches.discover(api, api_version, "Widget") is None  # type: ignore[arg-type]
     assert api.asked == []
 
 
-class LateApi(fakes.FakeApi):
-    """Serves the kind only once it is told to, and then nothing but its discovery."""
-
-    def __init__(self) -> None:
-        super().__init__(answer={"resources": []})
-        self.listed: list[Any] = []
-
-    async def request(self, method: str, path: str, *more: Any, **_: Any) -> Object:
-        if more:
-            self.listed.append(more)
-            return {"metadata": {"resourceVersion": "1"}, "items": []}
-        return self.answer
-
-    async def watch(self, *question: Any) -> Any:
-        await asyncio.Event().wait()
-        yield None
-
-
 async def test_a_late_kind_is_missing_for_none_of_its_selections(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watches, "_RETRY_SECONDS", 0.001)
-    api, told = LateApi(), asyncio.Event()
+    api, told = Server({"resources": []}), asyncio.Event()
 
     def tell(selection: watches.Selection, change: Change | None) -> None:
         told.set()
