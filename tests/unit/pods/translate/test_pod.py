@@ -131,11 +131,9 @@ def test_unknown_fields_do_not_reach_the_host() -> None:
 
 
 def test_a_tenant_cannot_pose_as_another_cluster() -> None:
-    built = pod.build_pod(
-        build_pod(labels={"nestor.dev/cluster": "other", "nestor.dev/component": "server"}), TARGET, {}, BASELINE
-    )
-    assert built["metadata"]["labels"]["nestor.dev/cluster"] == "hello"
-    assert built["metadata"]["labels"]["nestor.dev/component"] == "app"
+    forged = build_pod(labels={"nestor.dev/cluster": "other", "nestor.dev/component": "server"})
+    own = pod.build_pod(forged, TARGET, {}, BASELINE)["metadata"]["labels"]
+    assert (own["nestor.dev/cluster"], own["nestor.dev/component"]) == ("hello", "app")
 
 
 def test_no_selector_of_others_finds_the_pod_and_its_own_do() -> None:
@@ -190,8 +188,8 @@ def test_dns(spec: Object, built: Object) -> None:
 
 @pytest.mark.parametrize("field", ["hostNetwork", "hostPID", "hostIPC"])
 def test_the_nodes_namespaces_are_for_the_privileged(field: str) -> None:
-    spec: dict[str, Any] = {field: True}
-    nested = build_pod(**spec)
+    nested = build_pod()
+    nested["spec"][field] = True
     assert pod.build_pod(nested, TARGET, {}, PRIVILEGED)["spec"][field] is True
     assert field not in pod.build_pod(nested, TARGET, {}, BASELINE)["spec"]
 

@@ -13,11 +13,18 @@ from nestor.pods.translate.target import Target
 from tests.unit.pods.translate.builders import BASELINE, TARGET, build_pod
 
 
-def carried(nested: Object) -> Object:
+def carried(nested: Object, target: Target = TARGET, policy: Policy = BASELINE) -> Object:
     """The host pod as it was created for this nested pod."""
-    host = pod.build_pod(nested, TARGET, {}, BASELINE)
+    host = pod.build_pod(nested, target, {}, policy)
     host["metadata"]["uid"] = "host-uid"
     return host
+
+
+def change(nested: Object, host: Object, policy: Policy = BASELINE) -> Object:
+    """The patch that there is."""
+    patch = update.build_update(nested, host, TARGET, policy)
+    assert patch is not None
+    return patch
 
 
 def test_nothing_changed() -> None:
@@ -43,8 +50,7 @@ def test_when_other_labels_are_allowed_a_running_pod_has_both_spellings(before: 
     """Its Services find it all the time."""
     nested = build_pod(labels={"app": "web"})
     old, new = (labels.host_labels({"app": "web"}, allowed) for allowed in (before, after))
-    host = pod.build_pod(nested, allowing(*before), {}, BASELINE)
-    host["metadata"]["uid"] = "host-uid"
+    host = carried(nested, allowing(*before))
     assert old.items() <= host["metadata"]["labels"].items()
     host = apply(host, update.build_update(nested, host, allowing(*after), BASELINE))
     assert (old | new).items() <= host["metadata"]["labels"].items()
@@ -59,9 +65,7 @@ def test_when_other_labels_are_allowed_a_running_pod_has_both_spellings(before: 
 
 def test_a_renamed_label_is_taken_away_by_its_host_name() -> None:
     host = carried(build_pod(labels={"batch.kubernetes.io/job-name": "x"}))
-    patch = update.build_update(build_pod(), host, TARGET, BASELINE)
-    assert patch is not None
-    gone = [key for key, value in patch["metadata"]["labels"].items() if value is None]
+    gone = [key for key, value in change(build_pod(), host)["metadata"]["labels"].items() if value is None]
     assert gone
     assert gone == [key for key in host["metadata"]["labels"] if key.startswith("tenant.nestor.dev/")]
 
@@ -77,8 +81,7 @@ def test_images_deadline_and_tolerations() -> None:
         activeDeadlineSeconds=60,
         tolerations=[added, {"operator": "Exists"}],
     )
-    patch = update.build_update(nested, host, TARGET, BASELINE)
-    assert patch is not None
+    patch = change(nested, host)
     assert patch["metadata"]["uid"] == "host-uid"
     assert patch["spec"] == {
         "containers": [{"name": "app", "image": "example/web:2"}],
@@ -92,8 +95,7 @@ def test_labels_that_the_pod_reads_are_refreshed() -> None:
     item = {"path": "labels", "fieldRef": {"fieldPath": "metadata.labels"}}
     volume = {"name": "info", "downwardAPI": {"items": [item]}}
     host = carried(build_pod(labels={"a": "1"}, volumes=[volume]))
-    patch = update.build_update(build_pod(labels={"a": "2"}, volumes=[volume]), host, TARGET, BASELINE)
-    assert patch is not None
+    patch = change(build_pod(labels={"a": "2"}, volumes=[volume]), host)
     assert patch["metadata"]["annotations"]["downward.nestor.dev/labels"] == 'a="2"'
 
 
@@ -116,8 +118,7 @@ def test_the_generation_is_noted_apart_from_the_change_and_once() -> None:
     before["metadata"]["generation"], nested["metadata"]["generation"] = 1, 2
     host = carried(before)
     assert host["metadata"]["annotations"]["nestor.dev/nested-generation"] == "1"
-    patch = update.build_update(nested, host, TARGET, BASELINE)
-    assert patch is not None
+    patch = change(nested, host)
     assert "nestor.dev/nested-generation" not in patch["metadata"]["annotations"]  # a resize may still be to come
     assert update.build_mark(before, host) is None
     assert update.build_mark(nested, host) == {"metadata": {"annotations": {"nestor.dev/nested-generation": "2"}}}
@@ -132,32 +133,24 @@ def test_only_images_that_the_tenant_changed_are_carried() -> None:
     for group in ("initContainers", "containers"):
         for item in host["spec"][group]:
             item["image"] = f"mirror.example/{item['image']}"
-    labeled = build_pod(labels={"a": "b"}, initContainers=first)
-    patch = update.build_update(labeled, host, TARGET, BASELINE)
-    assert patch is not None
-    assert patch["spec"] == {}
+    assert change(build_pod(labels={"a": "b"}, initContainers=first), host)["spec"] == {}
     second = [first[0], {"name": "j", "image": "j:2"}]
-    patch = update.build_update(build_pod(initContainers=second), host, TARGET, BASELINE)
-    assert patch is not None
+    patch = change(build_pod(initContainers=second), host)
     assert patch["spec"] == {"initContainers": [{"name": "j", "image": "j:2"}]}
     host["metadata"]["annotations"] |= patch["metadata"]["annotations"]
-    back = update.build_update(build_pod(initContainers=first), host, TARGET, BASELINE)
-    assert back is not None
-    assert back["spec"] == {"initContainers": [{"name": "j", "image": "j:1"}]}
+    assert change(build_pod(initContainers=first), host)["spec"] == {"initContainers": [{"name": "j", "image": "j:1"}]}
 
 
 def test_an_image_that_is_not_allowed_is_carried_once_it_is() -> None:
     first = [{"name": "i", "image": "i:1"}]
     host = carried(build_pod(initContainers=first))
     second = build_pod(initContainers=[{"name": "i", "image": "i:2"}], container={"image": "ghcr.io/web:2"})
-    patch = update.build_update(second, host, TARGET, dataclasses.replace(BASELINE, allowed_images=["ghcr.io"]))
-    assert patch is not None
+    listed = dataclasses.replace(BASELINE, allowed_images=["ghcr.io"])
+    patch = change(second, host, listed)
     assert patch["spec"] == {"containers": [{"name": "app", "image": "ghcr.io/web:2"}]}
     host["metadata"]["annotations"] |= patch["metadata"]["annotations"]
-    assert update.build_update(second, host, TARGET, dataclasses.replace(BASELINE, allowed_images=["ghcr.io"])) is None
-    patch = update.build_update(second, host, TARGET, BASELINE)
-    assert patch is not None
-    assert patch["spec"] == {"initContainers": [{"name": "i", "image": "i:2"}]}
+    assert update.build_update(second, host, TARGET, listed) is None
+    assert change(second, host)["spec"] == {"initContainers": [{"name": "i", "image": "i:2"}]}
 
 
 def test_sidecars_and_whole_pods_are_resized_too() -> None:
@@ -210,11 +203,9 @@ def test_all_that_names_an_image_names_it_whole_where_there_is_a_list(policy: Po
 
 @pytest.mark.parametrize(("policy", "image"), [(LISTED, "docker.io/example/web:2"), (BASELINE, "example/web:2")])
 def test_another_image_of_a_pod_that_runs_is_carried_by_its_whole_name(policy: Policy, image: str) -> None:
-    host = pod.build_pod(build_pod(), TARGET, {}, policy)
-    host["metadata"]["uid"] = "host-uid"
+    host = carried(build_pod(), policy=policy)
     changed = build_pod(container={"image": "example/web:2"})
-    patch = update.build_update(changed, host, TARGET, policy)
-    assert patch is not None
+    patch = change(changed, host, policy)
     assert patch["spec"] == {"containers": [{"name": "app", "image": image}]}
     host["metadata"]["annotations"] |= patch["metadata"]["annotations"]
     assert update.build_update(changed, host, TARGET, policy) is None

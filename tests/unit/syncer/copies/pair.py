@@ -105,6 +105,11 @@ class Running:
         self.clusters.host.drop(*key)
         await self.settle()
 
+    async def allow(self, **policy: Any) -> None:
+        """The class changes, and the syncer follows."""
+        self.clusters.allow(**policy)
+        await self.settle()
+
     async def until(self, check: Callable[[], object]) -> None:
         """Until something is so, while the queue goes on trying."""
         await comes_true(check, limit=10)

@@ -11,7 +11,7 @@ from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.translate.network_policy import find_isolation
 from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
 
 KIND = kinds.NETWORK_POLICY
 INTERNET = [{"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}]
@@ -27,6 +27,12 @@ def start(internet: list[Object] | None = None) -> Clusters:
 def put(clusters: Clusters, name: str = "one", **spec: Any) -> Object:
     meta = {"name": name, "namespace": SPACE}
     return clusters.nested.put(KIND, {"metadata": meta, "spec": {"podSelector": {}, **spec}})
+
+
+async def follow(made: Running, **spec: Any) -> None:
+    """The policy is written, and the syncer follows."""
+    put(made.clusters, **spec)
+    await made.settle()
 
 
 def read(clusters: Clusters) -> Any:
@@ -54,11 +60,9 @@ async def test_a_copy_follows_every_change_and_goes_with_its_source() -> None:
     async with running(clusters, NetworkPolicyRow) as made:
         assert "ports" in read(clusters)["ingress"][0]
         # Less in the source must be less in the copy, or it would allow less, or more, than is said.
-        put(clusters, policyTypes=["Ingress"], ingress=[{"from": rule["from"]}])
-        await made.settle()
+        await follow(made, policyTypes=["Ingress"], ingress=[{"from": rule["from"]}])
         assert "ports" not in read(clusters)["ingress"][0]
-        put(clusters, policyTypes=["Ingress", "Egress"])
-        await made.settle()
+        await follow(made, policyTypes=["Ingress", "Egress"])
         assert read(clusters)["policyTypes"] == ["Ingress", "Egress"]
         assert not (read(clusters) or {}).get("ingress")
         await clusters.nested.delete(KIND, "one", SPACE)
@@ -114,8 +118,7 @@ async def test_what_the_class_opens_is_followed() -> None:
         ((reason, message),) = clusters.events
         assert reason == "FieldsIgnored"
         assert "`network.internet`" in message
-        clusters.allow(internet=INTERNET)
-        await made.settle()
+        await made.allow(internet=INTERNET)
         assert read(clusters)["egress"] == [{"to": [{"ipBlock": {"cidr": "8.8.8.0/24"}}]}]
 
 
@@ -131,13 +134,11 @@ async def test_a_copy_that_cannot_follow_goes_and_closes_what_it_opened(how: str
         else:
             error = (Invalid if how == "Invalid" else Forbidden)(422, how, "no")
             clusters.host.refusal = lambda verb, _: error if verb in ("PATCH", "PUT", "POST") else None
-        put(clusters, policyTypes=["Egress"], egress=[rule])
-        await made.settle()
+        await follow(made, policyTypes=["Egress"], egress=[rule])
         assert read(clusters) is None
         assert "NotCarried" in {reason for reason, _ in clusters.events}
         clusters.host.refusal = lambda *_: None
-        put(clusters, policyTypes=["Egress"], egress=[{"to": [{"podSelector": {}}]}])
-        await made.settle()
+        await follow(made, policyTypes=["Egress"], egress=[{"to": [{"podSelector": {}}]}])
         assert read(clusters) is not None
 
 
@@ -147,11 +148,9 @@ async def test_a_copy_that_is_up_to_date_stays() -> None:
     async with running(clusters, NetworkPolicyRow) as made:
         before = (clusters.copy(KIND, "one") or {})["metadata"]["uid"]
         clusters.host.refusal = lambda verb, _: Forbidden(403, "Forbidden", "no") if verb in ("POST", "PATCH") else None
-        put(clusters, policyTypes=["Egress"], egress=[{}])
-        await made.settle()
+        await follow(made, policyTypes=["Egress"], egress=[{}])
         assert (clusters.copy(KIND, "one") or {})["metadata"]["uid"] == before
-        put(clusters, policyTypes=["Egress"])
-        await made.settle()
+        await follow(made, policyTypes=["Egress"])
         assert clusters.copy(KIND, "one") is None
         clusters.host.refusal = lambda *_: None
         await made.until(lambda: (read(clusters) or {}).get("policyTypes") == ["Egress"])
@@ -179,15 +178,13 @@ async def test_of_a_policy_that_is_too_large_to_be_carried_little_is_kept_and_it
     put(clusters)
     async with running(clusters, NetworkPolicyRow) as made:
         assert read(clusters) is not None
-        put(clusters, **LARGE)
-        await made.settle()
+        await follow(made, **LARGE)
         assert read(clusters) is None
         assert clusters.events == [("NotCarried", "a NetworkPolicy may have 64 KiB, and this one has more")]
         kept = made.caches.nested(KIND).get("one", SPACE)
         assert len(str(kept)) < 1000
         assert find_isolation({"metadata": {"labels": {}}}, [kept or {}]) == {"nestor.dev/isolated-ingress": "true"}
-        put(clusters)
-        await made.settle()
+        await follow(made)
         assert read(clusters) is not None
 
 

@@ -225,8 +225,7 @@ async def test_a_class_shows_nodes_before_any_pod_and_hides_them_again(monkeypat
         clusters.allow(nodes="All", placement={"nodeSelector": {"zone": "a"}})
         await made.until(lambda: mirrored(clusters) == ["n"])
         await with_node(made)
-        clusters.allow(nodes="All", placement={"nodeSelector": {"zone": "none"}})
-        await made.settle()
+        await made.allow(nodes="All", placement={"nodeSelector": {"zone": "none"}})
         assert mirrored(clusters) == ["n"]
         clusters.nested.drop(kinds.POD, "web", SPACE)
         await made.until(lambda: mirrored(clusters) == [])
@@ -290,14 +289,12 @@ async def test_a_suspended_cluster_keeps_its_nodes_and_gets_no_others(monkeypatc
     clusters = with_host_node()
     async with running(clusters, NodeRow) as made:
         await with_node(made)
-        clusters.allow(is_suspended=True)
-        await made.settle()
+        await made.allow(is_suspended=True)
         await made.drop_nested(kinds.POD, "web", SPACE)
         assert nested_node(clusters) is not None
         await made.put_host(kinds.NODE, {"metadata": {"name": "other"}, "spec": {}, "status": {}})
         assert clusters.nested.look(kinds.NODE, "other") is None
-        clusters.allow()
-        await made.settle()
+        await made.allow()
         assert nested_node(clusters) is None
 
 

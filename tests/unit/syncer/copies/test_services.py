@@ -16,7 +16,7 @@ from nestor.syncer.copies.rows.service_access import NodePortsRow, ServiceAccess
 from nestor.syncer.copies.rows.services import ServiceRow
 from nestor.syncer.view.caches import OWN_CONTROLLER
 from tests.unit.pods.translate.builders import TARGET, build_service
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, remembered, running
+from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
 
 NODE_PORTS = {"nodePorts": True}
 BALANCERS = {"loadBalancers": True}
@@ -44,8 +44,7 @@ async def test_a_node_port_that_is_taken_on_the_host_is_told_until_it_is_free() 
     clusters.nested.put(kinds.SERVICE, build_outward())
     async with running(clusters, ServiceRow) as made:
         clusters.host.refusal = lambda *_: taken
-        clusters.allow(services=NODE_PORTS)
-        await made.settle()
+        await made.allow(services=NODE_PORTS)
         (message,) = [message for reason, message in clusters.events if reason == "ServiceNotSynced"]
         assert message.endswith("; choose another one, or delete this Service and create it again")
         assert host_spec(clusters)["type"] == "ClusterIP"
@@ -89,8 +88,7 @@ async def test_traffic_from_outside_is_let_in_as_long_as_the_class_allows_it() -
     clusters.nested.put(kinds.SERVICE, build_service(type="NodePort", ports=ports))
     async with running(clusters, ServiceAccessRow, ServiceRow) as made:
         assert find_access(clusters) is None
-        clusters.allow(services=NODE_PORTS)
-        await made.settle()
+        await made.allow(services=NODE_PORTS)
         policy = find_access(clusters)
         assert policy["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": "web"}, {"protocol": "UDP", "port": 53}]}]
         assert policy["spec"]["policyTypes"] == ["Ingress"]
@@ -102,9 +100,9 @@ async def test_traffic_from_outside_is_let_in_as_long_as_the_class_allows_it() -
         assert find_access(clusters) is None
 
 
-def put_policy(clusters: Clusters, selector: Object, *rules: Object) -> None:
+async def put_policy(made: Running, selector: Object, *rules: Object) -> None:
     spec = {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": list(rules)}
-    clusters.nested.put(kinds.NETWORK_POLICY, {"metadata": {"name": "one", "namespace": SPACE}, "spec": spec})
+    await made.put_nested(kinds.NETWORK_POLICY, {"metadata": {"name": "one", "namespace": SPACE}, "spec": spec})
 
 
 async def test_nested_policies_say_who_gets_in_to_pods_that_they_isolate() -> None:
@@ -113,21 +111,17 @@ async def test_nested_policies_say_who_gets_in_to_pods_that_they_isolate() -> No
     async with running(clusters, ServiceAccessRow) as made:
         not_isolated = [{"key": labels.ISOLATED_INGRESS, "operator": "DoesNotExist"}]
         assert find_access(clusters)["spec"]["podSelector"]["matchExpressions"] == not_isolated
-        put_policy(clusters, {})
-        await made.settle()
+        await put_policy(made, {})
         assert find_access(clusters) is None
         blocks = [{"ipBlock": {"cidr": "192.0.2.0/24"}}]
-        put_policy(clusters, {}, {"from": blocks})
-        await made.settle()
+        await put_policy(made, {}, {"from": blocks})
         spec = find_access(clusters)["spec"]
         assert spec["ingress"] == [{"from": blocks, "ports": [{"protocol": "TCP", "port": 80}]}]
         assert not spec["podSelector"].get("matchExpressions")
-        put_policy(clusters, {}, {})
-        await made.settle()
+        await put_policy(made, {}, {})
         assert find_access(clusters)["spec"]["ingress"] == [{"ports": [{"protocol": "TCP", "port": 80}]}]
         # About some of the Service's pods: it stays closed for those, and open for the others.
-        put_policy(clusters, {"matchLabels": {"only": "some"}}, {})
-        await made.settle()
+        await put_policy(made, {"matchLabels": {"only": "some"}}, {})
         assert find_access(clusters)["spec"]["podSelector"]["matchExpressions"] == not_isolated
         await made.drop_nested(kinds.NETWORK_POLICY, "one", SPACE)
         assert find_access(clusters)["spec"]["podSelector"]["matchExpressions"] == not_isolated
@@ -203,8 +197,7 @@ async def test_pods_reach_the_node_ports_of_their_cluster_at_the_nodes_that_it_s
         assert find_way_out(clusters)[0]["to"] == [{"ipBlock": {"cidr": "192.0.2.2/32"}}]
         await made.put_nested(kinds.SERVICE, build_service(type="NodePort", ports=ports[:1]))
         assert find_way_out(clusters)[0]["ports"] == opened[:1]
-        clusters.allow()
-        await made.settle()
+        await made.allow()
         assert find_way_out(clusters) == []
 
 
@@ -260,12 +253,10 @@ async def test_the_class_allows_further_addresses_but_not_the_closed_ones() -> N
     clusters.nested.put(kinds.SERVICE, build_service(selector=None))
     clusters.nested.put(kinds.ENDPOINT_SLICE, build_slice("203.0.113.7", "203.0.113.9", "169.254.169.254"))
     async with running(clusters, EndpointSliceRow) as made:
-        clusters.allow(services=dict(endpointRanges=["203.0.113.0/24", "169.254.0.0/16"], closedRanges=["203.0.113.9/32"]))
-        await made.settle()
+        await made.allow(services=dict(endpointRanges=["203.0.113.0/24", "169.254.0.0/16"], closedRanges=["203.0.113.9/32"]))
         assert host_addresses(clusters) == ["203.0.113.7"]
         assert "203.0.113.9, 169.254.169.254" in clusters.events[-1][1]
-        clusters.allow()
-        await made.settle()
+        await made.allow()
         assert host_addresses(clusters) == []
 
 

@@ -114,8 +114,7 @@ async def test_the_nested_cluster_has_the_classes_that_its_class_allows() -> Non
         assert "parameters" not in found
         assert clusters.nested.look(CLASS, "daily") is not None
         assert clusters.nested.look(CLASS, "hidden") is None
-        clusters.allow(storage=STORAGE | {"snapshotClasses": ["daily"]})
-        await made.settle()
+        await made.allow(storage=STORAGE | {"snapshotClasses": ["daily"]})
         assert clusters.nested.look(CLASS, "hourly") is None
 
 

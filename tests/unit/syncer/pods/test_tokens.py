@@ -185,14 +185,6 @@ async def begin(scene: Scene) -> Object:
     return host
 
 
-async def bound(scene: Scene) -> Object:
-    """The same. Returns the nested pod."""
-    await begin(scene)
-    found = scene.nested.look(kinds.POD, "web", "shop")
-    assert found is not None
-    return found
-
-
 def end(scene: Scene) -> None:
     scene.nested.drop(kinds.POD, "web", "shop")
     scene.host.drop(kinds.POD, "web-x-shop-x-host", TARGET.namespace)
@@ -216,7 +208,9 @@ async def test_the_host_collects_the_secret_of_a_pod_that_it_has_placed() -> Non
 async def test_a_secret_that_is_collected_before_the_end_of_its_pod_is_known_is_not_made_again(who: str) -> None:
     scene = Scene()
     async with scene.running():
-        api, pod = (scene.host, await begin(scene)) if who == "host" else (scene.nested, await bound(scene))
+        api, pod = scene.host, await begin(scene)
+        if who == "nested":
+            api, (pod,) = scene.nested, scene.nested.every("pods")
         api.put(kinds.POD, pod | {"metadata": pod["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
         await scene.settle()
         scene.host.drop(kinds.SECRET, scene.name, TARGET.namespace)
