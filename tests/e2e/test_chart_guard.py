@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -16,7 +15,6 @@ from tests import children
 from tests.e2e.conftest import ROOT, example, kubectl, try_kubectl
 from tests.waiting import wait_for_any
 
-Object = dict[str, Any]
 SYSTEM = "nestor-system"
 PRIVILEGED = """
 apiVersion: v1

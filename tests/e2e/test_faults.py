@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,8 +10,6 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Web, apply, example, kubectl, nested_kubeconfig
 from tests.waiting import job_with
-
-Object = dict[str, Any]
 
 
 @pytest.mark.long

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,8 +12,6 @@ import devcluster.cluster
 from nestor.kube import Api
 from tests.e2e.conftest import class_like_default, dump, kubectl, open_cluster, workload
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

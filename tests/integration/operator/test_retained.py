@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -14,8 +13,6 @@ from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import POLICY, come_to, server_of, start
 from tests.integration.operator.world import build_class, build_job, message_of
 from tests.waiting import job_with, wait_for
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,6 @@ from tests.integration.operator.world import build_class
 from tests.releases import JOB, SPACE, list_releases, restore
 from tests.waiting import job_with, wait_for
 
-Object = dict[str, Any]
 VALUES = ("--set", "image.repository=nestor.test/nestor", "--set", "defaultClass.create=false")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -13,8 +12,6 @@ from nestor.kube.serving import pages
 from nestor.syncer.cluster import argocd
 from tests.integration.syncer.world import World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 ASKED = (
     ("default", "apps", "deployments", "create"),

@@ -159,16 +159,6 @@ async def host_addresses(world: World, space: str) -> list[str]:
     return sorted(address for item in found for endpoint in item["endpoints"] or () for address in endpoint["addresses"])
 
 
-def build_slice(space: str, name: str, *addresses: str) -> Object:
-    """A nested EndpointSlice of Service `web`."""
-    return {
-        "metadata": {"name": name, "namespace": space, "labels": {"kubernetes.io/service-name": "web"}},
-        "addressType": "IPv4",
-        "ports": [{"name": "http", "port": 8080}],
-        "endpoints": [{"addresses": [address]} for address in addresses],
-    }
-
-
 async def test_endpoints_become_slices_and_reach_the_host(world: World, space: str) -> None:
     """Kubernetes' own controller in the nested cluster mirrors them."""
     await world.nested.create(kinds.SERVICE, build_service(space, selector=None))

@@ -20,7 +20,6 @@ from tests.unit.operator.scene import HOME, Scene
 
 GATEWAY = {"name": "public", "namespace": "gateways"}
 VICTIMS = "shop-team-b.jobs.test"
-OWN = "hello-team-a.jobs.test"
 
 
 def set_gateway(scene: Scene) -> None:

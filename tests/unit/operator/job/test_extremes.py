@@ -21,7 +21,6 @@ from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import Scene
 
 SCHEMA = root_schema("NestedAppJob")["properties"]["spec"]
-Path = tuple[str | int, ...]
 
 ODD = ["a", "0", "Job", "A1", "a/b", "a.b/c", "*.a.b", "v1.36", "v0.0", f"v{10**20}.1", "a" * 63, "A" + "z" * 62, "jobs.test"]
 ODD += ["", " ", "\n", "a\nb", "\u0000", "\u202e", "\u0130\u00df", "\U0001f600" * 9]
@@ -106,9 +105,6 @@ def is_admitted(value: Any, schema: Object) -> bool:
         return False
     whole = rules.with_defaults(value, schema)
     return jsonschema_rs.is_valid(schema, whole) and not list(rules.check_rules(whole, schema, ""))
-
-
-FIELDS = sorted(SCHEMA["properties"])
 
 
 @cache

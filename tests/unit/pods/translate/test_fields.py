@@ -147,9 +147,6 @@ def test_a_field_of_a_container_that_no_version_has_yet_is_told(group: str) -> N
     assert ignored.find_ignored(nested, BASELINE, TARGET) == [expected]
 
 
-CHANGES: Object = {"activeDeadlineSeconds": 7, "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}]}
-
-
 ALL = AllowedServices(node_ports=True, load_balancers=True, load_balancer_classes=["x"])
 
 

@@ -19,16 +19,14 @@ from tests.unit.pods.translate.builders import TARGET, build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
 
 NODE_PORTS = {"nodePorts": True}
-BALANCERS = {"loadBalancers": True}
 
 
-def build_outward(number: int = 30007, kind: str = "NodePort", **spec: Any) -> Object:
-    return build_service(type=kind, ports=[{"port": 80, "protocol": "TCP", "nodePort": number}], **spec)
+def build_outward(kind: str = "NodePort", **spec: Any) -> Object:
+    return build_service(type=kind, ports=[{"port": 80, "protocol": "TCP", "nodePort": 30007}], **spec)
 
 
-def host_spec(clusters: Clusters, name: str = "web") -> Object:
-    found = clusters.copy(kinds.SERVICE, name)
-    spec: Object = found["spec"]
+def host_spec(clusters: Clusters) -> Object:
+    spec: Object = clusters.copy(kinds.SERVICE, "web")["spec"]
     return spec
 
 

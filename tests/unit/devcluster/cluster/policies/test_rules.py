@@ -17,7 +17,6 @@ PODS = [
     pod("web", OTHER, namespace="b"),
     pod("db", FAR, namespace="b", node="node-2", ports=[("sql", 5433)]),
 ]
-ALL: Mapping[str, Any] = {"podSelector": {}}
 WEB_PODS = {"podSelector": {"matchLabels": {"app": "web"}}}
 TEAM_B = {"namespaceSelector": {"matchLabels": {"team": "b"}}}
 
