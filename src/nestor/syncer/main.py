@@ -75,7 +75,7 @@ async def run(settings: Settings) -> None:
         for informer in caches.host_side:
             spawn(informer.run(), f"host {informer.kind.plural}")
         # 3. The nested side starts as soon as its API server responds.
-        made.status.set_version(await wait_for_api(nested, f"/readyz?{_SLOW}"))
+        made.status.version = await wait_for_api(nested, f"/readyz?{_SLOW}")
         for informer in caches.nested_side:
             spawn(informer.run(), f"nested {informer.kind.plural}")
         for name, serve in made.servers.items():

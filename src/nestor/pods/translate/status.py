@@ -176,7 +176,8 @@ def _change_conditions(now: list[Object], desired: list[Object], *, partial: boo
         if _GENERATION not in item:
             (there,) = without_generation([there])
         if there != item and not _is_bound_alike(there, item):
-            yield _explicit(item, there)
+            # With null for fields to remove: a strategic merge keeps unnamed fields of a list item.
+            yield {key: None for key in there if key not in item} | item
     if not partial:
         for kind in sorted((before.keys() & _REMOVABLE) - {item["type"] for item in desired}):
             yield {"type": kind, "$patch": "delete"}
@@ -204,11 +205,6 @@ def _condition(condition: Object, words: dict[str, str]) -> Object:
 def without_generation(conditions: list[Object]) -> list[Object]:
     """Without `observedGeneration`, which API servers of other versions may not know."""
     return [{key: value for key, value in item.items() if key != "observedGeneration"} for item in conditions]
-
-
-def _explicit(condition: Object, before: Object) -> Object:
-    """The condition, with null for fields to remove: a strategic merge keeps unnamed fields of a list item."""
-    return {key: None for key in before if key not in condition} | condition
 
 
 def _container(status: Object, words: dict[str, str], added: Added) -> Object:

@@ -64,7 +64,8 @@ class Addresses:
 
     async def _serve(self, service: Object) -> tuple[list[Object], str]:
         meta, spec = service["metadata"], service["spec"]
-        name = meta.get("name") or _generate(meta["generateName"])
+        # The API server generates a name only after it has asked us, and then takes ours.
+        name = meta.get("name") or meta["generateName"][:NAME_LIMIT] + "".join(random.choices(_LETTERS, k=5))
         wanted = service | {"metadata": {"name": name, "namespace": meta["namespace"], "uid": str(uuid.uuid4())}}
         key = (meta["namespace"], name)
         if decide_fate(wanted | {"spec": {"clusterIP": "any"} | spec}) != "Synced":
@@ -119,11 +120,6 @@ class Addresses:
                 meta = copy["metadata"]
                 await self._context.host.delete(kinds.SERVICE, meta["name"], meta["namespace"], uid=meta["uid"])
             raise RetryLater(0, f"address {address} is taken in the nested cluster")
-
-
-def _generate(base: str) -> str:
-    """A name of our own: the API server generates it only after it has asked us."""
-    return base[:NAME_LIMIT] + "".join(random.choices(_LETTERS, k=5))
 
 
 def _explain(spec: Object, copy: Object) -> str:

@@ -44,7 +44,7 @@ class ClusterStatus:
         self._name = cluster["metadata"]["name"]
         self._generation = cluster["metadata"].get("generation", 1)
         self._conditions = conditions_of(cluster)
-        self._version = ""
+        self.version = ""
         self._is_creating = is_creating
         self._run: Object | None = None
         self._writes, self._count_writes = Bucket(limits.STATUS_WRITES), Bucket(limits.COUNT_WRITES)
@@ -57,9 +57,6 @@ class ClusterStatus:
         for pods in (context.caches.nested(kinds.POD), context.caches.host(kinds.POD)):
             pods.on_change(lambda _: self.queue.add("", _COUNT_DELAY))
         context.caches.host_nodes.on_change(self._on_node)
-
-    def set_version(self, version: str) -> None:
-        self._version = version
 
     def set_ready(self, *, ready: bool, message: str) -> None:
         """Set whether the nested cluster works; a change is written at once. Nothing is written before the first call."""
@@ -143,7 +140,7 @@ class ClusterStatus:
         self._conditions = [item for item in merged if item["type"] == conditions.READY]
         result: Object = {
             "conditions": self._conditions,
-            "kubernetesVersion": self._version,
+            "kubernetesVersion": self.version,
             "pods": self._count_pods(),
             "suspended": self._is_suspended(),
         }
