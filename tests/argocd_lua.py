@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from lupa import lua51
 
-Object = dict[str, Any]
+from nestor.api.objects import Object
 
 FILE = Path(__file__).parents[1] / "charts" / "nestor" / "argocd" / "customizations.yaml"
 _SANDBOX = """

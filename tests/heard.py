@@ -27,14 +27,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import aiohttp
 
+from nestor.api.objects import Object
 from nestor.kube import Api, Kind
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 
 @dataclass(frozen=True)

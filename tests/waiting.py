@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 import yaml
 
 from nestor.api import conditions
-from nestor.api.objects import without_managers
+from nestor.api.objects import Object, without_managers
 from nestor.kube import Api, Change, Informer, Kind, WorkQueue, kinds
 
-Object = dict[str, Any]
 T = TypeVar("T")
 
 

@@ -8,14 +8,12 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
+from nestor.api.objects import Object
 from tests import children
-
-Object = dict[str, Any]
 
 _IDENTITY = (
     "-c",

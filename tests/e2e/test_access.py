@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Web, apply, example, kubectl, nested_kubeconfig, try_kubectl
 from tests.waiting import eventually, job_with, wait_for_any
-
-Object = dict[str, Any]
 
 
 def count_restarts(pod: Object) -> dict[str, int]:

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import ROOT, Cluster, Web, apply, example, read_example
 from tests.waiting import gone, has, job_with, wait_for
 
-Object = dict[str, Any]
 FOLDER = "01-hello-world"
 
 

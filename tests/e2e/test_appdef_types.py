@@ -6,16 +6,14 @@ import base64
 import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Web, apply, class_like_default, example, inline_job, kubectl, nested_kubeconfig
 from tests.waiting import has, job_with, wait_for
-
-Object = dict[str, Any]
 
 MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: fetched, namespace: default}\ndata: {by: url}\n"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -13,11 +12,10 @@ import yaml
 from devcluster.build import argocd as builds
 from devcluster.build import cache
 from devcluster.progress import Console
+from nestor.api.objects import Object
 from tests import argocd_lua, children
 from tests.e2e.conftest import IS_EMBEDDED
 from tests.unit.test_argocd import JOBS
-
-Object = dict[str, Any]
 
 pytestmark = [
     pytest.mark.xdist_group("argocd"),

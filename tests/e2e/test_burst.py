@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 
 from nestor.api import conditions, labels, times
+from nestor.api.objects import Object
 from nestor.kube import Api, Change, Informer, kinds
 from tests.e2e.conftest import LONGEST_SECONDS, apply, example
 from tests.waiting import job_with, wait_for_any, wait_for_none
 
-Object = dict[str, Any]
 COUNT = 20
 NAMES = [f"hello-{number}" for number in range(COUNT)]
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object
 from nestor.kube import Api, Kind, kinds
 from tests.e2e.conftest import Web, apply, example
 from tests.waiting import gone, job_with, wait_for_none
-
-Object = dict[str, Any]
 
 CONTROLLER_REVISION = Kind("apps", "v1", "controllerrevisions", "ControllerRevision")
 

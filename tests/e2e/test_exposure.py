@@ -17,13 +17,12 @@ import pytest
 
 from devcluster.demo import install
 from nestor.api import conditions
+from nestor.api.objects import Object
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Cluster, apply, apply_class, fresh_namespace, inline_job, kubectl, nested_kubeconfig
 from tests.e2e.devcluster.web import Browser
 from tests.waiting import eventually, job_with, message_of
-
-Object = dict[str, Any]
 
 # Which server was asked for what, as JSON; `/ws` echoes.
 SERVER = """

@@ -6,19 +6,17 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nestor.api import conditions
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Web, apply, example, fresh_namespace, kubectl, nested_kubeconfig, try_kubectl
 from tests.waiting import job_with, wait_for_any
 
 # They share a nested cluster, which one worker is enough for.
 pytestmark = pytest.mark.xdist_group("inside")
-
-Object = dict[str, Any]
 
 TOOLBOX = """
 apiVersion: v1

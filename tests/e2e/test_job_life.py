@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from nestor.pods.translate.labels import host_key
 from tests.e2e.conftest import apply, class_like_default, dump, example, inline_job, kubectl, nested_kubeconfig, workload
 from tests.waiting import gone, has, job_with, message_of, wait_for, wait_for_any, wait_for_none
-
-Object = dict[str, Any]
 
 APP = labels.selector(component="app")
 SERVER = labels.selector(component="server")

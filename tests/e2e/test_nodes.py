@@ -9,19 +9,16 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import devcluster.cluster
 from devcluster import progress
 from nestor.api import conditions
-from nestor.api.objects import is_terminating
+from nestor.api.objects import Object, is_terminating
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import apply, dump, inline_job, kubectl, nested_kubeconfig, workload
 from tests.waiting import gone, job_with, wait_for, wait_for_any
-
-Object = dict[str, Any]
 
 pytestmark = [pytest.mark.alone, pytest.mark.long]
 

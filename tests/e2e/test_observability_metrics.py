@@ -8,7 +8,6 @@ import re
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -16,6 +15,7 @@ import yaml
 from devcluster.cluster import settings
 from nestor.api import conditions, labels
 from nestor.api.contracts import syncer
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests.e2e import prometheus as server
 from tests.e2e.conftest import NOTHING, ROOT, apply, example, inline_job, open_cluster
@@ -24,8 +24,6 @@ from tests.e2e.prometheus import Prometheus
 from tests.waiting import eventually, job_with
 
 pytestmark = [pytest.mark.xdist_group("prometheus"), pytest.mark.long]
-Object = dict[str, Any]
-
 DASHBOARD = ROOT / "charts/nestor/monitoring/dashboard.json"
 MAY_BE_EMPTY = {"Failed requests": "it shows nothing but failures, and there may be none"}
 """Panels without data for what the test does, and why."""

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, names
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests.e2e.attack_script import TRIES, is_refusal, judge_silence
 from tests.e2e.conftest import (
@@ -29,8 +30,6 @@ from tests.e2e.house import House, Room
 from tests.waiting import eventually, has, job_with, until, wait_for
 
 pytestmark = pytest.mark.xdist_group("house")
-
-Object = dict[str, Any]
 
 SERVE = "mkdir /tmp/www; echo yes > /tmp/www/index.html; exec httpd -f -p 8080 -h /tmp/www"
 SLEEP = "exec sleep 3600"

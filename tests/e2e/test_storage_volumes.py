@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.api.objects import labels_of, spec_of
+from nestor.api.objects import Object, labels_of, spec_of
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import (
     IS_EMBEDDED,
@@ -30,8 +30,6 @@ pytestmark = [
     pytest.mark.xdist_group("storage"),
     pytest.mark.skipif(not IS_EMBEDDED, reason="needs the embedded cluster's StorageClasses"),
 ]
-
-Object = dict[str, Any]
 
 POD = """
 apiVersion: v1

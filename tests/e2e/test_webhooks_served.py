@@ -6,11 +6,11 @@ import base64
 import datetime
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from devcluster.build.dockerfiles import PYTHON
+from nestor.api.objects import Object
 from nestor.cluster import certificates
 from tests.e2e import webhook_server
 from tests.e2e.conftest import dump, kubectl, try_kubectl
@@ -18,8 +18,6 @@ from tests.e2e.house import House
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("house")
-
-Object = dict[str, Any]
 
 NAME, SPACE = "hooks", "tools"
 HOST = f"{NAME}.{SPACE}.svc"

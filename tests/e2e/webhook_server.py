@@ -10,9 +10,8 @@ import json
 import ssl
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
-Object = dict[str, Any]
+from nestor.api.objects import Object
 
 GROUP, VERSION = "hello.example.com", "v1"
 ROOT = f"/apis/{GROUP}/{VERSION}"

@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests.waiting import has, wait_for
-
-Object = dict[str, Any]
 
 MODULE = "github.com/kubernetes-csi/external-snapshotter/client/v8"
 FOLDER = Path(__file__).parents[2] / "devcluster/go/snapshots"

@@ -13,8 +13,6 @@ from nestor.operator.wiring import Operator
 from nestor.syncer.process.health import Health, ServerHealth
 from tests.unit.operator.scene import Scene
 
-Object = dict[str, Any]
-
 
 def build_operator() -> Operator:
     """One with a class and a backend."""

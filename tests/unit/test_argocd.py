@@ -13,6 +13,7 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.api.conditions import Condition, Reason
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.objects import Object
 from nestor.operator.admission.catalog import build_status as build_app_status
 from nestor.operator.backends.decide import NodeState, Process, decide_ready
 from nestor.operator.lifecycle.lifecycle import Facts, decide_lifecycle
@@ -22,8 +23,6 @@ from nestor.operator.status.build import build_status
 from nestor.operator.status.conditions import Observed, decide_conditions, summarize
 from tests import argocd_lua
 from tests.unit.operator.builders import READY, build_app, build_cluster, build_job, build_pod, build_run, step, waiting
-
-Object = dict[str, Any]
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 TIME = "2026-01-01T12:00:00Z"

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from nestor.api.objects import Object
 from nestor.apps.steps.parameters import check
 from nestor.apps.steps.render import render
 
@@ -23,8 +24,6 @@ JOB = yaml.safe_load((FOLDER / "job.yaml").read_text())
 (COMMAND,) = APP["spec"]["appDef"]["commands"].values()
 STEPS = {step["name"]: step for step in COMMAND["nested_kubernetes"]["templates"]}
 GIVEN = JOB["spec"]["parameters"]
-
-Object = dict[str, Any]
 
 
 def build(template: str, **parameters: Any) -> list[Object]:

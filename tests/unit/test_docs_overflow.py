@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import pytest
 import yaml
@@ -16,6 +16,7 @@ from benchmarks.overflow.measures import MEASURES
 from nestor.api import conditions
 from nestor.api.allowances import Storage
 from nestor.api.class_parts import NamespacePolicy
+from nestor.api.objects import Object
 from nestor.api.placement_rules import ClassPlacement
 from nestor.api.policy import Policy
 from nestor.kube import Api
@@ -28,8 +29,6 @@ from nestor.pods.providers import base, errors
 from nestor.pods.translate import refusals as translate
 from tests.fakes.cluster import MemoryCluster
 from tests.unit.test_docs import read_rows
-
-Object = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "overflow.md").read_text()

@@ -6,7 +6,6 @@ import base64
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
@@ -17,6 +16,7 @@ from nestor.api.class_parts import NamespacePolicy
 from nestor.api.model import Model
 from nestor.api.nestedapp import NestedAppSpec
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.objects import Object
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.api.placement_rules import ClassPlacement
 from nestor.apps import steps
@@ -37,8 +37,6 @@ SCRIPTS = {
     "15-webhook-app": {"register": "register.sh"},
     "08-array-job": {"parts": "collect.sh", "results": "collect.sh"},
 }
-
-Object = dict[str, Any]
 
 
 def documents(file: Path) -> list[Object]:

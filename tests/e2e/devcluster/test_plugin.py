@@ -22,13 +22,13 @@ from devcluster.cluster import ClusterInfo, PluginInfo, cgroups, launcher, state
 from devcluster.cluster.plugin import components
 from devcluster.plugin.pki import Pki
 from devcluster.progress import Console
+from nestor.api.objects import Object
 from tests.e2e.devcluster.conftest import BUSYBOX
 from tests.e2e.devcluster.lifecycle import await_healthy, command_line, supervisor
 from tests.e2e.devcluster.web import wait_until
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("plugin")
-Object = dict[str, Any]
 
 
 @dataclass

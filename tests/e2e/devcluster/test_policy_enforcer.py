@@ -11,6 +11,7 @@ import pytest
 
 from devcluster import cluster
 from devcluster.cluster import ClusterInfo, settings
+from nestor.api.objects import Object
 from tests.e2e.devcluster.conftest import BUSYBOX, Kubectl, fresh_namespace
 from tests.e2e.devcluster.web import wait_until
 
@@ -19,7 +20,6 @@ pytestmark = pytest.mark.xdist_group("policy-enforcer")
 FIRST, SECOND = "nestor-dev", "nestor-dev-2"
 CLIENTS = {"near": FIRST, "far": SECOND}
 SERVE = "echo yes > /tmp/index.html; httpd -p 8080 -h /tmp; exec httpd -f -p 8081 -h /tmp"
-Object = dict[str, Any]
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,11 @@ import pytest
 from aiohttp import web
 
 from devcluster.demo import follow, show
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.waiting import eventually
 
-Object = dict[str, Any]
 NAME = "hello"
 
 

@@ -7,7 +7,6 @@ import datetime
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 from aiohttp import web
 
@@ -15,7 +14,6 @@ from nestor.api.times import timestamp
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
 
-Object = dict[str, Any]
 NODE = "log-node"
 
 

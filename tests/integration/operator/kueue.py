@@ -14,12 +14,12 @@ from typing import Any
 import yaml
 
 from nestor.api import conditions
+from nestor.api.objects import Object
 from nestor.api.times import timestamp
 from nestor.kube import Api, kinds
 from nestor.kube.errors import Conflict
 from tests.waiting import wait_for
 
-Object = dict[str, Any]
 GROUP = "kueue.x-k8s.io"
 NAME = {"type": "string", "maxLength": 253}
 FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}

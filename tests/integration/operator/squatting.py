@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from nestor.api.objects import Object
 from nestor.kube import Kind, kinds
 from tests.integration.operator.stolen import STRANGER, Attack
 
-Object = dict[str, Any]
 DOMAIN, LISTED, BELOW = "jobs.test", "shop.example.org", "apps.example.net"
 """The domain of one class, and what another one, without a domain, allows: a host, and all hosts below another."""
 HOST = f"hello-team-a.{DOMAIN}"

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from nestor.syncer.pods.gangs import POD_GROUPS
 from tests.integration.operator.stolen import STRANGER, TOKEN_SECRET, Attack
-
-Object = dict[str, Any]
 
 HOME = "nestor-a-stolen-1"
 COPY = {labels.NESTED_UID: "u", labels.CLUSTER: "hello", labels.COMPONENT: labels.COMPONENT_APP}

@@ -10,12 +10,11 @@ import contextlib
 import uuid
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.api.objects import conditions_of, status_of
+from nestor.api.objects import Object, conditions_of, status_of
 from nestor.kube import Api, kinds
 from nestor.operator.backends.process import account_of
 from nestor.overflow.vnode import main
@@ -25,8 +24,6 @@ from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import READY_POD
 from tests.waiting import eventually, gone, has, wait_for, wait_for_any
-
-Object = dict[str, Any]
 
 SYSTEM = "nestor-system"
 PING: Object = {"status": "ok", "resources": {"cpu": "8", "memory": "16Gi", "pods": "20"}}

@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from nestor.api import conditions, labels
 from nestor.api.contracts import vnode
-from nestor.api.objects import labels_of, status_of
+from nestor.api.objects import Object, labels_of, status_of
 from nestor.api.times import timestamp
 from nestor.cluster.certificates import new_key
 from nestor.kube import Api, Forbidden, kinds
@@ -29,8 +29,6 @@ from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import READY_POD
 from tests.waiting import another, eventually, exists, gone, has, wait_for, wait_for_any
-
-Object = dict[str, Any]
 
 SYSTEM = "nestor-system"
 ADDRESS = "10.7.7.7"

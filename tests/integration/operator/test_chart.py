@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.clients.portal import parse as parse_portal
 from nestor.cluster.shape import HostDns
 from nestor.kube import Api, Forbidden, Kind, kinds
@@ -17,7 +16,6 @@ from tests.integration.operator.conftest import ACCOUNT
 from tests.unit.operator.builders import build_shape
 from tests.waiting import eventually
 
-Object = dict[str, Any]
 _GROUP = "flowcontrol.apiserver.k8s.io"
 FLOW_SCHEMA = Kind(_GROUP, "v1", "flowschemas", "FlowSchema", namespaced=False)
 PRIORITY_LEVEL = Kind(_GROUP, "v1", "prioritylevelconfigurations", "PriorityLevelConfiguration", namespaced=False)

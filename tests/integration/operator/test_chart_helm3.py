@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
 import yaml
 
+from nestor.api.objects import Object
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ROOT
 from tests.integration.operator.test_chart import PORTAL
 
 pytestmark = pytest.mark.slow
 
-Object = dict[str, Any]
 CHART = str(ROOT / "charts/nestor")
 IMAGE = ("--set", "image.repository=registry.test/nestor")
 EVERYTHING = (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import Api, Forbidden, Kind, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import ACCOUNT
@@ -18,7 +18,6 @@ from tests.integration.operator.test_stolen_token import BASELINE, body_of, ensu
 from tests.integration.operator.world import build_class
 from tests.waiting import eventually
 
-Object = dict[str, Any]
 USER = "mallory"
 DEPLOYER = "deployer"
 """Whom the chart's values let write hosts of jobs."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.cluster.home import NODES_ROLE, SYNCER_ROLE
 from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
 from tests.integration import apiserver
@@ -18,7 +18,6 @@ from tests.integration.operator.test_syncer_walls import build_walls
 from tests.integration.snapshots import define_snapshots
 from tests.waiting import eventually, exists
 
-Object = dict[str, Any]
 USER = f"system:serviceaccount:{HOME}:hello-syncer"
 CLAIM = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "fast"}
 WALL = "hello-app-out"

@@ -10,6 +10,7 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.contracts import vnode
+from nestor.api.objects import Object
 from nestor.cluster import certificates
 from nestor.kube import Api, Conflict, Forbidden, Invalid, Kind, kinds
 from nestor.overflow.vnode.identity import Wish, build_request
@@ -37,7 +38,6 @@ from tests.integration.operator.world import build_class, build_job
 from tests.integration.snapshots import define_snapshots
 from tests.waiting import eventually, exists
 
-Object = dict[str, Any]
 BACKEND: Object = {"type": "Interlink", "interlink": {"url": "https://link.test"}}
 POD: Object = {"containers": [{"name": "c", "image": "i"}]}
 BASELINE = {"pod-security.kubernetes.io/enforce": "baseline"}

@@ -13,6 +13,7 @@ import pytest
 from nestor.api.class_parts import NetworkPolicyModel
 from nestor.api.contracts import addresses
 from nestor.api.data import read
+from nestor.api.objects import Object
 from nestor.api.policies import IpBlock
 from nestor.cluster.home import SYNCER_ROLE
 from nestor.cluster.policies import build_internet, build_policies
@@ -24,8 +25,6 @@ from nestor.syncer.translate.network_policy import Surroundings, build_policy
 from tests.integration import apiserver
 from tests.unit.operator.builders import build_shape
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 OWN = {"nestor.dev/cluster": "hello", "nestor.dev/component": "app"}
 OTHER = OWN | {"nestor.dev/cluster": "other"}

@@ -7,11 +7,11 @@ import contextlib
 import os
 import sys
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
 from nestor.api import labels
+from nestor.api.objects import Object
 from nestor.kube import Api, kinds
 from tests import children
 from tests.integration import apiserver
@@ -22,7 +22,6 @@ from tests.waiting import gone, wait_for_any
 
 pytestmark = pytest.mark.slow
 
-Object = dict[str, Any]
 SYSTEM, HOOK = "nestor-system", "nestor-uninstall"
 
 

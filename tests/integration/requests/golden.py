@@ -16,11 +16,10 @@ from typing import Any
 
 import yaml
 
+from nestor.api.objects import Object
 from tests.integration import late
 from tests.integration.requests.lines import Lines
 from tests.integration.requests.recorder import Recorder, Request, Step
-
-Object = dict[str, Any]
 
 FOLDER = Path(__file__).parents[2] / "golden/requests"
 _OF_ALL = ("fieldManager", "fieldValidation", "force")

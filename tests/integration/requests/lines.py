@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import Any
 
-Object = dict[str, Any]
+from nestor.api.objects import Object
+
 Leaves = dict[tuple[str, ...], Any]
 """Values by path."""
 

@@ -23,8 +23,6 @@ from nestor.kube import Api
 from tests.integration.requests.words import Words
 from tests.waiting import eventually
 
-Object = dict[str, Any]
-
 _RESOURCE = re.compile(
     r"^/(?:api|apis/[^/]+)/v[^/]+/(?:(?:namespaces/(?P<namespace>[^/]+)/)(?=[^/]+))?(?P<plural>[^/]+)(?:/(?P<name>[^/]+))?(?P<rest>/.+)?$"
 )

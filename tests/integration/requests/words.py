@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nestor.api import labels
-
-Object = dict[str, Any]
+from nestor.api.objects import Object
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _HEX = re.compile(r"(?<![0-9a-zA-Z])(?:[0-9a-f]{16}|[0-9a-f]{8})(?![0-9a-zA-Z])")

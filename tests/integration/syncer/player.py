@@ -5,13 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
 
 from nestor.kube import Change, Conflict, Informer, NotFound, WorkQueue, kinds
 from nestor.kube.informer import Key
 from tests.integration.syncer.world import World
-
-Object = dict[str, Any]
 
 
 class Player:

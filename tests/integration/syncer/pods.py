@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from tests.integration.syncer.world import World
-
-Object = dict[str, Any]
 
 
 def build_pod(space: str, name: str = "web", *, container: Object | None = None, **spec: Any) -> Object:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from nestor.api import names
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from tests.integration.syncer.world import World
 from tests.waiting import until
 
-Object = dict[str, Any]
 Allow = Callable[[bool], Awaitable[None]]
 
 LABELS = {"app": "web"}

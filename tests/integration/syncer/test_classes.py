@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Invalid, Kind, kinds
 from nestor.kube.errors import ApiError
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.world import World
 from tests.waiting import until
 
-Object = dict[str, Any]
 Allow = Callable[[Object | None], Awaitable[None]]
 
 RULES: Object = {"priorityClasses": {"allowed": ["classes-batch"]}, "runtimeClasses": {"allowed": ["classes-gvisor"]}}

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 from nestor.api import names
+from nestor.api.objects import Object
 from nestor.kube import Kind, kinds
 from tests.integration.syncer.pods import build_pod, condition, start
 from tests.integration.syncer.world import World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 
 def config_map(space: str, name: str, **data: str) -> Object:

@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from nestor.api import names
+from nestor.api.objects import Object
 from nestor.kube import Kind, kinds
 from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.test_storage import is_so, refusals
 from tests.integration.syncer.world import NODE, World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 CLAIM, CLASS = kinds.RESOURCE_CLAIM, kinds.DEVICE_CLASS
 TEMPLATE = Kind("resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate")

@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from nestor.api import labels
-from nestor.api.objects import annotations_of, is_terminating, labels_of, status_of
+from nestor.api.objects import Object, annotations_of, is_terminating, labels_of, status_of
 from nestor.kube import Api, ApiError, Kind, kinds
 from nestor.kube.pace import Pace, Rate
 from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references
@@ -33,8 +33,6 @@ from tests.integration.syncer.player import playing
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.test_services import build_service
 from tests.integration.syncer.world import World
-
-Object = dict[str, Any]
 
 CHANGES = 120
 PUT_OFF: list[float] = []

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.api.objects import annotations_of, status_of
+from nestor.api.objects import Object, annotations_of, status_of
 from nestor.cluster.shape import Host
 from nestor.kube import kinds
 from nestor.operator.guests.gangs import decide
@@ -28,7 +28,6 @@ from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.world import CLUSTER, NODE, World
 from tests.waiting import until
 
-Object = dict[str, Any]
 Allow = Callable[[Object], Awaitable[None]]
 
 HERE: Object = {"nodeSelector": {"kubernetes.io/hostname": NODE}}

@@ -10,11 +10,11 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, NotFound, kinds
 from tests import children
 from tests.integration import apiserver
@@ -23,7 +23,6 @@ from tests.integration.syncer.fake_kubelet import FakeKubelet
 from tests.integration.syncer.pods import build_pod, start
 from tests.integration.syncer.world import NODE, World
 
-Object = dict[str, Any]
 SPDY = "SPDY/3.1"
 
 

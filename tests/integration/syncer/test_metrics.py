@@ -9,10 +9,10 @@ import ssl
 import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Api, ApiError, Kind, kinds
 from nestor.syncer.metrics import api, server
 from nestor.syncer.metrics.api import POD_METRICS
@@ -21,8 +21,6 @@ from tests.integration.syncer import world as worlds
 from tests.integration.syncer.pods import build_pod, start
 from tests.integration.syncer.world import NODE, World
 from tests.waiting import eventually
-
-Object = dict[str, Any]
 
 pytestmark = [pytest.mark.xdist_group("metrics"), pytest.mark.slow]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from nestor.syncer.copies.rows import nodes
 from tests.integration.syncer.pods import build_pod, is_ready
 from tests.integration.syncer.world import World, running_status
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 
 @pytest.fixture

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from nestor.api.objects import Object
 from nestor.kube import Kind, NotFound, kinds
 from tests.integration.syncer.world import World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 ROUTE = Kind("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute")
 SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}

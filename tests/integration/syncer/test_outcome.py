@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Kind, kinds
 from nestor.syncer.outcome.controller import MEMORY
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.world import CLUSTER, START, World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 WIDGET = Kind("example.org", "v1", "widgets", "Widget")
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.world import NODE, World
 from tests.waiting import until
 
-Object = dict[str, Any]
 Allow = Callable[[Object | None], Awaitable[None]]
 
 TOLERATION = {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"}

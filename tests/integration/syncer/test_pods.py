@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
+from nestor.api.objects import Object
 from nestor.api.times import timestamp
 from nestor.kube import kinds
 from nestor.pods.translate.labels import host_key
@@ -13,8 +12,6 @@ from nestor.syncer.copies.rows import nodes
 from tests.integration.syncer.pods import build_pod, condition, is_ready, start
 from tests.integration.syncer.world import NODE, World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 
 async def test_a_pod_runs_on_the_host_and_is_ready_in_the_nested_cluster(world: World, space: str) -> None:

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
 
 import pytest
 
 from nestor.api import names
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod, condition, start
 from tests.integration.syncer.test_config import config_map, host_data
 from tests.integration.syncer.world import World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 PRIVILEGED = {"securityContext": {"privileged": True}}
 

@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 
-from nestor.api.objects import is_terminating
+from nestor.api.objects import Object, is_terminating
 from nestor.kube import ApiError, Conflict, kinds
 from tests.integration import apiserver
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.world import World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 SCHEDULER = "preemption"
 """Of the test's own pods: those of other tests wait for a scheduler that the tests play."""

@@ -11,15 +11,13 @@ import aiohttp
 import pytest
 
 from nestor.api import labels
-from nestor.api.objects import annotations_of, labels_of
+from nestor.api.objects import Object, annotations_of, labels_of
 from nestor.kube import Api, kinds
 from nestor.syncer.cluster import webhook
 from nestor.syncer.copies.rows import services
 from tests.integration.syncer.test_services import build_service, host_service
 from tests.integration.syncer.world import World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 
 async def read_counter(world: World, name: str) -> int:

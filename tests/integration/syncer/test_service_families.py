@@ -9,12 +9,11 @@ import asyncio
 import statistics
 import time
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
 from nestor.api import labels, names
-from nestor.api.objects import labels_of
+from nestor.api.objects import Object, labels_of
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.syncer import world as worlds
@@ -23,8 +22,6 @@ from tests.integration.syncer.test_services import build_service
 from tests.integration.syncer.world import World
 
 pytestmark = pytest.mark.slow
-
-Object = dict[str, Any]
 
 RANGES = "10.43.0.0/20,fd43::/112"
 TAKEN = 4096 * 5000 // 65536

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from nestor.api import names
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.test_service_addresses import await_webhook, make_other
@@ -16,7 +17,6 @@ from tests.integration.syncer.test_services import build_service, events, host_s
 from tests.integration.syncer.world import World, running_status
 from tests.waiting import until
 
-Object = dict[str, Any]
 Allow = Callable[..., Awaitable[None]]
 
 EVERYTHING = {"nodePorts": True, "loadBalancers": True, "loadBalancerClasses": ["example.com/lb"]}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from nestor.api import names
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from nestor.pods.translate.labels import host_key, host_labels
 from tests.integration.syncer.world import World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 
 def build_service(space: str, name: str = "web", **spec: Any) -> Object:

@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from nestor.api import names
+from nestor.api.objects import Object
 from nestor.kube import kinds
 from nestor.pods.translate.fields.volumes import SNAPSHOT_SOURCE, SNAPSHOT_SPEC
 from tests.integration.snapshots import define_snapshots
 from tests.integration.syncer.test_storage import CLAIM, allow, bound, claim, is_bound, is_so, provision, refusals
 from tests.integration.syncer.world import World
-
-Object = dict[str, Any]
 
 SNAPSHOT, CLASS, CONTENT = kinds.VOLUME_SNAPSHOT, kinds.VOLUME_SNAPSHOT_CLASS, kinds.VOLUME_SNAPSHOT_CONTENT
 DISKS = "disks"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
-from nestor.api.objects import status_of
+from nestor.api.objects import Object, status_of
 from nestor.kube import kinds
 from tests.integration.syncer.pods import build_pod, start
 from tests.integration.syncer.world import CLUSTER, START, World
 from tests.waiting import has, until
-
-Object = dict[str, Any]
 
 
 async def status(world: World) -> Object:

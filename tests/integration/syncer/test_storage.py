@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from nestor.api import names
+from nestor.api.objects import Object
 from nestor.kube import Api, Kind, kinds
 from tests.integration.syncer.pods import build_pod, condition, start
 from tests.integration.syncer.world import World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 FAST, SLOW, HIDDEN = "fast", "slow", "hidden"
 DEFAULT = "storageclass.kubernetes.io/is-default-class"

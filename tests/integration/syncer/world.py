@@ -19,6 +19,7 @@ import yaml
 from nestor.api import names
 from nestor.api.contracts.cluster import COREDNS_KUBECONFIG, COREDNS_USER, DNS_CERTIFICATE, DNS_KEY, KUBELET_HOSTS
 from nestor.api.labels import JOB_UID
+from nestor.api.objects import Object
 from nestor.cluster import certificates, pki
 from nestor.cluster.certificates import Pair
 from nestor.cluster.k3s import CONTROLLERS
@@ -28,8 +29,6 @@ from nestor.syncer.settings import Settings
 from tests.heard import Process, heard
 from tests.integration import apiserver, chart
 from tests.waiting import eventually, until
-
-Object = dict[str, Any]
 
 CLUSTER = "hello"
 NODE = "node-1"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from benchmarks.overflow.backend import LightBackend
+from nestor.api.objects import Object
 from nestor.overflow.interlink.provider import InterlinkProvider
 from nestor.overflow.interlink.settings import Settings
 from nestor.pods.providers.base import Inputs
-
-Object = dict[str, Any]
 
 
 def build_pod(uid: str) -> Object:

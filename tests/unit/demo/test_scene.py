@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import yaml
 
 from devcluster.demo import overflow, scene
 from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
+from nestor.api.objects import Object
 from nestor.api.overflowbackend import OverflowBackendSpec
 from nestor.api.quantities import parse_quantity
 from nestor.apps.steps.parameters import check
 from nestor.apps.steps.render import render
-
-Object = dict[str, Any]
 
 DEFAULT: Object = {"spec": {"cluster": {"versions": ["v1.36"]}}}
 

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
+from nestor.api.objects import Object
 from nestor.kube import Informer, Kind, kinds
 from nestor.syncer.suspend import evict
 from tests.integration.syncer.player import Player
 from tests.integration.syncer.pods import build_pod, condition, is_ready
 from tests.integration.syncer.world import CLUSTER, World
 from tests.waiting import until
-
-Object = dict[str, Any]
 
 
 async def suspend(world: World, wanted: bool = True) -> None:

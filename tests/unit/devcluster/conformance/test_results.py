@@ -8,8 +8,8 @@ import pytest
 
 from devcluster.conformance import results
 from devcluster.conformance.results import Result, Verdict
+from nestor.api.objects import Object
 
-Object = dict[str, Any]
 FIRST, SECOND = "[sig-node] Pods should start [Conformance]", "[sig-apps] Jobs should end [Conformance]"
 
 

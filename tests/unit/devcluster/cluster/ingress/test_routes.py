@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from devcluster.cluster.ingress import routes
 from devcluster.cluster.ingress.routes import World
+from nestor.api.objects import Object
 from tests.unit.devcluster.cluster.ingress.builders import ingress, path, rule
-
-Object = dict[str, Any]
 
 
 def build(*ingresses: Object) -> dict[str, list[routes.Path]]:

@@ -9,9 +9,8 @@ import pytest
 
 from devcluster.cluster.certificates import Authority, KeyPair
 from devcluster.cluster.ingress import tls
+from nestor.api.objects import Object
 from tests.unit.devcluster.cluster.ingress.builders import ingress, path, rule
-
-Object = dict[str, Any]
 
 AUTHORITY = Authority("test")
 A = AUTHORITY.server("a", ["a.test"])
