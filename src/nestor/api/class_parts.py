@@ -37,8 +37,8 @@ class ClusterPolicy(Model):
     )
     resources: Resources | None = Field(
         None,
-        description="Resources of the K3s server's container. Defaults to requests of 200m CPU and 512Mi, and limits "
-        "of 2 CPUs and 2Gi.",
+        description="Resources of the K3s server's container. A smaller request of CPU than 400m is raised to that until the "
+        "cluster is ready. Defaults to requests of 20m CPU and 320Mi, and limits of 2 CPUs and 2Gi.",
     )
     persistence: Persistence | None = Field(
         None,

@@ -21,6 +21,7 @@ QUOTA_NAME = "nestor"
 DATA_VOLUME = "data"
 """The volume with the cluster's data in the server's pod, and the template of its claim."""
 SERVER_CONTAINER = "k3s"
+SYNCER_CONTAINER = "syncer"
 SHORT, LONG = 8, 20
 """Characters of a hash: where names differ only by chance, and where somebody may search for two with the same one."""
 

@@ -16,7 +16,7 @@ DATA_FOLDER = "/var/lib/rancher/k3s"
 TLS_FOLDER = f"{DATA_FOLDER}/server/tls"
 CLIENTS_FOLDER = "/etc/nestor/clients"
 TOKEN_FILE = "/etc/nestor/token"  # noqa: S105 - a path
-DEFAULT_RESOURCES: Object = {"requests": {"cpu": "200m", "memory": "512Mi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
+DEFAULT_RESOURCES: Object = {"requests": {"cpu": "20m", "memory": "320Mi"}, "limits": {"cpu": "2", "memory": "2Gi"}}
 DATA_LIMIT = "4Gi"
 """Size of the data volume in the pod: a nested cluster that fills it is ended, not its neighbors on the node."""
 EPHEMERAL_LIMIT = "5Gi"

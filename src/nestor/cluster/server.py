@@ -5,9 +5,10 @@ from __future__ import annotations
 from nestor.api import labels
 from nestor.api.contracts import syncer
 from nestor.api.contracts.cluster import API_PORT
-from nestor.api.names import DATA_VOLUME, Part
+from nestor.api.names import DATA_VOLUME, SYNCER_CONTAINER, Part
 from nestor.api.objects import Object
 from nestor.cluster import coredns, k3s, pki
+from nestor.cluster.boost import boost
 from nestor.cluster.home import LOCKED, probe, secret_volume
 from nestor.cluster.shape import DNS_PORT, Shape
 
@@ -78,8 +79,7 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 5,
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        # Kubelets start them in this order: CoreDNS after the syncer, whose gate it connects to.
-        "containers": [k3s.build_container(shape, api_address), _build_syncer(shape), coredns.build_container(shape)],
+        "containers": list_starting(shape, api_address),
         "volumes": [
             *([] if shape.persistence else [{"name": DATA_VOLUME, "emptyDir": {"sizeLimit": k3s.DATA_LIMIT}}]),
             {"name": "pki", "secret": {"secretName": shape.child(Part.AUTHORITIES), "defaultMode": 0o400}},
@@ -104,7 +104,7 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
 
 def _build_syncer(shape: Shape) -> Object:
     return {
-        "name": "syncer",
+        "name": SYNCER_CONTAINER,
         "image": shape.nestor_image,
         "imagePullPolicy": "IfNotPresent",
         "args": ["syncer"],
@@ -123,7 +123,7 @@ def _build_syncer(shape: Shape) -> Object:
         "readinessProbe": probe("/readyz", syncer.HEALTH_PORT, every=1, within=3, failures=5) | {"successThreshold": 1},
         # Patient as well: on a busy node it may take minutes to start; one that is ended starts again and makes the node busier.
         "livenessProbe": probe("/healthz", syncer.HEALTH_PORT, after=30, every=10, within=10, failures=30),
-        "resources": {"requests": {"cpu": "50m", "memory": "96Mi"}, "limits": {"cpu": "1", "memory": "384Mi"}},
+        "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "384Mi"}},
         "securityContext": LOCKED,
         "volumeMounts": [
             {"name": "syncer-access", "mountPath": syncer.ACCESS_FOLDER, "readOnly": True},
@@ -133,6 +133,12 @@ def _build_syncer(shape: Shape) -> Object:
     }
 
 
-def list_containers(shape: Shape) -> list[Object]:
-    found: list[Object] = _build_pod_spec(shape, "")["containers"]
-    return found
+def list_starting(shape: Shape, api_address: str = "") -> list[Object]:
+    """Its containers, with what they ask for until the cluster is ready."""
+    return [boost(container) for container in list_containers(shape, api_address)]
+
+
+def list_containers(shape: Shape, api_address: str = "") -> list[Object]:
+    """Its containers, with what they ask for once the cluster is ready."""
+    # Kubelets start them in this order: CoreDNS after the syncer, whose gate it connects to.
+    return [k3s.build_container(shape, api_address), _build_syncer(shape), coredns.build_container(shape)]

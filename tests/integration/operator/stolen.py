@@ -44,7 +44,9 @@ class Attack:
 
     id: str
     says: str
-    verb: Literal["create", "patch", "delete", "deletecollection", "approve", "get", "list", "status", "ephemeralcontainers"]
+    verb: Literal[
+        "create", "patch", "delete", "deletecollection", "approve", "get", "list", "status", "ephemeralcontainers", "resize"
+    ]
     kind: Kind
     name: str
     namespace: str | None
@@ -115,6 +117,8 @@ PODS = (
            CRITICAL, {"spec": pod(priorityClassName="system-node-critical")}),
     Attack("pod-privileged", "a privileged pod in a job's namespace", "create", kinds.POD, "x", HOME, "violates PodSecurity",
            {"spec": pod(**PRIVILEGED)}),
+    Attack("pod-resized", "all of a node's processor time for a stranger's pod", "resize", kinds.POD, "theirs", STRANGER,
+           NOT_HERE, {"spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "900"}}}]}}),
     Attack("server-in-kube-system", "a StatefulSet in `kube-system`", "create", kinds.STATEFUL_SET, "x", "kube-system",
            NOT_HERE, stateful()),
     Attack("server-of-stranger", "a StatefulSet in a stranger's namespace", "create", kinds.STATEFUL_SET, "x", STRANGER,

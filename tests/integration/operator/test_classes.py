@@ -140,7 +140,7 @@ async def test_no_container_has_more_than_its_class_allows_and_the_cluster_start
     assert limit["max"] == {"cpu": "2", "memory": "3Gi"}
     quota = await exists(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: found.get("status"))
     assert quota["spec"]["hard"]["requests.nvidia.com/gpu"] == "1"
-    assert quota["spec"]["hard"]["requests.cpu"] == "4320m"
+    assert quota["spec"]["hard"]["requests.cpu"] == "4502m"
 
     def build_pod(name: str, **limits: str) -> Object:
         container: Object = {"name": "c", "image": "x", "resources": {"limits": limits} if limits else {}}

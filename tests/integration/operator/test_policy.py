@@ -43,7 +43,7 @@ async def test_quota_and_defaults_leave_room_for_the_clusters_own_pods(
     where = await host_namespace(api, job)
     await exists(api, kinds.POD, "small-k3s-0", where)
     quota = await exists(api, kinds.RESOURCE_QUOTA, "nestor", where)
-    assert quota["spec"]["hard"] == OWN_DEFAULTS | {"requests.cpu": "1320m", "pods": "7"}
+    assert quota["spec"]["hard"] == OWN_DEFAULTS | {"requests.cpu": "1502m", "pods": "7"}
     limits = await api.get(kinds.LIMIT_RANGE, "nestor", where)
     assert limits["spec"]["limits"][0]["defaultRequest"] == {"cpu": "10m", "ephemeral-storage": "0"}
 

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from nestor.api.policies import Persistence
-from nestor.cluster import coredns, home, k3s, namespace, policies, server
+from nestor.cluster import coredns, home, namespace, policies, server
 from nestor.operator import oneshot
 from nestor.operator.job import runner_pod as runner
 from tests.unit.operator.builders import build_resolved, build_shape
@@ -32,7 +32,7 @@ POLICY = {
 def build_namespace() -> list[Object]:
     """The job's namespace and its limits."""
     shape = build_shape(policy=POLICY)
-    own = [k3s.DEFAULT_RESOURCES, oneshot.RUNNER_RESOURCES]
+    own = [*(item["resources"] for item in server.list_starting(shape)), oneshot.RUNNER_RESOURCES]
     return [
         namespace.build_namespace(shape.namespace, shape.labels, shape.policy),
         namespace.build_quota(shape, own),

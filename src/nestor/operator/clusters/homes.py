@@ -121,8 +121,8 @@ async def ensure_quota(context: Context, shape: Shape) -> None:
 
 
 def _list_own(shape: Shape) -> list[Object]:
-    """The resources of our own containers, for which the quota leaves room."""
-    return [*(container["resources"] for container in server.list_containers(shape)), RUNNER_RESOURCES]
+    """The resources of our own containers as they start, for which the quota leaves room."""
+    return [*(container["resources"] for container in server.list_starting(shape)), RUNNER_RESOURCES]
 
 
 def build_shape(context: Context, cluster: NestedClusterSpec, home: Home, policy: NestedClassSpec) -> Shape:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nestor.operator.guest import Guest
 from nestor.operator.guests.argocd import ArgoCD
+from nestor.operator.guests.boost import StartBoost
 from nestor.operator.guests.enforcement.keeper import Enforcement
 from nestor.operator.guests.gangs.keeper import GangKeeper
 from nestor.operator.guests.gateway import Gateway
@@ -17,6 +18,7 @@ GUESTS: tuple[type[Guest], ...] = (
     Queue,
     Kueue,  # after ours: what it gives, the job has
     Retain,
+    StartBoost,
     Gateway,
     ArgoCD,
     Outbox,  # last of those that write: it tells of what the others have said

@@ -147,6 +147,9 @@ def trim_pod(pod: Object) -> Object:
     kept_spec = {key: spec[key] for key in ("terminationGracePeriodSeconds",) if key in spec} | {"volumes": volumes}
     if spec.get("nodeName"):
         kept_spec["nodeName"] = spec["nodeName"]
+    if own.get(labels.COMPONENT) == labels.COMPONENT_SERVER:
+        asked = [(item["name"], (item.get("resources") or {}).get("requests") or {}) for item in spec.get("containers") or ()]
+        kept_spec["containers"] = [{"name": name, "resources": {"requests": requests}} for name, requests in asked]
     return {**_head(pod), "metadata": _trim_metadata(pod), "spec": kept_spec, "status": kept}
 
 
