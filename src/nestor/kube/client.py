@@ -190,8 +190,9 @@ class Api(Transport):
         return True
 
     async def delete_all(self, kind: Kind, namespace: str) -> None:
-        """Ask for the deletion of all of a kind in a namespace. What has no finalizers is gone afterwards."""
-        await self.request("DELETE", kind.path(namespace), None, {"propagationPolicy": "Background"}, parse=bool)
+        """Ask for the deletion of all of a kind in a namespace. The answer, all that is deleted, is not read."""
+        async with self.open("DELETE", kind.path(namespace), None, {"propagationPolicy": "Background"}):
+            pass
 
     def _check_pace(self, body: Any) -> None:
         if self.pace is not None:

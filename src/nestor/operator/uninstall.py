@@ -50,7 +50,7 @@ async def uninstall(api: Api, *, deletes: bool, limit: float) -> str | None:
     deadline, left = time.monotonic() + limit, None
     while True:
         try:
-            found, left = left, await _find(api)
+            found, left = left, await _find(api, shells=deletes)
             if not deletes:
                 return _explain(left)
             if found is None:
@@ -92,12 +92,13 @@ async def _run(*, deletes: bool, limit: float) -> str | None:
         return await uninstall(api, deletes=deletes, limit=limit)
 
 
-async def _find(api: Api) -> Left:
+async def _find(api: Api, *, shells: bool) -> Left:
+    """`shells`: whether to count namespaces that are terminating. Without a job, their controller needs nobody's help."""
     found = await together(*(api.with_metadata_only().list(kind) for kind in OWN))
     wishes = [(kind, item) for kind, items in zip(OWN, found, strict=True) for item in items]
     homes = await api.with_metadata_only().list(kinds.NAMESPACE, labels=labels.JOB_UID)
-    names = {item["metadata"]["name"] for item in homes if item["metadata"]["name"].startswith("nestor-")}
-    return Left(wishes, sorted(names))
+    names = {item["metadata"]["name"] for item in homes if shells or not is_terminating(item)}
+    return Left(wishes, sorted(name for name in names if name.startswith("nestor-")))
 
 
 def _explain(left: Left) -> str | None:
@@ -109,7 +110,7 @@ def _explain(left: Left) -> str | None:
         )
     if not left.namespaces:
         return None
-    return f"jobs that are gone have left {left.describe()}: the operator has named them in an event of the job's; delete them"
+    return f"jobs that are gone have left {left.describe()}: if they stay, delete them"
 
 
 def _name(item: Object) -> str:

@@ -90,9 +90,14 @@ async def test_a_namespace_that_a_job_has_left_is_told() -> None:
     api = MemoryApi()
     put(api, kinds.NAMESPACE, "nestor-left-1", own={labels.JOB_UID: "1"})
     said = await uninstall(cast(Api, api), deletes=False, limit=1)
-    assert said == (
-        "jobs that are gone have left Namespace nestor-left-1: the operator has named them in an event of the job's; delete them"
-    )
+    assert said == "jobs that are gone have left Namespace nestor-left-1: if they stay, delete them"
+
+
+async def test_the_shell_that_a_job_has_left_needs_nobody() -> None:
+    api = MemoryApi()
+    shell = {"name": "nestor-left-1", "labels": {labels.JOB_UID: "1"}, "deletionTimestamp": "2026-01-01T00:00:00Z"}
+    api.put(kinds.NAMESPACE, {"metadata": shell})
+    assert await uninstall(cast(Api, api), deletes=False, limit=1) is None
 
 
 async def test_of_very_many_the_first_are_named() -> None:

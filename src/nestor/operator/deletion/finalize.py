@@ -117,22 +117,17 @@ class Finalizer:
         if pods:
             await self._delete_pods(pods, namespace, age, about=about)
         if (is_forced or all(_ends_soon(pod) for pod in pods)) and not is_terminating(namespace):
-            await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"])
-            # The namespace controller would, after 5 s.
-            await together(
-                *(self._api.delete_all(kind, name) for kind in (kinds.PERSISTENT_VOLUME_CLAIM, kinds.SECRET, kinds.SERVICE))
-            )
+            if await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"]):
+                # The namespace controller would, after 5 s.
+                await together(*(self._api.delete_all(kind, name) for kind in (kinds.PERSISTENT_VOLUME_CLAIM, kinds.SERVICE)))
 
     async def _is_shell(self, namespace: Object) -> bool:
-        """Whether nothing can be made in the namespace any more, and what costs or tells anything is gone. Its controller deletes
-        the rest, after 5 s by its own clock: nobody has to wait for that.
+        """Whether nothing can be made in the namespace any more, and its pods, volumes and addresses are gone. Its controller
+        deletes the rest, after 5 s by its own clock: nobody has to wait for that.
         """
         name, cache = namespace["metadata"]["name"], self._context.cache
         if not is_terminating(namespace) or cache.pods_by_namespace.all(name) or any(cache.find_exposing(name)):
             return False
-        if any(item["metadata"].get("finalizers") for item in cache.clusters if item["metadata"]["namespace"] == name):
-            return False
-        # Secrets cannot be listed. They have no finalizers, and so were gone when their deletion was answered.
         left = await together(*(self._api.list(kind, name) for kind in (kinds.POD, kinds.PERSISTENT_VOLUME_CLAIM, kinds.SERVICE)))
         return not any(left)
 
