@@ -133,8 +133,6 @@ SELDOM: Rights = {
     "httproutes.gateway.networking.k8s.io": {"create", "patch", "delete"},
     # Not before a shape has been gone for a minute.
     "pods/eviction": {"create"},
-    # Once a server's pod is ready, which no kubelet says there.
-    "pods/resize": {"patch"},
     # Only where the chart names a Lease; `get` and `update` are of that one alone.
     "leases.coordination.k8s.io": {"create"},
     # kopf looks up the definitions of its resources.

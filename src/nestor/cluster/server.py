@@ -119,10 +119,11 @@ def _build_syncer(shape: Shape) -> Object:
             {"name": syncer.DNS_READY_URL_VARIABLE, "value": f"http://127.0.0.1:{coredns.READY_PORT}/ready"},
         ],
         "ports": [{"name": "health", "containerPort": syncer.HEALTH_PORT, "protocol": "TCP"}],
-        # Every second, because its readiness is the cluster's.
-        "readinessProbe": probe("/readyz", syncer.HEALTH_PORT, every=1, within=3, failures=5) | {"successThreshold": 1},
-        # Patient as well: on a busy node it may take minutes to start; one that is ended starts again and makes the node busier.
-        "livenessProbe": probe("/healthz", syncer.HEALTH_PORT, after=30, every=10, within=10, failures=30),
+        # Its readiness is the cluster's, so it is asked every second until then. Patiently: on a busy node that may take minutes,
+        # and one that is ended starts again and makes the node busier.
+        "startupProbe": probe("/readyz", syncer.HEALTH_PORT, every=1, within=3, failures=600),
+        "readinessProbe": probe("/readyz", syncer.HEALTH_PORT, every=10, within=5, failures=2),
+        "livenessProbe": probe("/healthz", syncer.HEALTH_PORT, every=10, within=10, failures=30),
         "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "384Mi"}},
         "securityContext": LOCKED,
         "volumeMounts": [

@@ -101,7 +101,13 @@ async def _ensure_targets(admin: Api) -> None:
     await ensure(admin, kinds.SERVICE, "theirs", STRANGER, spec={"ports": [{"port": 80}]})
     await ensure(admin, kinds.NETWORK_POLICY, "theirs", STRANGER, spec={"podSelector": {}})
     await ensure(admin, kinds.STATEFUL_SET, "theirs", STRANGER, **stateful())
-    await ensure(admin, kinds.POD, "theirs", STRANGER, spec=POD)
+    await ensure(
+        admin,
+        kinds.POD,
+        "theirs",
+        STRANGER,
+        spec={"containers": [POD["containers"][0] | {"resources": {"requests": {"cpu": "1m"}}}]},
+    )
     claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
     await ensure(admin, kinds.PERSISTENT_VOLUME_CLAIM, "theirs", STRANGER, spec=claim)
     await ensure(admin, kinds.PERSISTENT_VOLUME, "theirs", spec=volume(STRANGER, "theirs"))

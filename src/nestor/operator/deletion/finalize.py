@@ -116,10 +116,10 @@ class Finalizer:
         is_forced = age > self._context.settings.force_after_seconds
         if pods:
             await self._delete_pods(pods, namespace, age, about=about)
-        if (is_forced or all(_ends_soon(pod) for pod in pods)) and not is_terminating(namespace):
-            if await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"]):
-                # The namespace controller would, after 5 s.
-                await together(*(self._api.delete_all(kind, name) for kind in (kinds.PERSISTENT_VOLUME_CLAIM, kinds.SERVICE)))
+        is_due = (is_forced or all(_ends_soon(pod) for pod in pods)) and not is_terminating(namespace)
+        if is_due and await self._api.delete(kinds.NAMESPACE, name, uid=namespace["metadata"]["uid"]):
+            # The namespace controller would, after 5 s.
+            await together(*(self._api.delete_all(kind, name) for kind in (kinds.PERSISTENT_VOLUME_CLAIM, kinds.SERVICE)))
 
     async def _is_shell(self, namespace: Object) -> bool:
         """Whether nothing can be made in the namespace any more, and its pods, volumes and addresses are gone. Its controller

@@ -27,8 +27,8 @@ log = logging.getLogger(__name__)
 
 SILENT_SECONDS = 300.0
 """How long the API server may leave all health checks unanswered, also after its start."""
-_CHECK_SECONDS, _SERVER_SECONDS = 2, 60.0
-"""Between two looks at the nested API, and at the container of K3s."""
+_CHECK_SECONDS, _CALM_SECONDS, _SERVER_SECONDS = 2, 10, 60.0
+"""Between two looks at the nested API, at one that is well, and at the container of K3s."""
 _DNS_SECONDS = 0.1
 _FAILURES = 3
 _WORKS = "The API server is up and pods run in the host cluster."
@@ -210,7 +210,7 @@ async def _check_nested(nested: Api, health: Health, status: ClusterStatus, prep
             problem = health.server.find_problem()
             message = f"{text.rstrip('.')}. K3s will be restarted: {problem}." if problem else text
             status.set_ready(ready=health.is_ready, message=message)
-        await asyncio.sleep(_CHECK_SECONDS)
+        await asyncio.sleep(_CHECK_SECONDS if failures else _CALM_SECONDS)
 
 
 async def watch_server(

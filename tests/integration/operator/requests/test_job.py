@@ -114,7 +114,7 @@ async def _changes(stage: Stage, job: Object, where: str) -> None:
         await exists(
             api, kinds.INGRESS, "hello", where, lambda found: found["metadata"].get("annotations", {}).get("example.org/timeout")
         )
-        await wait_for(api, kinds.STATEFUL_SET, "hello-k3s", where, lambda found: "300m" in str(found))
+        await wait_for(api, kinds.STATEFUL_SET, "hello-k3s", where, lambda found: "700Mi" in str(found))
         await job_saying(api, "hello", SPACE, conditions.READY, "http://hello-requests-job.jobs.test/")
     async with stage.step("the class serves TLS, and the Secret is there"):
         await api.apply(kinds.NAMESPACE, {"metadata": {"name": "nestor-system"}})

@@ -87,7 +87,7 @@ async def test_a_changed_placement_reaches_the_syncer_and_the_quota_is_the_machi
     quota = scene.look(kinds.RESOURCE_QUOTA, "nestor")
     # With what the cluster's own pods need.
     assert quota["spec"]["hard"]["requests.nvidia.com/gpu"] == "1"
-    assert quota["spec"]["hard"]["requests.cpu"] == "4320m"
+    assert quota["spec"]["hard"]["requests.cpu"] == "4502m"
 
 
 @pytest.mark.parametrize("spec", [{"machine": "gone"}, {"placement": {"schedulerName": "volcano"}}])
