@@ -120,7 +120,7 @@ def admit(
     chosen = _choose_command(known, source)
     turn = turn or Turn()
     known = choose_machine(known, chosen.machines, is_counted=turn.app is not None)
-    check_storage(known.policy, known.spec)  # again: a machine may have less room
+    check_storage(known.policy, known.spec)
     checked = _check_parameters(known, source, chosen, given)
     offer, wanted = None, chosen.nested.kubernetes_version
     if wanted and not known.spec.kubernetes_version:
@@ -160,9 +160,10 @@ def admit(
 
 
 def check_wishes(known: JobIdentity) -> None:
-    """Raises `Refused` if its class does not allow what the job wants, whatever its application is."""
+    """Raises `Refused` if its class does not allow what the job wants, whatever its application is. How much storage it may have
+    goes by its machine, which its AppDef may choose.
+    """
     check_placement(known.policy, known.spec)
-    check_storage(known.policy, known.spec)
     check_deadline(known)
 
 

@@ -150,6 +150,11 @@ def test_a_machine_may_allow_another_size_than_its_class() -> None:
     assert resolved.policy.namespace.quota == {"requests.storage": "500Gi"}
     with pytest.raises(Refused, match="at most 1Gi is allowed"):
         resolve(build_job(machine="small", storage={"size": "2Gi"}), {"default": given})
+    # The application's choice counts, and not the machine that the class would have given the job.
+    given = policy(placement={"machines": machines, "defaultMachine": "small"})
+    job = build_job(storage={"size": "500Gi"})
+    job["spec"]["app"]["appDef"]["machines"] = ["big"]
+    assert resolve(job, {"default": given}).policy.namespace.quota == {"requests.storage": "500Gi"}
 
 
 @pytest.mark.parametrize(
