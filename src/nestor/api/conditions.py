@@ -1,7 +1,9 @@
 """Condition types and reasons, each with what it means, and how a condition is set; the only place with these words.
 
 A row here is all that the operator's events and the command line need: a new reason is a row and the decision that gives it.
-A new condition also needs a line in the pages and models that list them; only stages have events and a line in the clients.
+A new condition of a job is decided before `Ready`, which stays last. It also needs a line in docs/users.md, in
+`NestedAppJobStatus` (`api/job_status.py`, then `make crds`) and, unless it is a stage, in tests/reference/reasons.py;
+refused jobs get theirs in `operator/job/refused.py`. Only stages have events and a line in the clients.
 """
 
 from __future__ import annotations

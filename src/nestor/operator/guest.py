@@ -68,7 +68,10 @@ class Guest:
         """In place of Ingresses: the routes with what is said of them, and names of Ingresses that stay meanwhile."""
 
     async def ensure(self, resolved: Resolved, home: Home) -> None:
-        """Together with the server's pod. `home` refers to the job's namespace."""
+        """Together with the server's pod. `home.nodes_binding_owner` refers to the job's Namespace, with its UID.
+
+        Add to objects that others of the operator apply by a patch: an apply takes away what it leaves out.
+        """
 
     def report(self, resolved: Resolved) -> Word | None:
         """After the children were looked at."""

@@ -6,6 +6,7 @@ import pytest
 
 from nestor.kube import Kind, kinds
 from nestor.syncer import limits
+from nestor.syncer.copies.rows import find_rows
 from nestor.syncer.limits import COPIED_BYTES
 
 
@@ -35,6 +36,13 @@ def test_copies_are_bounded_by_number(kind: Kind) -> None:
     assert limits.find_surplus(kind, most - 1) is None
     assert f"{most} {kind.name}"[:-1] in str(limits.find_surplus(kind, most))
     assert limits.find_surplus(kinds.SECRET, 10**6) is None
+
+
+def test_every_kind_of_copies_has_a_number_or_a_bound_of_its_own() -> None:
+    """Data is bounded in total, slices go with Services, and claims have the class's quota."""
+    others = {kinds.CONFIG_MAP, kinds.SECRET, kinds.ENDPOINT_SLICE, kinds.PERSISTENT_VOLUME_CLAIM}
+    down = {row.kind for row in find_rows() if row.direction == "Down"}
+    assert down - limits.MOST_COPIES.keys() == others, "say in limits.py how many there may be"
 
 
 def test_an_ordinary_job_starts_at_full_speed() -> None:

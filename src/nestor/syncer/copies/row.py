@@ -161,7 +161,8 @@ class Row:
 
     def build(self, source: Object) -> Object:
         """The copy. Pure. It must be marked so that `is_ours` knows it again, or the engine creates it once and then leaves it
-        alone. Down: take its metadata from `context.target.metadata`. Up: set the label `labels.MANAGED_BY` to `nestor`.
+        alone. Down: take its metadata from `context.target.metadata`, and its fields one by one, never a whole spec, which is the
+        tenant's; a spec with many gets a table in `pods.translate.fields`. Up: set the label `labels.MANAGED_BY` to `nestor`.
         """
         raise NotImplementedError
 
