@@ -42,8 +42,6 @@ def build_values(kind: str, info: ClusterInfo, image: str, digest: str | None = 
         expose["from"] = [link]
         # As are this machine's users, who reach Services directly; pods of the other node get to see the first one's address.
         values["defaultClass"]["network"] = {"apiFrom": ["*", link, settings.NODES_CIDR]}
-        # Two CPUs are all that the scheduler may give away here; a nested cluster at rest needs far less than its default share.
-        values["defaultClass"]["cluster"] = {"resources": {"requests": {"cpu": "50m", "memory": "256Mi"}}}
         values["k3s"] = {"versions": [{"version": settings.KUBERNETES_VERSION, "image": K3S_STAND_IN}]}
     if digest:
         operator["podAnnotations"] = {DIGEST_ANNOTATION: digest}
