@@ -10,8 +10,10 @@ import json
 import ssl
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
-from nestor.api.objects import Object
+Object = dict[str, Any]
+"""As Nestor has it, which is not there where this runs."""
 
 GROUP, VERSION = "hello.example.com", "v1"
 ROOT = f"/apis/{GROUP}/{VERSION}"
