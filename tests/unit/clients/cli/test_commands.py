@@ -197,8 +197,9 @@ def test_validate_does_not_leave_out_what_is_meant_to_be_a_resource(tmp_path: Pa
     assert lines[0].endswith("(if this is a template, its placeholders `{{ … }}` are filled in before it is YAML)")
 
 
-def test_validate_goes_on_where_a_kustomization_cannot_be_read(tmp_path: Path) -> None:
-    write(tmp_path, {"job.yaml": yaml.safe_dump(job()), "kustomization.yaml": "x: ["})
+@pytest.mark.parametrize("content", ["x: 2024-13-45", "x: [", "x: !!python/none", "{[a]: 1}", "x: !!int ''"])
+def test_validate_goes_on_where_a_kustomization_cannot_be_read(content: str, tmp_path: Path) -> None:
+    write(tmp_path, {"job.yaml": yaml.safe_dump(job()), "kustomization.yaml": content})
     result = call("validate", str(tmp_path))
     assert (result.exit_code, result.stdout.startswith("✓")) == (Code.OK, True)
 

@@ -188,7 +188,6 @@ def test_an_entry_of_the_catalog_has_its_appdef_checked() -> None:
         ({"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedJob"}, "'NestedJob' is unknown"),
         ({"apiVersion": "nestor.dev/v1alpha1", "kind": "NestedAppJob", "spec": {}}, "`metadata` must be set"),
         (job(parameters={"a": [[]] * 100_000}), "must not contain more than"),
-        (job(parameters={"a": b"x"}), "must be a value that JSON can represent"),
         (job(parameters={"a": float("nan")}), "`NestedAppJob.spec.parameters.a` must be a finite number"),
     ],
 )
@@ -210,7 +209,7 @@ def test_a_list_is_checked_item_by_item() -> None:
 
 def test_documents_know_their_lines_and_empty_ones_are_left_out() -> None:
     found = list(read("# a comment\n---\na: 1\n---\n---\nb: 2\n", "file"))
-    assert [(item.line, item.content) for item in found] == [(3, {"a": 1}), (6, {"b": 2})]
+    assert [(item.line, item.content) for item in found] == [(2, {"a": 1}), (5, {"b": 2})]
 
 
 @pytest.mark.parametrize(
@@ -239,16 +238,27 @@ def test_values_are_read_as_kubectl_reads_them(text: str, expected: Any) -> None
     assert document.content["a"] == expected
 
 
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{chr(98 + index)}: &{chr(98 + index)} [{','.join(['*' + chr(97 + index)] * 9)}]\n" for index in range(12)
+)
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [
+        (BOMB, "line 6: too large"),
+        (BOMB.replace("[", "{<<: [").replace("]", "]}").replace("[x,x,x,x,x,x,x,x,x]", "[{x: 1}]"), "too large"),
+        ("a: &a " + "x" * 2**20 + "\nb: [" + "*a," * 9 + "]", "line 2: too large"),
+        ("a: &a [*a]", "line 1: too large"),
+        ("a: &a {<<: *a}", "line 1: too large"),
+        ("[" * 100_000, "more than 100 levels"),
+        ('{"a":' * 100_000, "more than 100 levels"),
         ("a: 1\na: 2", "line 2, column 1: duplicate key 'a'"),
         ('{"a": 1, "a": 2}', "duplicate key 'a'"),
         ('{"a": ' + "9" * 5000 + "}", "integer string conversion"),
         ("a: [", "line 2, column 1"),
-        ('{"a":' * 100_000, "nested too deeply"),
-        ("a: !later x", "line 1, column 4: could not determine a constructor for the tag '!later'"),
         ("? [a]\n: b", "line 1, column 3: found unhashable key"),
+        ("a: !!binary eA==", "line 1: the tag tag:yaml.org,2002:binary is not supported"),
         ("a: \x00", "control characters"),
         ("\tx: 1", "line 1, column 1"),
         ("a: *b", "undefined alias"),

@@ -15,7 +15,10 @@ import yaml
 from nestor.clients.cli.exits import Code, Failure
 
 BYTES_LIMIT = 8 * 2**20
-_INT, _FLOAT, _DATE, _EQUAL = (f"tag:yaml.org,2002:{name}" for name in ("int", "float", "timestamp", "value"))
+VALUE_BYTES = 40
+"""What a value counts besides its text."""
+DEPTH_LIMIT = 100
+_TEXT, _INT, _FLOAT, _DATE, _EQUAL = (f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "timestamp", "value"))
 
 
 class Loader(yaml.CSafeLoader):
@@ -49,7 +52,7 @@ Loader.add_implicit_resolver(
 
 @dataclass(frozen=True)
 class Document:
-    """One document: the line that its content begins at, and that."""
+    """One document: the line it begins at, and what it holds."""
 
     line: int
     content: Any
@@ -103,11 +106,39 @@ def _parse(text: str) -> list[Document]:
             return [Document(1, json.loads(text, object_pairs_hook=_build_object))]
         except json.JSONDecodeError:
             pass  # YAML in braces
-    loader = Loader(text)
-    found = []
-    while loader.check_node() and (node := loader.get_node()) is not None:
-        found.append(Document(node.start_mark.line + 1, loader.construct_document(node)))
-    return found
+    lines = _count(text)
+    return [Document(*item) for item in zip(lines, yaml.load_all(text, Loader=Loader), strict=True)]
+
+
+def _count(text: str) -> list[int]:
+    """The line of each document. Raises ValueError for what takes too much to build: depth, aliases of aliases, odd tags."""
+    lines: list[int] = []
+    sizes: dict[str | None, int] = {}
+    opened: list[tuple[str | None, int]] = []
+    total = 0
+    for event in yaml.parse(text, Loader=Loader):
+        line = event.start_mark.line + 1 if event.start_mark else 1
+        if isinstance(event, yaml.DocumentStartEvent):
+            lines.append(line)
+            sizes, total = {}, 0
+        elif isinstance(event, yaml.AliasEvent):
+            total += sizes.get(event.anchor, 0)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = opened.pop()
+            sizes[anchor] = total - before
+        elif isinstance(event, yaml.NodeEvent):
+            if (tag := getattr(event, "tag", None)) not in (None, "!", _TEXT):
+                raise ValueError(f"line {line}: the tag {tag} is not supported; supported: !!str")
+            is_open = isinstance(event, yaml.CollectionStartEvent)
+            opened += [(event.anchor, total)] if is_open else []
+            size = VALUE_BYTES + len(getattr(event, "value", ""))
+            sizes[event.anchor] = BYTES_LIMIT if is_open else size  # what contains itself has no end
+            total += size
+        if total > BYTES_LIMIT:
+            raise ValueError(f"line {line}: too large once its aliases are expanded; no API server accepts that")
+        if len(opened) > DEPTH_LIMIT:
+            raise ValueError(f"line {line}: nested more than {DEPTH_LIMIT} levels deep")
+    return lines
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -121,7 +152,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _describe(error: Exception) -> str:
     if isinstance(error, RecursionError):
-        return "nested too deeply"
+        return f"nested more than {DEPTH_LIMIT} levels deep"
     mark = getattr(error, "problem_mark", None)
     where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
     return where + str(getattr(error, "problem", None) or error or "cannot be read").replace("\n", " ")

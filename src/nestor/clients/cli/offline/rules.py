@@ -61,11 +61,12 @@ def _tell_fault(fault: ErrorDetails, kind: str) -> str:
 
 def _is_cidr(text: str) -> bool:
     """`isCIDR` of Kubernetes' CEL library: an address with a prefix length, host bits allowed."""
+    address, _, length = text.partition("/")
     try:
         ipaddress.ip_network(text, strict=False)
     except ValueError:
         return False
-    return "/" in text
+    return length.isdigit() and not (len(length) > 1 and length.startswith("0")) and "%" not in address
 
 
 FUNCTIONS = {"isCIDR": _is_cidr}
