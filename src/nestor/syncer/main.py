@@ -80,7 +80,7 @@ async def run(settings: Settings) -> None:
             spawn(informer.run(), f"nested {informer.kind.plural}")
         for name, serve in made.servers.items():
             spawn(serve(), name)
-        spawn(bootstrap.keep_basics(nested, target, gate.open), "basics")
+        spawn(bootstrap.keep_basics(nested, target, gate.open, state.note_admin), "basics")
         # 4. Only full caches show which objects no longer exist. From here on, controllers create and delete.
         await caches.wait_for_sync()
         for name, queue in made.queues.items():

@@ -89,6 +89,7 @@ async def test_renewed_credentials_begin_a_new_process(world: World, monkeypatch
 
 async def test_a_silent_nested_server_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(health, "_CALM_SECONDS", 0.2)
     server = world.plane.find_process("kube-apiserver")
 
     async def ready() -> Any:

@@ -24,11 +24,11 @@ _GRANT_TRIES = 100
 _RBAC = "rbac.authorization.k8s.io"
 
 
-async def keep_basics(nested: Api, target: Target, on_rights: Callable[[], None]) -> None:
+async def keep_basics(nested: Api, target: Target, on_rights: Callable[[], None], on_admin: Callable[[str], None]) -> None:
     """Create the basics, and restore them if a tenant deletes them, until cancelled.
 
-    `on_rights` is called whenever the DNS server has its rights. It does not wait for the admin's: a tenant's admission policy
-    may refuse either for good.
+    `on_rights` is called whenever the DNS server has its rights, `on_admin` with why the admin could not be given any, or empty.
+    One does not wait for the other: a tenant's admission policy may refuse either for good.
     """
     # The group and the user are those in the certificates that the operator issues to the cluster's admins, and to CoreDNS.
     dns_binding = _build_binding(COREDNS_USER, COREDNS_USER, {"kind": "User", "name": COREDNS_USER})
@@ -40,6 +40,7 @@ async def keep_basics(nested: Api, target: Target, on_rights: Callable[[], None]
             _try(nested.apply(kinds.CLUSTER_ROLE_BINDING, dns_binding)),
             _try(nested.apply(kinds.CLUSTER_ROLE_BINDING, admin_binding)),
         )
+        on_admin(admin)
         problems = [role, binding, admin, await _try(_await_dns_rights(nested, on_rights, is_applied=not role and not binding))]
         problems.append(await _try(nested.apply(kinds.SERVICE, build_dns_service(target))))
         if problem := next(filter(None, problems), ""):

@@ -31,7 +31,8 @@ _CHECK_SECONDS, _CALM_SECONDS, _SERVER_SECONDS = 2, 10, 60.0
 """Between two looks at the nested API, at one that is well, and at the container of K3s."""
 _DNS_SECONDS = 0.1
 _FAILURES = 3
-_WORKS = "The API server is up and pods run in the host cluster."
+_MESSAGE_LIMIT = 500
+"""Characters of what a tenant's admission policy says."""
 _PREFIX = "nestor_syncer"
 _OF_QUEUES: Any = (
     ("queue_length", "gauge", "Objects that wait for a queue's workers, or are with them.", len),
@@ -109,6 +110,15 @@ class Health:
         self.queues: Mapping[str, WorkQueue[Any]] = {}
         self.clients: Mapping[str, Api] = {}
         self.counters: Mapping[str, Callable[[], int]] = {}
+        self._admin_problem = ""
+
+    def note_admin(self, problem: str) -> None:
+        """Note why the admins of the nested cluster could not be given their rights; empty if they have them."""
+        self._admin_problem = problem[:_MESSAGE_LIMIT]
+
+    def describe(self) -> str:
+        text = "The API server is up and pods run in the host cluster."
+        return f"{text} The rights of its admins could not be set up: {self._admin_problem}" if self._admin_problem else text
 
     @property
     def is_ready(self) -> bool:
@@ -204,7 +214,7 @@ async def _check_nested(nested: Api, health: Health, status: ClusterStatus, prep
             continue
         if failures in (0, _FAILURES):
             health.nested_ok = failures == 0
-            text = message if failures else _WORKS
+            text = message if failures else health.describe()
         if failures == 0 or failures >= _FAILURES:
             # Its kubelet only says that a probe failed.
             problem = health.server.find_problem()

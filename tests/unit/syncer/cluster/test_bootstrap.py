@@ -20,6 +20,8 @@ class Server:
         self.has_dns = has_dns
         self.log: list[str] = []
         """What was asked and written, and `open` when DNS was said to have its rights."""
+        self.said: list[str] = []
+        """What was said of the admins' rights."""
         self.delays: list[float] = []
 
     async def request(self, *_: object) -> dict[str, Any]:
@@ -42,7 +44,7 @@ class Server:
 
         monkeypatch.setattr(bootstrap.asyncio, "sleep", sleep)  # type: ignore[attr-defined]
         with pytest.raises(asyncio.CancelledError):
-            await bootstrap.keep_basics(cast("Api", self), TARGET, lambda: self.log.append("open"))
+            await bootstrap.keep_basics(cast("Api", self), TARGET, lambda: self.log.append("open"), self.said.append)
 
 
 class Refusing(Server):
@@ -64,11 +66,13 @@ async def test_a_lasting_refusal_is_asked_less_and_less_often(monkeypatch: pytes
     await server.keep(monkeypatch, len(ANSWERS))
     assert server.delays == pytest.approx([0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10, 10, 60, 0.2])
     assert server.log == [*["ask"] * 9, "open", "ask"]
+    assert set(server.said) == {""}
 
 
 async def test_a_policy_that_forbids_admins_keeps_nobody_from_dns(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Server("nestor:admins", has_dns=False)
     await server.keep(monkeypatch)
+    assert server.said == ["nestor:admins: policy 'strict' denied request"] * 2
     assert server.log == ["nestor:coredns", "nestor:coredns", "ask", "open", "kube-dns"] * 2
 
 
@@ -79,6 +83,7 @@ async def test_a_policy_that_refuses_rights_takes_none_away_and_gives_none(
     server = Server("nestor:coredns", has_dns=has_dns)
     await server.keep(monkeypatch)
     assert server.log.count("open") == granted
+    assert server.said == ["", ""]
 
 
 class Slow(Server):

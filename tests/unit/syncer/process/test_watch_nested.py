@@ -43,10 +43,11 @@ class Status:
         self.reported.append((ready, message))
 
 
-async def check(nested: Nested, basics: Any, *, days: float = 90) -> tuple[Health, Status]:
+async def check(nested: Nested, basics: Any, *, days: float = 90, admin: str = "") -> tuple[Health, Status]:
     """All checks of a server that may run for so many days, and has just started."""
     state, status = Health(ServerHealth(datetime.timedelta(days=days), clock=lambda: nested.now)), Status()
     state.working, state.server.started = True, nested.now
+    state.note_admin(admin)
     with pytest.raises(asyncio.CancelledError):
         await watch_nested(cast(Api, nested), state, cast(ClusterStatus, status), basics)
     return state, status
@@ -55,6 +56,7 @@ async def check(nested: Nested, basics: Any, *, days: float = 90) -> tuple[Healt
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "_CHECK_SECONDS", 0)
+    monkeypatch.setattr(health, "_CALM_SECONDS", 0)
 
 
 async def done() -> None:
@@ -87,6 +89,15 @@ async def test_that_a_server_must_renew_its_certificates_is_in_the_status_before
     up = "The API server is up and pods run in the host cluster."
     renewal = f"{up} K3s will be restarted: it must renew its certificates, which it does only when it starts."
     assert list(dict.fromkeys(message for _, message in status.reported)) == [up, renewal]
+
+
+async def test_a_cluster_whose_admins_got_no_rights_says_so_and_is_ready() -> None:
+    _, status = await check(Nested(200), done(), admin="policy 'strict' denied request " + "x" * 5000)
+    ready, message = status.reported[-1]
+    assert ready
+    works = "The API server is up and pods run in the host cluster."
+    assert message.startswith(f"{works} The rights of its admins could not be set up: policy 'strict' denied request")
+    assert len(message) < 1000
 
 
 async def test_a_late_answer_or_two_do_not_make_a_cluster_unready_and_three_do() -> None:
