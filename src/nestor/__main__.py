@@ -88,8 +88,17 @@ def starting() -> Iterator[None]:
 
 def _run_process(name: str, arguments: list[str]) -> int:
     with starting():
+        if name == "syncer":
+            _plant_seed()
         run = _import_process(name)
     return run(arguments)
+
+
+def _plant_seed() -> None:
+    """Before the syncer's imports, since K3s waits for it."""
+    from nestor.syncer.seed.plant import plant  # noqa: PLC0415
+
+    plant(os.environ)
 
 
 def _import_process(name: str) -> Callable[[list[str]], int]:

@@ -8,7 +8,7 @@ from nestor.api.contracts.cluster import API_PORT, DOMAIN
 from nestor.api.names import DATA_VOLUME, SERVER_CONTAINER
 from nestor.api.objects import Object
 from nestor.api.quantities import find_larger
-from nestor.cluster import pki
+from nestor.cluster import pki, seed
 from nestor.cluster.home import probe
 from nestor.cluster.shape import Shape, choose_cluster_cidr
 
@@ -34,8 +34,16 @@ taints runs: it sees `NoExecute` only where tenants have set it (see `nestor.syn
 attach and enlarge volumes, which the host does as well.
 """
 
+_TAKE_SEED = f"""\
+data={DATA_FOLDER}/server/db n=0
+until [ -e $data/state.db ] || [ -e {syncer.SEED_FILE} ] || [ $n = 50 ]; do n=$((n + 1)); sleep 0.1 || sleep 1; done
+if [ -e {syncer.SEED_FILE} ] && ! [ -e $data/state.db ]; then
+  (umask 077; mkdir -p $data && cp {syncer.SEED_FILE} $data/seed && mv $data/seed $data/state.db)
+fi
+"""
+"""For new data, the seed: it is waited for, since the syncer may start later, but not for ever."""
 _START = """\
-echo {slack} 2>/dev/null >/proc/self/timerslack_ns
+{seed}echo {slack} 2>/dev/null >/proc/self/timerslack_ns
 /bin/k3s "$@" & server=$!
 trap 'kill -{signal} $server' TERM
 wait $server; code=$?
@@ -52,11 +60,12 @@ def build_container(shape: Shape, api_address: str) -> Object:
     """The K3s container. It runs as root, because K3s requires it, but without capabilities or a way to gain any."""
     files = [(f"{name}{end}", f"{path}{end}") for name, path in pki.AUTHORITIES.items() for end in (".crt", ".key")]
     files.append((pki.SERVICE_KEY, pki.SERVICE_KEY))
+    start = {"slack": _SLACK, "signal": "TERM" if shape.persistence else "KILL", "seed": _TAKE_SEED if shape.seed else ""}
     return {
         "name": SERVER_CONTAINER,
         "image": shape.image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["/bin/sh", "-c", _START.format(slack=_SLACK, signal="TERM" if shape.persistence else "KILL"), "sh"],
+        "command": ["/bin/sh", "-c", _START.format(**start), "sh"],
         "args": build_arguments(shape, api_address),
         "ports": [{"name": "https", "containerPort": API_PORT, "protocol": "TCP"}],
         # The syncer answers for K3s: it has the certificate for a health check, and knows when K3s must renew its own. The probe
@@ -75,6 +84,7 @@ def build_container(shape: Shape, api_address: str) -> Object:
             *({"name": "pki", "subPath": key, "mountPath": f"{TLS_FOLDER}/{path}", "readOnly": True} for key, path in files),
             {"name": "pki", "subPath": pki.TOKEN, "mountPath": TOKEN_FILE, "readOnly": True},
             {"name": "trusted-clients", "mountPath": CLIENTS_FOLDER, "readOnly": True},
+            *([{"name": seed.VOLUME, "mountPath": syncer.SEED_FOLDER, "readOnly": True}] if shape.seed else []),
         ],
     }
 

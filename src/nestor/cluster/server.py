@@ -7,7 +7,7 @@ from nestor.api.contracts import syncer
 from nestor.api.contracts.cluster import API_PORT
 from nestor.api.names import DATA_VOLUME, SYNCER_CONTAINER, Part
 from nestor.api.objects import Object
-from nestor.cluster import coredns, k3s, pki
+from nestor.cluster import coredns, k3s, pki, seed
 from nestor.cluster.boost import boost
 from nestor.cluster.home import LOCKED, probe, secret_volume
 from nestor.cluster.shape import DNS_PORT, Shape
@@ -88,6 +88,7 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
             *coredns.build_volumes(shape),
             secret_volume("syncer-access", shape.child(Part.ACCESS), syncer.ACCESS_FILES),
             {"name": "syncer-tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+            *([{"name": seed.VOLUME, "emptyDir": {"medium": "Memory", "sizeLimit": "2Mi"}}] if shape.seed else []),
             {
                 "name": "host-token",
                 "projected": {
@@ -117,6 +118,7 @@ def _build_syncer(shape: Shape) -> Object:
             {"name": syncer.CLUSTER_VARIABLE, "value": shape.name},
             {"name": syncer.SERVER_SECONDS_VARIABLE, "value": str(shape.server_seconds)},
             {"name": syncer.DNS_READY_URL_VARIABLE, "value": f"http://127.0.0.1:{coredns.READY_PORT}/ready"},
+            *([{"name": syncer.SEED_VARIABLE, "value": shape.seed}] if shape.seed else []),
         ],
         "ports": [{"name": "health", "containerPort": syncer.HEALTH_PORT, "protocol": "TCP"}],
         # Its readiness is the cluster's, so it is asked every second until then. Patiently: on a busy node that may take minutes,
@@ -130,6 +132,7 @@ def _build_syncer(shape: Shape) -> Object:
             {"name": "syncer-access", "mountPath": syncer.ACCESS_FOLDER, "readOnly": True},
             {"name": "host-token", "mountPath": HOST_TOKEN_FOLDER, "readOnly": True},
             {"name": "syncer-tmp", "mountPath": "/tmp"},  # noqa: S108 - the container's own
+            *([{"name": seed.VOLUME, "mountPath": syncer.SEED_FOLDER}] if shape.seed else []),
         ],
     }
 
@@ -141,5 +144,5 @@ def list_starting(shape: Shape, api_address: str = "") -> list[Object]:
 
 def list_containers(shape: Shape, api_address: str = "") -> list[Object]:
     """Its containers, with what they ask for once the cluster is ready."""
-    # Kubelets start them in this order: CoreDNS after the syncer, whose gate it connects to.
-    return [k3s.build_container(shape, api_address), _build_syncer(shape), coredns.build_container(shape)]
+    # Kubelets start them in this order: the syncer first, whose seed K3s waits for, and whose gate CoreDNS connects to.
+    return [_build_syncer(shape), k3s.build_container(shape, api_address), coredns.build_container(shape)]

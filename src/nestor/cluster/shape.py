@@ -13,6 +13,7 @@ from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.placement_rules import AssignedNodes
 from nestor.api.policies import Persistence
 from nestor.cluster.home import Home
+from nestor.cluster.seed import find_seed
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -67,6 +68,11 @@ class Shape(Home):
     """Where its own pod may run; it says nothing unless Kueue has assigned nodes. A running pod stays."""
     replicas: int = 1
     """1, or 0 while the cluster is suspended, provided that its data is on a volume."""
+
+    @property
+    def seed(self) -> str:
+        """The version of Kubernetes whose seed its datastore begins with; empty: it begins with nothing."""
+        return find_seed(self.image)
 
     @property
     def api_from(self) -> list[Peer]:

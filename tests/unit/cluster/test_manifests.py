@@ -55,7 +55,7 @@ def build_persistent_server() -> list[Object]:
     found = server.build_stateful_set(build_shape(persistence=persistence, replicas=0), "10.43.0.5")["spec"]
     pod = found.pop("template")["spec"]
     volumes = [volume["name"] for volume in pod["volumes"]]
-    return [found | {"volumes": volumes, "mount": pod["containers"][0]["volumeMounts"][0]}]
+    return [found | {"volumes": volumes, "mount": pod["containers"][1]["volumeMounts"][0]}]
 
 
 def build_access() -> list[Object]:

@@ -48,7 +48,7 @@ def test_only_the_syncer_holds_a_host_token_and_only_the_server_the_authorities(
 
 
 def test_k3s_may_run_as_long_as_the_operator_says_and_is_probed_by_the_syncer() -> None:
-    k3s, syncer, _ = server.build_stateful_set(build_shape(server_seconds=5), "10.43.0.5")["spec"]["template"]["spec"][
+    syncer, k3s, _ = server.build_stateful_set(build_shape(server_seconds=5), "10.43.0.5")["spec"]["template"]["spec"][
         "containers"
     ]
     assert {"name": "NESTOR_SERVER_SECONDS", "value": "5"} in syncer["env"]
@@ -265,7 +265,7 @@ def test_a_container_has_no_more_than_the_class_allows(most: Object | None, defa
 def test_a_server_for_which_a_class_only_requests_storage_gets_no_limit_below_it(request_: str, limit: str) -> None:
     policy = {"cluster": {"resources": {"requests": {"ephemeral-storage": request_}, "limits": {"cpu": "2"}}}}
     pod = server.build_stateful_set(build_shape(policy=policy), "10.43.0.5")["spec"]["template"]["spec"]
-    found = pod["containers"][0]["resources"]
+    found = next(item for item in pod["containers"] if item["name"] == "k3s")["resources"]
     assert found["requests"]["ephemeral-storage"] == request_
     assert found["limits"]["ephemeral-storage"] == limit
 

@@ -22,7 +22,7 @@ Object = dict[str, Any]
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "default"}
-IMAGES = {"v1.9": "k3s:9", "v1.36": "k3s:36", "v1.37": "k3s:37"}
+IMAGES = {"v1.9": "k3s:9", "v1.36": "k3s:v1.36.3-k3s1", "v1.37": "k3s:37"}
 UNPRIVILEGED: Object = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 STEPS = [
     {"name": "database", "type": "kubectl", "path": "db.yml", "retry": 2},

@@ -26,3 +26,11 @@ SERVER_SECONDS_VARIABLE = "NESTOR_SERVER_SECONDS"
 """How long K3s may run before it is restarted, in seconds."""
 SERVER_SECONDS = 90 * 24 * 3600
 """Its default. K3s renews its certificates when it starts, if they end within 120 days."""
+
+SEEDS = ("v1.36.3",)
+"""The versions of Kubernetes for whose new clusters the syncer has a seed: the data that they all begin with."""
+SEED_VARIABLE = "NESTOR_SEED"
+"""The one that it writes, if any."""
+SEED_FOLDER = "/seed"
+SEED_FILE = f"{SEED_FOLDER}/state.db"
+"""Where it writes it, and K3s's shell finds it."""

@@ -21,7 +21,7 @@ CLASSES = {"default": build_policy(), "big": build_policy()}
 
 def test_what_is_left_out_comes_from_the_class() -> None:
     found = build_resolved()
-    assert (found.version, found.cluster.image) == ("v1.36", "k3s:36")
+    assert (found.version, found.cluster.image) == ("v1.36", "k3s:v1.36.3-k3s1")
     assert [(route.host, route.url) for route in found.routes] == [
         ("hello-team-a.jobs.test", "http://hello-team-a.jobs.test:8080/")
     ]

@@ -50,8 +50,8 @@ def test_a_ready_cluster_asks_for_what_it_needs_and_for_no_more_than_that() -> N
     assert patch == {
         "spec": {
             "containers": [
-                {"name": SERVER_CONTAINER, "resources": {"requests": {"cpu": "20m"}}},
                 {"name": SYNCER_CONTAINER, "resources": {"requests": {"cpu": "10m"}}},
+                {"name": SERVER_CONTAINER, "resources": {"requests": {"cpu": "20m"}}},
             ]
         }
     }
