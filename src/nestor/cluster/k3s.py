@@ -117,6 +117,8 @@ def build_arguments(shape: Shape, api_address: str) -> list[str]:
         "--kube-apiserver-arg=enable-aggregator-routing=true",
         # One server has no others to know.
         "--kube-apiserver-arg=feature-gates=APIServerIdentity=false,UnknownVersionInteroperabilityProxy=false",
+        # With it, a list after a write of another kind waits up to a second: until kine 0.16 looks again whether there is more.
+        "--kube-apiserver-arg=watch-cache=false",
         f"--kube-apiserver-arg=client-ca-file={CLIENTS_FOLDER}/{pki.TRUSTED_CLIENTS}",
         f"--kube-controller-manager-arg=controllers={CONTROLLERS}",
         # By default, the controllers' clients are throttled to 20 requests a second, most of which their own start uses up. The
