@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 
+from nestor.api.contracts.cluster import READY_PATH
 from nestor.kube import Api, ApiError, process
 from nestor.kube.events import EventRecorder
 from nestor.kube.pace import Pace
@@ -26,8 +27,6 @@ log = logging.getLogger(__name__)
 _MANAGER = "nestor-syncer"
 _READY_INTERVAL = 0.1
 _READY_TIMEOUT = 5
-_SLOW = "exclude=poststarthook/rbac/bootstrap-roles&exclude=poststarthook/scheduling/bootstrap-system-priority-classes"
-"""What makes roles and priority classes: both sleep a second first, and the syncer, of `system:masters`, needs neither."""
 _SETTLE_SECONDS = 30
 
 
@@ -75,7 +74,7 @@ async def run(settings: Settings) -> None:
         for informer in caches.host_side:
             spawn(informer.run(), f"host {informer.kind.plural}")
         # 3. The nested side starts as soon as its API server responds.
-        made.status.version = await wait_for_api(nested, f"/readyz?{_SLOW}")
+        made.status.version = await wait_for_api(nested, READY_PATH)
         for informer in caches.nested_side:
             spawn(informer.run(), f"nested {informer.kind.plural}")
         for name, serve in made.servers.items():

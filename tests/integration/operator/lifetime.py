@@ -8,7 +8,7 @@ from typing import Any
 from nestor.api import conditions, labels, names
 from nestor.api.objects import is_terminating
 from nestor.kube import Api, kinds
-from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, run_of
+from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, run_of, runner_of
 from tests.waiting import exists, job_with, wait_for_any
 
 POLICY: Object = {"targets": [{"kind": "Job", "name": "pi"}]}
@@ -63,7 +63,7 @@ async def another_plan(api: Api, name: str, where: str, before: str) -> None:
     def is_another(found: Object) -> bool:
         return bool(found["metadata"]["annotations"][labels.PLAN_HASH] != before)
 
-    await exists(api, kinds.POD, names.child(name, names.Part.RUNNER), where, is_another)
+    await runner_of(api, name, where, is_another)
 
 
 async def seen(api: Api, name: str, namespace: str) -> Object:

@@ -10,7 +10,7 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.kube import Api, Forbidden, Invalid, kinds
 from tests.integration.operator.conftest import Operator
-from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of
+from tests.integration.operator.world import Object, build_class, build_job, host_namespace, message_of, runner_of
 from tests.waiting import exists, job_with
 
 MARK = {labels.DEFAULT_CLASS: "true"}
@@ -134,8 +134,7 @@ async def test_no_container_has_more_than_its_class_allows_and_the_cluster_start
     )
     job = await api.create(kinds.NESTED_APP_JOB, build_job("bound", namespace, className=name))
     where = await host_namespace(api, job)
-    for pod in ("bound-k3s-0", "bound-run"):
-        await exists(api, kinds.POD, pod, where)
+    await runner_of(api, "bound", where)
     (limit,) = (await api.get(kinds.LIMIT_RANGE, "nestor", where))["spec"]["limits"]
     assert limit["max"] == {"cpu": "2", "memory": "3Gi"}
     quota = await exists(api, kinds.RESOURCE_QUOTA, "nestor", where, lambda found: found.get("status"))

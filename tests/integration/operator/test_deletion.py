@@ -9,7 +9,7 @@ from nestor.api.objects import status_of
 from nestor.kube import Api, Kind, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import Operator, operator_running
-from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace
+from tests.integration.operator.world import Object, be_ready_server, build_class, build_job, host_namespace, runner_of
 from tests.waiting import eventually, exists, gone, job_with, wait_for, wait_for_any, wait_for_none
 
 CONTROLLER_REVISION = Kind("apps", "v1", "controllerrevisions", "ControllerRevision")
@@ -90,7 +90,7 @@ async def test_a_ready_cluster_goes_to_the_last_object(operator: Operator, api: 
 async def test_pods_that_do_not_end_are_forced_and_named(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("stuck", namespace))
     where = await host_namespace(api, job)
-    await exists(api, kinds.POD, "stuck-run", where)
+    await runner_of(api, "stuck", where)
     # A pod with a node ends when its kubelet says so; this node has none.
     binding = {
         "metadata": {"name": "stuck-run", "namespace": where},

@@ -14,7 +14,7 @@ import pytest
 from nestor.api import conditions, labels
 from nestor.kube import Api, kinds
 from tests.integration.operator.conftest import Operator
-from tests.integration.operator.world import STEP, Object, build_job, message_of
+from tests.integration.operator.world import STEP, Object, build_job, message_of, runner_of
 from tests.waiting import exists, job_with, wait_for_any
 
 MOST_PASSES = 8
@@ -132,7 +132,7 @@ async def test_each_is_refused_with_a_message_and_a_good_job_proceeds_meanwhile(
     await wait_for_any(api, kinds.NESTED_APP_JOB, namespace, lambda found: True)
     await api.create(kinds.NESTED_APP_JOB, build_job("good", namespace))
     job = await job_with(api, "good", namespace, conditions.ADMITTED, "True")
-    await exists(api, kinds.POD, "good-run", job["status"]["namespace"])
+    await runner_of(api, "good", job["status"]["namespace"])
     assert await writing == {}
     assert await operator.health("healthz") == 200
     # The chart gives it 512 MiB.
@@ -170,6 +170,6 @@ async def test_pods_that_look_like_those_of_a_gang_end_nobody(operator: Operator
     await api.create(kinds.POD, build_gang_pod("small", namespace, 0))
     await api.create(kinds.NESTED_APP_JOB, build_job("good", namespace))
     job = await job_with(api, "good", namespace, conditions.ADMITTED, "True")
-    await exists(api, kinds.POD, "good-run", job["status"]["namespace"])
+    await runner_of(api, "good", job["status"]["namespace"])
     assert await operator.health("healthz") == 200
     assert peak_memory(operator) < 384

@@ -15,7 +15,7 @@ from nestor.api.objects import conditions_of, status_of
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.operator.conftest import operator_running
-from tests.integration.operator.world import Object, build_job
+from tests.integration.operator.world import Object, build_job, start_server
 from tests.releases import KINDS
 from tests.waiting import eventually, wait_for_none
 
@@ -54,6 +54,8 @@ async def look(api: Api, name: str, namespace: str) -> Object:
         if kind in OUTSIDE:
             continue
         for item in await api.list(kind, home):
+            if item["metadata"]["name"] == names.server_pod(name):
+                await start_server(api, name, home)
             said = {key: item[key] for key in ("spec", "roleRef", "subjects") if key in item}
             found[f"{kind.name} {item['metadata']['name']}"] = {} if kind in (kinds.POD, kinds.SERVICE) else said
     text = json.dumps(found, sort_keys=True)

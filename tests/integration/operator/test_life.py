@@ -21,6 +21,7 @@ from tests.integration.operator.world import (
     host_namespace,
     message_of,
     run_of,
+    runner_of,
 )
 from tests.waiting import another, exists, job_with, wait_for, wait_for_any
 
@@ -49,7 +50,7 @@ async def await_controllers(api: Api, where: str) -> None:
 
 
 async def test_a_job_is_admitted_after_everything_is_created(operator: Operator, api: Api, namespace: str) -> None:
-    """One pass creates it all: it waits for no pod, no other pass and no status of its own."""
+    """One pass creates it all but the runner: it waits for no pod, no other pass and no status of its own."""
     made = await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
     job = await job_with(api, "hello", namespace, conditions.ADMITTED, "True")
     where = job["status"]["namespace"]
@@ -58,6 +59,7 @@ async def test_a_job_is_admitted_after_everything_is_created(operator: Operator,
         assert found | BY_CONTROLLERS == {*expected} | BY_CONTROLLERS, kind.name
     assert await api.find(kinds.SECRET, "hello-kubeconfig", namespace)
     assert await api.find(kinds.CLUSTER_ROLE_BINDING, where)
+    await runner_of(api, "hello", where)
     await await_controllers(api, where)
     for kind, expected in EXPECTED.items():
         assert sorted(item["metadata"]["name"] for item in await api.list(kind, where)) == expected, kind.name
@@ -104,7 +106,7 @@ async def test_a_settled_job_costs_nothing_until_others_change_what_is_its(opera
     job = await api.create(kinds.NESTED_APP_JOB, build_job("calm", namespace))
     where = await host_namespace(api, job)
     await job_with(api, "calm", namespace, conditions.ADMITTED, "True")
-    await exists(api, kinds.POD, "calm-run", where)
+    await runner_of(api, "calm", where)
     await wait_for(api, kinds.STATEFUL_SET, "calm-k3s", where, has_its_pods)
     await operator.heard(api)
     before = await versions(api, where)
@@ -136,13 +138,13 @@ async def versions(api: Api, namespace: str) -> dict[str, Any]:
 async def test_a_deleted_namespace_comes_back_with_everything_in_it(operator: Operator, api: Api, namespace: str) -> None:
     job = await api.create(kinds.NESTED_APP_JOB, build_job("hello", namespace))
     where = await host_namespace(api, job)
-    await exists(api, kinds.POD, "hello-k3s-0", where)
-    await exists(api, kinds.POD, "hello-run", where)
+    await runner_of(api, "hello", where)
     before = await api.get(kinds.NAMESPACE, where)
     await api.delete(kinds.NAMESPACE, where)
     for pod in ("hello-k3s-0", "hello-run"):
         await api.delete(kinds.POD, pod, where, grace_seconds=0)
     await another(api, kinds.NAMESPACE, where, "", than=before)
+    await runner_of(api, "hello", where)
     await await_controllers(api, where)
     for kind, expected in EXPECTED.items():
         assert sorted(item["metadata"]["name"] for item in await api.list(kind, where)) == expected, kind.name

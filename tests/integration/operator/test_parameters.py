@@ -10,7 +10,7 @@ import pytest
 from nestor.api import conditions
 from nestor.kube import Api, Invalid, kinds
 from tests.integration.operator.conftest import Operator
-from tests.integration.operator.world import Object, build_job, host_namespace, message_of
+from tests.integration.operator.world import Object, build_job, host_namespace, message_of, runner_of
 from tests.waiting import exists, job_with
 
 PASSWORD = "correct-horse"
@@ -34,7 +34,7 @@ async def test_a_password_goes_from_the_users_secret_to_the_runner_alone(operato
     where = await host_namespace(api, job)
     stored = await exists(api, kinds.SECRET, "secret-plan", where)
     assert json.loads(base64.b64decode(stored["data"]["plan.json"]))["environment"] == {"PASSWORD": PASSWORD}
-    pod = await exists(api, kinds.POD, "secret-run", where)
+    pod = await runner_of(api, "secret", where)
     assert {"secretName": "secret-plan", "defaultMode": 0o440} in [volume.get("secret") for volume in pod["spec"]["volumes"]]
     maps = await api.list(kinds.CONFIG_MAP, where)
     assert PASSWORD not in json.dumps([maps, pod, job])

@@ -13,7 +13,16 @@ from nestor.api import conditions
 from nestor.api.objects import status_of
 from nestor.kube import Api, Forbidden, Invalid, kinds
 from tests.integration.operator.conftest import Operator
-from tests.integration.operator.world import OWN_DEFAULTS, Object, be_target, build_class, build_job, host_namespace, message_of
+from tests.integration.operator.world import (
+    OWN_DEFAULTS,
+    Object,
+    be_target,
+    build_class,
+    build_job,
+    host_namespace,
+    message_of,
+    runner_of,
+)
 from tests.waiting import exists, job_with, wait_for
 
 GPU = {"cpu": 1, "nvidia.com/gpu": 1}
@@ -57,8 +66,7 @@ async def test_without_a_word_in_the_class_a_job_cannot_use_up_what_all_share(
     assert quota["spec"]["hard"] == OWN_DEFAULTS
     limits = await api.get(kinds.LIMIT_RANGE, "nestor", where)
     assert limits["spec"]["limits"][0]["default"] == {"ephemeral-storage": "10Gi"}
-    for pod in ("plain-k3s-0", "plain-run"):
-        await exists(api, kinds.POD, pod, where)
+    await runner_of(api, "plain", where)
     ports = {"ports": [{"port": 80}]}
     for kind in ("NodePort", "LoadBalancer"):
         body = {"metadata": {"name": "x", "namespace": where}, "spec": ports | {"type": kind}}

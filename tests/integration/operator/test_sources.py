@@ -18,7 +18,7 @@ from tests.integration.operator import kubelet
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.kubelet import Logs
 from tests.integration.operator.lifetime import job_saying, seen
-from tests.integration.operator.world import STEP, TARGET, Object, ended, host_namespace, message_of, set_pod_status
+from tests.integration.operator.world import STEP, TARGET, Object, ended, host_namespace, message_of, runner_of, set_pod_status
 from tests.waiting import another, exists, gone, has, job_with, wait_for_any, wait_for_none
 
 IMAGE = "registry.test/hello:1"
@@ -126,7 +126,7 @@ async def test_a_job_waits_for_its_application_and_starts_when_it_appears(
         "image": IMAGE,
         "appDef": build_appdef(),
     }
-    pod = await exists(api, kinds.POD, "hello-run", job["status"]["namespace"])
+    pod = await runner_of(api, "hello", job["status"]["namespace"])
     assert {"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}} in pod["spec"]["volumes"]
     await api.delete(kinds.NESTED_APP, "known-app")
 
@@ -203,6 +203,7 @@ async def test_with_its_namespace_a_job_does_not_lose_its_application(
     where = job["status"]["namespace"]
     assert await path_in_plan(api, where) == "first.yml"
     await put_app(api, app, image=IMAGE, appDef=build_appdef("second.yml"))
+    await runner_of(api, "hello", where)
     before = await api.get(kinds.NAMESPACE, where)
     await api.delete(kinds.NAMESPACE, where)
     for pod in ("hello-k3s-0", "hello-run"):
@@ -328,7 +329,7 @@ async def test_a_running_job_keeps_its_application_over_restarts_of_the_operator
         await lonely.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "other.jobs.test"}}})
         job = await seen(lonely, "hello", "default")
         assert has(conditions.ADMITTED, "True")(job)
-        pod = await exists(lonely, kinds.POD, "hello-run", where)
+        pod = await runner_of(lonely, "hello", where)
         assert {"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}} in pod["spec"]["volumes"]
         await lonely.delete(kinds.NESTED_APP_JOB, "hello", "default")
         await wait_for_none(lonely, kinds.NESTED_APP_JOB, "default")

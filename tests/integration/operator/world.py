@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from nestor.api import conditions, labels, names
+from nestor.api.objects import status_of
 from nestor.api.times import timestamp
 from nestor.kube import Api, kinds
 from tests.waiting import exists, wait_for_any
@@ -109,9 +111,22 @@ async def be_ready_server(api: Api, name: str, namespace: str, **status: Any) ->
     await set_pod_status(api, f"{names.child(name, names.Part.SERVER)}-0", namespace, READY_POD)
 
 
+async def start_server(api: Api, name: str, namespace: str) -> None:
+    """What a kubelet does; the runner's pod comes then. A server that has a status already keeps it."""
+    pod = await exists(api, kinds.POD, names.server_pod(name), namespace)
+    if status_of(pod).get("phase") == "Pending" and "conditions" not in status_of(pod):
+        await set_pod_status(api, names.server_pod(name), namespace, {"phase": "Running"})
+
+
+async def runner_of(api: Api, name: str, namespace: str, is_met: Callable[[Object], bool] = bool) -> Object:
+    """Start the server, and await the runner's pod."""
+    await start_server(api, name, namespace)
+    return await exists(api, kinds.POD, names.child(name, names.Part.RUNNER), namespace, is_met)
+
+
 async def plan_hash(api: Api, name: str, namespace: str) -> str:
     """The plan that the job's runner is told to run."""
-    pod = await exists(api, kinds.POD, names.child(name, names.Part.RUNNER), namespace)
+    pod = await runner_of(api, name, namespace)
     return str(pod["metadata"]["annotations"]["nestor.dev/plan-hash"])
 
 

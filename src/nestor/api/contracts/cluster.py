@@ -5,6 +5,10 @@ from __future__ import annotations
 DOMAIN = "cluster.local"
 API_PORT = 6443
 """Port of the API server in its pod."""
+READY_PATH = (
+    "/readyz?exclude=poststarthook/rbac/bootstrap-roles&exclude=poststarthook/scheduling/bootstrap-system-priority-classes"
+)
+"""Where it says that it is ready for `system:masters`: two hooks, which make roles and priority classes, sleep a second first."""
 
 RUNNER_KUBECONFIG = "runner.kubeconfig"
 SYNCER_KUBECONFIG = "syncer.kubeconfig"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nestor.api.contracts.cluster import READY_PATH
 from nestor.apps.runner.attempt import Attempt, Clock, Execute
 from nestor.apps.runner.command import Outcome
 from nestor.apps.steps.types import TYPES
@@ -82,14 +83,14 @@ async def wait_for_api(api: Api, clock: Clock, limit: float, show: Callable[[str
 
 
 async def _probe(api: Api) -> str | None:
-    """What is missing; None when nothing is. `/readyz` alone is too early: the server makes its namespaces a moment later."""
+    """What is missing; None when nothing is. Its being ready alone is too early: it makes its namespaces a moment later."""
     try:
-        await api.request("GET", "/readyz", timeout=PROBE_LIMIT)
+        await api.request("GET", READY_PATH, timeout=PROBE_LIMIT)
         for name in ("kube-system", "default"):
             if await api.find(kinds.NAMESPACE, name) is None:
                 return f"namespace '{name}' does not exist yet"
     except Unreachable as error:
-        return error.message.removeprefix("GET /readyz: ")
+        return error.message.removeprefix(f"GET {READY_PATH}: ")
     except ApiError as error:
         return str(error).partition("\n")[0]
     return None

@@ -14,7 +14,16 @@ from tests.integration.operator import kubelet
 from tests.integration.operator.lifetime import PERSISTENCE, change, job_saying, tell, until_replicas, until_stopped
 from tests.integration.operator.requests.conftest import Stage
 from tests.integration.operator.test_sources import READER, build_appdef
-from tests.integration.operator.world import READY_POD, Object, be_ready_server, build_job, ended, host_namespace, set_pod_status
+from tests.integration.operator.world import (
+    READY_POD,
+    Object,
+    be_ready_server,
+    build_job,
+    ended,
+    host_namespace,
+    runner_of,
+    set_pod_status,
+)
 from tests.waiting import exists, gone, job_with, wait_for_none
 
 pytestmark = pytest.mark.slow
@@ -55,10 +64,10 @@ async def _read(stage: Stage, folder: Path) -> None:
         await kubelet.bind(api, READER, where)
         async with stage.step("it is read, and everything is made"):
             await set_pod_status(api, READER, where, ended("reader", 0, "Completed"))
-            await exists(api, kinds.POD, "hello-run", where)
             await exists(api, kinds.POD, "hello-k3s-0", where)
             await gone(api, kinds.POD, READER, where)
             await job_saying(api, "hello", SPACE, conditions.CLUSTER_READY, "pod 'hello-k3s-0' is starting")
+            await runner_of(api, "hello", where)
     async with stage.step("it is deleted"):
         await _delete(stage, job)
 
@@ -71,9 +80,9 @@ async def _with_a_volume(stage: Stage) -> None:
     async with stage.step("a job of an image, with a volume, is created"):
         job = await api.create(kinds.NESTED_APP_JOB, build_job("kept", SPACE, className=SPACE))
         where = await host_namespace(api, job)
-        await exists(api, kinds.POD, "kept-run", where)
         await exists(api, kinds.POD, "kept-k3s-0", where)
         await job_saying(api, "kept", SPACE, conditions.CLUSTER_READY, "pod 'kept-k3s-0' is starting")
+        await runner_of(api, "kept", where)
     await be_ready_server(api, "kept", where)
     async with stage.step("it is suspended"):
         await change(api, "kept", SPACE, suspend=True)

@@ -30,6 +30,7 @@ from tests.integration.operator.world import (
     host_namespace,
     plan_hash,
     run_of,
+    runner_of,
     set_pod_status,
 )
 from tests.waiting import exists, gone, job_with, wait_for, wait_for_none
@@ -50,7 +51,6 @@ async def test_requests(stage: Stage) -> None:
         job = await api.create(kinds.NESTED_APP_JOB, job)
         where = await host_namespace(api, job)
         await exists(api, kinds.POD, "hello-k3s-0", where)
-        await exists(api, kinds.POD, "hello-run", where)
         await job_saying(api, "hello", SPACE, conditions.CLUSTER_READY, "pod 'hello-k3s-0' is starting")
     await _start(stage, job, where)
     await _changes(stage, job, where)
@@ -73,6 +73,7 @@ async def _start(stage: Stage, job: Object, where: str) -> None:
     api = stage.api
     async with stage.step("its cluster is ready"):
         await be_ready_server(api, "hello", where)
+        await runner_of(api, "hello", where)
         await job_with(api, "hello", SPACE, conditions.STEPS_APPLIED, "False", conditions.RUNNER_STARTING)
     async with stage.step("its step is tried again"):
         await tell(api, "hello", where, run=await run_of(api, "hello", where, "Running", state="Retrying", message="no route"))
