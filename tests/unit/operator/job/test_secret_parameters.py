@@ -13,7 +13,7 @@ from nestor.api.times import now, write
 from nestor.apps.steps import Plan
 from nestor.kube import kinds
 from nestor.operator.job.reconcile import JobReconciler
-from tests.unit.operator.builders import Object
+from tests.unit.operator.builders import Object, build_pod
 from tests.unit.operator.scene import HOME, Scene
 
 SECRET = "correct-horse-battery"
@@ -58,6 +58,9 @@ async def test_it_reaches_the_runner_and_nothing_that_is_no_secret(scene: Scene)
     assert (await reconcile(scene))["status"] == "True"
     assert plan_of(scene).parameters == {"PASSWORD": SECRET, "USER": "admin", "PORT": 8080}
     assert plan_of(scene).environment == {"PASSWORD": SECRET}
+    assert ("pods", HOME, "hello-run") not in scene.api.objects, "it would wait for the server"
+    scene.show(kinds.POD, build_pod("hello-k3s-0", namespace=HOME, status={"phase": "Running"}))
+    await scene.run()
     seen = {key: item for key, item in scene.api.objects.items() if key[0] != "secrets"}
     assert ("pods", HOME, "hello-run") in seen
     encoded = base64.b64encode(SECRET.encode()).decode()
