@@ -95,10 +95,13 @@ def _run_process(name: str, arguments: list[str]) -> int:
 
 
 def _plant_seed() -> None:
-    """Before the syncer's imports, since K3s waits for it."""
+    """Before the syncer's imports, since K3s waits for it; without one, K3s starts all the same."""
     from nestor.syncer.seed.plant import plant  # noqa: PLC0415
 
-    plant(os.environ)
+    try:
+        plant(os.environ)
+    except Exception as error:
+        sys.stderr.write(f"the cluster begins without a seed: {error}\n")
 
 
 def _import_process(name: str) -> Callable[[list[str]], int]:

@@ -36,7 +36,7 @@ attach and enlarge volumes, which the host does as well.
 
 _TAKE_SEED = f"""\
 data={DATA_FOLDER}/server/db n=0
-until [ -e $data/state.db ] || [ -e {syncer.SEED_FILE} ] || [ $n = 50 ]; do n=$((n + 1)); sleep 0.1 || sleep 1; done
+until [ -e $data/state.db ] || [ -e {syncer.SEED_FILE} ] || [ $n = 300 ]; do n=$((n + 1)); sleep 0.1; done
 if [ -e {syncer.SEED_FILE} ] && ! [ -e $data/state.db ]; then
   (umask 077; mkdir -p $data && cp {syncer.SEED_FILE} $data/seed && mv $data/seed $data/state.db)
 fi

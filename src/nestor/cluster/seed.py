@@ -11,18 +11,12 @@ import re
 from nestor.api.contracts import syncer
 
 VOLUME = "seed"
-_TAG = re.compile(r":v(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?:[-.+][\w.-]*)?(?:@[\w:]+)?$", re.ASCII)
+_TAG = re.compile(r":(v[\d.]+)(?:-[\w.-]*)?(?:@[\w:]+)?$", re.ASCII)
 
 
 def find_seed(image: str) -> str:
-    """The version whose seed fits a K3s image, by the image's tag: the newest of the same minor version, and no newer than the
-    image. Empty if there is none, as for an image that has only a digest.
+    """The version whose seed fits a K3s image, by the image's tag; empty if there is none. A later patch level may make its roles
+    narrower, which a server does not do with those that it finds.
     """
     tag = _TAG.search(image)
-    wanted = tuple(map(int, tag.groups())) if tag else ()
-    fitting = [found for version in syncer.SEEDS if (found := _read(version))[:2] == wanted[:2] and found <= wanted]
-    return "v{}.{}.{}".format(*max(fitting)) if fitting else ""
-
-
-def _read(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.removeprefix("v").split(".")))
+    return tag[1] if tag and tag[1] in syncer.SEEDS else ""

@@ -226,6 +226,7 @@ class Informer:
                     self.trouble = None
                     limit.reschedule(asyncio.get_running_loop().time() + self.watch_seconds + 30)
                     self._take(event)
+            self.last_contact = time.monotonic()  # a server without a watch cache tells nothing of kinds that do not change
         except TimeoutError as error:
             raise errors.Unreachable(f"watch of {self.kind.plural} went silent") from error
 

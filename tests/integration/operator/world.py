@@ -94,7 +94,8 @@ def ended(container: str, code: int, reason: str = "Error") -> Object:
 
 TOUCHED: Object = {"metadata": {"annotations": {"test/touched": "yes"}}}
 """A patch for which an object is looked at again, and which changes nothing else."""
-READY_POD: Object = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+SCHEDULED: Object = {"conditions": [{"type": "PodScheduled", "status": "True"}]}
+READY_POD: Object = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}, *SCHEDULED["conditions"]]}
 
 
 async def be_syncer(api: Api, name: str, namespace: str, **status: Any) -> None:
@@ -112,10 +113,10 @@ async def be_ready_server(api: Api, name: str, namespace: str, **status: Any) ->
 
 
 async def start_server(api: Api, name: str, namespace: str) -> None:
-    """What a kubelet does; the runner's pod comes then. A server that has a status already keeps it."""
+    """What the scheduler does; the runner's pod comes then. A server that has a status already keeps it."""
     pod = await exists(api, kinds.POD, names.server_pod(name), namespace)
     if status_of(pod).get("phase") == "Pending" and "conditions" not in status_of(pod):
-        await set_pod_status(api, names.server_pod(name), namespace, {"phase": "Running"})
+        await set_pod_status(api, names.server_pod(name), namespace, SCHEDULED)
 
 
 async def runner_of(api: Api, name: str, namespace: str, is_met: Callable[[Object], bool] = bool) -> Object:

@@ -1,4 +1,4 @@
-"""The first second of a cluster's life, held still: no controllers, so no service account until the test makes one."""
+"""The first second of a cluster's life, held still: no controllers, until the test makes what they would."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from nestor.api.contracts.cluster import BY_CONTROLLERS
 from nestor.api.contracts.runner import Exit
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
@@ -32,7 +33,8 @@ async def test_a_bare_pod_without_retries_does_not_fail_because_the_cluster_is_y
     runner = await young.start(young.plan({"name": "service"}, {"name": "pod"}))
     await runner.wait_for_line("[service] succeeded")
     await runner.wait_for_line("[pod] the cluster was still starting")
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": "default"}}
-    await young.api.create(kinds.SERVICE_ACCOUNT, account)
+    # A seeded cluster has its accounts from the start: they tell nothing.
+    await young.api.create(kinds.SERVICE_ACCOUNT, {"metadata": {"name": "default", "namespace": "default"}})
+    await young.api.create(kinds.CONFIG_MAP, {"metadata": {"name": BY_CONTROLLERS, "namespace": "default"}})
     assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert await young.states() == [("Succeeded", 1), ("Succeeded", 1)]

@@ -141,6 +141,29 @@ async def test_a_watch_that_cannot_be_read_is_closed_before_the_next_one(monkeyp
     assert api.open_at_lists == [0, 0, 0, 0]
 
 
+class QuietApi(OddApi):
+    """Its first watch ends without an event or a bookmark, as a server without a watch cache ends those of kinds that rest."""
+
+    async def watch(self, *_: Any) -> AsyncIterator[Object]:
+        self.watches += 1
+        if self.watches > 1:
+            await asyncio.Event().wait()
+        self.cache.last_contact -= 300
+        return
+        yield
+
+    cache: Informer
+
+
+async def test_the_end_of_a_watch_of_what_rests_is_a_sign_of_life() -> None:
+    api = QuietApi([])
+    api.cache = Informer(cast(Api, api), kinds.CONFIG_MAP)
+    async with running(api.cache):
+        await eventually(_returns(lambda: api.watches == 2))
+    assert api.cache.silence < 300
+    assert api.lists == 1
+
+
 def build(version: str, uid: str = "a", **spec: Any) -> Object:
     """A pod."""
     return {"metadata": {"name": "web", "namespace": "shop", "uid": uid, "resourceVersion": version}, "spec": spec}

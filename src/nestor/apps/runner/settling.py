@@ -1,16 +1,16 @@
 """Steps in the first second of a cluster's life.
 
-The API answers before the controllers have made the service account without which no pod is accepted. Waiting for it would cost
-every job that time; most templates (Deployments, Services …) do not need it yet. So a step begins at once, and only if it fails
-in that first second is it repeated, uncounted, once the service account exists: no step fails because of our own start. A
-script must not be repeated without being asked for, so scripts wait.
+The API answers before the controllers run, without which no pod is accepted. Waiting for them would cost every job that time; most
+templates (Deployments, Services …) do not need them yet. So a step begins at once, and only if it fails in that first second is it
+repeated, uncounted, once the controllers run: no step fails because of our own start. A script must not be repeated without being
+asked for, so scripts wait.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from nestor.api.contracts.cluster import READY_PATH
+from nestor.api.contracts.cluster import BY_CONTROLLERS, READY_PATH
 from nestor.apps.runner.attempt import Attempt, Clock, Execute
 from nestor.apps.runner.command import Outcome
 from nestor.apps.steps.types import TYPES
@@ -42,9 +42,7 @@ class Settling:
         outcome = await self._execute(attempt)
         if outcome.is_success or had_settled:
             return outcome
-        attempt.show(
-            "the cluster was still starting; this is repeated once it has its service account and does not count as an attempt"
-        )
+        attempt.show("the cluster was still starting; this is repeated once its controllers run and does not count as an attempt")
         await self._wait()
         return await self._execute(attempt)
 
@@ -56,7 +54,7 @@ class Settling:
     async def _check(self) -> bool:
         if not self._is_settled:
             try:
-                self._is_settled = await self._api.find(kinds.SERVICE_ACCOUNT, "default", "default") is not None
+                self._is_settled = await self._api.find(kinds.CONFIG_MAP, BY_CONTROLLERS, "default") is not None
             except ApiError:
                 return False
         return self._is_settled

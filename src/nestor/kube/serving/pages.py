@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prometheus_client.registry import CollectorRegistry
 
 STALE_SECONDS = 300
-"""Servers send bookmarks every minute and end watches after 240 s: a watch silent for longer has lost its server."""
+"""Watches are ended after 240 s: one of which nothing is heard for longer has lost its server."""
 METRICS = "/metrics"
 CACHES = "/debug/caches"
 SOON_SECONDS = 0.5

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import datetime
 
-from nestor.api import labels, pod_status, times
+from nestor.api import conditions, labels, pod_status, times
 from nestor.api.contracts import runner as contract
 from nestor.api.contracts.cluster import DOMAIN, RUNNER_KUBECONFIG
 from nestor.api.contracts.runner import Exit
 from nestor.api.images import name_on_host
 from nestor.api.names import Part, server_pod
-from nestor.api.objects import Object, annotations_of, is_terminating, status_of
+from nestor.api.objects import Object, annotations_of, conditions_of, is_terminating
 from nestor.apps.steps import Plan
 from nestor.cluster.home import Home
 from nestor.kube import kinds
@@ -73,8 +73,8 @@ async def ensure_runner(
     home = resolved.home
     pod = context.cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace)
     server = context.cache.find(kinds.POD, server_pod(home.name), home.namespace)
-    if pod is None and status_of(server).get("phase") != "Running":
-        # Its start would take processor time from the server's, for which it waits anyway.
+    if pod is None and not conditions.is_true(conditions_of(server), "PodScheduled"):
+        # It would wait for the server, with processor time and memory for which others' servers may wait.
         return Result(RESYNC_SECONDS)
     action = decide_runner(pod, plan.hash, is_over=is_over, now=times.now())
     if action.kind in ("Create", "Replace"):

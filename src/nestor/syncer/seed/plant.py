@@ -20,7 +20,6 @@ _TABLE = (
 )
 """As kine 0.16 has it, which adds its indexes itself (k3s-io/kine, pkg/drivers/sqlite)."""
 _ROW = "INSERT INTO kine (name, created, deleted, create_revision, prev_revision, lease, value) VALUES (?, 1, 0, 0, 0, 0, ?)"
-_COMPACTED = ("compact_rev_key", b"")
 
 
 def plant(environment: Mapping[str, str], target: Path = Path(SEED_FILE)) -> None:
@@ -33,7 +32,7 @@ def plant(environment: Mapping[str, str], target: Path = Path(SEED_FILE)) -> Non
     with closing(sqlite3.connect(part, isolation_level=None)) as database:
         database.execute(_TABLE)
         database.execute("BEGIN")
-        database.executemany(_ROW, [_COMPACTED, *_read(version)])
+        database.executemany(_ROW, _read(version))
         database.execute("COMMIT")
     os.replace(part, target)
 

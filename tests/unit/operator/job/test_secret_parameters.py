@@ -59,7 +59,9 @@ async def test_it_reaches_the_runner_and_nothing_that_is_no_secret(scene: Scene)
     assert plan_of(scene).parameters == {"PASSWORD": SECRET, "USER": "admin", "PORT": 8080}
     assert plan_of(scene).environment == {"PASSWORD": SECRET}
     assert ("pods", HOME, "hello-run") not in scene.api.objects, "it would wait for the server"
-    scene.show(kinds.POD, build_pod("hello-k3s-0", namespace=HOME, status={"phase": "Running"}))
+    scene.show(
+        kinds.POD, build_pod("hello-k3s-0", namespace=HOME, status={"conditions": [{"type": "PodScheduled", "status": "True"}]})
+    )
     await scene.run()
     seen = {key: item for key, item in scene.api.objects.items() if key[0] != "secrets"}
     assert ("pods", HOME, "hello-run") in seen
