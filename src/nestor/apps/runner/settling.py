@@ -1,9 +1,9 @@
 """Steps in the first second of a cluster's life.
 
-The API answers before the controllers run, without which no pod is accepted. Waiting for them would cost every job that time; most
-templates (Deployments, Services …) do not need them yet. So a step begins at once, and only if it fails in that first second is it
-repeated, uncounted, once the controllers run: no step fails because of our own start. A script must not be repeated without being
-asked for, so scripts wait.
+The API answers before the controllers run, without which no pod is accepted. Waiting for them would cost every job that time;
+most templates (Deployments, Services …) do not need them yet. So a step begins at once, and only if it fails in that first
+second is it repeated, uncounted, once the controllers run: no step fails because of our own start. A script must not be
+repeated without being asked for, so scripts wait.
 """
 
 from __future__ import annotations
