@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nestor.api import labels
 from nestor.api.contracts import syncer
-from nestor.api.contracts.cluster import API_PORT
+from nestor.api.contracts.cluster import API_PORT, ROOT_CA
 from nestor.api.names import DATA_VOLUME, SYNCER_CONTAINER, Part
 from nestor.api.objects import Object
 from nestor.cluster import coredns, k3s, pki, seed
@@ -94,7 +94,7 @@ def _build_pod_spec(shape: Shape, api_address: str) -> Object:
                 "projected": {
                     "sources": [
                         {"serviceAccountToken": {"path": "token", "expirationSeconds": 3607}},
-                        {"configMap": {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
+                        {"configMap": {"name": ROOT_CA, "items": [{"key": "ca.crt", "path": "ca.crt"}]}},
                         {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": {"fieldPath": "metadata.namespace"}}]}},
                     ]
                 },

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 
-from nestor.api.contracts.cluster import BY_CONTROLLERS, READY_PATH
+from nestor.api.contracts.cluster import READY_PATH, ROOT_CA
 from nestor.kube import Api, ApiError, kinds, process
 from nestor.kube.events import EventRecorder
 from nestor.kube.pace import Pace
@@ -102,7 +102,7 @@ async def _await_basics(gate: Gate, is_settled: Callable[[], bool], dns_ready_ur
         log.warning("not all nodes could be mirrored within %d s; going on without them", _SETTLE_SECONDS)
     await health.wait_for_dns(dns_ready_url)
     await wait_for_api(nested, "/readyz")
-    await wait_for_api(nested, kinds.CONFIG_MAP.path("default", BY_CONTROLLERS))
+    await wait_for_api(nested, kinds.CONFIG_MAP.path("default", ROOT_CA))
 
 
 async def wait_for_api(nested: Api, path: str) -> str:

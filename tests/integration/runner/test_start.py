@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nestor.api.contracts.cluster import BY_CONTROLLERS
+from nestor.api.contracts.cluster import ROOT_CA
 from nestor.api.contracts.runner import Exit
 from nestor.kube import Api, kinds
 from tests.integration import apiserver
@@ -35,6 +35,6 @@ async def test_a_bare_pod_without_retries_does_not_fail_because_the_cluster_is_y
     await runner.wait_for_line("[pod] the cluster was still starting")
     # A seeded cluster has its accounts from the start: they tell nothing.
     await young.api.create(kinds.SERVICE_ACCOUNT, {"metadata": {"name": "default", "namespace": "default"}})
-    await young.api.create(kinds.CONFIG_MAP, {"metadata": {"name": BY_CONTROLLERS, "namespace": "default"}})
+    await young.api.create(kinds.CONFIG_MAP, {"metadata": {"name": ROOT_CA, "namespace": "default"}})
     assert await runner.wait() == Exit.SUCCEEDED, runner.log
     assert await young.states() == [("Succeeded", 1), ("Succeeded", 1)]

@@ -149,8 +149,8 @@ class QuietApi(OddApi):
         if self.watches > 1:
             await asyncio.Event().wait()
         self.cache.last_contact -= 300
-        return
-        yield
+        for event in self._events:
+            yield event
 
     cache: Informer
 

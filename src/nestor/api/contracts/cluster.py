@@ -9,8 +9,8 @@ READY_PATH = (
     "/readyz?exclude=poststarthook/rbac/bootstrap-roles&exclude=poststarthook/scheduling/bootstrap-system-priority-classes"
 )
 """Where it says that it is ready for `system:masters`: two hooks, which make roles and priority classes, sleep a second first."""
-BY_CONTROLLERS = "kube-root-ca.crt"
-"""The ConfigMap in each namespace that tells that the controllers run; a seeded cluster has all else before."""
+ROOT_CA = "kube-root-ca.crt"
+"""The ConfigMap of every pod's token volume, which the controllers make in each namespace: where it is, they run."""
 
 RUNNER_KUBECONFIG = "runner.kubeconfig"
 SYNCER_KUBECONFIG = "syncer.kubeconfig"

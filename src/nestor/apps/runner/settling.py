@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nestor.api.contracts.cluster import BY_CONTROLLERS, READY_PATH
+from nestor.api.contracts.cluster import READY_PATH, ROOT_CA
 from nestor.apps.runner.attempt import Attempt, Clock, Execute
 from nestor.apps.runner.command import Outcome
 from nestor.apps.steps.types import TYPES
@@ -54,7 +54,7 @@ class Settling:
     async def _check(self) -> bool:
         if not self._is_settled:
             try:
-                self._is_settled = await self._api.find(kinds.CONFIG_MAP, BY_CONTROLLERS, "default") is not None
+                self._is_settled = await self._api.find(kinds.CONFIG_MAP, ROOT_CA, "default") is not None
             except ApiError:
                 return False
         return self._is_settled

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from nestor.api.contracts.cluster import ROOT_CA
 from nestor.kube import RetryLater, kinds
 from nestor.pods.translate.env import links_name
-from nestor.syncer.copies.rows.config import ROOT_CA, ConfigMapRow, ServiceLinksRow
+from nestor.syncer.copies.rows.config import ConfigMapRow, ServiceLinksRow
 from tests.unit.pods.translate.builders import build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, running
 

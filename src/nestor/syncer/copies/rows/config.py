@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nestor.api import labels
+from nestor.api.contracts.cluster import ROOT_CA
 from nestor.api.objects import Object, labels_of
 from nestor.kube import Change, kinds
 from nestor.kube.informer import Key
@@ -17,8 +18,6 @@ from nestor.syncer.copies.row import Row
 CONFIG_MAP_FIELDS = (LABELS, ANNOTATIONS, mapping("data"), mapping("binaryData"))
 SECRET_FIELDS = (*CONFIG_MAP_FIELDS, fixed("type"))
 
-ROOT_CA = "kube-root-ca.crt"
-"""Part of every pod's token volume. The nested controller-manager creates it in each new namespace, after a while."""
 _LINKS = "service-links"
 
 
