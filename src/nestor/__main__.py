@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 
+from nestor.api.contracts.syncer import SEED_VARIABLE
+
 PROCESSES = {
     "operator": "nestor.operator.main",
     "syncer": "nestor.syncer.main",
@@ -88,18 +90,18 @@ def starting() -> Iterator[None]:
 
 def _run_process(name: str, arguments: list[str]) -> int:
     with starting():
-        if name == "syncer":
-            _plant_seed()
+        if version := os.environ.get(SEED_VARIABLE):
+            _plant_seed(version)
         run = _import_process(name)
     return run(arguments)
 
 
-def _plant_seed() -> None:
+def _plant_seed(version: str) -> None:
     """Before the syncer's imports, since K3s waits for it; without one, K3s starts all the same."""
     from nestor.syncer.seed.plant import plant  # noqa: PLC0415
 
     try:
-        plant(os.environ)
+        plant(version)
     except Exception as error:
         sys.stderr.write(f"the cluster begins without a seed: {error}\n")
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import Any
 
 from nestor.api.contracts.cluster import READY_PATH, ROOT_CA
 from nestor.kube import Api, ApiError, kinds, process
@@ -74,7 +75,8 @@ async def run(settings: Settings) -> None:
         for informer in caches.host_side:
             spawn(informer.run(), f"host {informer.kind.plural}")
         # 3. The nested side starts as soon as its API server responds.
-        made.status.version = await wait_for_api(nested, READY_PATH)
+        await wait_for_api(nested, READY_PATH)
+        made.status.version = (await wait_for_api(nested, "/version"))["gitVersion"]
         for informer in caches.nested_side:
             spawn(informer.run(), f"nested {informer.kind.plural}")
         for name, serve in made.servers.items():
@@ -105,14 +107,12 @@ async def _await_basics(gate: Gate, is_settled: Callable[[], bool], dns_ready_ur
     await wait_for_api(nested, kinds.CONFIG_MAP.path("default", ROOT_CA))
 
 
-async def wait_for_api(nested: Api, path: str) -> str:
-    """Wait until the nested API server is ready; returns its version. Polls often, because users wait for this."""
+async def wait_for_api(nested: Api, path: str) -> Any:
+    """Wait until the nested API server answers; returns what it says. Polls often, because users wait for this."""
     begin, said = time.monotonic(), 0.0
     while True:
         try:
-            await nested.request("GET", path, timeout=_READY_TIMEOUT)
-            version = await nested.request("GET", "/version")
-            return str(version["gitVersion"])
+            return await nested.request("GET", path, timeout=_READY_TIMEOUT)
         except ApiError as error:
             if time.monotonic() - begin > said + 10:
                 said = time.monotonic() - begin

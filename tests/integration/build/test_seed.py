@@ -13,7 +13,7 @@ import pytest
 
 import nestor.syncer.seed
 from devcluster import seed
-from nestor.api.contracts.syncer import SEED_VARIABLE, SEEDS
+from nestor.api.contracts.syncer import SEEDS
 from nestor.syncer.seed.plant import plant
 from tests.waiting import comes_true
 
@@ -43,7 +43,7 @@ def list_objects(server: seed.Server) -> dict[str, Any]:
 async def test_a_seeded_cluster_differs_from_a_fresh_one_in_dates_and_identities_alone(tmp_path: Path) -> None:
     (tmp_path / "fresh").mkdir()
     (tmp_path / "seeded/data/server/db").mkdir(parents=True)
-    plant({SEED_VARIABLE: SEEDS[-1]}, tmp_path / "seeded/data/server/db/state.db")
+    plant(SEEDS[-1], tmp_path / "seeded/data/server/db/state.db")
     with ExitStack() as stack, ThreadPoolExecutor() as pool:
         both = list(pool.map(lambda name: stack.enter_context(seed.serving(tmp_path / name)), ("fresh", "seeded")))
         lines = (Path(nestor.syncer.seed.__file__).parent / f"{SEEDS[-1]}.txt").read_text().splitlines()

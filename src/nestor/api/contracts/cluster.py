@@ -10,7 +10,7 @@ READY_PATH = (
 )
 """Where it says that it is ready for `system:masters`: two hooks, which make roles and priority classes, sleep a second first."""
 ROOT_CA = "kube-root-ca.crt"
-"""The ConfigMap of every pod's token volume, which the controllers make in each namespace: where it is, they run."""
+"""The ConfigMap of every pod's token volume, which the controllers make in each new namespace."""
 
 RUNNER_KUBECONFIG = "runner.kubeconfig"
 SYNCER_KUBECONFIG = "syncer.kubeconfig"

@@ -29,14 +29,16 @@ PAUSES: dict[int, float] = {Exit.NO_API: 10, Exit.NO_VOLUME: 60}
 """Seconds until the next pod. The last one has already waited long for the API; this is for an API that comes and goes."""
 
 
-def decide_runner(pod: Object | None, plan_hash: str, *, is_over: bool, now: datetime.datetime) -> Action:
-    """`is_over`: the plan's result is recorded. A pod that ended without a result is recreated with growing delays.
+def decide_runner(pod: Object | None, server: Object | None, plan_hash: str, *, is_over: bool, now: datetime.datetime) -> Action:
+    """`is_over`: the plan's result is recorded. A pod that ended without a result is recreated with growing delays. The first one
+    is made once the server has a node: it would wait for it, with what others' servers may wait for.
 
     Crashes of the runner are limited; waiting for an API is not: if an image can only be pulled an hour later, that is no
     failure, and the templates must still be applied.
     """
     if pod is None:
-        return Action("Keep") if is_over else Action("Create", attempt=1)
+        is_due = not is_over and conditions.is_true(conditions_of(server), "PodScheduled")
+        return Action("Create", attempt=1) if is_due else Action("Keep")
     if is_terminating(pod):
         return Action("Keep") if is_over else Action("Wait", delay=oneshot.ENDING_SECONDS)
     if annotations_of(pod).get(labels.PLAN_HASH) != plan_hash:
@@ -73,10 +75,7 @@ async def ensure_runner(
     home = resolved.home
     pod = context.cache.find(kinds.POD, home.child(Part.RUNNER), home.namespace)
     server = context.cache.find(kinds.POD, server_pod(home.name), home.namespace)
-    if pod is None and not conditions.is_true(conditions_of(server), "PodScheduled"):
-        # It would wait for the server, with processor time and memory for which others' servers may wait.
-        return Result(RESYNC_SECONDS)
-    action = decide_runner(pod, plan.hash, is_over=is_over, now=times.now())
+    action = decide_runner(pod, server, plan.hash, is_over=is_over, now=times.now())
     if action.kind in ("Create", "Replace"):
         body = build_pod(resolved, context.settings.image_with_tools, plan, dns_address, action.attempt)
         # A working pod gets its grace period: there is only one runner at a time.

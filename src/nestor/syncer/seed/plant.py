@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
-from nestor.api.contracts.syncer import SEED_FILE, SEED_VARIABLE
+from nestor.api.contracts.syncer import SEED_FILE
 from nestor.api.times import timestamp
 
 UID, NOW = "<uid>", "<now>"
@@ -22,10 +22,9 @@ _TABLE = (
 _ROW = "INSERT INTO kine (name, created, deleted, create_revision, prev_revision, lease, value) VALUES (?, 1, 0, 0, 0, 0, ?)"
 
 
-def plant(environment: Mapping[str, str], target: Path = Path(SEED_FILE)) -> None:
-    """Write the datastore of a new cluster, if the operator wants one and it is not there yet. It appears whole."""
-    version = environment.get(SEED_VARIABLE)
-    if not version or target.exists():
+def plant(version: str, target: Path = Path(SEED_FILE)) -> None:
+    """Write the datastore of a new cluster of this version, unless it is there. It appears whole."""
+    if target.exists():
         return
     part = target.with_suffix(".part")
     part.unlink(missing_ok=True)

@@ -26,6 +26,9 @@ from tests.unit.operator import builders
 from tests.unit.operator.builders import NOW, UNPRIVILEGED, Object, ago, build_shape, ended
 from tests.unit.operator.scene import Scene
 
+UNSCHEDULED = {"type": "PodScheduled", "status": "False"}
+SERVER = builders.build_pod(status={"conditions": [{"type": "PodScheduled", "status": "True"}]})
+
 
 def pod(status: Object, *, plan: str = "h", attempt: int = 1, **meta: str) -> Object:
     """The runner's pod."""
@@ -66,7 +69,13 @@ def pod(status: Object, *, plan: str = "h", attempt: int = 1, **meta: str) -> Ob
     ],
 )
 def test_what_is_done_with_the_pod(found: Object | None, is_over: bool, action: Action) -> None:
-    assert decide_runner(found, "h", is_over=is_over, now=NOW) == action
+    assert decide_runner(found, SERVER, "h", is_over=is_over, now=NOW) == action
+
+
+@pytest.mark.parametrize("server", [None, builders.build_pod(), builders.build_pod(status={"conditions": [UNSCHEDULED]})])
+@pytest.mark.parametrize(("found", "kind"), [(None, "Keep"), (pod({"phase": "Running"}, plan="old"), "Replace")])
+def test_the_first_pod_waits_until_the_server_has_a_node(server: Object | None, found: Object | None, kind: str) -> None:
+    assert decide_runner(found, server, "h", is_over=False, now=NOW).kind == kind
 
 
 @pytest.mark.parametrize(
@@ -80,7 +89,7 @@ def test_what_is_done_with_the_pod(found: Object | None, is_over: bool, action: 
     ],
 )
 def test_a_runner_that_always_dies_is_given_up_with_the_reason(status: Object, last: str) -> None:
-    action = decide_runner(pod(status, attempt=6), "h", is_over=False, now=NOW)
+    action = decide_runner(pod(status, attempt=6), SERVER, "h", is_over=False, now=NOW)
     assert action.kind == "GiveUp"
     assert action.message == f"the runner's pod 'hello-run' ended 6 times without a result; last: {last}"
 

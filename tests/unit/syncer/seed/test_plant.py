@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import nestor.syncer.seed
+from nestor import __main__ as main_module
 from nestor.api.contracts.syncer import SEED_VARIABLE, SEEDS
 from nestor.api.objects import Object
 from nestor.syncer.seed.plant import plant
@@ -27,7 +28,7 @@ def read(database: Path) -> dict[str, Object]:
 
 def test_each_cluster_has_identities_of_its_own(tmp_path: Path) -> None:
     for name in ("one", "two"):
-        plant({SEED_VARIABLE: VERSION}, tmp_path / name)
+        plant(VERSION, tmp_path / name)
     one, two = read(tmp_path / "one"), read(tmp_path / "two")
     assert one.keys() == two.keys()
     uids = [item["metadata"]["uid"] for item in (*one.values(), *two.values())]
@@ -35,18 +36,26 @@ def test_each_cluster_has_identities_of_its_own(tmp_path: Path) -> None:
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", one["/registry/namespaces/default"]["metadata"]["creationTimestamp"])
 
 
-@pytest.mark.parametrize(("variables", "there"), [({}, False), ({SEED_VARIABLE: VERSION}, True)])
-def test_nothing_is_written_unasked_or_twice(tmp_path: Path, variables: dict[str, str], there: bool) -> None:
+def test_nothing_is_written_twice(tmp_path: Path) -> None:
     target = tmp_path / "state.db"
-    if there:
-        target.write_text("in use")
-    plant(variables, target)
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == ([("state.db", "in use")] if there else [])
+    target.write_text("in use")
+    plant(VERSION, target)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("state.db", "in use")]
+
+
+@pytest.mark.parametrize("version", ["", "v0.0.0"])
+def test_the_syncer_starts_without_a_seed_that_is_not_wanted_or_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], version: str
+) -> None:
+    monkeypatch.setenv(SEED_VARIABLE, version)
+    monkeypatch.setattr(main_module, "_import_process", lambda name: lambda arguments: 7)
+    assert main_module._run_process("syncer", []) == 7
+    assert capsys.readouterr().err.startswith("the cluster begins without a seed: ") is bool(version)
 
 
 def test_a_part_that_an_earlier_process_left_is_replaced(tmp_path: Path) -> None:
     (tmp_path / "state.part").write_text("half")
-    plant({SEED_VARIABLE: VERSION}, tmp_path / "state.db")
+    plant(VERSION, tmp_path / "state.db")
     assert [path.name for path in tmp_path.iterdir()] == ["state.db"]
     assert read(tmp_path / "state.db")
 
