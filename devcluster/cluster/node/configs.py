@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import yaml
@@ -144,5 +145,7 @@ def kubelet(paths: NodePaths) -> dict[str, Any]:
         "kubeAPIQPS": 100,
         "kubeAPIBurst": 200,
         "maxPods": 200,
+        # Two nodes share the processors, and with them the control plane.
+        "systemReserved": {"cpu": f"{250 * (os.cpu_count() or 1)}m"},
         "nodeLeaseDurationSeconds": LEASE_SECONDS,
     }

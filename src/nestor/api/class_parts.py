@@ -38,7 +38,7 @@ class ClusterPolicy(Model):
     resources: Resources | None = Field(
         None,
         description="Resources of the K3s server's container. A smaller request of CPU than 400m is raised to that until the "
-        "cluster is ready. Defaults to requests of 20m CPU and 320Mi, and limits of 2 CPUs and 2Gi.",
+        "job's steps are applied. Defaults to requests of 20m CPU and 320Mi, and limits of 2 CPUs and 2Gi.",
     )
     persistence: Persistence | None = Field(
         None,

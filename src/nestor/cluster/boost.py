@@ -1,4 +1,4 @@
-"""Processor time for the start of a nested cluster: its server's pod asks for more until it is ready, and then gives it back.
+"""Processor time for the start of a nested cluster: its server's pod asks for more until the job's steps are applied.
 
 So a node's scheduler starts as many clusters at a time as the node can, and a node is not full of clusters that do nothing.
 """

@@ -78,7 +78,7 @@ def build_container(shape: Shape) -> Object:
             {"name": "dns", "containerPort": DNS_PORT, "protocol": "UDP"},
             {"name": "dns-tcp", "containerPort": DNS_PORT, "protocol": "TCP"},
         ],
-        "livenessProbe": probe("/health", HEALTH_PORT, after=60, every=10, within=5, failures=5),
+        "livenessProbe": probe("/health", HEALTH_PORT, after=60, every=30, within=5, failures=2),
         "resources": {"requests": {"cpu": "2m", "memory": "24Mi"}, "limits": {"cpu": "500m", "memory": "170Mi"}},
         # The official binary has this file capability; without it in the bounding set, the kernel refuses to start it.
         "securityContext": LOCKED | {"capabilities": {"drop": ["ALL"], "add": ["NET_BIND_SERVICE"]}},

@@ -52,7 +52,7 @@ exit $code
 """
 """K3s as the first process would run itself once more, only to look after that. Data of the pod's own, which outlives restarts of
 the container alone, needs no orderly end: SQLite loses nothing that it has written."""
-_SLACK = 4_000_000
+_SLACK = 20_000_000
 """By how many nanoseconds the kernel may delay a timer, so that one wake-up serves several: K3s has over 600 timers of 0.1 s."""
 
 
@@ -70,7 +70,7 @@ def build_container(shape: Shape, api_address: str) -> Object:
         "ports": [{"name": "https", "containerPort": API_PORT, "protocol": "TCP"}],
         # The syncer answers for K3s: it has the certificate for a health check, and knows when K3s must renew its own. The probe
         # is patient, because it also fails while the syncer is down, which K3s has to survive.
-        "livenessProbe": probe(syncer.SERVER_PATH, syncer.HEALTH_PORT, after=60, every=10, within=5, failures=60),
+        "livenessProbe": probe(syncer.SERVER_PATH, syncer.HEALTH_PORT, after=60, every=30, within=5, failures=20),
         "resources": _limit_storage(build_resources(shape.policy.cluster.resources, DEFAULT_RESOURCES)),
         "securityContext": {
             "runAsUser": 0,

@@ -125,7 +125,7 @@ def _build_syncer(shape: Shape) -> Object:
         # and one that is ended starts again and makes the node busier.
         "startupProbe": probe("/readyz", syncer.HEALTH_PORT, every=1, within=3, failures=600),
         "readinessProbe": probe("/readyz", syncer.HEALTH_PORT, every=10, within=5, failures=2),
-        "livenessProbe": probe("/healthz", syncer.HEALTH_PORT, every=10, within=10, failures=30),
+        "livenessProbe": probe("/healthz", syncer.HEALTH_PORT, every=30, within=10, failures=10),
         "resources": {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "384Mi"}},
         "securityContext": LOCKED,
         "volumeMounts": [
@@ -138,7 +138,7 @@ def _build_syncer(shape: Shape) -> Object:
 
 
 def list_starting(shape: Shape, api_address: str = "") -> list[Object]:
-    """Its containers, with what they ask for until the cluster is ready."""
+    """Its containers, with what they ask for to start."""
     return [boost(container) for container in list_containers(shape, api_address)]
 
 

@@ -3,27 +3,58 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 
 from nestor.api import names, pod_status
+from nestor.api.objects import Object, conditions_of, spec_of
+from nestor.api.times import now, seconds_since
 from nestor.cluster.boost import give_back
 from nestor.cluster.home import Home
 from nestor.cluster.server import list_containers
 from nestor.kube import Forbidden, Invalid, NotFound, kinds
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.clusters.homes import build_shape
-from nestor.operator.guest import Guest
+from nestor.operator.guest import Guest, Word
+
+STEPS_SECONDS = 60.0
+"""For how long a ready cluster may keep its start's processor time. Steps may wait for hours."""
+
+
+def find_rest(server: Object | None, runner: Object | None, at: datetime.datetime) -> float | None:
+    """For how many seconds a ready server's pod keeps the processor time of its start: while the runner works. None: it starts.
+
+    Steps take as much as the start does. Without it, the clusters that start next would starve this one, and all jobs of a burst
+    be ready at its end. A runner without a node gets none by waiting.
+    """
+    if server is None or not pod_status.is_ready(server):
+        return None
+    if runner is None or not spec_of(runner).get("nodeName") or pod_status.is_terminal(runner):
+        return 0
+    (ready,) = (item for item in conditions_of(server) if item["type"] == "Ready")
+    return max(0, STEPS_SECONDS - seconds_since(ready["lastTransitionTime"], at))
 
 
 class StartBoost(Guest):
-    """The server's pods that are ready."""
+    """The server's pods that are ready, and whose steps are applied."""
 
     async def ensure(self, resolved: Resolved, home: Home) -> None:
         context, name = self._context, names.server_pod(home.name)
-        pod = context.cache.find(kinds.POD, name, home.namespace)
-        if pod is None or not pod_status.is_ready(pod):
+        if self._find_rest(home) != 0:
             return
+        pod = context.cache.find(kinds.POD, name, home.namespace) or {}
         patch = give_back(pod, list_containers(build_shape(context, resolved.cluster, home, resolved.policy)))
         if patch is not None:
             # Where the host lets no pod be resized, it asks for more than it needs, as long as it runs.
             with contextlib.suppress(Forbidden, Invalid, NotFound):
                 await context.api.patch(kinds.POD, name, home.namespace, patch, subresource="resize", how="strategic")
+
+    def report(self, resolved: Resolved) -> Word | None:
+        """When it is due."""
+        return Word(retry_after=rest) if (rest := self._find_rest(resolved.home)) else None
+
+    def _find_rest(self, home: Home) -> float | None:
+        server, runner = (
+            self._context.cache.find(kinds.POD, name, home.namespace)
+            for name in (names.server_pod(home.name), home.child(names.Part.RUNNER))
+        )
+        return find_rest(server, runner, now())

@@ -1,4 +1,4 @@
-"""A nested cluster asks for more processor time until it is ready, and gives it back then."""
+"""A nested cluster asks for more processor time until its steps are applied, and gives it back then."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.names import SERVER_CONTAINER, SYNCER_CONTAINER
+from nestor.api.times import read
 from nestor.cluster.boost import boost, give_back
 from nestor.cluster.server import build_stateful_set, list_containers
 from nestor.kube import Invalid, kinds
+from nestor.operator.guests.boost import STEPS_SECONDS, find_rest
 from nestor.operator.world.trim import trim_pod
 from tests.unit.operator.builders import READY, Object, build_shape
 from tests.unit.operator.scene import HOME, Scene
@@ -64,6 +66,32 @@ def test_a_class_that_asks_for_more_later_has_no_running_cluster_ask_for_more() 
     patch = give_back(build_pod(), list_containers(build_shape(policy=larger)))
     assert patch
     assert [item["name"] for item in patch["spec"]["containers"]] == [SYNCER_CONTAINER]
+
+
+AT = read("2026-01-31T12:00:30Z")
+SINCE = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-31T12:00:00Z"}
+SERVER = {"status": {"conditions": [SINCE]}}
+RUNNER = {"spec": {"nodeName": "node-1"}, "status": {"phase": "Running"}}
+
+
+@pytest.mark.parametrize(
+    ("server", "runner", "rest"),
+    [
+        (None, None, None),
+        ({"status": {"conditions": [SINCE | {"status": "False"}]}}, RUNNER, None),
+        (SERVER, RUNNER, STEPS_SECONDS - 30),
+        ({"status": {"conditions": [SINCE | {"lastTransitionTime": "2026-01-31T11:00:00Z"}]}}, RUNNER, 0),
+        (SERVER, RUNNER | {"status": {"phase": "Succeeded"}}, 0),
+        (SERVER, RUNNER | {"status": {"phase": "Failed"}}, 0),
+        # It waits for processor time itself; or there are no steps; or they were applied before the server was started again.
+        (SERVER, {"spec": {}, "status": {"phase": "Pending"}}, 0),
+        (SERVER, None, 0),
+    ],
+)
+def test_a_cluster_keeps_its_processor_time_while_its_steps_are_applied(
+    server: Object | None, runner: Object | None, rest: float | None
+) -> None:
+    assert find_rest(server, runner, AT) == rest
 
 
 async def test_once_the_pod_is_ready_it_is_resized_and_a_host_that_refuses_that_holds_nothing_up() -> None:
