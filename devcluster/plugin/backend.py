@@ -89,10 +89,14 @@ class Backend:
         own = (pod.get("spec") or {}).get("terminationGracePeriodSeconds")
         self._lives[uid].end(float(next((value for value in (given, own) if value is not None), GRACE_SECONDS)))
 
-    def status(self, uids: Iterable[str]) -> list[Object]:
-        """How those pods are that are known."""
-        shown = [uid for uid in uids if uid in self._lives and uid not in self._board.now.hidden]
-        return [status.build(self._lives[uid].record, self._board.now.skew) for uid in shown]
+    def status(self, pods: Iterable[Object]) -> list[Object]:
+        """How the pods are; of one that is not known, an entry that tells no state."""
+        board, result = self._board.now, []
+        for pod in pods:
+            uid = pod["metadata"]["uid"]
+            is_shown = uid in self._lives and uid not in board.hidden
+            result.append(status.build(self._lives[uid].record, board.skew) if is_shown else status.build_unknown(pod))
+        return result
 
     def log(self, uid: str, name: str, options: Options) -> AsyncIterator[bytes]:
         """A container's log. Raises `Unknown`."""

@@ -45,7 +45,7 @@ class Server:
         now = self._board.now
         if now.ping == "text":
             return web.Response(text="interLink is up and its plugin answers")
-        accelerators = [{"resourceType": name, "available": count} for name, count in now.resources.accelerators.items()]
+        accelerators = [{"resourceType": name, "available": str(count)} for name, count in now.resources.accelerators.items()]
         resources = {**now.resources.model_dump(include={"cpu", "memory", "pods"}), "accelerators": accelerators}
         content: Object = {"status": "ok", "resources": resources}
         if now.taints is not None:
@@ -83,7 +83,7 @@ class Server:
 
     def _remember(self, fresh: list[Object], pods: Mapping[str, Object]) -> None:
         """Keep the answers that will never change, but none about a pod that is to go away."""
-        known = {item["UID"]: item for item in fresh}
+        known = {item["UID"]: item for item in fresh if status.is_known(item)}
         self._deleted -= pods.keys() - known.keys()
         for uid, item in known.items():
             if uid not in self._deleted and status.is_final(item, pods[uid]):

@@ -47,7 +47,7 @@ class Plugin:
 
     async def _status(self, request: web.Request) -> web.Response:
         pods = await http.read_pods(request)
-        return web.json_response(self._backend.status(pod["metadata"]["uid"] for pod in pods))
+        return web.json_response(self._backend.status(pods))
 
     async def _log(self, request: web.Request) -> web.StreamResponse:
         asked = await http.read(request, LOG)

@@ -60,7 +60,9 @@ _SOURCE = _shape("Source", {}, {"name": str, "secretName": str, "items": _list(_
 _VOLUME = _shape(
     "Volume", {"name": LABEL}, {"configMap": _SOURCE, "secret": _SOURCE, "projected": _SOURCE, "emptyDir": dict[str, Any]}
 )
-_GRACE = _shape("Grace", {}, {"terminationGracePeriodSeconds": SECONDS})
+_KNOWN_SPEC = _shape(
+    "KnownSpec", {}, {"terminationGracePeriodSeconds": SECONDS, "containers": _list(_shape("KnownContainer", {"name": LABEL}))}
+)
 _POD_SPEC = _shape(
     "PodSpec",
     {},
@@ -81,7 +83,7 @@ _FILES = _list(
 )
 _GROUP = _shape("Group", {}, {"configMaps": _FILES, "secrets": _FILES, "projectedvolumemaps": _FILES})
 
-KNOWN_POD = _shape("KnownPod", {"metadata": _META}, {"spec": _GRACE})
+KNOWN_POD = _shape("KnownPod", {"metadata": _META}, {"spec": _KNOWN_SPEC})
 """A pod that is asked about or deleted: who it is, and how long its end may take."""
 SERVER_CREATE = _shape(
     "ServerCreate", {"pod": _POD}, {"configmaps": _FILES, "secrets": _FILES, "projectedvolumesmaps": _FILES, "jobscriptURL": str}

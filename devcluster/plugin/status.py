@@ -28,6 +28,20 @@ def build(record: Pod, skew: float = 0) -> Object:
     }
 
 
+def build_unknown(pod: Object) -> Object:
+    """What is said of a pod that the backend does not have."""
+    names = [item["name"] for item in (pod.get("spec") or {}).get("containers") or []]
+    meta = pod["metadata"]
+    empty = {"state": {}, "lastState": {}, "ready": False, "restartCount": 0, "image": "", "imageID": ""}
+    own = {"name": meta.get("name") or "", "UID": meta["uid"], "namespace": meta.get("namespace") or "", "JID": ""}
+    return own | {"containers": [{"name": name} | empty for name in names], "initContainers": None}
+
+
+def is_known(answer: Object) -> bool:
+    """Whether the backend has the pod that the answer is about."""
+    return any(item.get("state") for item in answer.get("containers") or [])
+
+
 def is_final(answer: Object, pod: Object) -> bool:
     """Whether an answer about `pod` will never change: the API server keeps such answers."""
     policy = (pod.get("spec") or {}).get("restartPolicy") or "Always"

@@ -43,6 +43,8 @@ class FakeInterlink:
         """The same, once the backend has done what was asked."""
         self.is_strict = False
         """It answers 404 to a question that contains a pod that it does not know, as some plugins do."""
+        self.is_silent = False
+        """It leaves pods that it does not know out of its answers; otherwise, it tells them without a state."""
         self.refusal = ""
         """The text of a 400 to every `/create`."""
         self._jobs = 0
@@ -134,8 +136,16 @@ class FakeInterlink:
             return web.json_response(self.ping if self.hop == "Plugin" else None)
         if self.is_strict and any(pod["metadata"]["uid"] not in self.pods for pod in body):
             return web.Response(status=404, text="one of them is not there")
-        found = [self.pods[uid]["answer"] for pod in body if (uid := pod["metadata"]["uid"]) in self.pods]
+        found = [self._describe(pod) for pod in body if not self.is_silent or pod["metadata"]["uid"] in self.pods]
         return web.json_response(found or None)
+
+    def _describe(self, pod: Any) -> Object:
+        meta = pod["metadata"]
+        if found := self.pods.get(meta["uid"]):
+            answer: Object = found["answer"]
+            return answer
+        states = [{"name": item["name"], "state": {}} for item in pod["spec"]["containers"]]
+        return {"name": meta["name"], "UID": meta["uid"], "JID": "", "containers": states, "initContainers": None}
 
     async def _logs(self, request: web.Request, body: Any) -> web.StreamResponse:
         if body["PodUID"] not in self.pods:

@@ -8,13 +8,10 @@ from collections.abc import Iterator
 from nestor.api import times
 from nestor.api.objects import Object, annotations_of, keep_few, labels_of, status_of
 from nestor.overflow.interlink.env import build_env, expand
-from nestor.overflow.interlink.files import build_files, trim_object
-from nestor.pods.providers.base import Inputs, Options
+from nestor.overflow.interlink.files import build_files, split_mounts, trim_object
+from nestor.pods.providers.base import JOB, Inputs, Options
 from nestor.pods.providers.errors import InvalidInput
-from nestor.pods.translate.container_status import RUN, list_containers
-
-JOB = "JobID"
-"""Annotation in which interLink keeps the backend's own name of a pod."""
+from nestor.pods.translate.container_status import RUN, is_sidecar, list_containers
 
 _META = ("name", "namespace", "uid", "generateName", "creationTimestamp")
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
@@ -41,6 +38,9 @@ def find_refusals(pod: Object) -> list[str]:
         found += _check_volume(f"spec.volumes[{index}]", volume)
     for path, container in list_containers(spec):
         found += _check_container(path, container)
+    for index, container in enumerate(spec.get("initContainers") or []):
+        if is_sidecar(container):
+            found.append(f"`spec.initContainers[{index}].restartPolicy` may not be 'Always': interLink backends wait for its end")
     return found
 
 
@@ -80,8 +80,13 @@ def build_create(pod: Object, inputs: Inputs) -> Object:
             spec[group] = [
                 _build_container(pod, item, inputs, f"spec.{group}[{index}]") for index, item in enumerate(spec[group] or [])
             ]
+            for item in spec[group]:
+                if item.get("volumeMounts"):
+                    item["volumeMounts"] = split_mounts(files, pod, item["volumeMounts"], inputs)
     if "volumes" in spec:
         spec["volumes"] = files.volumes
+    if context := _lift_user(spec):
+        spec["securityContext"] = context
     pulls = [item.get("name") for item in spec.get("imagePullSecrets") or []]
     secrets = files.secrets | {name: trim_object("Secret", inputs.secrets[name]) for name in pulls if name in inputs.secrets}
     return {
@@ -143,6 +148,13 @@ def build_delete(pod: Object, grace_seconds: int | None, time: str) -> Object:
     return result | {"metadata": result["metadata"] | marks}
 
 
+def read_log_limit(options: Options) -> int | None:
+    """How many bytes are wanted. None: all. Not asked for: interLink refuses it together with lines, and takes the last ones."""
+    given = {name: value for name, value in options if value}
+    lines = _number(given, "tailLines")
+    return 0 if lines == 0 and given.get("follow") not in _TRUE else _number(given, "limitBytes")
+
+
 def build_log_request(pod: Object, options: Options, now: datetime.datetime) -> Object:
     """Raises `InvalidInput` for a container that the pod does not have, and for what interLink cannot ask for."""
     given = {name: value for name, value in options if value}
@@ -158,11 +170,11 @@ def build_log_request(pod: Object, options: Options, now: datetime.datetime) -> 
     since = times.write(now) if tail == 0 else given.get("sinceTime")
     wanted = {
         "Tail": tail or 0,
-        "Bytes": _number(given, "limitBytes") or 0,
+        "Bytes": 0,
         "Timestamps": given.get("timestamps") in _TRUE,
         "Follow": given.get("follow") in _TRUE,
         "Previous": given.get("previous") in _TRUE,
-        "SinceSeconds": _number(given, "sinceSeconds") or 0,
+        "SinceSeconds": 0 if since else _number(given, "sinceSeconds") or 0,
     } | ({"SinceTime": since} if since else {})
     named = {"Namespace": meta["namespace"], "PodUID": meta["uid"], "PodName": meta["name"], "ContainerName": container}
     return named | {"Opts": wanted}
@@ -194,7 +206,21 @@ def _build_container(pod: Object, container: Object, inputs: Inputs, where: str)
             result[key] = [expand(str(item), variables) for item in container[key]]
     if container.get("volumeMounts"):
         result["volumeMounts"] = [_build_mount(item, variables) for item in container["volumeMounts"]]
+    # Backends look at limits alone; Slurm's gives 1 MB without any.
+    resources = container.get("resources") or {}
+    if requests := resources.get("requests"):
+        result["resources"] = resources | {"limits": requests | (resources.get("limits") or {})}
     return result
+
+
+def _lift_user(spec: Object) -> Object:
+    """The pod's security context, with the user and group of its containers if they are of one mind: plugins look there only."""
+    found = spec.get("securityContext") or {}
+    for key in ("runAsUser", "runAsGroup"):
+        said = {(item.get("securityContext") or {}).get(key, found.get(key)) for group in RUN for item in spec.get(group) or []}
+        if len(said) == 1 and None not in said:
+            found = found | {key: said.pop()}
+    return found
 
 
 def _build_mount(mount: Object, variables: dict[str, str]) -> Object:

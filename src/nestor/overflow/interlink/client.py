@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import html
 import random
+import re
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
@@ -21,6 +23,9 @@ _ERROR_BYTES = 16 * 1024
 _LONGEST_PAUSE_SECONDS = 5.0
 _ABOUT_ACCESS = (405, 406, 407, 415, 421, 426, 431)
 """Statuses of 4xx that are not about the pod: what answers is something on the way, or another server."""
+_SERVER_SAYS = re.compile(r"^HTTP InterLink session .{1,80}?: +call exit status: \d+\. Body: ")
+"""What interLink's server puts before a plugin's words."""
+_PLUGIN_SAYS = re.compile(rf"{_SERVER_SAYS.pattern}|^\w+: error: ")
 _Purpose = Literal["question", "creation", "stream", "identity"]
 _CONNECTIONS: dict[_Purpose, tuple[int, bool]] = {
     "question": (32, False),
@@ -176,11 +181,17 @@ class Client:
             if len(content) > _ERROR_BYTES:
                 break
         text = hide(bytes(content[:_ERROR_BYTES]).decode(errors="replace"), self._tokens.secrets)
-        return build_error(answer.status, cut(text) or f"{self._base}{path} answered status {answer.status}")
+        is_empty = not text.strip() or text.strip().isdecimal()
+        return build_error(answer.status, f"{self._base}{path} answered status {answer.status}" if is_empty else cut(text))
 
 
 def build_error(status: int, text: str) -> ProviderError:
-    """What an answer other than 2xx means; `text` is what the backend says about it."""
+    """What an answer other than 2xx means; `text` is what the backend says about it.
+
+    Slurm's plugin answers 504 for whatever `sbatch` says; from a proxy that means that nobody knows.
+    """
+    is_told = bool(_PLUGIN_SAYS.search(text))
+    text = html.unescape(_SERVER_SAYS.sub("", text))
     if status in (401, 403):
         return Unauthorized(f"the backend refuses our credentials: {text}", status)
     if status in (404, 410):
@@ -191,7 +202,7 @@ def build_error(status: int, text: str) -> ProviderError:
         return Unreachable(text, 503)
     if 400 <= status < 500:
         return InvalidInput(text, status)
-    if status in (502, 504):
+    if status in (502, 504) and not is_told:
         return Lost(text, status)
     if status == 503 or status < 400:
         return Unreachable(text, 503)

@@ -6,6 +6,7 @@ import base64
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from nestor.api.names import digest, join_limited
 from nestor.api.objects import Object
 from nestor.overflow.interlink.env import find_object, read_data, read_field, read_resource
 from nestor.pods.providers.base import Inputs
@@ -13,6 +14,7 @@ from nestor.pods.providers.errors import InvalidInput, NotYet
 
 _NAME_KEYS = {"Secret": "secretName", "ConfigMap": "name"}
 _KINDS = {"secret": "Secret", "configMap": "ConfigMap"}
+_OF_FILES = frozenset({*_KINDS, "projected", "downwardAPI"})
 
 
 @dataclass
@@ -32,18 +34,52 @@ def build_files(pod: Object, inputs: Inputs) -> Files:
     for index, volume in enumerate(pod["spec"].get("volumes") or []):
         where = f"spec.volumes[{index}]"
         kind = next((key for key in volume if key != "name"), "emptyDir")
-        if kind in _KINDS:
-            result.volumes.append(_add_object(result, pod, volume, kind, inputs))
-        elif kind in ("projected", "downwardAPI"):
-            sources = (volume["projected"].get("sources") or []) if kind == "projected" else [{"downwardAPI": volume[kind]}]
-            files = dict(_project(pod, volume["name"], sources, inputs, where))
-            result.projected[volume["name"]] = _build_config_map(volume["name"], pod, files)
-            # A backend knows no downward API; its files are projected ones.
-            settings = {key: value for key, value in volume[kind].items() if key == "defaultMode"}
-            result.volumes.append({"name": volume["name"], "projected": settings | {"sources": sources}})
+        if kind in _KINDS and not volume[kind].get("items"):
+            result.volumes.append(_add_object(result, volume, kind, inputs))
+        elif kind in _OF_FILES:
+            # Backends know no downward API, and Slurm's plugin no `items`: these files are projected ones.
+            files = dict(_project(pod, volume, inputs, where))
+            _add_files(result, pod, volume, volume["name"], files)
         else:
             result.volumes.append(volume)
     return result
+
+
+def split_mounts(files: Files, pod: Object, mounts: list[Object], inputs: Inputs) -> list[Object]:
+    """The mounts of a container. A file that is mounted by `subPath` gets a volume of its own: Slurm mounts all there."""
+    volumes = {item["name"]: (index, item) for index, item in enumerate(pod["spec"].get("volumes") or [])}
+    return [_split(files, pod, mount, *volumes[mount["name"]], inputs) if mount.get("subPath") else mount for mount in mounts]
+
+
+def _split(files: Files, pod: Object, mount: Object, index: int, volume: Object, inputs: Inputs) -> Object:
+    if not _OF_FILES.intersection(volume):
+        return mount
+    path = mount["subPath"]
+    found = dict(_project(pod, volume, inputs, f"spec.volumes[{index}]"))
+    if path not in found:
+        return mount
+    name = join_limited([volume["name"]], digest(volume["name"], path))
+    if name not in files.projected:
+        _add_files(files, pod, volume, name, {path: found[path]})
+    return mount | {"name": name}
+
+
+def _add_files(files: Files, pod: Object, volume: Object, name: str, found: dict[str, bytes]) -> None:
+    kind, sources = _list_sources(volume)
+    files.projected[name] = _build_config_map(name, pod, found)
+    settings = {key: value for key, value in volume[kind].items() if key == "defaultMode"}
+    files.volumes.append({"name": name, "projected": settings | {"sources": sources}})
+
+
+def _list_sources(volume: Object) -> tuple[str, list[Object]]:
+    """The volume's kind, and its content as the sources of a projected one."""
+    (kind,) = _OF_FILES.intersection(volume)
+    source = volume[kind]
+    if kind == "projected":
+        return kind, source.get("sources") or []
+    if kind in _KINDS:
+        source = {"name": source[_NAME_KEYS[_KINDS[kind]]]} | {key: source[key] for key in ("items", "optional") if key in source}
+    return kind, [{kind: source}]
 
 
 def trim_object(kind: str, obj: Object) -> Object:
@@ -53,24 +89,24 @@ def trim_object(kind: str, obj: Object) -> Object:
     return {"apiVersion": "v1", "kind": kind, "metadata": meta, **content}
 
 
-def _add_object(files: Files, pod: Object, volume: Object, kind: str, inputs: Inputs) -> Object:
+def _add_object(files: Files, volume: Object, kind: str, inputs: Inputs) -> Object:
     """The volume as it is sent: an optional one without its object is empty."""
     source, name = volume[kind], volume[kind][_NAME_KEYS[_KINDS[kind]]]
     found = find_object(_KINDS[kind], name, inputs, optional=bool(source.get("optional")))
     if found is None:
         return {"name": volume["name"], "emptyDir": {}}
-    list(_select(_KINDS[kind], name, source, found))
     into = files.secrets if kind == "secret" else files.config_maps
     into[name] = trim_object(_KINDS[kind], found)
     return volume
 
 
-def _project(pod: Object, volume: str, sources: list[Object], inputs: Inputs, where: str) -> Iterator[tuple[str, bytes]]:
+def _project(pod: Object, volume: Object, inputs: Inputs, where: str) -> Iterator[tuple[str, bytes]]:
     """File names and contents. Later sources override earlier ones, as on a kubelet."""
-    for index, source in enumerate(sources):
-        for path, content in _read_source(pod, volume, source, inputs, f"{where}.projected.sources[{index}]"):
+    name = volume["name"]
+    for index, source in enumerate(_list_sources(volume)[1]):
+        for path, content in _read_source(pod, name, source, inputs, f"{where}.projected.sources[{index}]"):
             if "/" in path:
-                raise InvalidInput(f"`{where}` (volume '{volume}') may not have the file '{path}': interLink carries no folders")
+                raise InvalidInput(f"`{where}` (volume '{name}') may not have the file '{path}': interLink carries no folders")
             yield path, content
 
 

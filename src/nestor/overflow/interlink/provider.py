@@ -18,8 +18,8 @@ from nestor.overflow.interlink.client import Client, Lost
 from nestor.overflow.interlink.questions import Questions, read_job, read_peers, read_ping
 from nestor.overflow.interlink.settings import Settings
 from nestor.overflow.interlink.statuses import Endings
-from nestor.pods.providers.base import Inputs, Options, Shape
-from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+from nestor.pods.providers.base import JOB, Inputs, Options, Shape
+from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Rejected, Unauthorized, Unreachable
 
 _CONFLICT = 409
 
@@ -120,6 +120,7 @@ class InterlinkProvider:
         body = json.dumps(build.build_delete(pod, grace_seconds, times.write(self._now())))
         async with self._fates.hold(uid):
             await self._send_delete(pod, body)
+            self._questions.release(uid)
             sent = conditions.find(conditions_of(pod), vnode.SENT) or {}
             # Nobody knows then what has become of the request to create the pod: it may be one of an earlier process.
             is_unanswered = sent.get("reason") == vnode.SENDING
@@ -155,10 +156,14 @@ class InterlinkProvider:
     @asynccontextmanager
     async def open_log(self, pod: Object, options: Options) -> AsyncIterator[AsyncIterator[bytes]]:
         request = build.build_log_request(pod, options, self._now())
+        limit = build.read_log_limit(options)
         idle = None if request["Opts"]["Follow"] else self._limits.log_idle_seconds
+        if limit == 0:
+            yield _read_nothing()
+            return
         async with (
             self._client.stream("/getLogs", json.dumps(request), idle_seconds=idle) as pieces,
-            aclosing(_limit(pieces, request["Opts"]["Bytes"])) as found,
+            aclosing(_limit(pieces, limit)) as found,
         ):
             yield found
 
@@ -166,8 +171,10 @@ class InterlinkProvider:
         """The pod, if the backend has it. What it answers here never counts against the pod."""
         try:
             there = await self._questions.find(pod)
-        except InvalidInput as error:
-            raise ProviderError(error.message) from None
+        except (Unreachable, Unauthorized):
+            raise
+        except ProviderError as error:
+            raise NotYet(error.message) from None
         if there is None:
             return None
         self._fates.settle(pod["metadata"]["uid"])
@@ -185,11 +192,12 @@ class InterlinkProvider:
             raise
         except ProviderError as error:
             self._fates.settle(uid)
+            self._questions.release(uid)
             if isinstance(error, NotFound):
                 raise Unreachable(f"nothing creates pods at this URL: {error.message}") from None
-            if error.status != _CONFLICT:
-                raise
-            return pod
+            if error.status == _CONFLICT:
+                return pod
+            raise Rejected(error.message, error.status) if type(error) is ProviderError else error from None
         job = read_job(content, uid)
         if job is not None:
             self._fates.settle(uid)
@@ -205,10 +213,12 @@ class InterlinkProvider:
             await self._client.ask("DELETE" if self._settings.hop == "Server" else "POST", "/delete", body)
         except NotFound:
             await self._questions.ping()  # something on the way may have said so, which knows nothing of the backend
-        except (Unreachable, Unauthorized, NotYet):
+        except (Unauthorized, NotYet):
             raise
-        except ProviderError:
-            # Some backends call it an error. Whoever does not know the pod has nothing to delete.
+        except ProviderError as error:
+            if isinstance(error, Unreachable) and not isinstance(error, Lost):
+                raise
+            # Some backends call it an error, or break off. Whoever does not know the pod has nothing to delete.
             if await self._questions.find(pod):
                 raise
 
@@ -216,16 +226,22 @@ class InterlinkProvider:
 def _with_job(pod: Object, job: str) -> Object:
     if not job:
         return pod
-    return pod | {"metadata": pod["metadata"] | {"annotations": annotations_of(pod) | {build.JOB: job}}}
+    return pod | {"metadata": pod["metadata"] | {"annotations": annotations_of(pod) | {JOB: job}}}
 
 
-async def _limit(pieces: AsyncIterator[bytes], limit: int) -> AsyncGenerator[bytes, None]:
-    """No more than `limit` bytes, whatever the backend sends; 0 means no limit."""
+async def _read_nothing() -> AsyncGenerator[bytes, None]:
+    nothing: tuple[bytes, ...] = ()
+    for piece in nothing:
+        yield piece
+
+
+async def _limit(pieces: AsyncIterator[bytes], limit: int | None) -> AsyncGenerator[bytes, None]:
+    """No more than `limit` bytes, whatever the backend sends; None means no limit."""
     sent = 0
     async for piece in pieces:
-        part = piece[: limit - sent] if limit else piece
+        part = piece if limit is None else piece[: limit - sent]
         sent += len(part)
         if part:
             yield part
-        if limit and sent >= limit:
+        if limit is not None and sent >= limit:
             return

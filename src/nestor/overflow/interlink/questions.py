@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Collection, Sequence
 from typing import Any, TypeVar
 
@@ -30,6 +31,9 @@ class Questions:
     def __init__(self, client: Client, settings: Settings) -> None:
         self._client = client
         self._hop = settings.hop
+        self._silent: dict[str, float | None] = {}
+        """Since when the backend has said nothing of a pod."""
+        self._silent_seconds = settings.limits.silent_seconds
         self._room = settings.limits.bytes_per_pod
 
     async def ping(self) -> bytes:
@@ -39,19 +43,41 @@ class Questions:
         return await self.probe("GET", "/status", "[]")
 
     async def probe(self, method: str, path: str, body: str = "", *, room: int = 0) -> bytes:
-        """The answer of a path that the backend must have. `room`: see `Client.ask`."""
+        """The answer of a path that the backend must have. `room`: see `Client.ask`.
+
+        The server answers 500 where its plugin does not run, and so does a plugin whose batch system does not.
+        """
         try:
             return await self._client.ask(method, path, body, room=room)
         except NotFound as error:
             raise Unreachable(f"{path} is not there: {error.message}") from None
+        except (Unreachable, Unauthorized, NotYet):
+            raise
+        except ProviderError as error:
+            raise Unreachable(f"{path} fails: {error.message}") from None
 
     async def find(self, pod: Object) -> PodAnswer | None:
+        """None if the backend does not know the pod.
+
+        Raises `NotYet` if it says nothing of it: what it answered may have been another client's question, from memory.
+        """
         uid = pod["metadata"]["uid"]
         try:
-            return (await self._call([pod])).get(uid)
+            found = await self._call([pod])
         except NotFound:
             await self.ping()
             return None
+        if uid in found:
+            return found[uid] if _is_known(found[uid]) else None
+        since = self._silent.setdefault(uid, time.monotonic())
+        if since is not None and time.monotonic() - since < self._silent_seconds:
+            raise NotYet("the backend says nothing of this pod")
+        del self._silent[uid]
+        return None
+
+    def release(self, uid: str) -> None:
+        """The backend has ended the pod, or not taken it: silence means from now on that it is not there."""
+        self._silent[uid] = None
 
     async def find_all(self, pods: Sequence[Object]) -> dict[str, PodAnswer]:
         """What the backend knows about these pods, by UID: one call for up to a thousand of them.
@@ -72,6 +98,8 @@ class Questions:
             except ProviderError as error:
                 is_about_pods = isinstance(error, Excess) or not isinstance(error, (Unreachable, Unauthorized, NotYet))
                 if is_about_pods and len(part) > 1 and further > 0:
+                    if further == _FURTHER_CALLS:
+                        await self.ping()  # where the backend itself is ill, parts fare no better
                     middle, further = len(part) // 2, further - 2
                     parts += [part[:middle], part[middle:]]
                 else:
@@ -80,12 +108,16 @@ class Questions:
             if not all(isinstance(error, NotFound) for error in failures):
                 raise next(error for error in failures if not isinstance(error, NotFound))
             await self.ping()
-        return found
+        return {uid: answer for uid, answer in found.items() if _is_known(answer)}
 
     async def _call(self, pods: Sequence[Object]) -> dict[str, PodAnswer]:
         body = json.dumps([build_question(pod) for pod in pods])
         content = await self._client.ask("GET", "/status", body, room=len(pods) * self._room)
-        return read_statuses(content, {pod["metadata"]["uid"] for pod in pods})
+        found = read_statuses(content, {pod["metadata"]["uid"] for pod in pods})
+        for uid in found:
+            if self._silent.get(uid) is not None:
+                del self._silent[uid]
+        return found
 
 
 def read_job(content: bytes, uid: str) -> str | None:
@@ -103,7 +135,6 @@ def read_job(content: bytes, uid: str) -> str | None:
 def read_statuses(content: bytes, uids: Collection[str]) -> dict[str, PodAnswer]:
     """What the answer says about the pods that were asked about; malformed entries are left out.
 
-    An entry without a job and without any container's state says nothing: some plugins answer so for pods that they do not know.
     Raises `Unreachable` if the answer is no list.
     """
     entries = _parse(content, "/status")
@@ -115,12 +146,13 @@ def read_statuses(content: bytes, uids: Collection[str]) -> dict[str, PodAnswer]
             answer = PodAnswer.model_validate(entry)
         except ValidationError:
             continue
-        if answer.uid in uids and _is_known(answer):
+        if answer.uid in uids:
             found.setdefault(answer.uid, answer)
     return found
 
 
 def _is_known(answer: PodAnswer) -> bool:
+    """An entry without a job and without any container's state is about a pod that the backend does not know."""
     states = [item.get("state") for item in (*answer.init_containers, *answer.containers)]
     return bool(answer.job) or any(state.get(key) is not None for state in states if isinstance(state, dict) for key in _STATES)
 

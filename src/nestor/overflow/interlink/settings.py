@@ -46,6 +46,8 @@ class Limits:
     connect_seconds: float = 5
     settle_seconds: float = 60
     """After a lost answer to `/create`: how long the backend may still be busy with it. Until then, nothing is repeated."""
+    silent_seconds: float = 600
+    """How long a backend that answers may say nothing of a pod until it counts as lost."""
     answer_bytes: int = 1024 * 1024
     """For any answer but logs. Parsed, it takes about ten times as much."""
     bytes_per_pod: int = 8 * 1024

@@ -55,10 +55,10 @@ def build_shape(ping: Ping) -> Shape | None:
     if found := ping.resources:
         plain = {"cpu": found.cpu, "memory": found.memory, "pods": found.pods}
         capacity = {key: _check_quantity(f"resources.{key}", value) for key, value in plain.items() if value is not None}
-        counts: dict[str, int] = {}
+        counts: Counter[str] = Counter()
         for item in found.accelerators:
             name = _name_resource(item.kind)
-            counts[name] = counts.get(name, 0) + item.available
+            counts[name] += int(parse_quantity(_check_quantity(name, item.available)))
         capacity |= {name: _check_quantity(name, str(count)) for name, count in counts.items()}
     if len(capacity) > _RESOURCES:
         raise Unreachable(f"the backend tells {len(capacity)} resources: at most {_RESOURCES} are allowed")

@@ -52,9 +52,21 @@ def build_status(pod: Object, answer: PodAnswer, now: datetime.datetime, *, rest
         return status_of(pod)
     init = _reduce_group(pod, "initContainers", answer.init_containers, now)
     main = _reduce_group(pod, "containers", answer.containers, now)
+    if not any(item.get("state") for item in answer.init_containers):
+        init = _end_untold(init, main, now)
     policy = (pod["spec"].get("restartPolicy") or "Always") if restarts else "Never"
     result: Object = {"phase": find_phase(pod["spec"], init, main, policy), "containerStatuses": main}
     return result | ({"initContainerStatuses": init} if init else {})
+
+
+def _end_untold(init: list[Object], main: list[Object], now: datetime.datetime) -> list[Object]:
+    """Most plugins tell nothing of init containers: once a container of the pod has begun, they have ended well."""
+    begun = [state for item in main for state in [item["state"].get("running") or item["state"].get("terminated")] if state]
+    if not begun:
+        return init
+    time = min((state["startedAt"] for state in begun if state.get("startedAt")), default=times.write(now))
+    ended = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": time, "finishedAt": time}}
+    return [item if "terminated" in item["state"] else item | {"state": ended, "ready": True} for item in init]
 
 
 def _has_ended_containers(status: Object) -> bool:

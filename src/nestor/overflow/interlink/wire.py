@@ -5,10 +5,17 @@ They are read leniently in what they leave out (Go writes null for empty lists),
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
 
 from nestor.api.objects import Object
 from nestor.overflow.statuses import Lenient
+
+
+def _write_number(value: Any) -> Any:
+    """interLink says quantities; plugins, numbers as well."""
+    return str(value) if type(value) in (int, float) else value
 
 
 class Created(Lenient):
@@ -36,20 +43,20 @@ class Accelerator(Lenient):
     """
 
     kind: str = Field(alias="resourceType")
-    available: int
+    available: Annotated[str, BeforeValidator(_write_number)]
 
 
 class Resources(Lenient):
-    cpu: str | None = None
-    memory: str | None = None
-    pods: str | None = None
+    cpu: Annotated[str | None, BeforeValidator(_write_number)] = None
+    memory: Annotated[str | None, BeforeValidator(_write_number)] = None
+    pods: Annotated[str | None, BeforeValidator(_write_number)] = None
     accelerators: list[Accelerator] = Field(default_factory=list)
 
 
 class Taint(Lenient):
     key: str
     value: str = ""
-    effect: str
+    effect: str = "NoSchedule"
 
 
 class Ping(Lenient):

@@ -248,6 +248,8 @@ class Shape:
     """How many machines are of this shape, if known."""
 
 
+JOB = "JobID"
+"""Annotation in which interLink keeps the backend's own name of a pod."""
 WHOLE = "default"
 """Name of the only shape of a backend that does not tell its machines apart."""
 

@@ -44,6 +44,10 @@ class NoRoom(InvalidInput):
     status = 403
 
 
+class Rejected(ProviderError):
+    """The place has not taken this pod, and says why in words of its own: nobody can tell whether for now or for good."""
+
+
 class NotYet(ProviderError):
     """Not possible right now: the caller retries after a second. For example, an earlier pod still holds the name."""
 

@@ -39,11 +39,52 @@ def test_volumes_come_with_their_content() -> None:
     assert volumes["perhaps"] == {"name": "perhaps", "emptyDir": {}}
     assert volumes["labels"].keys() == {"name", "projected"}
     assert [item["metadata"] for item in request["configmaps"]] == [{"name": "settings", "namespace": "shop"}]
-    assert {item["metadata"]["name"]: item["data"] for item in request["secrets"]}.keys() == {"keys", "registry"}
+    assert [item["metadata"]["name"] for item in request["secrets"]] == ["registry"]
     files = {item["metadata"]["name"]: item for item in request["projectedvolumesmaps"]}
     assert files["labels"]["data"] == {"labels": 'app="web"\ntier="a \\"b\\""'}
     assert files["access"]["data"] == {"token": "jwt", "ca.crt": "PEM", "namespace": "shop"}
     assert files["access"]["binaryData"] == {"raw": "/w=="}
+
+
+def test_a_file_that_is_mounted_by_itself_has_a_volume_of_its_own() -> None:
+    """Slurm's plugin mounts all files of a volume at each `subPath`, one after the other."""
+    mounts = [{"name": "v", "mountPath": f"/{path}", "subPath": path} for path in ("a", "b", "a")]
+    mounts += [{"name": "v", "mountPath": "/all"}, {"name": "scratch", "mountPath": "/s", "subPath": "deep/er"}]
+    volumes = [{"name": "v", "configMap": {"name": "c"}}, {"name": "scratch", "emptyDir": {}}]
+    spec = {"containers": [{"name": "x", "image": "x", "volumeMounts": mounts}], "volumes": volumes}
+    pod = {"metadata": {"name": "a", "namespace": "b", "uid": "c"}, "spec": spec}
+    sent = build_create(pod, Inputs(config_maps={"c": {"metadata": {"name": "c"}, "data": {"a": "1", "b": "2"}}}))
+    files = {item["metadata"]["name"]: item["data"] for item in sent["projectedvolumesmaps"]}
+    names = [item["name"] for item in sent["pod"]["spec"]["containers"][0]["volumeMounts"]]
+    assert [files.get(name) for name in names] == [{"a": "1"}, {"b": "2"}, {"a": "1"}, None, None]
+    assert names[3:] == ["v", "scratch"]
+    assert {item["name"] for item in sent["pod"]["spec"]["volumes"]} == set(names)
+    assert [item["metadata"]["name"] for item in sent["configmaps"]] == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("pod", "containers", "expected"),
+    [
+        (None, [{"runAsUser": 5, "runAsGroup": 6}, {"runAsUser": 5}], {"runAsUser": 5}),
+        ({"runAsUser": 5}, [{}, None], {"runAsUser": 5}),
+        ({"runAsUser": 5, "fsGroup": 7}, [{"runAsUser": 9}], {"runAsUser": 9, "fsGroup": 7}),
+        (None, [{"runAsUser": 5}, {"runAsUser": 6}], None),
+    ],
+)
+def test_the_user_of_all_containers_is_the_pods(
+    pod: Object | None, containers: list[Object | None], expected: Object | None
+) -> None:
+    made = [{"name": str(index), "image": "x", "securityContext": context} for index, context in enumerate(containers)]
+    spec = {"containers": made, "securityContext": pod}
+    sent = build_create({"metadata": {"name": "a", "namespace": "b", "uid": "c"}, "spec": spec}, Inputs())
+    assert sent["pod"]["spec"].get("securityContext") == expected
+
+
+def test_what_a_container_asks_for_is_its_limit_where_it_has_none() -> None:
+    resources = {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
+    spec = {"containers": [{"name": "x", "image": "x", "resources": resources}]}
+    sent = build_create({"metadata": {"name": "a", "namespace": "b", "uid": "c"}, "spec": spec}, Inputs())
+    assert sent["pod"]["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "2", "memory": "2Gi"}
 
 
 def test_only_what_a_backend_needs_of_the_metadata_is_sent() -> None:
@@ -64,8 +105,8 @@ def test_a_plugin_gets_the_objects_of_each_container_that_mounts_them() -> None:
     empty: Object = {key: [] for key in ("configMaps", "secrets", "projectedvolumemaps", "emptyDirs")}
     assert init == {"name": "prepare"} | empty
     assert [item["metadata"]["name"] for item in app["configMaps"]] == ["settings"]
-    assert [item["metadata"]["name"] for item in app["secrets"]] == ["keys"]
-    assert [item["metadata"]["name"] for item in app["projectedvolumemaps"]] == ["labels", "access"]
+    assert app["secrets"] == []
+    assert [item["metadata"]["name"] for item in app["projectedvolumemaps"]] == ["keys", "labels", "access"]
     assert app["emptyDirs"] == ["scratch", "perhaps"]
 
 
@@ -196,6 +237,10 @@ def test_what_interlink_can_carry_is_not_refused() -> None:
         (
             {"containers": [{"name": "a", "volumeMounts": [{"mountPropagation": "Bidirectional"}]}]},
             "`spec.containers[0].volumeMounts[0].mountPropagation` must be 'None'",
+        ),
+        (
+            {"initContainers": [{"name": "a", "restartPolicy": "Always"}]},
+            "`spec.initContainers[0].restartPolicy` may not be 'Always'",
         ),
         (_env({"fileKeyRef": {}}), "`spec.containers[0].env[0].valueFrom.fileKeyRef` may not be set"),
     ],

@@ -134,6 +134,14 @@ def test_peers_that_no_node_may_have_are_refused(told: Any, words: str) -> None:
     assert words in caught.value.message
 
 
+def test_numbers_and_quantities_are_understood_as_interlinks_own_client_does() -> None:
+    accelerators = [{"resourceType": "nvidia.com/gpu", "available": told} for told in ("1k", 2, "3.0")]
+    told = {"resources": {"cpu": 8, "accelerators": accelerators}, "taints": [{"key": "slow"}]}
+    assert read_ping(json.dumps(told).encode()) == Shape(
+        "default", {"cpu": "8", "nvidia.com/gpu": "1005"}, taints=[{"key": "slow", "value": "", "effect": "NoSchedule"}]
+    )
+
+
 @pytest.mark.parametrize(
     ("told", "shape"),
     [
@@ -169,7 +177,7 @@ def test_a_ping_tells_resources_and_taints_or_nothing(told: str, shape: Shape | 
         ({"resources": {"cpu": "many"}}, "'many' for `resources.cpu`"),
         ({"resources": {"cpu": "-1"}}, "must be a quantity"),
         ({"resources": {"cpu": "1e999999999"}}, "must be a quantity"),
-        ({"resources": {"cpu": 8}}, "malformed: `resources.cpu`"),
+        ({"resources": {"cpu": [8]}}, "malformed: `resources.cpu`"),
         ({"resources": {"accelerators": [{"resourceType": "nvidia.com/gpu", "available": -3}]}}, "must be a quantity"),
         ({"resources": {"accelerators": [{"resourceType": "kubernetes.io/gpu", "available": 1}]}}, "no name of an extended"),
         ({"resources": {"accelerators": [{"resourceType": "requests.a/gpu", "available": 1}]}}, "no name of an extended"),

@@ -10,11 +10,11 @@ from aiohttp import web
 
 from nestor.api.contracts import vnode
 from nestor.api.objects import Object
-from nestor.overflow.interlink import client
+from nestor.overflow.interlink import client, questions
 from nestor.overflow.interlink import provider as module
 from nestor.overflow.interlink.client import Lost
 from nestor.pods.providers.base import Inputs
-from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Unauthorized, Unreachable
+from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Rejected, Unauthorized, Unreachable
 from tests.fakes.interlink import Fault
 from tests.unit.overflow.interlink.conftest import Backend, Clock
 
@@ -209,7 +209,7 @@ async def test_errors_of_the_backend_are_told_in_its_words(backend: Backend) -> 
         (307, Unreachable),
         (429, NotYet),
         (503, Unreachable),
-        (500, ProviderError),
+        (500, Rejected),
         # Something on the way, which does not know the protocol, refuses no pod.
         *((status, Unreachable) for status in (405, 406, 407, 415, 421, 426, 431)),
     ],
@@ -223,6 +223,74 @@ async def test_a_refused_create_can_be_repeated(backend: Backend, status: int, e
     backend.fake.fault = None
     await provider.create(pod, NEW)
     assert backend.fake.starts == ["u-1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sbatch: error: invalid partition specified: nope\n", "sbatch: error: invalid partition specified: nope"),
+        ("HTTP InterLink session s-1:  call exit status: 500. Body: no such &#39;image&#39;\n", "no such 'image'"),
+    ],
+)
+async def test_a_plugin_that_answers_504_has_refused_the_pod(backend: Backend, text: str, words: str) -> None:
+    provider, pod = backend.connect(settle_seconds=LONG), build_pod()
+    backend.fake.is_silent, backend.fake.fault = True, only("/create", say(504, text))
+    with pytest.raises(Rejected) as caught:
+        await provider.create(pod, NEW)
+    assert caught.value.message == words
+    backend.fake.fault = None
+    await provider.create(pod, NEW)
+    assert backend.fake.starts == ["u-1"]
+
+
+async def test_silence_about_a_pod_is_no_loss(backend: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plugin's answer may be from memory, to another client's question."""
+    clock = Clock()
+    monkeypatch.setattr(questions, "time", clock)
+    provider, pod = backend.connect(silent_seconds=600), build_pod()
+    await provider.create(pod, NEW)
+    (known,) = backend.fake.pods.items()
+    backend.fake.is_silent = True
+    backend.fake.pods.clear()
+    for _ in range(2):
+        with pytest.raises(NotYet, match="says nothing"):
+            await provider.get(pod)
+        clock.now += 590
+    # Its word begins the time anew.
+    backend.fake.pods[known[0]] = known[1]
+    assert (await provider.statuses([pod])).keys() == {"u-1"}
+    backend.fake.pods.clear()
+    for _ in range(2):
+        with pytest.raises(NotYet, match="says nothing"):
+            await provider.get(pod)
+        clock.now += 590
+    with pytest.raises(NotFound):
+        await provider.get(pod)
+
+
+async def test_silence_about_a_pod_that_was_deleted_is_its_end(backend: Backend) -> None:
+    provider, pod = backend.connect(), build_pod()
+    await provider.create(pod, NEW)
+    backend.fake.is_silent = True
+    await provider.delete(pod)
+    with pytest.raises(NotFound):
+        await provider.get(pod)
+
+
+async def test_a_plugin_that_breaks_off_the_deletion_of_a_pod_it_does_not_know_has_ended_it(backend: Backend) -> None:
+    backend.fake.fault = only("/delete", hang_up)
+    await backend.connect().delete(build_pod())
+
+
+async def test_a_backend_without_its_plugin_is_not_well_and_asked_once(backend: Backend) -> None:
+    provider, pods = backend.connect(), [build_pod(f"u-{index}") for index in range(8)]
+    backend.fake.fault = say(500, "503")
+    with pytest.raises(Unreachable, match="answered status 500"):
+        await provider.check()
+    backend.fake.asked.clear()
+    with pytest.raises(Unreachable):
+        await provider.statuses(pods)
+    assert len(backend.fake.asked) == 2
 
 
 async def test_a_backend_that_has_the_pod_already_may_say_so(backend: Backend) -> None:
@@ -324,7 +392,7 @@ async def test_one_pod_with_too_much_to_say_does_not_hide_the_others(backend: Ba
     backend.fake.set_state("u-5", {"waiting": {"reason": "Queued", "message": "x" * 50_000}})
     backend.fake.asked.clear()
     assert (await provider.statuses(pods)).keys() == {f"u-{index}" for index in range(8) if index != 5}
-    assert len(backend.fake.asked) == 7
+    assert len(backend.fake.asked) == 8  # a ping among them
     with pytest.raises(Unreachable, match="more than 3000 bytes"):
         await provider.statuses([pods[5]])
 
@@ -359,7 +427,7 @@ async def test_a_backend_that_always_fails_is_not_asked_without_end(backend: Bac
     backend.fake.fault = only("/status", say(500, "database is gone"))
     with pytest.raises(ProviderError, match="database is gone"):
         await provider.statuses(pods)
-    assert len(backend.fake.asked) <= 65
+    assert len(backend.fake.asked) <= 66
 
 
 async def test_temporary_faults_of_questions_are_bridged(backend: Backend) -> None:

@@ -12,7 +12,7 @@ from aiohttp import web
 from nestor.api import times
 from nestor.api.objects import Object
 from nestor.overflow.interlink import client
-from nestor.overflow.interlink.build import build_log_request
+from nestor.overflow.interlink.build import build_log_request, read_log_limit
 from nestor.pods.providers.base import Inputs, Options
 from nestor.pods.providers.errors import InvalidInput, Unreachable
 from tests.unit.overflow.interlink.conftest import Backend
@@ -31,10 +31,15 @@ POD: Object = {
         ([("container", "prepare")], "prepare", {}),
         ([("follow", "true"), ("timestamps", "1"), ("previous", "false")], "app", {"Follow": True, "Timestamps": True}),
         ([("previous", "true")], "app", {"Previous": True}),
-        ([("tailLines", "5"), ("limitBytes", "9"), ("sinceSeconds", "7")], "app", {"Tail": 5, "Bytes": 9, "SinceSeconds": 7}),
+        ([("tailLines", "5"), ("limitBytes", "9"), ("sinceSeconds", "7")], "app", {"Tail": 5, "SinceSeconds": 7}),
         ([("sinceTime", "2026-01-01T00:00:00Z")], "app", {"SinceTime": "2026-01-01T00:00:00Z"}),
         # 0 means no limit to interLink.
         ([("tailLines", "0"), ("follow", "true")], "app", {"Follow": True, "SinceTime": "2026-01-01T12:00:00Z"}),
+        (
+            [("tailLines", "0"), ("follow", "1"), ("sinceSeconds", "7")],
+            "app",
+            {"Follow": True, "SinceTime": "2026-01-01T12:00:00Z"},
+        ),
         ([("stream", "All")], "app", {}),
     ],
 )
@@ -55,7 +60,7 @@ def test_options_are_those_of_the_protocol(options: Options, container: str, exp
 )
 def test_options_that_interlink_does_not_have_are_refused(options: Options, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
-        build_log_request(POD, options, NOW)
+        _ = read_log_limit(options), build_log_request(POD, options, NOW)
     assert words in caught.value.message
 
 
@@ -71,7 +76,10 @@ async def test_a_log_arrives_whole_or_as_much_as_was_asked_for(backend: Backend)
     backend.fake.log = [b"one\n", b"two\n", b"x" * 300_000]
     assert await read(backend) == b"one\ntwo\n" + b"x" * 300_000
     assert await read(backend, ("limitBytes", "6")) == b"one\ntw"
-    assert backend.fake.bodies[-1]["Opts"]["Bytes"] == 6
+    assert backend.fake.bodies[-1]["Opts"]["Bytes"] == 0, "together with lines, interLink refuses it"
+    asked = len(backend.fake.asked)
+    assert await read(backend, ("tailLines", "0")) == b""
+    assert len(backend.fake.asked) == asked, "0 lines are all lines to interLink"
 
 
 async def test_a_log_is_followed_as_it_grows(backend: Backend) -> None:

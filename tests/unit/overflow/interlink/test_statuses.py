@@ -63,6 +63,18 @@ def test_phase_follows_from_the_containers(
     assert build_status(pod, answer(main, init), NOW, restarts=restarts)["phase"] == phase
 
 
+@pytest.mark.parametrize(
+    ("main", "phase"), [([WAITING], "Pending"), ([RUNNING], "Running"), ([done(0)], "Succeeded"), ([done(92)], "Failed")]
+)
+def test_init_containers_that_a_plugin_never_tells_have_ended_once_another_began(main: list[Object], phase: str) -> None:
+    pod = build_pod(main=1, init=2)
+    status = build_status(pod, answer(main), NOW)
+    assert status["phase"] == phase
+    codes = [item["state"].get("terminated", {}).get("exitCode") for item in status["initContainerStatuses"]]
+    assert codes == ([None, None] if phase == "Pending" else [0, 0])
+    assert build_status(pod | {"status": status}, answer(main), NOW) == status
+
+
 def test_what_does_not_change_stays_as_it_was() -> None:
     pod = build_pod()
     pod["status"] = first = build_status(pod, answer([RUNNING]), NOW)

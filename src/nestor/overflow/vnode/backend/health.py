@@ -76,7 +76,9 @@ class Health:
         except unasked:
             raise
         except Exception as error:
-            self.note_failure(error)
+            # An error of its own says nothing: one that is ill answers everything so. The next check tells.
+            if not (type(error) is ProviderError and error.status >= 500):
+                self.note_failure(error)
             raise
         self.note_answer()
 

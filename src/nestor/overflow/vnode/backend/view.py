@@ -48,6 +48,8 @@ class BackendView:
         self._handlers: list[Callable[[], None]] = []
         self._wake = asyncio.Event()
         self._problem: Restart | None = None
+        self._unheard = ""
+        """Why the last answer about what the backend has was of no use."""
         found = OverflowBackendStatus.model_validate(status_of(body))
         self.shapes: list[Shape] = list(found.shapes or [])
         self.unconfirmed: list[UnconfirmedPod] = list(found.unconfirmed_pods)
@@ -111,7 +113,9 @@ class BackendView:
                 found = await backend.discover()
         except Exception as error:
             log.info("shapes were not discovered: %s", describe(error))
+            self._unheard = describe(error)
             return
+        self._unheard = ""
         if found is not None:
             self._set_shapes(read_discovered(found, self.shapes))
 
@@ -138,7 +142,8 @@ class BackendView:
             said = before["status"], conditions.reason_of(before), before.get("message", "")
             return [conditions.Condition(conditions.REACHABLE, *said)]
         is_answering = self._health.is_answering
-        why = (conditions.BACKEND_ANSWERS, "The backend answers.") if is_answering else self._health.problem
+        answers = "The backend answers" + (f", but not what it has: {self._unheard}" if self._unheard else ".")
+        why = (conditions.BACKEND_ANSWERS, answers) if is_answering else self._health.problem
         return [conditions.Condition(conditions.REACHABLE, "True" if is_answering else "False", *why)]
 
     def _take(self, change: Change) -> None:

@@ -7,7 +7,7 @@ import time
 from dataclasses import replace
 
 from nestor.api import times
-from nestor.api.objects import is_terminating, spec_of
+from nestor.api.objects import annotations_of, is_terminating, spec_of
 from nestor.api.pod_status import is_terminal
 from nestor.kube import ApiError, RetryLater
 from nestor.overflow.vnode.backend.health import Health, describe
@@ -16,11 +16,13 @@ from nestor.overflow.vnode.pods.entry import Entry
 from nestor.overflow.vnode.pods.inputs import read_inputs, read_whole
 from nestor.overflow.vnode.pods.trim import find_changeable, find_excess
 from nestor.overflow.vnode.pods.writer import PodWriter
-from nestor.pods.providers.base import Backend
-from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet
+from nestor.pods.providers.base import JOB, Backend
+from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, Rejected
 
 REFUSED, NO_ROOM, NOT_SENT = "BackendRefused", "BackendFull", "BackendUnavailable"
 """Reasons of pods that wait: `kubectl get pods` shows them."""
+PATIENCE_SECONDS = 300.0
+"""For how long a pod is sent again to a backend that says no without saying whether that will pass; then it counts as refused."""
 _FRESH_SECONDS = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
@@ -48,7 +50,15 @@ class PodCreator:
         except NotYet as error:
             await self._wait(entry, NOT_SENT, error.message)
             raise self._pause(entry, error) from None
+        except Rejected as error:
+            entry.rejected_since = entry.rejected_since or time.monotonic()
+            if time.monotonic() - entry.rejected_since > PATIENCE_SECONDS:
+                await self._refuse(entry, InvalidInput(error.message))
+                return
+            await self._wait(entry, REFUSED, error.message)
+            raise self._pause(entry, error) from None
         except Exception as error:
+            entry.rejected_since = 0
             await self._wait(entry, NOT_SENT, error.message if isinstance(error, ApiError) else describe(error))
             raise self._pause(entry, error) from error
         finally:
@@ -78,13 +88,14 @@ class PodCreator:
         # A pod that lacks something, or cannot be carried, is refused before anything is sent.
         with self._health.noting(NotYet, InvalidInput):
             # With the status that was just written: containers may ask for the address of their node.
-            await self._backend.create(whole | {"status": sent}, inputs)
+            made = await self._backend.create(whole | {"status": sent}, inputs)
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
         if inputs.is_new:  # otherwise an earlier request may have created it, from what the pod was then
             entry.carried = find_changeable(whole)
         entry.failures, entry.waits_for_room = 0, False
         await self._writer.write(entry, status.build_report(entry.last, entry.remote or {}, self._address, times.timestamp()))
-        await self._writer.tell(entry, "Normal", "Accepted", f"Accepted by backend '{self._name}'")
+        job = annotations_of(made).get(JOB)
+        await self._writer.tell(entry, "Normal", "Accepted", f"Accepted by backend '{self._name}'" + f" as job {job}" * bool(job))
 
     async def _refuse(self, entry: Entry, error: InvalidInput) -> None:
         """A pod that its owner would replace at once stays, and is tried again: rules change, and it may be bounced."""

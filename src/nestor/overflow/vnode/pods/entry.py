@@ -52,6 +52,8 @@ class Entry:
     pause_until: float = 0
     """When it may be sent again after a failure."""
     failures: int = 0
+    rejected_since: float = 0
+    """Since when the backend says no to it each time it is sent; 0: it does not."""
     waits_for_room: bool = False
     """The last attempt to send it failed for want of room at the backend."""
     told: dict[str, tuple[str, float]] = field(default_factory=dict)

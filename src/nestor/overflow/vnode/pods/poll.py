@@ -74,9 +74,11 @@ class StatusPoller:
             if entry.note_status(found):
                 self._on_change(entry.uid)
             return
-        if entry.missing_since is None or entry.is_lost:
+        is_news = entry.missing_since is None
+        if is_news or entry.is_lost:
             entry.missing_since = time.monotonic()
-        self._on_change(entry.uid)
+        if is_news:  # what is repeated for it has pauses of its own
+            self._on_change(entry.uid)
 
 
 def _as_known(entry: Entry) -> Object:

@@ -54,6 +54,14 @@ def test_an_answer_that_we_do_not_like_is_an_answer(error: Exception) -> None:
     assert state.is_answering
 
 
+def test_an_error_of_its_own_is_no_sign_of_life() -> None:
+    """interLink's server answers 500 to everything but pings whether its plugin runs or not."""
+    state = Health()
+    with pytest.raises(errors.ProviderError), state.noting():
+        raise errors.ProviderError("it broke", 500)
+    assert not state.is_known
+
+
 async def test_it_is_checked_all_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "CHECK_SECONDS", 0.01)
     monkeypatch.setattr(health, "GRACE_SECONDS", 0.05)

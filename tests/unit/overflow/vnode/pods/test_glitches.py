@@ -13,10 +13,10 @@ from nestor.api.objects import Object
 from nestor.kube import Forbidden, kinds
 from nestor.kube.pace import Rate
 from nestor.overflow.vnode.backend import health
-from nestor.overflow.vnode.pods import decide, writer
+from nestor.overflow.vnode.pods import create, decide, writer
 from nestor.overflow.vnode.pods.entry import Home
 from nestor.pods.providers.base import Inputs
-from nestor.pods.providers.errors import InvalidInput, NotYet, Unreachable
+from nestor.pods.providers.errors import InvalidInput, NotYet, ProviderError, Rejected, Unreachable
 from tests.unit.overflow.vnode.world import NODE, SPACE, World, living
 
 
@@ -303,3 +303,25 @@ async def test_a_backend_that_refuses_in_other_words_each_time_causes_one_event(
     assert world.events.count("BackendRefused") == 1
     status = await world.phase("web", "Pending")
     assert status["message"].startswith("refused")
+
+
+async def test_a_backend_that_goes_on_saying_no_has_refused_the_pod(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.backend.fault = lambda call, _: Rejected("no such partition") if call == "create" else None
+    uid = world.bind("web")
+    await world.until(lambda: world.backend.count("create") >= 2)
+    assert (await world.phase("web", "Pending"))["message"] == "no such partition"
+    monkeypatch.setattr(create, "PATIENCE_SECONDS", 0.0)
+    status = await world.phase("web", "Failed")
+    assert (status["reason"], status["message"]) == ("BackendRefused", "no such partition")
+    assert uid not in world.backend.pods
+
+
+async def test_a_deletion_that_fails_is_repeated_at_a_pace_however_often_the_backend_is_asked(world: World) -> None:
+    uid = await world.run()
+    world.backend.fault = lambda call, _: ProviderError("panic") if call == "delete" else None
+    world.backend.pods.pop(uid)
+    world.delete("web")
+    await world.until(lambda: world.backend.count("delete") >= 2)
+    begin = world.backend.count("statuses")
+    await world.until(lambda: world.backend.count("statuses") > begin + 20)
+    assert world.backend.count("delete") < 6
