@@ -59,7 +59,8 @@ class Questions:
     async def find(self, pod: Object) -> PodAnswer | None:
         """None if the backend does not know the pod.
 
-        Raises `NotYet` if it says nothing of it: what it answered may have been another client's question, from memory.
+        Raises `NotYet` if it says nothing of it: what it answered may have been another client's question, from memory. Slurm's
+        plugin answers 500 for a job without an exit code that Slurm has forgotten.
         """
         uid = pod["metadata"]["uid"]
         try:
@@ -67,13 +68,24 @@ class Questions:
         except NotFound:
             await self.ping()
             return None
+        except (Unreachable, Unauthorized, NotYet):
+            raise
+        except ProviderError as error:
+            await self.ping()
+            if self._silent.get(uid, 0.0) is None:
+                raise  # it was asked to end the pod: an error is not the silence of one that has
+            self._hear_nothing(uid, error.message)
+            return None
         if uid in found:
             return found[uid] if _is_known(found[uid]) else None
+        self._hear_nothing(uid, "it says nothing of this pod")
+        return None
+
+    def _hear_nothing(self, uid: str, why: str) -> None:
         since = self._silent.setdefault(uid, time.monotonic())
         if since is not None and time.monotonic() - since < self._silent_seconds:
-            raise NotYet("the backend says nothing of this pod")
+            raise NotYet(f"the backend does not tell how the pod is: {why}")
         del self._silent[uid]
-        return None
 
     def release(self, uid: str) -> None:
         """The backend has ended the pod, or not taken it: silence means from now on that it is not there."""

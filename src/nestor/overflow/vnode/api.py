@@ -11,6 +11,7 @@ from nestor.kube import Api, ApiError, kinds
 from nestor.kube.kinds import right
 from nestor.overflow.vnode.identity import Certificate, Wish
 from nestor.overflow.vnode.nodes import Nodes
+from nestor.overflow.vnode.pods import status
 from nestor.overflow.vnode.pods.registry import Registry
 from nestor.overflow.vnode.settings import Settings
 from nestor.pods.kubelet import auth
@@ -105,7 +106,9 @@ def build_finder(registry: Registry) -> Find:
         entry = registry.find(route.namespace, route.pod)
         if entry is None or (route.uid and route.uid != entry.uid):
             return None
-        problem = "" if entry.mark or entry.is_over else f'container "{route.container}" in pod "{route.pod}" is waiting to start'
-        return Served(entry.last, str, problem)
+        # A backend may be silent, or answer with texts of its own, for as long as such a container has no log.
+        is_waiting = not entry.mark or (entry.remote is not None and status.is_waiting(entry.remote, route.container))
+        words = f'container "{route.container}" in pod "{route.pod}" is waiting to start'
+        return Served(entry.last, str, words if is_waiting and not entry.is_over else "")
 
     return find

@@ -253,7 +253,7 @@ async def test_silence_about_a_pod_is_no_loss(backend: Backend, monkeypatch: pyt
     backend.fake.is_silent = True
     backend.fake.pods.clear()
     for _ in range(2):
-        with pytest.raises(NotYet, match="says nothing"):
+        with pytest.raises(NotYet, match="it says nothing"):
             await provider.get(pod)
         clock.now += 590
     # Its word begins the time anew.
@@ -261,9 +261,29 @@ async def test_silence_about_a_pod_is_no_loss(backend: Backend, monkeypatch: pyt
     assert (await provider.statuses([pod])).keys() == {"u-1"}
     backend.fake.pods.clear()
     for _ in range(2):
-        with pytest.raises(NotYet, match="says nothing"):
+        with pytest.raises(NotYet, match="it says nothing"):
             await provider.get(pod)
         clock.now += 590
+    with pytest.raises(NotFound):
+        await provider.get(pod)
+
+
+async def test_a_pod_of_which_a_backend_cannot_tell_is_lost_after_a_while(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that Slurm has forgotten, and that left no exit code: the plugin answers 500 each time."""
+    clock = Clock()
+    monkeypatch.setattr(questions, "time", clock)
+    provider, pod = backend.connect(silent_seconds=600), build_pod()
+    await provider.create(pod, NEW)
+
+    async def fail(request: web.Request) -> web.StreamResponse | None:
+        return web.Response(status=500, text="no exit code") if await request.json() else None
+
+    backend.fake.fault = only("/status", fail)
+    with pytest.raises(NotYet, match="no exit code"):
+        await provider.get(pod)
+    clock.now += 601
     with pytest.raises(NotFound):
         await provider.get(pod)
 

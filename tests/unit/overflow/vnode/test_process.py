@@ -106,8 +106,7 @@ async def test_metrics_and_probes(world: World) -> None:
     ],
 )
 async def test_which_pods_are_found(world: World, path: str, found: bool) -> None:
-    world.bind("web")
-    await world.mark("web", "Accepted")
+    await world.run()
     served = build_finder(world.pods.registry)(route(path))
     assert (served is not None) is found
     assert served is None or not served.problem
@@ -119,6 +118,20 @@ async def test_a_pod_that_was_not_sent_has_no_logs_yet(world: World) -> None:
     served = build_finder(world.pods.registry)(route("containerLogs/shop/web/app"))
     assert served is not None
     assert served.problem == 'container "app" in pod "web" is waiting to start'
+
+
+async def test_a_container_that_waits_at_its_backend_has_no_logs_yet(world: World) -> None:
+    uid = world.bind("web")
+    await world.mark("web", "Accepted")
+    find, entry = build_finder(world.pods.registry), world.entry(uid)
+    said = []
+    states: list[Object] = [{"waiting": {}}, {"running": {}}, {"terminated": {"exitCode": 0}}]
+    for state in states:
+        entry.remote = {"containerStatuses": [{"name": "app", "state": state}]}
+        served = find(route("containerLogs/shop/web/app"))
+        assert served is not None
+        said.append(served.problem)
+    assert said == ['container "app" in pod "web" is waiting to start', "", ""]
 
 
 def route(path: str) -> Route:

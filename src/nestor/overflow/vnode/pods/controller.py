@@ -21,7 +21,7 @@ from nestor.overflow.vnode.pods.registry import Registry
 from nestor.overflow.vnode.pods.status import Ending
 from nestor.overflow.vnode.pods.writer import PodWriter
 from nestor.pods.providers.base import Backend
-from nestor.pods.providers.errors import NotFound
+from nestor.pods.providers.errors import NotFound, NotYet
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ _RETRY_LIMIT = 30.0
 _STEPS = 5
 """Actions in a row on one pod; each depends on the one before."""
 DECLINED, EXPIRED, KILLED = "DaemonSetPod", "DeadlineExceeded", "Deleted"
-LEFT = "LeftAtBackend"
+LEFT, SILENT = "LeftAtBackend", "BackendSilent"
 _DAEMON = "Virtual nodes run no pods of DaemonSets: exclude the node by an affinity, or do not tolerate its taint"
 _GONE = "The backend does not know the pod any more"
 _OVER = "Pod was active on the node longer than the specified deadline"
@@ -121,7 +121,11 @@ class PodController:
         await self._changer.carry(entry)
 
     async def _confirm(self, entry: Entry) -> None:
-        await self._ask(entry)
+        try:
+            await self._ask(entry)
+        except NotYet as error:
+            await self._writer.tell_news(entry, SILENT, error.message)
+            raise
         await self._write_report(entry)
 
     async def _delete(self, entry: Entry) -> None:

@@ -45,6 +45,12 @@ def has_started(pod: Object, status: Object) -> bool:
     return any(has_run(item) for field in STATUSES.values() for item in items_of(status.get(field)))
 
 
+def is_waiting(there: Object, container: str | None) -> bool:
+    """Whether the container has not run yet, by what its backend says of the pod."""
+    found = [item for field in STATUSES.values() for item in items_of(there.get(field)) if item.get("name") == container]
+    return bool(found) and not has_run(found[0])
+
+
 def has_ended(pod: Object, there: Object) -> bool:
     """Whether the pod has ended for good at its backend, which says `there` of it.
 

@@ -325,3 +325,14 @@ async def test_a_deletion_that_fails_is_repeated_at_a_pace_however_often_the_bac
     begin = world.backend.count("statuses")
     await world.until(lambda: world.backend.count("statuses") > begin + 20)
     assert world.backend.count("delete") < 6
+
+
+async def test_a_pod_of_which_the_backend_says_nothing_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    uid = await world.run()
+    monkeypatch.setattr(decide, "LOST_SECONDS", 0.1)
+    world.backend.fault = lambda call, _: NotYet("says nothing") if call == "get" else None
+    hidden = world.backend.pods.pop(uid)
+    await world.until(lambda: "BackendSilent" in world.events)
+    assert (world.look("web") or {})["status"]["phase"] == "Running"
+    world.backend.pods[uid] = hidden
+    await world.until(lambda: world.entry(uid).missing_since is None)
