@@ -76,6 +76,11 @@ class Interlink(Model):
     peers_path: Annotated[str, StringConstraints(min_length=1, max_length=1024, pattern=r"^/[^?#\s]*$")] = Field(
         "/resources", description="Path of the list of peers below `url`. Defaults to `/resources`."
     )
+    annotations: Annotated[dict[str, Annotated[str, StringConstraints(max_length=4096)]], Field(max_length=32)] = Field(
+        default_factory=dict,
+        description="Annotations that each pod has at the backend, for its plugin: for Slurm's, for example "
+        "`slurm-job.vk.io/flags: --partition=long --time=60`. Defaults to none.",
+    )
     status_period_seconds: int = Field(
         1,
         description="Seconds between two status calls, each of which asks about all pods. A backend that takes long to answer is "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import datetime
 from weakref import WeakValueDictionary
@@ -95,7 +95,7 @@ class InterlinkProvider:
         given = inputs or Inputs()
         if refusals := build.find_refusals(pod):
             raise InvalidInput("; ".join(refusals))
-        request = build.build_create(pod, given)
+        request = build.build_create(_annotate(pod, self._settings.annotations), given)
         message = request if self._settings.hop == "Server" else build.build_plugin_create(request)
         uid = pod["metadata"]["uid"]
         async with self._fates.hold(uid):
@@ -224,9 +224,11 @@ class InterlinkProvider:
 
 
 def _with_job(pod: Object, job: str) -> Object:
-    if not job:
-        return pod
-    return pod | {"metadata": pod["metadata"] | {"annotations": annotations_of(pod) | {JOB: job}}}
+    return _annotate(pod, {JOB: job} if job else {})
+
+
+def _annotate(pod: Object, given: Mapping[str, str]) -> Object:
+    return pod | {"metadata": pod["metadata"] | {"annotations": {**annotations_of(pod), **given}}} if given else pod
 
 
 async def _read_nothing() -> AsyncGenerator[bytes, None]:

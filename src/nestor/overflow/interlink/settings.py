@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -75,4 +75,6 @@ class Settings:
     bearer: Callable[[], str] | None = None
     """Reads the bearer token: from a file, or a Secret. It is called for each request, and must not wait."""
     tls: Tls = field(default_factory=Tls)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    """What each pod has there, whatever it says itself."""
     limits: Limits = field(default_factory=Limits)

@@ -288,6 +288,13 @@ async def test_a_pod_of_which_a_backend_cannot_tell_is_lost_after_a_while(
         await provider.get(pod)
 
 
+async def test_the_backends_annotations_win_over_a_pods_own(backend: Backend) -> None:
+    pod = build_pod()
+    pod["metadata"]["annotations"] = {"flags": "--time=9", "note": "kept"}
+    await backend.connect(annotations={"flags": "--time=1"}).create(pod, NEW)
+    assert backend.fake.pods["u-1"]["pod"]["metadata"]["annotations"] == {"flags": "--time=1", "note": "kept"}
+
+
 async def test_silence_about_a_pod_that_was_deleted_is_its_end(backend: Backend) -> None:
     provider, pod = backend.connect(), build_pod()
     await provider.create(pod, NEW)

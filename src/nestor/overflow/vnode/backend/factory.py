@@ -127,6 +127,7 @@ def _build_interlink(own: Interlink, secrets: Secrets) -> Backend:
         else None,
         bearer=partial(_read_token, secrets, token.name, token.key) if token else None,
         tls=tls,
+        annotations=own.annotations,
         limits=Limits(call_seconds=own.timeout_seconds),
     )
     return InterlinkProvider(settings)
