@@ -62,7 +62,11 @@ class BackendContract(PodsContract):
         await gone(place, earlier)
         await place.provider.create(later)
         await place.provider.delete(earlier, grace_seconds=0)
-        assert list(await place.provider.statuses([earlier, later])) == [later["metadata"]["uid"]]
+
+        async def is_told() -> bool:
+            return list(await place.provider.statuses([earlier, later])) == [later["metadata"]["uid"]]
+
+        await eventually(is_told)
         with pytest.raises(NotFound):
             await place.provider.get(earlier)
 

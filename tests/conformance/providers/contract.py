@@ -121,7 +121,11 @@ class PodsContract:
         await place.provider.delete(pod, grace_seconds=0)
         await gone(place, pod)
         await place.provider.delete(pod, grace_seconds=0)
-        assert name not in await list_names(place, otherwise=[])
+
+        async def is_listed_no_more() -> bool:
+            return name not in await list_names(place, otherwise=[])
+
+        await eventually(is_listed_no_more)
 
 
 class ListsContract:

@@ -25,7 +25,8 @@ _ABOUT_ACCESS = (405, 406, 407, 415, 421, 426, 431)
 """Statuses of 4xx that are not about the pod: what answers is something on the way, or another server."""
 _SERVER_SAYS = re.compile(r"^HTTP InterLink session .{1,80}?: +call exit status: \d+\. Body: ")
 """What interLink's server puts before a plugin's words."""
-_PLUGIN_SAYS = re.compile(rf"{_SERVER_SAYS.pattern}|^\w+: error: ")
+_PLUGIN_SAYS = re.compile(r"^\w+: error: ", re.MULTILINE)
+"""The words of Slurm's commands: the plugin passes them on with 504, which from a proxy means that nobody knows."""
 _Purpose = Literal["question", "creation", "stream", "identity"]
 _CONNECTIONS: dict[_Purpose, tuple[int, bool]] = {
     "question": (32, False),
@@ -180,18 +181,17 @@ class Client:
             content += data
             if len(content) > _ERROR_BYTES:
                 break
-        text = hide(bytes(content[:_ERROR_BYTES]).decode(errors="replace"), self._tokens.secrets)
-        is_empty = not text.strip() or text.strip().isdecimal()
-        return build_error(answer.status, f"{self._base}{path} answered status {answer.status}" if is_empty else cut(text))
+        said = html.unescape(_SERVER_SAYS.sub("", bytes(content[:_ERROR_BYTES]).decode(errors="replace")))
+        text = cut(hide(said, self._tokens.secrets))
+        if text and not text.isdecimal():
+            return build_error(answer.status, text)
+        words = f"{self._base}{path} answered status {answer.status}"
+        # The server says no more where its plugin has ended, perhaps over this.
+        return Lost(words) if (path, answer.status) == ("/create", 500) else build_error(answer.status, words)
 
 
 def build_error(status: int, text: str) -> ProviderError:
-    """What an answer other than 2xx means; `text` is what the backend says about it.
-
-    Slurm's plugin answers 504 for whatever `sbatch` says; from a proxy that means that nobody knows.
-    """
-    is_told = bool(_PLUGIN_SAYS.search(text))
-    text = html.unescape(_SERVER_SAYS.sub("", text))
+    """What an answer other than 2xx means; `text` is what the backend says about it."""
     if status in (401, 403):
         return Unauthorized(f"the backend refuses our credentials: {text}", status)
     if status in (404, 410):
@@ -202,7 +202,7 @@ def build_error(status: int, text: str) -> ProviderError:
         return Unreachable(text, 503)
     if 400 <= status < 500:
         return InvalidInput(text, status)
-    if status in (502, 504) and not is_told:
+    if status in (502, 504) and not _PLUGIN_SAYS.search(text):
         return Lost(text, status)
     if status == 503 or status < 400:
         return Unreachable(text, 503)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -26,20 +27,20 @@ class Files:
     secrets: dict[str, Object] = field(default_factory=dict)
     projected: dict[str, Object] = field(default_factory=dict)
     """By the name of the volume."""
+    contents: dict[int, dict[str, bytes]] = field(default_factory=dict)
+    """Files that were read, by the volume's index."""
 
 
 def build_files(pod: Object, inputs: Inputs) -> Files:
     """Raises `NotYet` for an object or key that does not exist yet, `InvalidInput` for a file that cannot be carried."""
     result = Files()
     for index, volume in enumerate(pod["spec"].get("volumes") or []):
-        where = f"spec.volumes[{index}]"
         kind = next((key for key in volume if key != "name"), "emptyDir")
         if kind in _KINDS and not volume[kind].get("items"):
             result.volumes.append(_add_object(result, volume, kind, inputs))
         elif kind in _OF_FILES:
-            # Backends know no downward API, and Slurm's plugin no `items`: these files are projected ones.
-            files = dict(_project(pod, volume, inputs, where))
-            _add_files(result, pod, volume, volume["name"], files)
+            # Backends know no downward API, and Slurm's plugin no `items`.
+            _add_files(result, pod, volume, volume["name"], _read(result, pod, index, volume, inputs))
         else:
             result.volumes.append(volume)
     return result
@@ -54,21 +55,37 @@ def split_mounts(files: Files, pod: Object, mounts: list[Object], inputs: Inputs
 def _split(files: Files, pod: Object, mount: Object, index: int, volume: Object, inputs: Inputs) -> Object:
     if not _OF_FILES.intersection(volume):
         return mount
-    path = mount["subPath"]
-    found = dict(_project(pod, volume, inputs, f"spec.volumes[{index}]"))
+    path, found = posixpath.normpath(mount["subPath"]), _read(files, pod, index, volume, inputs)
     if path not in found:
-        return mount
+        raise NotYet(f"volume '{volume['name']}' has no file '{path}'")
     name = join_limited([volume["name"]], digest(volume["name"], path))
-    if name not in files.projected:
+    if all(item["name"] != name for item in files.volumes):
         _add_files(files, pod, volume, name, {path: found[path]})
     return mount | {"name": name}
 
 
+def _read(files: Files, pod: Object, index: int, volume: Object, inputs: Inputs) -> dict[str, bytes]:
+    if index not in files.contents:
+        files.contents[index] = dict(_project(pod, volume, inputs, f"spec.volumes[{index}]"))
+    return files.contents[index]
+
+
 def _add_files(files: Files, pod: Object, volume: Object, name: str, found: dict[str, bytes]) -> None:
+    """A volume of these files: of the kind that `volume` has, as an object of its own, or a projected one."""
     kind, sources = _list_sources(volume)
-    files.projected[name] = _build_config_map(name, pod, found)
     settings = {key: value for key, value in volume[kind].items() if key == "defaultMode"}
-    files.volumes.append({"name": name, "projected": settings | {"sources": sources}})
+    if kind not in _KINDS:
+        files.projected[name] = _build_config_map(name, pod, found)
+        files.volumes.append({"name": name, "projected": settings | {"sources": sources}})
+        return
+    own = join_limited([pod["metadata"]["name"], name], digest(pod["metadata"]["uid"], name))
+    content = _build_config_map(own, pod, found)
+    if kind == "secret":
+        data = {path: base64.b64encode(text).decode() for path, text in found.items()}
+        files.secrets[own] = {"apiVersion": "v1", "kind": "Secret", "metadata": content["metadata"], "data": data}
+    else:
+        files.config_maps[own] = content
+    files.volumes.append({"name": name, kind: settings | {_NAME_KEYS[_KINDS[kind]]: own}})
 
 
 def _list_sources(volume: Object) -> tuple[str, list[Object]]:

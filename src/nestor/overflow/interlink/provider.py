@@ -99,20 +99,25 @@ class InterlinkProvider:
         message = request if self._settings.hop == "Server" else build.build_plugin_create(request)
         uid = pod["metadata"]["uid"]
         async with self._fates.hold(uid):
-            is_repeated = not given.is_new or self._fates.was_sent(uid)
-            if is_repeated:
-                if there := await self._look_for(pod):
-                    return there
-                if self._fates.may_be_lost(uid):
-                    raise NotYet("the backend has not said yet whether it has accepted this pod")
-            try:
-                return await self._send_create(pod, json.dumps(message))
-            except InvalidInput:
-                # Some backends call it a mistake that they have the pod already.
-                if is_repeated and (there := await self._look_for(pod)):
-                    return there
-                self._fates.forget(uid)
-                raise
+            made = await self._create(pod, json.dumps(message), is_repeated=not given.is_new or self._fates.was_sent(uid))
+            self._questions.expect(uid)
+            return made
+
+    async def _create(self, pod: Object, body: str, *, is_repeated: bool) -> Object:
+        uid = pod["metadata"]["uid"]
+        if is_repeated:
+            if there := await self._look_for(pod):
+                return there
+            if self._fates.may_be_lost(uid):
+                raise NotYet("the backend has not said yet whether it has accepted this pod")
+        try:
+            return await self._send_create(pod, body)
+        except InvalidInput:
+            # Some backends call it a mistake that they have the pod already.
+            if is_repeated and (there := await self._look_for(pod)):
+                return there
+            self._fates.forget(uid)
+            raise
 
     async def delete(self, pod: Object, *, grace_seconds: int | None = None) -> None:
         """Raises `NotYet` while a request to create the pod may still be at work."""
@@ -192,11 +197,11 @@ class InterlinkProvider:
             raise
         except ProviderError as error:
             self._fates.settle(uid)
+            if error.status == _CONFLICT:
+                return pod
             self._questions.release(uid)
             if isinstance(error, NotFound):
                 raise Unreachable(f"nothing creates pods at this URL: {error.message}") from None
-            if error.status == _CONFLICT:
-                return pod
             raise Rejected(error.message, error.status) if type(error) is ProviderError else error from None
         job = read_job(content, uid)
         if job is not None:

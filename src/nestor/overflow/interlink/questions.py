@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -23,6 +23,7 @@ _PODS_PER_CALL = 1000
 _FURTHER_CALLS = 64
 _STATES = ("waiting", "running", "terminated")
 _JOB_LIMIT = 256
+_REMEMBERED = 10_000
 
 
 class Questions:
@@ -64,7 +65,7 @@ class Questions:
         """
         uid = pod["metadata"]["uid"]
         try:
-            found = await self._call([pod])
+            found, is_ours = await self._call([pod])
         except NotFound:
             await self.ping()
             return None
@@ -78,6 +79,8 @@ class Questions:
             return None
         if uid in found:
             return found[uid] if _is_known(found[uid]) else None
+        if not is_ours:
+            raise NotYet("the backend has answered another client's question")
         self._hear_nothing(uid, "it says nothing of this pod")
         return None
 
@@ -90,6 +93,12 @@ class Questions:
     def release(self, uid: str) -> None:
         """The backend has ended the pod, or not taken it: silence means from now on that it is not there."""
         self._silent[uid] = None
+        while len(self._silent) > _REMEMBERED:
+            del self._silent[next(iter(self._silent))]
+
+    def expect(self, uid: str) -> None:
+        """The backend has the pod: silence tells nothing."""
+        self._silent.pop(uid, None)
 
     async def find_all(self, pods: Sequence[Object]) -> dict[str, PodAnswer]:
         """What the backend knows about these pods, by UID: one call for up to a thousand of them.
@@ -105,7 +114,7 @@ class Questions:
         while parts:
             part = parts.pop()
             try:
-                found |= await self._call(part)
+                found |= (await self._call(part))[0]
                 answered = True
             except ProviderError as error:
                 is_about_pods = isinstance(error, Excess) or not isinstance(error, (Unreachable, Unauthorized, NotYet))
@@ -122,14 +131,20 @@ class Questions:
             await self.ping()
         return {uid: answer for uid, answer in found.items() if _is_known(answer)}
 
-    async def _call(self, pods: Sequence[Object]) -> dict[str, PodAnswer]:
+    async def _call(self, pods: Sequence[Object]) -> tuple[dict[str, PodAnswer], bool]:
+        """What the answer says of these pods, and whether it is of no others: some answer from memory, whoever has asked."""
         body = json.dumps([build_question(pod) for pod in pods])
-        content = await self._client.ask("GET", "/status", body, room=len(pods) * self._room)
-        found = read_statuses(content, {pod["metadata"]["uid"] for pod in pods})
+        try:
+            content = await self._client.ask("GET", "/status", body, room=len(pods) * self._room)
+        except Unreachable:
+            self._silent = {uid: since for uid, since in self._silent.items() if since is None}
+            raise
+        told = read_statuses(content)
+        found = {uid: answer for uid in (pod["metadata"]["uid"] for pod in pods) if (answer := told.get(uid))}
         for uid in found:
             if self._silent.get(uid) is not None:
                 del self._silent[uid]
-        return found
+        return found, len(found) == len(told)
 
 
 def read_job(content: bytes, uid: str) -> str | None:
@@ -144,8 +159,8 @@ def read_job(content: bytes, uid: str) -> str | None:
     return cut(created.job, _JOB_LIMIT)
 
 
-def read_statuses(content: bytes, uids: Collection[str]) -> dict[str, PodAnswer]:
-    """What the answer says about the pods that were asked about; malformed entries are left out.
+def read_statuses(content: bytes) -> dict[str, PodAnswer]:
+    """What the answer says, by UID; malformed entries are left out.
 
     Raises `Unreachable` if the answer is no list.
     """
@@ -158,8 +173,7 @@ def read_statuses(content: bytes, uids: Collection[str]) -> dict[str, PodAnswer]
             answer = PodAnswer.model_validate(entry)
         except ValidationError:
             continue
-        if answer.uid in uids:
-            found.setdefault(answer.uid, answer)
+        found.setdefault(answer.uid, answer)
     return found
 
 

@@ -56,7 +56,7 @@ class Resources(Lenient):
 class Taint(Lenient):
     key: str
     value: str = ""
-    effect: str = "NoSchedule"
+    effect: Annotated[str, BeforeValidator(lambda said: said or "NoSchedule")] = "NoSchedule"
 
 
 class Ping(Lenient):

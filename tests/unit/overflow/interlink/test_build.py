@@ -39,7 +39,9 @@ def test_volumes_come_with_their_content() -> None:
     assert volumes["perhaps"] == {"name": "perhaps", "emptyDir": {}}
     assert volumes["labels"].keys() == {"name", "projected"}
     assert [item["metadata"] for item in request["configmaps"]] == [{"name": "settings", "namespace": "shop"}]
-    assert [item["metadata"]["name"] for item in request["secrets"]] == ["registry"]
+    keys, registry = request["secrets"]
+    assert (keys["data"], registry["metadata"]["name"]) == ({"id_rsa": "S0VZ"}, "registry")
+    assert volumes["keys"]["secret"] == {"secretName": keys["metadata"]["name"]}
     files = {item["metadata"]["name"]: item for item in request["projectedvolumesmaps"]}
     assert files["labels"]["data"] == {"labels": 'app="web"\ntier="a \\"b\\""'}
     assert files["access"]["data"] == {"token": "jwt", "ca.crt": "PEM", "namespace": "shop"}
@@ -48,18 +50,18 @@ def test_volumes_come_with_their_content() -> None:
 
 def test_a_file_that_is_mounted_by_itself_has_a_volume_of_its_own() -> None:
     """Slurm's plugin mounts all files of a volume at each `subPath`, one after the other."""
-    mounts = [{"name": "v", "mountPath": f"/{path}", "subPath": path} for path in ("a", "b", "a")]
+    mounts = [{"name": "v", "mountPath": f"/{path}", "subPath": path} for path in ("a", "b", "./a")]
     mounts += [{"name": "v", "mountPath": "/all"}, {"name": "scratch", "mountPath": "/s", "subPath": "deep/er"}]
     volumes = [{"name": "v", "configMap": {"name": "c"}}, {"name": "scratch", "emptyDir": {}}]
     spec = {"containers": [{"name": "x", "image": "x", "volumeMounts": mounts}], "volumes": volumes}
     pod = {"metadata": {"name": "a", "namespace": "b", "uid": "c"}, "spec": spec}
     sent = build_create(pod, Inputs(config_maps={"c": {"metadata": {"name": "c"}, "data": {"a": "1", "b": "2"}}}))
-    files = {item["metadata"]["name"]: item["data"] for item in sent["projectedvolumesmaps"]}
+    files = {item["metadata"]["name"]: item["data"] for item in sent["configmaps"]}
     names = [item["name"] for item in sent["pod"]["spec"]["containers"][0]["volumeMounts"]]
-    assert [files.get(name) for name in names] == [{"a": "1"}, {"b": "2"}, {"a": "1"}, None, None]
+    made = {item["name"]: item.get("configMap", {}).get("name") for item in sent["pod"]["spec"]["volumes"]}
+    assert [files.get(made[name]) for name in names] == [{"a": "1"}, {"b": "2"}, {"a": "1"}, {"a": "1", "b": "2"}, None]
     assert names[3:] == ["v", "scratch"]
-    assert {item["name"] for item in sent["pod"]["spec"]["volumes"]} == set(names)
-    assert [item["metadata"]["name"] for item in sent["configmaps"]] == ["c"]
+    assert made.keys() == set(names)
 
 
 @pytest.mark.parametrize(
@@ -105,8 +107,8 @@ def test_a_plugin_gets_the_objects_of_each_container_that_mounts_them() -> None:
     empty: Object = {key: [] for key in ("configMaps", "secrets", "projectedvolumemaps", "emptyDirs")}
     assert init == {"name": "prepare"} | empty
     assert [item["metadata"]["name"] for item in app["configMaps"]] == ["settings"]
-    assert app["secrets"] == []
-    assert [item["metadata"]["name"] for item in app["projectedvolumemaps"]] == ["keys", "labels", "access"]
+    assert [item["data"] for item in app["secrets"]] == [{"id_rsa": "S0VZ"}]
+    assert [item["metadata"]["name"] for item in app["projectedvolumemaps"]] == ["labels", "access"]
     assert app["emptyDirs"] == ["scratch", "perhaps"]
 
 

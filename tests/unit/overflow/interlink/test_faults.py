@@ -229,7 +229,7 @@ async def test_a_refused_create_can_be_repeated(backend: Backend, status: int, e
     ("text", "words"),
     [
         ("sbatch: error: invalid partition specified: nope\n", "sbatch: error: invalid partition specified: nope"),
-        ("HTTP InterLink session s-1:  call exit status: 500. Body: no such &#39;image&#39;\n", "no such 'image'"),
+        ("HTTP InterLink session s:  call exit status: 500. Body: sbatch: error: no &#39;gpu&#39;\n", "sbatch: error: no 'gpu'"),
     ],
 )
 async def test_a_plugin_that_answers_504_has_refused_the_pod(backend: Backend, text: str, words: str) -> None:
@@ -293,6 +293,39 @@ async def test_the_backends_annotations_win_over_a_pods_own(backend: Backend) ->
     pod["metadata"]["annotations"] = {"flags": "--time=9", "note": "kept"}
     await backend.connect(annotations={"flags": "--time=1"}).create(pod, NEW)
     assert backend.fake.pods["u-1"]["pod"]["metadata"]["annotations"] == {"flags": "--time=1", "note": "kept"}
+
+
+async def test_silence_about_a_pod_that_was_refused_at_first_is_no_loss(backend: Backend) -> None:
+    provider, pod = backend.connect(), build_pod()
+    backend.fake.fault = only("/create", say(500, "busy"))
+    with pytest.raises(Rejected):
+        await provider.create(pod, NEW)
+    backend.fake.fault = None
+    await provider.create(pod, NEW)
+    backend.fake.is_silent = True
+    backend.fake.pods.clear()
+    with pytest.raises(NotYet, match="it says nothing"):
+        await provider.get(pod)
+
+
+async def test_an_answer_to_another_clients_question_says_nothing(backend: Backend) -> None:
+    provider, pod = backend.connect(silent_seconds=0), build_pod()
+    await provider.create(pod, NEW)
+    entry = {"UID": "other", "containers": [{"name": "app", "state": {"running": {}}}]}
+    backend.fake.fault = only("/status", say(200, json.dumps([entry])))
+    with pytest.raises(NotYet, match="another client's question"):
+        await provider.get(pod)
+
+
+@pytest.mark.parametrize("status", [500, 502, 504])
+async def test_a_server_that_has_lost_its_plugin_leaves_the_fate_of_a_pod_unknown(backend: Backend, status: int) -> None:
+    provider, pod = backend.connect(settle_seconds=LONG), build_pod()
+    backend.fake.fault = only("/create", say(status))
+    with pytest.raises(Lost):
+        await provider.create(pod, NEW)
+    backend.fake.fault = None
+    with pytest.raises(NotYet, match="has not said yet"):
+        await provider.create(pod, NEW)
 
 
 async def test_silence_about_a_pod_that_was_deleted_is_its_end(backend: Backend) -> None:

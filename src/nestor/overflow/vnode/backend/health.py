@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from nestor.api import conditions
 from nestor.pods.providers.base import Backend
-from nestor.pods.providers.errors import ProviderError, Unauthorized, Unreachable
+from nestor.pods.providers.errors import ProviderError, Rejected, Unauthorized, Unreachable
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class Health:
             raise
         except Exception as error:
             # An error of its own says nothing: one that is ill answers everything so. The next check tells.
-            if not (type(error) is ProviderError and error.status >= 500):
+            if not (isinstance(error, ProviderError) and type(error) in (ProviderError, Rejected) and error.status >= 500):
                 self.note_failure(error)
             raise
         self.note_answer()

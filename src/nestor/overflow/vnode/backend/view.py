@@ -106,6 +106,7 @@ class BackendView:
     async def _discover(self, backend: base.Backend) -> None:
         given = self.spec.shapes
         if given is not None:
+            self._unheard = ""
             self._set_shapes(list(given))
             return
         try:

@@ -10,7 +10,7 @@ from nestor.api import times
 from nestor.api.contracts.vnode import BOUNCED
 from nestor.api.objects import Object
 from nestor.api.pod_status import is_terminal
-from nestor.kube import WorkQueue
+from nestor.kube import RetryLater, WorkQueue
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.pods import status
 from nestor.overflow.vnode.pods.change import PodChanger
@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 
 _WORKERS = 20
 _RETRY_LIMIT = 30.0
+_SILENT_SECONDS = 11.0
+"""Until a backend that says nothing of a pod is asked again. Some answer from a memory of ten."""
 _STEPS = 5
 """Actions in a row on one pod; each depends on the one before."""
 DECLINED, EXPIRED, KILLED = "DaemonSetPod", "DeadlineExceeded", "Deleted"
@@ -125,7 +127,7 @@ class PodController:
             await self._ask(entry)
         except NotYet as error:
             await self._writer.tell_news(entry, SILENT, error.message)
-            raise
+            raise RetryLater(_SILENT_SECONDS, error.message) from None
         await self._write_report(entry)
 
     async def _delete(self, entry: Entry) -> None:

@@ -51,14 +51,12 @@ class PodCreator:
             await self._wait(entry, NOT_SENT, error.message)
             raise self._pause(entry, error) from None
         except Rejected as error:
-            entry.rejected_since = entry.rejected_since or time.monotonic()
-            if time.monotonic() - entry.rejected_since > PATIENCE_SECONDS:
+            if entry.note_rejected(2 * _LONGEST_PAUSE) > PATIENCE_SECONDS:
                 await self._refuse(entry, InvalidInput(error.message))
                 return
             await self._wait(entry, REFUSED, error.message)
             raise self._pause(entry, error) from None
         except Exception as error:
-            entry.rejected_since = 0
             await self._wait(entry, NOT_SENT, error.message if isinstance(error, ApiError) else describe(error))
             raise self._pause(entry, error) from error
         finally:

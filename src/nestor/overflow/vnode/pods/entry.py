@@ -52,8 +52,8 @@ class Entry:
     pause_until: float = 0
     """When it may be sent again after a failure."""
     failures: int = 0
-    rejected_since: float = 0
-    """Since when the backend says no to it each time it is sent; 0: it does not."""
+    rejections: tuple[float, float] = (0.0, 0.0)
+    """When the backend has first said no to it, of a row without a longer pause, and when last."""
     waits_for_room: bool = False
     """The last attempt to send it failed for want of room at the backend."""
     told: dict[str, tuple[str, float]] = field(default_factory=dict)
@@ -100,6 +100,12 @@ class Entry:
         is_new = self.there != "Present" or self.remote != found
         self.there, self.remote, self.missing_since = "Present", found, None
         return is_new
+
+    def note_rejected(self, pause: float) -> float:
+        """The backend says no again. For how many seconds it has, without a `pause` in which it may not have been well."""
+        now, (first, last) = time.monotonic(), self.rejections
+        self.rejections = (first if last and now - last < pause else now), now
+        return now - self.rejections[0]
 
     def note_lost(self) -> None:
         """Note that the pod was given up. The backend may have hidden it only: should it come back, it is ended."""

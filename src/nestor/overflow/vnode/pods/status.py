@@ -46,8 +46,8 @@ def has_started(pod: Object, status: Object) -> bool:
 
 
 def is_waiting(there: Object, container: str | None) -> bool:
-    """Whether the container has not run yet, by what its backend says of the pod."""
-    found = [item for field in STATUSES.values() for item in items_of(there.get(field)) if item.get("name") == container]
+    """Whether the container has not run yet, by what its backend says of the pod. Of init containers, many say nothing."""
+    found = [item for item in items_of(there.get("containerStatuses")) if item.get("name") == container]
     return bool(found) and not has_run(found[0])
 
 

@@ -54,11 +54,12 @@ def test_an_answer_that_we_do_not_like_is_an_answer(error: Exception) -> None:
     assert state.is_answering
 
 
-def test_an_error_of_its_own_is_no_sign_of_life() -> None:
+@pytest.mark.parametrize("error", [errors.ProviderError("it broke", 500), errors.Rejected("no", 504)])
+def test_an_error_of_its_own_is_no_sign_of_life(error: Exception) -> None:
     """interLink's server answers 500 to everything but pings whether its plugin runs or not."""
     state = Health()
     with pytest.raises(errors.ProviderError), state.noting():
-        raise errors.ProviderError("it broke", 500)
+        raise error
     assert not state.is_known
 
 

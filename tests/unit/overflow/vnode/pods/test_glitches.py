@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,6 +15,7 @@ from nestor.kube import Forbidden, kinds
 from nestor.kube.pace import Rate
 from nestor.overflow.vnode.backend import health
 from nestor.overflow.vnode.pods import create, decide, writer
+from nestor.overflow.vnode.pods import entry as entries
 from nestor.overflow.vnode.pods.entry import Home
 from nestor.pods.providers.base import Inputs
 from nestor.pods.providers.errors import InvalidInput, NotYet, ProviderError, Rejected, Unreachable
@@ -336,3 +338,12 @@ async def test_a_pod_of_which_the_backend_says_nothing_is_told(world: World, mon
     assert (world.look("web") or {})["status"]["phase"] == "Running"
     world.backend.pods[uid] = hidden
     await world.until(lambda: world.entry(uid).missing_since is None)
+
+
+def test_the_time_of_refusals_does_not_run_through_an_outage(monkeypatch: pytest.MonkeyPatch) -> None:
+    found, now, said = entries.build_entry(Home(NODE, "", cast(Any, None)), {}), [1000.0], []
+    monkeypatch.setattr(entries, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    for pause in (0, 60, 60, 1000, 60):
+        now[0] += pause
+        said.append(found.note_rejected(120))
+    assert said == [0, 60, 120, 0, 60]
