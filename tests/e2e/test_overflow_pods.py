@@ -150,6 +150,6 @@ async def test_any_pod_of_the_host_that_tolerates_the_node_may_run_there(
     service = await api.get(kinds.SERVICE, "kubernetes", "default")
     await kubectl_says(kubeconfig, "logs", "-n", namespace, "ordinary", text=service["spec"]["clusterIP"])
     event = await wait_for_any(api, kinds.EVENT, namespace, lambda item: item["reason"] == "Accepted")
-    assert event["message"] == f"Accepted by backend '{link}'"
+    assert event["message"].startswith(f"Accepted by backend '{link}' as job ")
     await kubectl(kubeconfig, "delete", "pod", "-n", namespace, "ordinary", "--timeout=60s", limit=90)
     await overflow.until_forgotten(plugin, "ordinary")

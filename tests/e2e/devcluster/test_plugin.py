@@ -51,9 +51,9 @@ class Backend:
         return pod
 
     async def status(self, pod: Object) -> Object | None:
-        """What is known of a pod."""
-        found: list[Object] = json.loads(await self.ask("GET", "status", [pod]))
-        return found[0] if found else None
+        """What is known of a pod. The plugin names one that it does not know, without a state."""
+        (found,) = json.loads(await self.ask("GET", "status", [pod]))
+        return found if any(item["state"] for item in found["containers"]) else None
 
     async def container(self, pod: Object) -> Object:
         """The status of its container `main`."""
