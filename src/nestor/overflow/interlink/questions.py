@@ -136,6 +136,8 @@ class Questions:
         body = json.dumps([build_question(pod) for pod in pods])
         try:
             content = await self._client.ask("GET", "/status", body, room=len(pods) * self._room)
+        except Excess:
+            raise
         except Unreachable:
             self._silent = {uid: since for uid, since in self._silent.items() if since is None}
             raise

@@ -295,6 +295,29 @@ async def test_the_backends_annotations_win_over_a_pods_own(backend: Backend) ->
     assert backend.fake.pods["u-1"]["pod"]["metadata"]["annotations"] == {"flags": "--time=1", "note": "kept"}
 
 
+async def test_a_pod_with_too_much_to_say_does_not_keep_another_from_being_lost(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(questions, "time", clock)
+    provider, pods = (
+        backend.connect(silent_seconds=600, answer_bytes=2000, bytes_per_pod=1000),
+        [build_pod("u-1"), build_pod("u-2")],
+    )
+    for pod in pods:
+        await provider.create(pod, NEW)
+    backend.fake.is_silent = True
+    del backend.fake.pods["u-1"]
+    with pytest.raises(NotYet, match="it says nothing"):
+        await provider.get(pods[0])
+    backend.fake.set_state("u-2", {"waiting": {"reason": "Queued", "message": "x" * 50_000}})
+    with pytest.raises(Unreachable, match="more than"):
+        await provider.get(pods[1])
+    clock.now += 601
+    with pytest.raises(NotFound):
+        await provider.get(pods[0])
+
+
 async def test_silence_about_a_pod_that_was_refused_at_first_is_no_loss(backend: Backend) -> None:
     provider, pod = backend.connect(), build_pod()
     backend.fake.fault = only("/create", say(500, "busy"))
