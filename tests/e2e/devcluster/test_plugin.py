@@ -21,6 +21,7 @@ from devcluster import cluster
 from devcluster.cluster import ClusterInfo, PluginInfo, cgroups, launcher, state
 from devcluster.cluster.plugin import components
 from devcluster.plugin.pki import Pki
+from devcluster.plugin.status import is_known
 from devcluster.progress import Console
 from nestor.api.objects import Object
 from tests.e2e.devcluster.conftest import BUSYBOX
@@ -53,7 +54,7 @@ class Backend:
     async def status(self, pod: Object) -> Object | None:
         """What is known of a pod. The plugin names one that it does not know, without a state."""
         (found,) = json.loads(await self.ask("GET", "status", [pod]))
-        return found if any(item["state"] for item in found["containers"]) else None
+        return found if is_known(found) else None
 
     async def container(self, pod: Object) -> Object:
         """The status of its container `main`."""

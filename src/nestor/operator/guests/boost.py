@@ -38,23 +38,25 @@ class StartBoost(Guest):
     """The server's pods that are ready, and whose steps are applied."""
 
     async def ensure(self, resolved: Resolved, home: Home) -> None:
-        context, name = self._context, names.server_pod(home.name)
-        if self._find_rest(home) != 0:
+        context, (server, rest) = self._context, self._look(home)
+        if server is None or rest != 0:
             return
-        pod = context.cache.find(kinds.POD, name, home.namespace) or {}
-        patch = give_back(pod, list_containers(build_shape(context, resolved.cluster, home, resolved.policy)))
+        patch = give_back(server, list_containers(build_shape(context, resolved.cluster, home, resolved.policy)))
         if patch is not None:
             # Where the host lets no pod be resized, it asks for more than it needs, as long as it runs.
             with contextlib.suppress(Forbidden, Invalid, NotFound):
+                name = server["metadata"]["name"]
                 await context.api.patch(kinds.POD, name, home.namespace, patch, subresource="resize", how="strategic")
 
     def report(self, resolved: Resolved) -> Word | None:
         """When it is due."""
-        return Word(retry_after=rest) if (rest := self._find_rest(resolved.home)) else None
+        _, rest = self._look(resolved.home)
+        return Word(retry_after=rest) if rest else None
 
-    def _find_rest(self, home: Home) -> float | None:
+    def _look(self, home: Home) -> tuple[Object | None, float | None]:
+        """The server's pod, and its `find_rest`."""
         server, runner = (
             self._context.cache.find(kinds.POD, name, home.namespace)
             for name in (names.server_pod(home.name), home.child(names.Part.RUNNER))
         )
-        return find_rest(server, runner, now())
+        return server, find_rest(server, runner, now())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from nestor.api import times
 from nestor.api.objects import Object, annotations_of, keep_few, labels_of, status_of
 from nestor.overflow.interlink.env import build_env, expand
-from nestor.overflow.interlink.files import build_files, split_mounts, trim_object
+from nestor.overflow.interlink.files import Files, build_files, split_mounts, trim_object
 from nestor.pods.providers.base import JOB, Inputs, Options
 from nestor.pods.providers.errors import InvalidInput
 from nestor.pods.translate.container_status import RUN, is_sidecar, list_containers
@@ -78,13 +78,11 @@ def build_create(pod: Object, inputs: Inputs) -> Object:
     for group in RUN:
         if group in spec:
             spec[group] = [
-                _build_container(pod, item, inputs, f"spec.{group}[{index}]") for index, item in enumerate(spec[group] or [])
+                _build_container(pod, item, inputs, files, f"spec.{group}[{index}]")
+                for index, item in enumerate(spec[group] or [])
             ]
-            for item in spec[group]:
-                if item.get("volumeMounts"):
-                    item["volumeMounts"] = split_mounts(files, pod, item["volumeMounts"], inputs)
     if "volumes" in spec:
-        spec["volumes"] = files.volumes
+        spec["volumes"] = list(files.volumes.values())
     if context := _lift_user(spec):
         spec["securityContext"] = context
     pulls = [item.get("name") for item in spec.get("imagePullSecrets") or []]
@@ -197,7 +195,7 @@ def _build_pod(pod: Object, spec: Object) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}
 
 
-def _build_container(pod: Object, container: Object, inputs: Inputs, where: str) -> Object:
+def _build_container(pod: Object, container: Object, inputs: Inputs, files: Files, where: str) -> Object:
     variables = build_env(pod, container, inputs, where)
     result = {key: value for key, value in container.items() if key != "envFrom"}
     result["env"] = [{"name": name, "value": value} for name, value in variables.items()]
@@ -205,7 +203,8 @@ def _build_container(pod: Object, container: Object, inputs: Inputs, where: str)
         if container.get(key):
             result[key] = [expand(str(item), variables) for item in container[key]]
     if container.get("volumeMounts"):
-        result["volumeMounts"] = [_build_mount(item, variables) for item in container["volumeMounts"]]
+        mounts = [_build_mount(item, variables) for item in container["volumeMounts"]]
+        result["volumeMounts"] = split_mounts(files, pod, mounts, inputs)
     # Backends look at limits alone; Slurm's gives 1 MB without any.
     resources = container.get("resources") or {}
     if requests := resources.get("requests"):

@@ -22,7 +22,7 @@ _OF_FILES = frozenset({*_KINDS, "projected", "downwardAPI"})
 class Files:
     """The pod's volumes as they are sent, and the objects that they need, by name."""
 
-    volumes: list[Object] = field(default_factory=list)
+    volumes: dict[str, Object] = field(default_factory=dict)
     config_maps: dict[str, Object] = field(default_factory=dict)
     secrets: dict[str, Object] = field(default_factory=dict)
     projected: dict[str, Object] = field(default_factory=dict)
@@ -37,12 +37,12 @@ def build_files(pod: Object, inputs: Inputs) -> Files:
     for index, volume in enumerate(pod["spec"].get("volumes") or []):
         kind = next((key for key in volume if key != "name"), "emptyDir")
         if kind in _KINDS and not volume[kind].get("items"):
-            result.volumes.append(_add_object(result, volume, kind, inputs))
+            result.volumes[volume["name"]] = _add_object(result, volume, kind, inputs)
         elif kind in _OF_FILES:
             # Backends know no downward API, and Slurm's plugin no `items`.
             _add_files(result, pod, volume, volume["name"], _read(result, pod, index, volume, inputs))
         else:
-            result.volumes.append(volume)
+            result.volumes[volume["name"]] = volume
     return result
 
 
@@ -59,7 +59,7 @@ def _split(files: Files, pod: Object, mount: Object, index: int, volume: Object,
     if path not in found:
         raise NotYet(f"volume '{volume['name']}' has no file '{path}'")
     name = join_limited([volume["name"]], digest(volume["name"], path))
-    if all(item["name"] != name for item in files.volumes):
+    if name not in files.volumes:
         _add_files(files, pod, volume, name, {path: found[path]})
     return mount | {"name": name}
 
@@ -76,16 +76,17 @@ def _add_files(files: Files, pod: Object, volume: Object, name: str, found: dict
     settings = {key: value for key, value in volume[kind].items() if key == "defaultMode"}
     if kind not in _KINDS:
         files.projected[name] = _build_config_map(name, pod, found)
-        files.volumes.append({"name": name, "projected": settings | {"sources": sources}})
+        files.volumes[name] = {"name": name, "projected": settings | {"sources": sources}}
         return
-    own = join_limited([pod["metadata"]["name"], name], digest(pod["metadata"]["uid"], name))
-    content = _build_config_map(own, pod, found)
+    meta = pod["metadata"]
+    own = join_limited([meta["name"], name], digest(meta["uid"], name))
     if kind == "secret":
-        data = {path: base64.b64encode(text).decode() for path, text in found.items()}
-        files.secrets[own] = {"apiVersion": "v1", "kind": "Secret", "metadata": content["metadata"], "data": data}
+        data = {path: base64.b64encode(content).decode() for path, content in found.items()}
+        owner = {"name": own, "namespace": meta["namespace"]}
+        files.secrets[own] = {"apiVersion": "v1", "kind": "Secret", "metadata": owner, "data": data}
     else:
-        files.config_maps[own] = content
-    files.volumes.append({"name": name, kind: settings | {_NAME_KEYS[_KINDS[kind]]: own}})
+        files.config_maps[own] = _build_config_map(own, pod, found)
+    files.volumes[name] = {"name": name, kind: settings | {_NAME_KEYS[_KINDS[kind]]: own}}
 
 
 def _list_sources(volume: Object) -> tuple[str, list[Object]]:

@@ -23,6 +23,8 @@ _PODS_PER_CALL = 1000
 _FURTHER_CALLS = 64
 _STATES = ("waiting", "running", "terminated")
 _JOB_LIMIT = 256
+_NO_ANSWER = (Unreachable, Unauthorized, NotYet)
+"""Errors that say nothing of what was asked for."""
 _REMEMBERED = 10_000
 
 
@@ -33,7 +35,7 @@ class Questions:
         self._client = client
         self._hop = settings.hop
         self._silent: dict[str, float | None] = {}
-        """Since when the backend has said nothing of a pod."""
+        """Since when the backend has said nothing of a pod. None: it has ended or not taken it; silence means that."""
         self._silent_seconds = settings.limits.silent_seconds
         self._room = settings.limits.bytes_per_pod
 
@@ -52,7 +54,7 @@ class Questions:
             return await self._client.ask(method, path, body, room=room)
         except NotFound as error:
             raise Unreachable(f"{path} is not there: {error.message}") from None
-        except (Unreachable, Unauthorized, NotYet):
+        except _NO_ANSWER:
             raise
         except ProviderError as error:
             raise Unreachable(f"{path} fails: {error.message}") from None
@@ -69,7 +71,7 @@ class Questions:
         except NotFound:
             await self.ping()
             return None
-        except (Unreachable, Unauthorized, NotYet):
+        except _NO_ANSWER:
             raise
         except ProviderError as error:
             await self.ping()
@@ -91,7 +93,7 @@ class Questions:
         del self._silent[uid]
 
     def release(self, uid: str) -> None:
-        """The backend has ended the pod, or not taken it: silence means from now on that it is not there."""
+        """Take silence about the pod for its absence, from now on."""
         self._silent[uid] = None
         while len(self._silent) > _REMEMBERED:
             del self._silent[next(iter(self._silent))]
@@ -117,7 +119,7 @@ class Questions:
                 found |= (await self._call(part))[0]
                 answered = True
             except ProviderError as error:
-                is_about_pods = isinstance(error, Excess) or not isinstance(error, (Unreachable, Unauthorized, NotYet))
+                is_about_pods = isinstance(error, Excess) or not isinstance(error, _NO_ANSWER)
                 if is_about_pods and len(part) > 1 and further > 0:
                     if further == _FURTHER_CALLS:
                         await self.ping()  # where the backend itself is ill, parts fare no better

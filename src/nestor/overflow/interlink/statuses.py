@@ -61,7 +61,7 @@ def build_status(pod: Object, answer: PodAnswer, now: datetime.datetime, *, rest
 
 def _end_untold(init: list[Object], main: list[Object], now: datetime.datetime) -> list[Object]:
     """Most plugins tell nothing of init containers: once a container of the pod has begun, they have ended well."""
-    begun = [state for item in main for state in [item["state"].get("running") or item["state"].get("terminated")] if state]
+    begun = [state for item in main if (state := item["state"].get("running") or item["state"].get("terminated"))]
     if not begun:
         return init
     time = min((state["startedAt"] for state in begun if state.get("startedAt")), default=times.write(now))

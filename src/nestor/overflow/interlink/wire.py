@@ -18,6 +18,9 @@ def _write_number(value: Any) -> Any:
     return str(value) if type(value) in (int, float) else value
 
 
+_Quantity = Annotated[str, BeforeValidator(_write_number)]
+
+
 class Created(Lenient):
     """The answer to `/create`. Some plugins answer a list of one."""
 
@@ -43,13 +46,13 @@ class Accelerator(Lenient):
     """
 
     kind: str = Field(alias="resourceType")
-    available: Annotated[str, BeforeValidator(_write_number)]
+    available: _Quantity
 
 
 class Resources(Lenient):
-    cpu: Annotated[str | None, BeforeValidator(_write_number)] = None
-    memory: Annotated[str | None, BeforeValidator(_write_number)] = None
-    pods: Annotated[str | None, BeforeValidator(_write_number)] = None
+    cpu: _Quantity | None = None
+    memory: _Quantity | None = None
+    pods: _Quantity | None = None
     accelerators: list[Accelerator] = Field(default_factory=list)
 
 

@@ -17,6 +17,7 @@ import pytest
 from devcluster.plugin import server, surroundings
 from devcluster.plugin.orders import Client
 from devcluster.plugin.server import Settings
+from devcluster.plugin.status import is_known
 from nestor.api.objects import Object
 from tests import waiting
 from tests.unit.devcluster.plugin.idle import idle
@@ -51,7 +52,7 @@ class Backend:
         """The answer about pods, at hop 1, as far as it knows them."""
         status, text = await self.ask("GET", "status", list(pods))
         assert status == 200, text
-        return [item for item in json.loads(text) if any(one["state"] for one in item["containers"])]
+        return [item for item in json.loads(text) if is_known(item)]
 
     async def waits_for(self, given: Object, reason: str) -> bool:
         """Whether that is why the pod's container waits."""
