@@ -168,8 +168,10 @@ async def calling(plane: NodePlane, certificate: Path | None = None) -> AsyncIte
 
 
 async def test_the_kubelet_api_lets_in_whom_the_api_server_lets_in(virtual: World, node_plane: NodePlane, tmp_path: Path) -> None:
-    await virtual.bind("web")
+    uid = await virtual.bind("web")
     await virtual.accepted("web")
+    virtual.backend.run(uid)
+    await virtual.phase("web", "Running")
     url = f"https://127.0.0.1:{virtual.settings.kubelet_port}/containerLogs/{virtual.space}/web/app"
     async with calling(node_plane) as nobody:
         async with nobody.get(url) as answer:
