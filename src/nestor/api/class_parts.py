@@ -43,7 +43,26 @@ class ClusterPolicy(Model):
     persistence: Persistence | None = Field(
         None,
         description="Volume for each cluster's data. With it, the data survives the loss of the server's pod, and the "
-        "server of a suspended job is stopped. If not set, the data lives in the pod. Changes apply only to new clusters.",
+        "server of a job that has ended or is suspended is stopped at once. If not set, the data lives in the pod. Changes "
+        "apply only to new clusters.",
+    )
+    stop_ended_after_seconds: int = Field(
+        600,
+        description="Without `persistence`: how many seconds after the end of a job its server is stopped. Until then, users can "
+        "look at what the job has left in its nested cluster; its status and the log of its runner stay. A job that is kept "
+        "for inspection after a failed step has not been stopped, and keeps its server. A change applies to servers that still "
+        "run. Defaults to 600.",
+        ge=0,
+        le=315_360_000,
+    )
+    stop_suspended_after_seconds: int | None = Field(
+        None,
+        description="Without `persistence`: how many seconds after a job was suspended, or evicted by Kueue, its server is "
+        "stopped. The objects of its nested cluster are then lost: when the job runs again, its steps are applied to an empty "
+        "cluster, where claims of the same name get their old volumes. A change applies to servers that still run. If not set, "
+        "the server keeps running.",
+        ge=0,
+        le=315_360_000,
     )
     nodes: Literal["InUse", "All"] = Field(
         "InUse",

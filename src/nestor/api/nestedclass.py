@@ -135,6 +135,13 @@ class NestedClassSpec(Model):
         ge=1,
         le=315_360_000,
     )
+    max_ttl_seconds_after_finished: int | None = Field(
+        None,
+        description="How many seconds after its end a job is deleted at the latest: one whose `ttlSecondsAfterFinished` is "
+        "longer, or not set, after so long. A change applies to jobs that have ended, too. If not set, they stay.",
+        ge=0,
+        le=315_360_000,
+    )
     images: ImagesPolicy = Field(default_factory=ImagesPolicy, description="Which images jobs may use, and how they are pulled.")
     placement: ClassPlacement | None = Field(
         None,

@@ -105,3 +105,9 @@ class Guest:
     def measure(self) -> Iterable[Family]:
         """What Prometheus is told."""
         return ()
+
+
+async def spare_volumes(guests: Iterable[Guest], namespace: Object) -> None:
+    """Have the guests keep what is to outlive the claims in a job's namespace."""
+    for guest in guests:
+        await guest.spare(namespace)

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from nestor.api import conditions
+from nestor.api import conditions, labels
+from nestor.api.objects import is_terminating
 from nestor.kube import Api, Invalid, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import (
@@ -22,6 +23,7 @@ from tests.integration.operator.lifetime import (
     server_of,
     start,
     tell,
+    until_replicas,
     until_stopped,
     until_told,
 )
@@ -32,7 +34,9 @@ from tests.waiting import eventually, gone, job_with, wait_for
 async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_stopped(
     operator: Operator, api: Api, namespace: str
 ) -> None:
-    _, where = await start(api, "batch", namespace, successPolicy=POLICY)
+    policy = build_class(f"class-{namespace}")
+    await api.apply(kinds.NESTED_CLASS, policy)
+    _, where = await start(api, "batch", namespace, successPolicy=POLICY, className=policy["metadata"]["name"])
     cluster = await api.get(kinds.NESTED_CLUSTER, "batch", where)
     assert cluster["spec"]["successPolicy"]["targets"] == [POLICY["targets"][0] | {"namespace": "default"}]
     # What an earlier server said does not count.
@@ -58,9 +62,24 @@ async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_
     assert job["status"]["completionTime"] == ended["completionTime"]
     assert job["status"]["steps"] == ended["steps"]
 
-    # Which begins in an empty cluster: what is done there would end the job again at once.
+    # Its server goes after a time that its class may change.
+    await job_saying(api, "batch", namespace, conditions.CLUSTER_READY, "stops 600 s after the job did, and its data is lost")
+    policy["spec"]["cluster"] = {"stopEndedAfterSeconds": 0}
+    await api.apply(kinds.NESTED_CLASS, policy)
+    await until_replicas(api, "batch", where, 0)
+    await gone(api, kinds.POD, before["metadata"]["name"], where)
+    job = await job_saying(api, "batch", namespace, conditions.CLUSTER_READY, "its control plane is stopped and its data lost")
+    assert message_of(job, conditions.READY) == "Job 'pi' is complete"
+
+    # It begins in an empty cluster, without the volumes: what is done there would end the job again at once.
+    marks = {labels.MANAGED_BY: "nestor", labels.JOB: "batch", labels.CLUSTER: "batch", labels.NESTED_UID: "n"}
+    meta = {"name": "data", "namespace": where, "labels": marks}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    await api.create(kinds.PERSISTENT_VOLUME_CLAIM, {"metadata": meta, "spec": spec})
+    await operator.heard(api)
     await rerun(api, "batch", namespace, "2")
     await server_of(api, "batch", where, after=before["metadata"]["uid"])
+    await wait_for(api, kinds.PERSISTENT_VOLUME_CLAIM, "data", where, lambda found: found is None or is_terminating(found))
     await until_stopped(api, "batch", where, is_stopped=False)
     job = await job_with(api, "batch", namespace, conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
     assert "completionTime" not in job["status"]

@@ -16,7 +16,7 @@ from nestor.cluster.home import Home
 from nestor.cluster.provision import ForeignObject
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Conflict, RetryLater, kinds
-from nestor.operator.guest import Guest
+from nestor.operator.guest import Guest, spare_volumes
 from nestor.operator.oneshot import RUNNER_RESOURCES
 from nestor.operator.world.context import Context
 
@@ -58,8 +58,7 @@ async def ensure_home(
         await context.apply_status(kinds.NESTED_APP_JOB, {"metadata": meta}, {**status, "namespaceUID": uid})
     elif not await _is_recorded(context, home, uid):
         log.warning("%s: the job's status does not have this namespace; it is made again", name)
-        for guest in guests:
-            await guest.spare(live)  # somebody may have emptied the status of a job that ran
+        await spare_volumes(guests, live)  # somebody may have emptied the status of a job that ran
         await context.api.delete(kinds.NAMESPACE, name, uid=uid)
         raise RetryLater(1, f"namespace {name} is made again")
     # By its UID, or what somebody else has deleted meanwhile would be made again without a record.

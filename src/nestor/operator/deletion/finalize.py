@@ -19,7 +19,7 @@ from nestor.cluster.home import Home
 from nestor.kube import NotFound, kinds
 from nestor.kube.tasks import together
 from nestor.operator.admission.copied_inputs import CopiedInputs
-from nestor.operator.guest import Guest
+from nestor.operator.guest import Guest, spare_volumes
 from nestor.operator.status.build import build_status
 from nestor.operator.status.report import write_status
 from nestor.operator.world.context import Context, Result
@@ -109,8 +109,7 @@ class Finalizer:
         """
         name = namespace["metadata"]["name"]
         if not is_terminating(namespace):
-            for guest in self._guests:
-                await guest.spare(namespace)
+            await spare_volumes(self._guests, namespace)
             await self._stop_producers(name, namespace["metadata"]["labels"][labels.JOB])
         pods = self._context.cache.pods_by_namespace.all(name)
         is_forced = age > self._context.settings.force_after_seconds

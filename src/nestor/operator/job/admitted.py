@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from nestor.api import conditions, names
 from nestor.api.names import Part
@@ -20,7 +21,7 @@ from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Denial
 from nestor.operator.clusters.homes import build_shape, keep_home_keys
-from nestor.operator.guest import Guest, Word
+from nestor.operator.guest import Guest, Word, spare_volumes
 from nestor.operator.job.children import Children, ChildrenKeeper
 from nestor.operator.job.expose import admit_routes, is_waiting, observe_exposure
 from nestor.operator.job.hosts import Hosts
@@ -65,6 +66,7 @@ class AdmittedJobs:
         self._inputs = inputs
         self._hosts = hosts
         self._children = children
+        self._spare = partial(spare_volumes, guests)
 
     async def reconcile(self, job: Object, resolved: Resolved) -> Result | Denial:
         """Plan → lifecycle → children → runner → observe → decide → report."""
@@ -75,10 +77,9 @@ class AdmittedJobs:
         data = await track_data(context, shape)
         source, templates = await self._inputs.templates.read(resolved)
         plan = resolved.build_plan(f"{source}@{find_rerun(job)}", data.number)
-        most = resolved.policy.max_active_deadline_seconds
-        facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash, most=most)
+        facts = gather_facts(context.cache, job, resolved.home, resolved.spec, now(), plan_hash=plan.hash, policy=resolved.policy)
         life = decide_lifecycle(facts, now())
-        if life.is_expired:
+        if life.expired:
             return await expire(context, job, life)
         admitted = _Admitted(job, resolved, replace(shape, replicas=life.replicas), plan, templates, facts, life)
         if life.is_stopped and not facts.made_at:
@@ -91,12 +92,8 @@ class AdmittedJobs:
                 if (denial := await guest.begin(resolved)) is not None:
                     return denial
         if life.is_reset_due:
-            await drop_data(context, shape, data, self._spare)
+            await drop_data(context, shape, data, self._spare, is_down=facts.progress.is_down)
         return await self._keep(admitted)
-
-    async def _spare(self, namespace: Object) -> None:
-        for guest in self._guests:
-            await guest.spare(namespace)
 
     async def _keep(self, it: _Admitted) -> Result:
         context = self._context

@@ -34,10 +34,9 @@ log = logging.getLogger(__name__)
 
 
 async def expire(context: Context, job: Object, life: Lifecycle) -> Result:
-    """Delete a job whose `ttlSecondsAfterFinished` is over, unless the job has changed since it was read."""
+    """Delete a job that has been there for long enough after its end, unless it has changed since it was read."""
     meta = job["metadata"]
-    ttl = job["spec"].get("ttlSecondsAfterFinished")
-    message = f"ended at {life.record.completion_time}, deleted after its `ttlSecondsAfterFinished` of {ttl} s"
+    message = f"ended at {life.record.completion_time}, deleted after {life.expired}"
     await context.post(kinds.NESTED_APP_JOB, job, "Normal", "Expired", message)
     log.info("%s/%s: %s", meta["namespace"], meta["name"], message)
     is_deleted = await context.api.delete(
@@ -63,21 +62,20 @@ async def reconcile_refused(context: Context, guests: Sequence[Guest], hosts: Ho
     except Exception as error:  # first, the job is held to its limits
         result = replace(result, error=error)
     spec = _read_spec(job, is_held=denial.is_held)
-    most = policy.max_active_deadline_seconds if (policy := context.classes.of(job)) else None
-    facts = gather_facts(context.cache, job, find_home(job), spec, now(), most=most)
+    facts = gather_facts(context.cache, job, find_home(job), spec, now(), policy=context.classes.of(job))
     life = decide_lifecycle(facts, now()) if facts.record.succeeded or facts.made_at else None  # None: it never ran
     await keep_home_keys(context, find_home(job))
     if life is None:
         await report(context, guests, job, build_status(job, [*found, summarize(found)], timestamp(), details))
         return result
-    if life.is_expired:
+    if life.expired:
         return await expire(context, job, life)
     if denial.is_held and life.succeeded.reason == conditions.SUSPENDED:
         life = replace(life, succeeded=Condition(conditions.SUCCEEDED, "Unknown", conditions.QUEUED, denial.message))
     if life.is_stopped:
         await stop(context, find_home(job), life.suspend, is_applied=False, is_overdue=life.is_overdue)
     found += [life.succeeded, summarize(found, life)]
-    details["activeDeadlineSeconds"] = find_deadline(spec.active_deadline_seconds, most, life.record.ran)
+    details["activeDeadlineSeconds"] = find_deadline(spec.active_deadline_seconds, facts.most, life.record.ran)
     await report(context, guests, job, build_status(job, found, timestamp(), details | life.record.to_status()))
     return result.within(life.delay)
 

@@ -19,7 +19,8 @@ log = logging.getLogger(__name__)
 GRACE_SECONDS = 1
 """For a server that is deleted with its data. Not 0: its volume must be released before its successor needs it."""
 
-
+Spare = Callable[[Object], Awaitable[None]]
+"""Given a job's namespace: keeps the volumes that are to outlive their claims."""
 OF_APP = f"{labels.COMPONENT}={labels.COMPONENT_APP},{labels.NESTED_UID}"
 
 
@@ -60,14 +61,20 @@ async def track_data(context: Context, shape: Shape) -> DataEpoch:
     return found
 
 
-async def drop_data(context: Context, home: Home, data: DataEpoch, spare: Callable[[Object], Awaitable[None]]) -> None:
-    """Delete exactly this data; the StatefulSet then creates an empty server. `spare`: called with the namespace before that."""
+async def drop_data(context: Context, home: Home, data: DataEpoch, spare: Spare, *, is_down: bool) -> None:
+    """Delete exactly this data; the StatefulSet then creates an empty server. `spare`: called with the namespace before that.
+    `is_down`: the server is stopped.
+    """
     if data.uid is None:
         return
     name, namespace = names.server_pod(home.name), home.namespace
     pod = context.cache.find(kinds.POD, name, namespace)
-    await _drop_volumes(context, home, data, pod, spare)
-    if claim := find_claim(context.cache, home):
+    claims = context.cache.informers[kinds.PERSISTENT_VOLUME_CLAIM]
+    holder = claims.get(claim, namespace) if (claim := find_claim(context.cache, home)) else pod
+    # With another server than that of this data, the volumes are that one's.
+    if is_down or (holder is not None and holder["metadata"]["uid"] == data.uid):
+        await _drop_volumes(context, home, spare)
+    if claim:
         # First, so that the next pod cannot use it again: it disappears together with the pod that mounts it.
         await context.api.delete(kinds.PERSISTENT_VOLUME_CLAIM, claim, namespace, uid=data.uid)
     if pod is not None and not is_terminating(pod) and (claim or pod["metadata"]["uid"] == data.uid):
@@ -75,21 +82,15 @@ async def drop_data(context: Context, home: Home, data: DataEpoch, spare: Callab
         await context.api.delete(kinds.POD, name, namespace, uid=pod["metadata"]["uid"], grace_seconds=GRACE_SECONDS)
 
 
-async def _drop_volumes(
-    context: Context, home: Home, data: DataEpoch, pod: Object | None, spare: Callable[[Object], Awaitable[None]]
-) -> None:
-    """Delete the application's claims and snapshots while the server with this data is there: later ones are its successor's.
+async def _drop_volumes(context: Context, home: Home, spare: Spare) -> None:
+    """Delete the application's claims and snapshots.
 
     Their volumes stay if the job's are to outlive it: whoever wants a database back after the job wants it after a failure, too.
     """
-    claims = context.cache.informers[kinds.PERSISTENT_VOLUME_CLAIM]
-    holder = claims.get(claim, home.namespace) if (claim := find_claim(context.cache, home)) else pod
-    if holder is None or holder["metadata"]["uid"] != data.uid:
-        return
     space = context.cache.find(kinds.NAMESPACE, home.namespace)
     if space is not None:
         await spare(space)
-    found = [(kinds.PERSISTENT_VOLUME_CLAIM, item) for item in claims]
+    found = [(kinds.PERSISTENT_VOLUME_CLAIM, item) for item in context.cache.informers[kinds.PERSISTENT_VOLUME_CLAIM]]
     found += [(kinds.VOLUME_SNAPSHOT, item) for item in await list_snapshots(context.api, home.namespace)]
     for kind, item in found:
         meta, own = item["metadata"], labels_of(item)

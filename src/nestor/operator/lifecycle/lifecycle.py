@@ -14,6 +14,7 @@ from typing import Literal
 from nestor.api import conditions, times
 from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object
 from nestor.api.policies import FailurePolicy
 from nestor.operator.lifecycle.record import KEPT, Record, Restart, begin_anew, seconds_since, stop_clock
@@ -36,8 +37,8 @@ class Facts:
 
     spec: NestedAppJobSpec
     record: Record = field(default_factory=Record)
-    most: int | None = None
-    """For how many seconds its class lets it run in all; None: for ever."""
+    policy: NestedClassSpec = field(default_factory=NestedClassSpec)
+    """What its class allows; of a class that is gone, or cannot be read, the defaults."""
     rerun: str = ""
     """The value of the rerun annotation."""
     epoch: int = 0
@@ -53,6 +54,17 @@ class Facts:
     outcome: Object | None = None
     """The application's outcome, as reported by the current server's syncer."""
     progress: SuspendProgress = field(default_factory=SuspendProgress)
+
+    @property
+    def most(self) -> int | None:
+        """For how many seconds its class lets it run in all; None: for ever."""
+        return self.policy.max_active_deadline_seconds
+
+    @property
+    def keep_suspended(self) -> float:
+        """For how many seconds the server stays while the job is suspended, if its data lives in its pod."""
+        seconds = self.policy.cluster.stop_suspended_after_seconds
+        return math.inf if seconds is None else seconds
 
 
 @dataclass(frozen=True)
@@ -71,8 +83,8 @@ class Lifecycle:
     """Whether to delete the cluster's data now."""
     is_overdue: bool = False
     """Whether its pods have had more than enough time to end."""
-    is_expired: bool = False
-    """Whether to delete the job now."""
+    expired: str = ""
+    """After what the job is to be deleted now; empty: it is not."""
     delay: float = math.inf
     """Seconds until this may change by itself."""
 
@@ -192,10 +204,11 @@ def _restart(facts: Facts, record: Record, restart: Restart, now: datetime.datet
     most = (facts.spec.failure_policy or FailurePolicy()).max_restarts
     which = f"restart {record.restarts} of {most} in an empty cluster" if record.restarts else "starting over in an empty cluster"
     said = _tell("Unknown", conditions.RESTARTING, f"{which}: {restart.message}")
-    is_recorded = facts.record.restart == record.restart and not facts.is_refused
-    return Lifecycle(
-        "Restarting", said, record, is_stopped=True, is_reset_due=is_recorded and left <= 0, delay=left if left > 0 else math.inf
-    )
+    is_due = left <= 0 and facts.record.restart == record.restart and not facts.is_refused
+    # A server that is stopped starts only once the volumes of its former data are gone.
+    rests = SuspendState("its control plane is stopped", replicas=0) if facts.progress.is_down and not is_due else None
+    delay = left if left > 0 else math.inf
+    return Lifecycle("Restarting", said, record, is_stopped=True, suspend=rests, is_reset_due=is_due, delay=delay)
 
 
 def find_backoff(restarts: int) -> float:
@@ -208,7 +221,7 @@ def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
         message = "suspended before it started: nothing is created until `suspend` is false"
         suspend = SuspendState(message, is_reached=True, replicas=0)
     else:
-        suspend = decide_suspend(facts.progress, seconds_since(record.suspend_time, now))
+        suspend = decide_suspend(facts.progress, seconds_since(record.suspend_time, now), facts.keep_suspended)
         suspend = replace(suspend, message=f"suspended: {suspend.message}")
     said = _tell("Unknown", conditions.SUSPENDED, suspend.message)
     phase: Phase = "Suspended" if suspend.is_reached else "Suspending"
@@ -229,7 +242,8 @@ def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Lifecyc
         record = replace(record, suspend_time=since)
     left = math.inf
     if since is not None:
-        suspend = decide_suspend(facts.progress, seconds_since(since, now))
+        keep = facts.keep_suspended if record.ended_by in KEPT else facts.policy.cluster.stop_ended_after_seconds
+        suspend = decide_suspend(facts.progress, seconds_since(since, now), keep)
     elif facts.most is not None and (left := facts.most - record.ran - seconds_since(record.start_time, now)) <= 0:
         message = (
             f"{said.message}; it was kept for as long as its class lets it run (`maxActiveDeadlineSeconds` of {facts.most} s)"
@@ -238,11 +252,14 @@ def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Lifecyc
     delay = suspend.delay if suspend else left
     life = Lifecycle("Finished", said, record, is_stopped=since is not None, suspend=suspend, delay=delay)
     life = _hold_to_end(facts, life, now)
-    if (ttl := facts.spec.ttl_seconds_after_finished) is None:
+    own, most = facts.spec.ttl_seconds_after_finished, facts.policy.max_ttl_seconds_after_finished
+    ttl = min((limit for limit in (own, most) if limit is not None), default=None)
+    if ttl is None:
         return life
     left = ttl - seconds_since(record.completion_time, now)
-    is_recorded = facts.record.completion_time is not None
-    return replace(life, is_expired=is_recorded and left <= 0, delay=min(life.delay, max(0.0, left)))
+    field = "its `ttlSecondsAfterFinished`" if ttl == own else "its class's `maxTtlSecondsAfterFinished`"
+    expired = f"{field} of {ttl} s" if facts.record.completion_time and left <= 0 else ""
+    return replace(life, expired=expired, delay=min(life.delay, max(0.0, left)))
 
 
 def _find_failure(facts: Facts) -> Condition | None:

@@ -56,18 +56,17 @@ class SuspendState:
     delay: float = math.inf
 
 
-def decide_suspend(progress: SuspendProgress, seconds: float) -> SuspendState:
-    """`seconds`: how long ago the suspension was requested. Pure."""
+def decide_suspend(progress: SuspendProgress, seconds: float, keep: float = math.inf) -> SuspendState:
+    """`seconds`: how long ago the suspension was requested. `keep`: for how many a server stays that has no volume. Pure."""
     is_quiet = progress.is_told and not progress.pods
     is_late = not is_quiet and seconds >= CONFIRM_SECONDS
     late = f"its syncer did not confirm within {CONFIRM_SECONDS} s that its pods are stopped"
     delay = math.inf if is_quiet or is_late else CONFIRM_SECONDS - seconds
     if progress.claim is None:
-        if is_quiet:
-            why = "its data lives in its pod: the class sets no `cluster.persistence`"
-            return SuspendState(f"its pods are stopped; its control plane keeps running because {why}", is_reached=True)
+        if is_quiet or progress.is_down:
+            return _rest_without_volume(progress, "its pods are stopped", seconds, keep)
         if is_late and not progress.pods:
-            return SuspendState(f"{late}; the host cluster has none of them", is_reached=True)
+            return _rest_without_volume(progress, f"{late}; the host cluster has none of them", seconds, keep)
         return SuspendState(late if is_late else _describe_pods(progress), is_forced=is_late, delay=delay)
     kept = f"its data stays in PersistentVolumeClaim '{progress.claim}'"
     if progress.is_down:
@@ -79,6 +78,18 @@ def decide_suspend(progress: SuspendProgress, seconds: float) -> SuspendState:
             f"{late if is_late else 'its pods are stopped'}; its control plane is being stopped; {kept}", replicas=0
         )
     return SuspendState(_describe_pods(progress), delay=delay)
+
+
+def _rest_without_volume(progress: SuspendProgress, pods: str, seconds: float, keep: float) -> SuspendState:
+    """The rest of a cluster whose data lives in its server's pod. `pods`: what became of the others."""
+    why = "the class sets no `cluster.persistence`"
+    if progress.is_down or seconds >= keep:
+        message = f"{pods}; its control plane is stopped and its data lost: {why}"
+        return SuspendState(message, is_reached=not progress.pods, replicas=0, is_forced=bool(progress.pods))
+    if keep == math.inf:
+        return SuspendState(f"{pods}; its control plane keeps running because its data lives in its pod: {why}", is_reached=True)
+    message = f"{pods}; its control plane stops {keep} s after the job did, and its data is lost then: {why}"
+    return SuspendState(message, is_reached=True, delay=keep - seconds)
 
 
 def _find_pods(cache: Cache, home: Home, *components: str) -> list[Object]:

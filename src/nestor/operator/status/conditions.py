@@ -92,7 +92,8 @@ def decide_cluster_ready(observed: Observed, life: Lifecycle) -> Condition:
     said = conditions.find(conditions_of(observed.cluster), conditions.READY)
     if said and said.get("status") == "True" and server and pod_status.is_ready(server):
         version = status_of(observed.cluster).get("kubernetesVersion") or "Kubernetes"
-        message = f"{version} is up" + (f"; {observed.note}" if observed.note else "")
+        rest = life.suspend.message if life.suspend and life.phase == "Finished" else ""
+        message = "; ".join(filter(None, (f"{version} is up", observed.note, rest)))
         return _cluster("True", conditions.PROVISIONED, message)
     reason, message = _explain_server(server, said)
     if observed.is_overdue and reason not in _TELLING:

@@ -6,6 +6,7 @@ import datetime
 
 from nestor.api import names
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, is_terminating, status_of
 from nestor.api.times import seconds_since
 from nestor.cluster.home import Home
@@ -29,10 +30,10 @@ def gather_facts(
     now: datetime.datetime,
     *,
     plan_hash: str | None = None,
-    most: int | None = None,
+    policy: NestedClassSpec | None = None,
 ) -> Facts:
-    """The facts about one job. `plan_hash` identifies the current plan's progress; None: the job is refused. `most`: for how
-    many seconds its class lets it run.
+    """The facts about one job. `plan_hash` identifies the current plan's progress; None: the job is refused. `policy`: its class,
+    if that is there.
     """
     cluster = cache.clusters.get(home.name, home.namespace)
     status, epoch = status_of(cluster), read_epoch(cluster)
@@ -40,7 +41,7 @@ def gather_facts(
     return Facts(
         spec=spec,
         record=read_record(status_of(job), now),
-        most=most,
+        policy=policy or NestedClassSpec(),
         rerun=find_rerun(job),
         epoch=epoch.number,
         has_data=epoch.uid is not None,

@@ -12,6 +12,7 @@ import pytest
 from nestor.api import conditions, labels, times
 from nestor.api.conditions import Condition
 from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.nestedclass import NestedClassSpec
 from nestor.kube import kinds
 from nestor.operator.lifecycle.lifecycle import Facts, Lifecycle, decide_lifecycle, find_deadline
 from nestor.operator.lifecycle.record import Record, Restart, find_rerun, read_record
@@ -53,9 +54,10 @@ def ended(reason: str, seconds: float = 60, **more: Any) -> Record:
 
 
 def build_facts(record: Record = RUNS, *, run: Object | None = DONE, **changes: Any) -> Facts:
+    policy = NestedClassSpec(max_active_deadline_seconds=changes.pop("most", None))
     known = {key: changes.pop(key) for key in list(changes) if key in Facts.__dataclass_fields__}
     spec = NestedAppJobSpec.model_validate({"app": {"image": "x", "appDef": {}}} | changes)
-    values: Object = {"spec": spec, "record": record, "run": run, "made_at": ago(0), "has_data": True}
+    values: Object = {"spec": spec, "record": record, "run": run, "made_at": ago(0), "has_data": True, "policy": policy}
     return Facts(**values | known)
 
 
@@ -313,6 +315,11 @@ def test_a_new_run_begins_its_times_and_its_restarts_anew() -> None:
     )
     assert not life.is_reset_due
     assert decide_lifecycle(settle(facts, life), NOW).is_reset_due
+    stopped = replace(facts, progress=Progress(is_down=True))
+    life = decide_lifecycle(stopped, NOW)
+    assert (life.is_reset_due, life.replicas) == (False, 0), "its volumes go first"
+    life = decide_lifecycle(settle(stopped, life), NOW)
+    assert (life.is_reset_due, life.replicas) == (True, 1)
 
 
 def test_a_new_run_of_a_job_that_runs_keeps_its_cluster() -> None:
@@ -380,13 +387,11 @@ def test_a_job_that_has_run_for_all_of_its_classs_time_has_a_second_left() -> No
 def test_a_job_is_deleted_only_after_its_end_is_recorded() -> None:
     facts = build_facts(run=BROKEN, ttlSecondsAfterFinished=0)
     life = decide_lifecycle(facts, NOW)
-    assert not life.is_expired
-    assert decide_lifecycle(settle(facts, life), NOW).is_expired
-    assert not decide_lifecycle(build_facts(ended(conditions.COMPLETED, 59), ttlSecondsAfterFinished=60), NOW).is_expired
-    assert decide_lifecycle(build_facts(ended(conditions.COMPLETED, 60), ttlSecondsAfterFinished=60), NOW).is_expired
-    assert not decide_lifecycle(
-        build_facts(ended(conditions.STEP_FAILED, 60), run=None, ttlSecondsAfterFinished=1), NOW
-    ).is_expired
+    assert not life.expired
+    assert decide_lifecycle(settle(facts, life), NOW).expired
+    assert not decide_lifecycle(build_facts(ended(conditions.COMPLETED, 59), ttlSecondsAfterFinished=60), NOW).expired
+    assert decide_lifecycle(build_facts(ended(conditions.COMPLETED, 60), ttlSecondsAfterFinished=60), NOW).expired
+    assert not decide_lifecycle(build_facts(ended(conditions.STEP_FAILED, 60), run=None, ttlSecondsAfterFinished=1), NOW).expired
 
 
 def test_a_failed_step_that_is_suspended_rests_and_is_not_forgotten() -> None:
@@ -430,7 +435,7 @@ def test_times_of_a_clock_that_was_ahead_are_taken_for_now() -> None:
         ran=9,
     )
     life = decide_lifecycle(build_facts(record, ttlSecondsAfterFinished=60, rerun="1"), NOW)
-    assert (life.is_expired, life.delay) == (False, 60)
+    assert (life.expired, life.delay) == ("", 60)
 
 
 def test_a_record_is_read_as_it_was_written() -> None:
@@ -453,35 +458,94 @@ def test_a_record_is_read_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("progress", "seconds", "is_reached", "replicas", "is_forced", "delay", "message"),
+    ("progress", "seconds", "keep", "is_reached", "replicas", "is_forced", "delay", "message"),
     [
         # Without a volume the control plane stays.
-        (Progress(), 0, False, 1, False, 120, "its pods are being stopped"),
-        (Progress(pods=3), 20, False, 1, False, 100, "its pods are being stopped, 3 left"),
-        (Progress(is_told=True, pods=1), 20, False, 1, False, 100, "1 left"),
-        (Progress(is_told=True), 20, True, 1, False, math.inf,
+        (Progress(), 0, None, False, 1, False, 120, "its pods are being stopped"),
+        (Progress(pods=3), 20, None, False, 1, False, 100, "its pods are being stopped, 3 left"),
+        (Progress(is_told=True, pods=1), 20, None, False, 1, False, 100, "1 left"),
+        (Progress(is_told=True), 20, None, True, 1, False, math.inf,
          "its control plane keeps running because its data lives in its pod"),
         # A syncer that cannot, because the nested API is dead, must not keep the pods running beyond a deadline.
-        (Progress(pods=1), 120, False, 1, True, math.inf, "did not confirm within 120 s"),
-        (Progress(), 120, True, 1, False, math.inf,
+        (Progress(pods=1), 120, None, False, 1, True, math.inf, "did not confirm within 120 s"),
+        (Progress(), 120, None, True, 1, False, math.inf,
          "did not confirm within 120 s that its pods are stopped; the host cluster has none"),
+        # Where it may stay for so long only, it goes then, and its data with it.
+        (Progress(is_told=True), 20, 600, True, 1, False, 580, "stops 600 s after the job did, and its data is lost then"),
+        (Progress(is_told=True), 600, 600, True, 0, False, math.inf, "its control plane is stopped and its data lost"),
+        (Progress(is_told=True), 0, 0, True, 0, False, math.inf, "its control plane is stopped and its data lost"),
+        (Progress(pods=1), 700, 600, False, 1, True, math.inf, "did not confirm within 120 s"),
+        (Progress(), 700, 600, True, 0, False, math.inf, "the host cluster has none of them; its control plane is stopped"),
+        (Progress(is_down=True), 5, None, True, 0, False, math.inf, "its control plane is stopped and its data lost"),
+        (Progress(is_down=True, pods=1), 5, None, False, 0, True, math.inf, "its data lost"),
         # With one it goes, after the pods or after the time that they are given.
-        (Progress(claim="data"), 0, False, 1, False, 120, "its pods are being stopped"),
-        (Progress(claim="data", is_told=True, pods=1), 0, False, 1, False, 120, "1 left"),
-        (Progress(claim="data", is_told=True), 0, False, 0, False, math.inf, "its control plane is being stopped"),
-        (Progress(claim="data", pods=2), 120, False, 0, False, math.inf, "did not confirm within 120 s"),
-        (Progress(claim="data", is_told=True, is_down=True), 5, True, 0, False, math.inf,
+        (Progress(claim="data"), 0, None, False, 1, False, 120, "its pods are being stopped"),
+        (Progress(claim="data", is_told=True, pods=1), 0, None, False, 1, False, 120, "1 left"),
+        (Progress(claim="data", is_told=True), 0, None, False, 0, False, math.inf, "its control plane is being stopped"),
+        (Progress(claim="data", pods=2), 120, None, False, 0, False, math.inf, "did not confirm within 120 s"),
+        (Progress(claim="data", is_told=True, is_down=True), 5, None, True, 0, False, math.inf,
          "stays in PersistentVolumeClaim 'data'"),
-        (Progress(claim="data", is_down=True), 500, True, 0, False, math.inf, "stopped"),
-        (Progress(claim="data", pods=2, is_down=True), 500, False, 0, True, math.inf, "2 left"),
+        (Progress(claim="data", is_down=True), 500, None, True, 0, False, math.inf, "stopped"),
+        (Progress(claim="data", pods=2, is_down=True), 500, None, False, 0, True, math.inf, "2 left"),
     ],
 )  # fmt: skip
 def test_how_a_cluster_comes_to_rest(
-    progress: Progress, seconds: float, is_reached: bool, replicas: int, is_forced: bool, delay: float, message: str
+    progress: Progress,
+    seconds: float,
+    keep: float | None,
+    is_reached: bool,
+    replicas: int,
+    is_forced: bool,
+    delay: float,
+    message: str,
 ) -> None:
-    rest = decide_suspend(progress, seconds)
+    rest = decide_suspend(progress, seconds, math.inf if keep is None else keep)
     assert (rest.is_reached, rest.replicas, rest.is_forced, rest.delay) == (is_reached, replicas, is_forced, delay)
     assert message in rest.message
+
+
+@pytest.mark.parametrize(
+    ("record", "given", "replicas", "delay"),
+    [
+        (ended(conditions.COMPLETED), {}, 1, 540),
+        (ended(conditions.COMPLETED), {"stopEndedAfterSeconds": 60}, 0, math.inf),
+        (ended(conditions.COMPLETED, 600), {}, 0, math.inf),
+        (ended(conditions.COMPLETED, 600), {"stopEndedAfterSeconds": 700}, 1, 100),
+        # What may go on is not taken away but by the class's own will.
+        (replace(RESTS, suspend_time=ago(9999)), {}, 1, math.inf),
+        (ended(conditions.STEP_FAILED, 9999, suspend_time=ago(9999)), {}, 1, math.inf),
+        (replace(RESTS, suspend_time=ago(60)), {"stopSuspendedAfterSeconds": 100}, 1, 40),
+        (replace(RESTS, suspend_time=ago(100)), {"stopSuspendedAfterSeconds": 100}, 0, math.inf),
+        (ended(conditions.STEP_FAILED, 9999, suspend_time=ago(60)), {"stopSuspendedAfterSeconds": 60}, 0, math.inf),
+    ],
+)
+def test_a_job_at_rest_without_a_volume_stops_its_server_when_its_class_says_so(
+    record: Record, given: Object, replicas: int, delay: float
+) -> None:
+    policy = NestedClassSpec.model_validate({"cluster": given})
+    run = BROKEN if record.ended_by == conditions.STEP_FAILED else DONE
+    facts = build_facts(record, suspend=True, run=run, policy=policy, progress=Progress(is_told=True))
+    life = decide_lifecycle(facts, NOW)
+    assert (life.replicas, life.delay) == (replicas, delay)
+
+
+@pytest.mark.parametrize(
+    ("own", "most", "seconds", "expired"),
+    [
+        (None, 60, 60, "its class's `maxTtlSecondsAfterFinished` of 60 s"),
+        (None, 60, 59, ""),
+        (100, 60, 60, "its class's `maxTtlSecondsAfterFinished` of 60 s"),
+        (60, 100, 60, "its `ttlSecondsAfterFinished` of 60 s"),
+        (60, None, 60, "its `ttlSecondsAfterFinished` of 60 s"),
+        (None, None, 10**9, ""),
+    ],
+)
+def test_a_class_says_how_long_a_job_may_stay_after_its_end(
+    own: int | None, most: int | None, seconds: int, expired: str
+) -> None:
+    policy = NestedClassSpec(max_ttl_seconds_after_finished=most)
+    facts = build_facts(ended(conditions.COMPLETED, seconds), policy=policy, ttlSecondsAfterFinished=own)
+    assert decide_lifecycle(facts, NOW).expired == expired
 
 
 @pytest.mark.parametrize("record", [replace(RUNS, suspend_time=ago(1)), ended(conditions.COMPLETED)])
@@ -558,6 +622,7 @@ async def test_pods_that_have_had_their_time_get_half_a_minute_more(
         return True
 
     monkeypatch.setattr(scene.api, "delete", delete)
+
     marks = {labels.CLUSTER: "hello", labels.COMPONENT: APP}
     pod = {"metadata": {"name": "web", "namespace": HOME, "uid": "p", "labels": marks} | meta, "status": {"phase": "Running"}}
     scene.show(kinds.POD, pod | {"spec": {"terminationGracePeriodSeconds": own}})

@@ -284,7 +284,7 @@ async def test_an_empty_class_is_all_that_its_profile_and_the_operator_say() -> 
     assert status.keys() == {"effective", "observedGeneration"}
     effective = status["effective"]
     assert effective["profile"] == "Tenants"
-    assert effective["cluster"] == {"versions": ["v1.37", "v1.36", "v1.9"], "nodes": "InUse"}
+    assert effective["cluster"] == {"versions": ["v1.37", "v1.36", "v1.9"], "nodes": "InUse", "stopEndedAfterSeconds": 600}
     assert effective["namespace"] == {"podSecurity": "Baseline", "quota": {"requests.cpu": 8, "requests.memory": "32Gi"}}
     assert "storage" not in effective
 

@@ -170,10 +170,10 @@ async def test_only_the_data_that_is_meant_is_deleted(
     if pod:
         put(world, kinds.POD, SERVER, pod, component="server")
     context = build_context(api, world)
-    await drop_data(context, build_shape(), DataEpoch(2, "p1"), ignore)
+    await drop_data(context, build_shape(), DataEpoch(2, "p1"), ignore, is_down=False)
     assert api.deleted == deleted
     api.deleted.clear()
-    await drop_data(context, build_shape(), DataEpoch(), ignore)
+    await drop_data(context, build_shape(), DataEpoch(), ignore, is_down=False)
     assert api.deleted == [], "where no data was seen there is none"
 
 
@@ -181,16 +181,21 @@ async def ignore(namespace: Object) -> None:
     """Nothing outlives the job."""
 
 
-@pytest.mark.parametrize(("uid", "is_dropped"), [("p1", True), ("p2", False)])
-async def test_the_applications_volumes_go_with_the_data_and_those_of_its_successor_stay(uid: str, is_dropped: bool) -> None:
+@pytest.mark.parametrize(
+    ("uid", "is_down", "is_dropped"), [("p1", False, True), ("p2", False, False), (None, False, False), (None, True, True)]
+)
+async def test_the_applications_volumes_go_with_the_data_and_those_of_its_successor_stay(
+    uid: str | None, is_down: bool, is_dropped: bool
+) -> None:
     api = FakeApi()
     world = build_world(api, cluster=dict(NOTED))
-    put(world, kinds.POD, SERVER, uid, component="server")
+    if uid:
+        put(world, kinds.POD, SERVER, uid, component="server")
     put(world, kinds.PERSISTENT_VOLUME_CLAIM, "db", "v1", meta={"labels": {labels.CLUSTER: "hello", labels.NESTED_UID: "n1"}})
     for name, cluster in (("backup", "hello"), ("theirs", "another")):
         own = {labels.CLUSTER: cluster, labels.NESTED_UID: "n2"}
         api.snapshots.append({"metadata": {"name": name, "namespace": WHERE, "uid": name, "labels": own}})
-    await drop_data(build_context(api, world), build_shape(), DataEpoch(2, "p1"), ignore)
+    await drop_data(build_context(api, world), build_shape(), DataEpoch(2, "p1"), ignore, is_down=is_down)
     assert (("PersistentVolumeClaim db", "v1") in api.deleted) is is_dropped
     found = [item for item in api.deleted if item[0].startswith("VolumeSnapshot")]
     assert found == ([("VolumeSnapshot backup", "backup")] if is_dropped else [])
@@ -211,7 +216,7 @@ async def test_volumes_outlive_a_restart_where_the_class_says_so(retention: str)
     spec = {"persistentVolumeReclaimPolicy": "Delete", "claimRef": {"uid": "v1"}}
     api.put(kinds.PERSISTENT_VOLUME, {"metadata": {"name": "pv-1", "labels": {}}, "spec": spec})
     context = build_context(api, world)
-    await drop_data(context, build_shape(), DataEpoch(2, "p1"), Retain(context).spare)
+    await drop_data(context, build_shape(), DataEpoch(2, "p1"), Retain(context).spare, is_down=False)
     assert api.look(kinds.PERSISTENT_VOLUME_CLAIM, "db", WHERE) is None
     volume = cast(Object, api.look(kinds.PERSISTENT_VOLUME, "pv-1"))
     assert volume["spec"]["persistentVolumeReclaimPolicy"] == retention
