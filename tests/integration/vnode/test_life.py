@@ -270,6 +270,7 @@ async def test_many_pods_outlive_it(virtual: World) -> None:
         return [status_of(pod).get("phase") for pod in pods].count("Running") == len(names)
 
     await eventually(are_running)
+    await virtual.heard()
     versions = {
         pod["metadata"]["name"]: pod["metadata"]["resourceVersion"] for pod in await virtual.api.list(kinds.POD, virtual.space)
     }
@@ -280,6 +281,7 @@ async def test_many_pods_outlive_it(virtual: World) -> None:
     await virtual.phase(names[0], "Succeeded")
     begin = virtual.backend.count("statuses")
     await virtual.until(lambda: virtual.backend.count("statuses") >= begin + 2)
+    await virtual.heard()
     assert virtual.backend.count("create") == calls
     assert virtual.backend.count("get") == 0
     now = {
