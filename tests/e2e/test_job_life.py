@@ -218,7 +218,7 @@ async def test_a_batch_job_completes_by_itself_and_is_deleted_when_its_time_is_o
     job = await job_with(api, "batch", namespace, conditions.SUCCEEDED, "True", conditions.COMPLETED)
     where = job["status"]["namespace"]
     assert job["status"]["completionTime"] >= job["status"]["startTime"]
-    assert has(conditions.READY, "False", conditions.COMPLETED)(job)
+    assert has(conditions.READY, "True", conditions.COMPLETED)(job)
 
     def has_ended(item: Object) -> bool:
         return item["status"].get("phase") in ("Succeeded", "Failed")

@@ -17,6 +17,7 @@ Conditions say how far an object is, and their reasons why. Built from `src/nest
 |---|---|---|
 {conditions}
 | `Succeeded` | The job has done what it was created for. False: it never will. | |
+| `Stalled` | The job has failed, or a user or an admin must act. | |
 
 ## Reasons
 

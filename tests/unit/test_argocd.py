@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import datetime
-import os
 import re
 from typing import Any
 
@@ -26,8 +25,6 @@ from tests.unit.operator.builders import READY, build_app, build_cluster, build_
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 TIME = "2026-01-01T12:00:00Z"
-TIME_WILL_TELL = (conditions.TOO_MANY_JOBS, conditions.UNSCHEDULABLE)
-"""Reasons that call for somebody, and yet are mended by what others do in the ordinary course of things."""
 SUCCEEDS = {"successPolicy": {"targets": [{"kind": "Job", "name": "x"}]}}
 UP = Observed(
     server=build_pod(status=READY), cluster=build_cluster(run=build_run("Succeeded", step("web", "Succeeded"))), plan_hash="h"
@@ -46,7 +43,7 @@ def observe(spec: Object | None = None, seen: Observed = UP, **facts: Any) -> Ob
 def refuse(reason: Reason, message: str = "no such class") -> Object:
     job = build_job()
     found = [Condition(conditions.ADMITTED, "False", reason, message)]
-    return {**job, "kind": "NestedAppJob", "status": build_status(job, [*found, summarize(found)], TIME)}
+    return {**job, "kind": "NestedAppJob", "status": build_status(job, [*found, *summarize(found)], TIME)}
 
 
 def annotate(job: Object, value: str) -> Object:
@@ -107,39 +104,10 @@ def test_the_message_is_that_of_the_condition() -> None:
     assert argocd_lua.health(refuse(conditions.CLASS_NOT_FOUND, "no class named 'x'"))[1] == "no class named 'x'"
 
 
-def test_every_reason_that_calls_for_somebody_is_degraded_and_no_other() -> None:
-    """A new one belongs in the list `failed` of a health check: NESTOR_REWRITE_GOLDEN=1 adds it to the job's."""
-    if os.environ.get("NESTOR_REWRITE_GOLDEN"):
-        rewrite_jobs_list()
-    meta, wrong = {"name": "x", "generation": 1}, []
-    for reason in conditions.REASONS:
-        ready = {"type": "Ready", "status": "False", "reason": str(reason), "message": "m", "observedGeneration": 1}
-        said = {
-            argocd_lua.health({"kind": kind, "metadata": meta, "status": {"conditions": [ready], "observedGeneration": 1}})[0]
-            for kind in ("NestedAppJob", "OverflowBackend")
-        }
-        if ("Degraded" in said) != is_failure(reason):
-            wrong.append(str(reason))
-    assert wrong == []
-
-
-def is_failure(reason: Reason) -> bool:
-    return reason.needs != "nobody" and reason not in TIME_WILL_TELL
-
-
-def rewrite_jobs_list() -> None:
-    """Have the reasons that call for somebody in the job's list, except those in the backend's."""
-    text = argocd_lua.FILE.read_text()
-    jobs, backends = (
-        re.search(rf"health\.nestor\.dev_{kind}: \|\n    local failed = \{{\n(.*?)    \}}", text, re.DOTALL)
-        for kind in ("NestedAppJob", "OverflowBackend")
-    )
-    assert jobs
-    assert backends
-    theirs, ours = (set(re.findall(r"(\w+) = true", found[1])) for found in (backends, jobs))
-    wanted = {str(reason) for reason in conditions.REASONS if is_failure(reason)}
-    lines = "".join(f"      {name} = true,\n" for name in sorted((wanted - theirs) | (wanted & ours), key=str.lower))
-    argocd_lua.FILE.write_text(text[: jobs.start(1)] + lines + text[jobs.end(1) :])
+@pytest.mark.parametrize("reason", conditions.REASONS)
+def test_a_job_is_degraded_by_every_reason_that_calls_for_somebody_and_no_other(reason: Reason) -> None:
+    is_failure = reason.needs != "nobody" and reason not in (conditions.TOO_MANY_JOBS, conditions.UNSCHEDULABLE)
+    assert (argocd_lua.health(refuse(reason))[0] == "Degraded") is is_failure
 
 
 def test_no_health_check_lists_a_reason_that_there_is_not() -> None:

@@ -66,8 +66,10 @@ ADMITTED = Type(
 CLUSTER_READY = Type("ClusterReady", event="ClusterProvisioned", words="cluster ready", reached="The nested cluster was ready.")
 STEPS_APPLIED = Type("StepsApplied", event="StepsApplied", words="all steps applied", reached="The last step succeeded.")
 EXPOSED = Type("Exposed", event="JobExposed", words="exposed", reached="All exposed targets had ready endpoints.")
-READY = Type("Ready", event="JobReady", words="ready", reached="All of the above.")
+READY = Type("Ready", event="JobReady", words="ready", reached="All of the above, or the job has succeeded.")
 SUCCEEDED = Type("Succeeded")
+STALLED = Type("Stalled")
+"""Waiting changes nothing. In a status only if True. kstatus reads it and `Ready`, for Helm's `--wait`, Flux and kpt."""
 ACCEPTED = Type("Accepted")
 """Of a NestedApp."""
 REACHABLE = Type("Reachable")
@@ -186,6 +188,8 @@ IMAGE_PULL_FAILED = _admin(
     "ImagePullFailed", "check the image's name, its pull secret, and that the nodes can reach its registry"
 )
 UNSCHEDULABLE = _admin("Unschedulable", "free capacity on the nodes, or lower the class's `cluster.resources`")
+PASSES = (TOO_MANY_JOBS, UNSCHEDULABLE)
+"""Reasons that call for somebody, and yet pass by what others do in the ordinary course of things."""
 PROVISIONING_FAILED = _admin(
     "ProvisioningFailed", "the message says what the host cluster refuses, or what takes too long; an admin can change the class"
 )

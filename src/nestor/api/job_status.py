@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, create_model
+from pydantic import ConfigDict, Field, create_model
 from pydantic.alias_generators import to_snake
 
 from nestor.api import conditions
@@ -90,12 +90,18 @@ class NoticeStatus(Model):
 class NestedAppJobStatus(Model):
     """What Nestor observed. Only the operator writes it."""
 
+    # Or kstatus would take a job that nobody has seen for a ready one.
+    model_config = ConfigDict(json_schema_extra={"default": {"observedGeneration": -1}})
+
     conditions: Conditions = Field(
         default_factory=list,
-        description=f"{', '.join(f'`{stage}`' for stage in conditions.STAGES)}, `Ready` (the summary of these), and "
-        "`Succeeded` (whether the job has done what it was created for).",
+        description=f"{', '.join(f'`{stage}`' for stage in conditions.STAGES)}, `Ready` (the summary of these, and True of a job "
+        "that has succeeded), `Succeeded` (whether the job has done what it was created for), and `Stalled`, which is there only "
+        "while it is True (the job has failed, or a user or an admin must act).",
     )
-    observed_generation: int | None = Field(None, description="The `metadata.generation` that this status describes.", ge=0)
+    observed_generation: int | None = Field(
+        None, description="The `metadata.generation` that this status describes. -1: Nestor has not seen the job yet.", ge=-1
+    )
     class_name: str | None = Field(
         None,
         description="The job's class: `spec.className`, or the default class of the time when the job was admitted.",

@@ -48,7 +48,7 @@ async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_
     job = await job_with(api, "batch", namespace, conditions.SUCCEEDED, "True", conditions.COMPLETED)
     assert job["status"]["completionTime"] >= job["status"]["startTime"]
     assert message_of(job, conditions.READY) == "Job 'pi' is complete"
-    await job_with(api, "batch", namespace, conditions.READY, "False", conditions.COMPLETED)
+    await job_with(api, "batch", namespace, conditions.READY, "True", conditions.COMPLETED)
     await until_stopped(api, "batch", where)
     await until_told(api, namespace, "Completed")
     await tell(api, "batch", where, suspended=True)

@@ -155,7 +155,7 @@ async def test_a_job_of_another_controller_is_left_alone(operator: Operator, api
     )
     said: Object = {"type": "Ready", "status": "True", "reason": "AppReady", "message": "elsewhere"}
     said["lastTransitionTime"] = "2026-01-01T00:00:00Z"
-    status = {"conditions": [said], "url": "https://elsewhere.test", "namespace": "nestor-elsewhere", "restarts": 2}
+    status = {"conditions": [said], "url": "https://elsewhere.test", "namespace": "nestor-elsewhere", "observedGeneration": 1}
     body = {"metadata": {"name": "other", "namespace": namespace}, "status": status}
     await api.apply(kinds.NESTED_APP_JOB, body, subresource="status")
     await make_jobs(api, namespace, name, "mine", managedBy="nestor.dev/operator")

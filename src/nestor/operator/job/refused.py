@@ -66,7 +66,7 @@ async def reconcile_refused(context: Context, guests: Sequence[Guest], hosts: Ho
     life = decide_lifecycle(facts, now()) if facts.record.succeeded or facts.made_at else None  # None: it never ran
     await keep_home_keys(context, find_home(job))
     if life is None:
-        await report(context, guests, job, build_status(job, [*found, summarize(found)], timestamp(), details))
+        await report(context, guests, job, build_status(job, [*found, *summarize(found)], timestamp(), details))
         return result
     if life.expired:
         return await expire(context, job, life)
@@ -74,7 +74,7 @@ async def reconcile_refused(context: Context, guests: Sequence[Guest], hosts: Ho
         life = replace(life, succeeded=Condition(conditions.SUCCEEDED, "Unknown", conditions.QUEUED, denial.message))
     if life.is_stopped:
         await stop(context, find_home(job), life.suspend, is_applied=False, is_overdue=life.is_overdue)
-    found += [life.succeeded, summarize(found, life)]
+    found += [life.succeeded, *summarize(found, life)]
     details["activeDeadlineSeconds"] = find_deadline(spec.active_deadline_seconds, facts.most, life.record.ran)
     await report(context, guests, job, build_status(job, found, timestamp(), details | life.record.to_status()))
     return result.within(life.delay)

@@ -37,6 +37,7 @@ def build_status(job: Object, found: list[Condition], time: str, details: Object
     old: Object = status_of(job)
     generation = job["metadata"].get("generation", 0)
     merged = conditions.merge(old.get("conditions") or (), found, generation, time)
+    merged = [item for item in merged if item["type"] != conditions.STALLED or item["status"] == "True"]
     status: Object = {**old, "conditions": merged, "observedGeneration": generation}
     status["terminalState"] = _TERMINAL.get((conditions.find(merged, conditions.SUCCEEDED) or {}).get("status", ""))
     timings = dict(old.get("timings") or {})

@@ -65,14 +65,24 @@ def decide_conditions(observed: Observed, life: Lifecycle) -> list[Condition]:
     steps = decide_steps_applied(observed, life, is_cluster_ready=ready.status == "True")
     exposed = decide_exposed(observed.exposure) if observed.has_app else _leave_out(conditions.EXPOSED)
     found = [admitted, ready, steps, exposed]
-    return [*found, life.succeeded, summarize(found, life)]
+    return [*found, life.succeeded, *summarize(found, life)]
 
 
-def summarize(found: list[Condition], life: Lifecycle | None = None) -> Condition:
+def summarize(found: list[Condition], life: Lifecycle | None = None) -> tuple[Condition, Condition]:
+    """`Stalled` and `Ready`, as kstatus reads them: a job that has succeeded is Ready, and one that has failed is Stalled."""
+    ready = _decide_ready(found, life)
+    reason = conditions.reason_of({"reason": ready.reason})
+    has_failed = life is not None and life.succeeded.status == "False"
+    is_stalled = has_failed or (ready.status == "False" and reason.needs != "nobody" and reason not in conditions.PASSES)
+    message = ready.message if is_stalled else ""
+    return Condition(conditions.STALLED, "True" if is_stalled else "False", ready.reason, message), ready
+
+
+def _decide_ready(found: list[Condition], life: Lifecycle | None) -> Condition:
     """`Ready` repeats `Succeeded` while the job is suspended, restarting or finished; otherwise the first condition not True."""
     told = life.succeeded if life else None
     if told and life and (life.phase == "Finished" or (life.phase in STOPPED and found[0].status == "True")):
-        return Condition(conditions.READY, "False", told.reason, told.message)
+        return Condition(conditions.READY, "True" if told.status == "True" else "False", told.reason, told.message)
     for condition in found:
         if condition.status != "True" and condition.reason != conditions.NOT_REQUESTED:
             return Condition(conditions.READY, "False", condition.reason, condition.message)

@@ -55,7 +55,7 @@ def is_new(job: Object) -> bool:
 async def write_first(context: Context, job: Object) -> None:
     """Say that it waits, unless it has changed: what a pass over it has said must stay. An error is left to that pass."""
     found = [Condition(conditions.ADMITTED, "Unknown", conditions.PENDING, "it is known, and others are worked on before it")]
-    status, meta = build_status(job, [*found, summarize(found)], timestamp()), job["metadata"]
+    status, meta = build_status(job, [*found, *summarize(found)], timestamp()), job["metadata"]
     try:
         await context.apply_status(kinds.NESTED_APP_JOB, job, status, is_unchanged=True)
     except ApiError as error:

@@ -195,7 +195,7 @@ def test_a_stopped_control_plane_says_what_is_kept(life: Lifecycle, status: str,
         (SUSPENDED, "False", conditions.SUSPENDED, "suspended: data kept"),
         (RESTING, "False", conditions.SUSPENDED, "suspended: 2 left"),
         (RESTARTS, "False", conditions.RESTARTING, "restart 1 of 3"),
-        (COMPLETED, "False", conditions.COMPLETED, "Job 'pi' is complete"),
+        (COMPLETED, "True", conditions.COMPLETED, "Job 'pi' is complete"),
         (EXCEEDED, "False", conditions.DEADLINE_EXCEEDED, "ran longer"),
     ],
 )  # fmt: skip
@@ -214,7 +214,7 @@ def test_the_status_column_says_what_the_jobs_life_is(life: Lifecycle, status: s
 )
 def test_a_refused_job_says_why_unless_it_has_ended(life: Lifecycle, reason: str) -> None:
     refused = Condition(conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND, "no class")
-    assert summarize([refused], life).reason == reason
+    assert summarize([refused], life)[1].reason == reason
 
 
 def test_the_app_image_is_named_when_the_runner_waits_for_it() -> None:

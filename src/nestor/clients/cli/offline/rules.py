@@ -44,8 +44,9 @@ def _build_model(kind: str) -> type[BaseModel]:
 
 @cache
 def root_schema(kind: str) -> Schema:
-    """The schema of the kind's CRD, the very one that `make crds` writes."""
+    """The schema of the kind's CRD, the very one that `make crds` writes, without the status, which users do not write."""
     schema: Schema = build_crd(BY_KIND[kind])["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"].pop("status", None)
     return schema
 
 
