@@ -129,7 +129,8 @@ async def test_a_manifest_by_url(api: Api, namespace: str, manifest_url: str, ne
     document["spec"]["className"] = neighborly_class
     command = document["spec"]["app"]["appDef"]["commands"]["Start"]["nested_kubernetes"]
     # The example's own manifest is out of reach here.
-    command["templates"][0] |= {"path": f"{manifest_url}/manifest.yml", "sha256": digest}
+    step = next(item for item in command["templates"] if item.get("format") == "url")
+    command["templates"] = [step | {"path": f"{manifest_url}/manifest.yml", "sha256": digest, "namespace": "default"}]
     await apply(api, [document])
     job = await job_with(api, "remote", namespace, conditions.STEPS_APPLIED, "True")
     assert [step["sha256"] for step in job["status"]["steps"]] == [digest]

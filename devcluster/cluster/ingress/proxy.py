@@ -31,8 +31,13 @@ def table(hosts: Mapping[str, list[Path]], certificates: Mapping[str, Certificat
 
 
 def _path(path: Path) -> dict[str, Any]:
-    exact = path.match == "Exact"
-    return {"path": path.path, "exact": exact, "service": path.service, "endpoints": path.endpoints}
+    return {
+        "path": path.path,
+        "exact": path.match == "Exact",
+        "service": path.service,
+        "endpoints": path.endpoints,
+        "secure": path.is_secure,
+    }
 
 
 async def load(socket: File, wanted: dict[str, Any]) -> None:

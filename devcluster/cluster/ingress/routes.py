@@ -10,6 +10,7 @@ from devcluster.cluster import settings
 
 Object = Mapping[str, Any]
 ANY_HOST = ""
+PROTOCOL = "nginx.ingress.kubernetes.io/backend-protocol"
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,8 @@ class Path:
     match: Literal["Exact", "Prefix"]
     service: str
     endpoints: tuple[str, ...]
+    is_secure: bool = False
+    """The endpoints speak HTTPS. Their certificates are not checked, as ingress-nginx does it."""
 
 
 @dataclass
@@ -115,7 +118,8 @@ def _path(
 ) -> Path:
     namespace = ingress["metadata"]["namespace"]
     name = (backend.get("service") or {}).get("name", "?")
-    return Path(text, match, f"{namespace}/{name}", backends.endpoints(namespace, backend))
+    is_secure = (ingress["metadata"].get("annotations") or {}).get(PROTOCOL) == "HTTPS"
+    return Path(text, match, f"{namespace}/{name}", backends.endpoints(namespace, backend), is_secure)
 
 
 def _service_port(service: Object | None, wanted: Object) -> str | None:

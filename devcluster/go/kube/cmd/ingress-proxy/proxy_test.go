@@ -94,6 +94,16 @@ func TestARequestGoesOnAsItCame(t *testing.T) {
 	}
 }
 
+func TestAnEndpointMaySpeakHTTPS(t *testing.T) {
+	endpoint := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host) }))
+	t.Cleanup(endpoint.Close)
+	paths := []Path{{Path: "/", Endpoints: []string{endpoint.Listener.Addr().String()}, Secure: true}}
+	_, server := served(t, map[string][]Path{"a.b": paths})
+	if status, text := ask(t, server, "GET", "a.b", "/", nil); status != 200 || text != "a.b" {
+		t.Error(status, text)
+	}
+}
+
 func TestAnEndpointThatIsGoneIsPassedOver(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()

@@ -20,6 +20,7 @@ type Path struct {
 	Exact     bool
 	Service   string
 	Endpoints []string
+	Secure    bool // the endpoints speak HTTPS
 }
 
 // Certificate is a key pair as PEM text, and the hosts and wildcards that are served with it.

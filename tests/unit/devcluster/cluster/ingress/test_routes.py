@@ -56,3 +56,9 @@ def test_a_rule_has_precedence_over_an_older_default_backend() -> None:
     old = ingress("old", rules=[rule("a.test", path("/x"))], defaultBackend=path(service="default")["backend"])
     new = ingress("new", rules=[rule("a.test", path("/", "new"))], created="2026-02-02T00:00:00Z")
     assert [item.service for item in build(old, new)["a.test"]] == ["team/web", "team/new"]
+
+
+def test_endpoints_speak_https_where_the_annotation_says_so() -> None:
+    plain, secure = (ingress(name, rules=[rule(f"{name}.test", path())]) for name in ("plain", "secure"))
+    secure["metadata"]["annotations"] = {"nginx.ingress.kubernetes.io/backend-protocol": "HTTPS"}
+    assert {host: item.is_secure for host, (item,) in build(plain, secure).items()} == {"plain.test": False, "secure.test": True}
