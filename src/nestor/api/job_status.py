@@ -175,9 +175,9 @@ class NestedAppJobStatus(Model):
     completion_time: str | None = Field(None, description="When the job ended, successfully or not (RFC 3339).", max_length=64)
     terminal_state: Literal["Completed", "Failed"] | None = Field(
         None,
-        description="The condition `Succeeded` in a word, for workflow engines that cannot read conditions: `Completed` if it is "
-        "True, `Failed` if it is False. A failed step counts, too, which the job may still get over when its AppDef changes. "
-        "Absent otherwise.",
+        description="For workflow engines that cannot read conditions: `Completed` if the job has succeeded, `Failed` if it has "
+        "failed, or is refused before it starts. The job may still get over a failed step when its AppDef changes, and over a "
+        "refusal when its cause is gone. Absent otherwise.",
     )
     restarts: int | None = Field(None, description="How often `failurePolicy` has restarted the application.", ge=0)
     restart: RestartStatus | None = Field(None, description="The restart in progress.")

@@ -39,7 +39,6 @@ def build_status(job: Object, found: list[Condition], time: str, details: Object
     merged = conditions.merge(old.get("conditions") or (), found, generation, time)
     merged = [item for item in merged if item["type"] != conditions.STALLED or item["status"] == "True"]
     status: Object = {**old, "conditions": merged, "observedGeneration": generation}
-    status["terminalState"] = _TERMINAL.get((conditions.find(merged, conditions.SUCCEEDED) or {}).get("status", ""))
     timings = dict(old.get("timings") or {})
     reached = {condition.type for condition in found if condition.status == "True"}
     for stage in conditions.TIMED:
@@ -48,6 +47,9 @@ def build_status(job: Object, found: list[Condition], time: str, details: Object
     if timings:
         status["timings"] = timings
     status |= details or {}
+    is_refused = conditions.is_true(merged, conditions.STALLED) and not status.get("startTime")
+    succeeded = conditions.find(merged, conditions.SUCCEEDED) or {}
+    status["terminalState"] = "Failed" if is_refused else _TERMINAL.get(succeeded.get("status", ""))
     status["nextStep"] = None if is_terminating(job) else find_next_step(merged)
     return {key: value for key, value in status.items() if value is not None}
 
