@@ -1,4 +1,7 @@
-"""NetworkPolicies as rules: who may talk to whom."""
+"""NetworkPolicies as rules: how few there are, and what a new pod changes.
+
+Who may talk to whom, `tests/unit/cluster/test_walls.py` shows, and Kubernetes' own tests of NetworkPolicies.
+"""
 
 from __future__ import annotations
 
@@ -39,81 +42,18 @@ def tcp(port: int | str, **more: Any) -> Mapping[str, Any]:
 @pytest.mark.parametrize(
     ("spec", "source", "destination", "port", "expected"),
     [
-        ({"podSelector": {"matchLabels": {"app": "x"}}, "policyTypes": ["Ingress"]}, OTHER, DB, 1, True),
-        (ingress(), WEB, DB, 1, False),
-        (ingress(), "10.40.0.6", DB, 1, False),
-        (ingress(), DB, OTHER, 1, True),
-        (ingress(), DB, "8.8.8.8", 1, True),
-        (ingress(), DB, DB, 1, True),
-        ({"podSelector": {}}, WEB, DB, 1, False),
-        ({"podSelector": {}}, DB, "8.8.8.8", 1, True),
-        ({"podSelector": {}, "egress": [{}]}, WEB, DB, 1, False),
-        ({"podSelector": {}, "egress": [{"ports": [tcp(1)]}], "ingress": [{}]}, WEB, DB, 2, False),
-        (ingress({}), "8.8.8.8", DB, 1, True),
-        (ingress({"from": [WEB_PODS]}), WEB, DB, 1, True),
-        (ingress({"from": [WEB_PODS]}), OTHER, DB, 1, False),
-        (ingress({"from": [TEAM_B]}), OTHER, DB, 1, True),
-        (ingress({"from": [TEAM_B]}), FAR, DB, 1, True),
-        (ingress({"from": [TEAM_B]}), WEB, DB, 1, False),
-        (ingress({"from": [TEAM_B | WEB_PODS]}), OTHER, DB, 1, True),
-        (ingress({"from": [TEAM_B | WEB_PODS]}), FAR, DB, 1, False),
-        (ingress({"from": [TEAM_B, WEB_PODS]}), WEB, DB, 1, True),
-        (ingress({"from": [{"namespaceSelector": {}}]}), FAR, DB, 1, True),
-        (ingress({"from": [{"namespaceSelector": {}}]}), "8.8.8.8", DB, 1, False),
-        (ingress({"from": [WEB_PODS], "ports": [tcp(80)]}), WEB, DB, 80, True),
-        (ingress({"from": [WEB_PODS], "ports": [tcp(80)]}), WEB, DB, 81, False),
         (ingress({"ports": [tcp(80), tcp(8000, endPort=8010)]}), WEB, DB, 8005, True),
         (ingress({"ports": [tcp(80), tcp(8000, endPort=8010)]}), WEB, DB, 8011, False),
         (ingress({"ports": [{"protocol": "TCP"}]}), WEB, DB, 12345, True),
-        (ingress({"ports": [{"port": 80}]}), WEB, DB, 80, True),
-        (ingress({"ports": [{"protocol": "UDP", "port": 80}]}), WEB, DB, 80, False),
-        (ingress({"ports": [tcp("http")]}), OTHER, DB, 9090, True),
-        (ingress({"ports": [tcp("http")]}), OTHER, DB, 8080, False),
-        (ingress({"ports": [tcp("http")]}), OTHER, WEB, 8080, True),
-        (ingress({"ports": [tcp("nothing")]}), OTHER, DB, 80, False),
-        (ingress({"from": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.42.0.4/32"]}}]}), WEB, DB, 1, True),
-        (ingress({"from": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.42.0.4/32"]}}]}), OTHER, DB, 1, False),
-        (ingress({"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}]}), "11.0.0.1", DB, 1, False),
-        (ingress({"from": [{"ipBlock": {"cidr": "fd00::/8"}}]}), WEB, DB, 1, False),
-        (egress(), WEB, DB, 1, False),
-        (egress(), OTHER, DB, 1, True),
-        (egress({"to": [TEAM_B]}), WEB, FAR, 1, True),
-        (egress({"to": [TEAM_B]}), WEB, DB, 1, False),
-        (egress({"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}]}), WEB, "8.8.8.8", 1, True),
-        (egress({"to": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}]}), WEB, FAR, 1, False),
-        (egress({"ports": [tcp("sql")]}), WEB, DB, 5432, True),
-        (egress({"ports": [tcp("sql")]}), WEB, FAR, 5433, True),
-        (egress({"ports": [tcp("sql")]}), WEB, FAR, 5432, False),
+        (egress({"to": [TEAM_B], "ports": [tcp("sql")]}), WEB, FAR, 5433, True),
+        (egress({"to": [TEAM_B], "ports": [tcp("sql")]}), WEB, FAR, 5432, False),
         (egress({"to": [TEAM_B], "ports": [tcp("sql")]}), WEB, DB, 5432, False),
-        (egress({"to": [{"ipBlock": {"cidr": "0.0.0.0/0"}}], "ports": [tcp("sql")]}), WEB, DB, 5432, False),
     ],
 )
-def test_one_policy(spec: Mapping[str, Any], source: str, destination: str, port: int, expected: bool) -> None:
+def test_ports_by_range_by_protocol_and_by_name(
+    spec: Mapping[str, Any], source: str, destination: str, port: int, expected: bool
+) -> None:
     assert passes(build(PODS, [policy("one", spec)]), source, destination, port) is expected
-
-
-def test_policies_add_up() -> None:
-    policies = [
-        policy("closed", ingress()),
-        policy("web", ingress({"from": [WEB_PODS]})),
-        policy("b", ingress({"from": [TEAM_B]})),
-    ]
-    ruleset = build(PODS, policies)
-    assert passes(ruleset, WEB, DB, 1)
-    assert passes(ruleset, OTHER, DB, 1)
-    assert not passes(ruleset, "8.8.8.8", DB, 1)
-
-
-def test_both_ends_must_allow_a_connection() -> None:
-    policies = [policy("in", ingress({"from": [WEB_PODS]})), policy("out", egress())]
-    assert not passes(build(PODS, policies), WEB, DB, 1)
-
-
-def test_an_isolated_pod_reaches_its_own_node_only_where_its_egress_allows_it() -> None:
-    to_node = egress({"to": [{"ipBlock": {"cidr": "10.40.0.2/32"}}], "ports": [tcp(6443)]})
-    ruleset = build(PODS, [policy("api", to_node)])
-    assert passes(ruleset, WEB, "10.40.0.2", 6443, node_only=True)
-    assert not passes(ruleset, WEB, "10.40.0.2", 10250, node_only=True)
 
 
 def test_pods_that_have_the_same_policies_share_a_chain() -> None:
