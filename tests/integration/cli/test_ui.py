@@ -21,7 +21,7 @@ from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, create, grant, report
 from tests.unit.clients.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
-from tests.waiting import eventually, wait_for
+from tests.waiting import wait_for
 
 URL = "http://shop-team-a.apps.test/"
 NESTED: Object = {"templates": [{"name": "web", "type": "kubectl", "path": "web.yml"}]}
@@ -325,26 +325,6 @@ async def test_a_page_is_told_what_happens_and_when_it_ends(page: Page, host: Ap
             if kind == "gone":
                 return
     raise AssertionError("nobody said that the job is gone")
-
-
-async def test_all_tabs_share_one_watch(page: Page, host: Api, namespace: str) -> None:
-    path = f"/jobs/live?namespace={namespace}"
-    async with contextlib.AsyncExitStack() as stack:
-        tabs = [await stack.enter_async_context(page.events(path)) for _ in range(4)]
-        for tab in tabs:
-            await wait_for_part(tab, "live_rows", "There are no jobs here")
-        # Those of tests before this one end in a moment.
-        await eventually(lambda: is_only_watch(host))
-        await create(host, namespace)
-        for tab in tabs:
-            await wait_for_part(tab, "live_rows", ">shop</a>")
-
-
-async def is_only_watch(host: Api) -> bool:
-    """Whether the API server serves one watch of the jobs of a namespace."""
-    text = await host.request("GET", "/metrics")
-    form = r'apiserver_longrunning_requests\{.*?resource="nestedappjobs",scope="namespace",.*?verb="WATCH".*?\} (\d+)'
-    return re.findall(form, text) == ["1"]
 
 
 async def test_a_job_is_suspended_resumed_run_again_extended_and_deleted(page: Page, host: Api, namespace: str) -> None:

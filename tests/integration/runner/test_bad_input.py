@@ -5,48 +5,15 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
-import pytest
-
 from nestor.api.contracts.runner import Exit
 from nestor.kube import kinds
 from tests.integration.runner.conftest import RunnerProcess, Stage
-from tests.integration.runner.test_types import config_map
 
 
 def read_peak(runner: RunnerProcess) -> int:
     """The runner's own peak of memory so far, in KiB."""
     status = Path(f"/proc/{runner.process.pid}/status").read_text()
     return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
-
-
-BOMB = "\n".join(
-    ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12))]
-)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (BOMB.encode(), "excessive aliasing"),
-        (b"apiVersion: v1\nkind:\tConfigMap\n\tmetadata: {}\n", "line 3: found a tab character that violates indentation"),
-        (b"\xff\xfe\x00", "error validating"),
-        (b"apiVersion: v1\n", "kind not set"),
-        (b"", "no objects passed to apply"),
-        (b"- " * 100_000, "error"),
-    ],
-)
-async def test_what_is_no_manifest_fails_with_kubectls_words(stage: Stage, content: bytes, said: str) -> None:
-    (stage.templates / "bad.yml").write_bytes(content)
-    runner = await stage.run(stage.plan({"name": "bad"}))
-    assert await runner.wait() == Exit.STEP_FAILED
-    assert said in (await stage.record())["steps"][0]["message"]
-
-
-async def test_windows_line_ends_in_a_manifest_are_fine(stage: Stage) -> None:
-    (stage.templates / "crlf.yml").write_bytes(config_map("crlf").replace("\n", "\r\n").encode())
-    runner = await stage.run(stage.plan({"name": "crlf"}))
-    assert await runner.wait() == Exit.SUCCEEDED, runner.log
-    assert await stage.api.find(kinds.CONFIG_MAP, "crlf", "default") is not None
 
 
 async def test_hundreds_of_megabytes_of_output_leave_the_runner_and_its_log_small(stage: Stage) -> None:

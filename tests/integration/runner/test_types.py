@@ -193,8 +193,6 @@ async def server() -> AsyncIterator[str]:
         asked.append(request.path)
         if len(asked) < 3:
             return web.Response(status=503)
-        if request.path == "/loop":
-            return web.Response(status=302, headers={"Location": "/loop"})
         if request.path == "/away":
             return web.Response(status=302, headers={"Location": "http://169.254.169.254/latest/meta-data"})
         return web.Response(text=config_map("fetched"))
@@ -227,10 +225,8 @@ async def test_a_manifest_by_url_is_retried_checked_and_recorded(stage: Stage, s
     ("path", "remote", "said"),
     [
         ("{server}/away", {}, "169.254.169.254 is link-local"),
-        ("{server}/loop", {}, "more than 5 redirects"),
         ("{api}/api/v1/secrets", {}, "127.0.0.1 is the runner itself"),
         ("{server}/map.yaml", {"denied_addresses": (own_address() or "10.0.0.1",)}, "belongs to the cluster that runs the job"),
-        ("{server}/map.yaml", {"enabled": False}, "does not allow steps to fetch anything"),
     ],
 )
 async def test_a_url_that_is_refused_is_the_end(stage: Stage, server: str, path: str, remote: dict[str, Any], said: str) -> None:
@@ -238,9 +234,7 @@ async def test_a_url_that_is_refused_is_the_end(stage: Stage, server: str, path:
     field = {"name": "url", "type": "kubectl", "format": "url", "path": url, "retry": 9, "retry_sleep_seconds": 0}
     runner = await stage.run(stage.plan(field, remote=Remote(**remote)))
     assert await runner.wait() == Exit.STEP_FAILED
-    step = (await stage.record())["steps"][0]
-    assert said in step["message"]
-    assert step["attempt"] == (3 if path.endswith(("/away", "/loop")) else 1)
+    assert said in (await stage.record())["steps"][0]["message"]
 
 
 def large_crd(name: str, properties: int = 600) -> str:
@@ -300,18 +294,6 @@ async def test_what_was_applied_by_the_server_is_applied_again_whatever_its_size
         assert (f"[crd] {FALLBACK}" in runner.lines) == falls_back
         assert await data(stage, "sized") == {"key": value}
         assert await count_properties(stage, "sized") == properties
-
-
-@pytest.mark.slow
-async def test_a_large_object_beside_one_that_is_refused_fails_and_is_retried(stage: Stage) -> None:
-    unknown = "apiVersion: example.org/v1\nkind: Unknown\nmetadata: {name: x}\n"
-    stage.write(both=unknown + "---\n" + large_crd("mixed"))
-    runner = await stage.run(stage.plan({"name": "both", "retry": 1, "retry_sleep_seconds": 0}))
-    assert await runner.wait() == Exit.STEP_FAILED
-    assert await stage.states() == [("Failed", 2)]
-    assert 'no matches for kind "Unknown"' in (await stage.record())["steps"][0]["message"]
-    assert runner.log.count(FALLBACK) == 2
-    assert await stage.api.find(kinds.CRD, "mixed.example.com") is not None
 
 
 @pytest.mark.slow

@@ -45,6 +45,10 @@ def test_what_means_nothing_changes_no_hash(change: Object) -> None:
     assert build(template(**change)).hash == build(template()).hash
 
 
+def test_the_order_of_keys_means_nothing() -> None:
+    assert build(dict(reversed(chart(values={"a": 1, "b": 2}).items()))) == build(chart(values={"b": 2, "a": 1}))
+
+
 def test_the_base_changes_the_plans_hash_alone() -> None:
     assert build(template(), base="other").hash != build(template()).hash
     assert build(template(), base="other").steps == build(template()).steps

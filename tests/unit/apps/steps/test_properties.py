@@ -1,4 +1,4 @@
-"""What holds for any AppDef, any parameters, any template and any end of a runner."""
+"""What holds for any AppDef, any parameters and any template."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nestor.api.appdef import AppDefError, choose_command, read_appdef
 from nestor.apps import steps
-from nestor.apps.steps import Plan, PlanError, Remote, Run, Step, render, state
+from nestor.apps.steps import Plan, PlanError, Remote, render
 from tests.unit.apps.steps.builders import chart, script, template
 
 pytestmark = pytest.mark.slow
@@ -173,98 +173,6 @@ def test_any_parameters_are_checked_or_refused_in_sentences(declared: Object, va
         assert set(found.values) <= set(declared)
         assert json.loads(json.dumps(found.values)) == found.values
         assert all("\0" not in text for text in found.environment.values())
-
-
-def shuffle(content: Any, random: Any) -> Any:
-    """The same JSON with the keys of its dictionaries in another order."""
-    if isinstance(content, list):
-        return [shuffle(item, random) for item in content]
-    if not isinstance(content, dict):
-        return content
-    items = [(key, shuffle(item, random)) for key, item in content.items()]
-    random.shuffle(items)
-    return dict(items)
-
-
-@many
-@given(st.randoms(use_true_random=False))
-def test_the_order_of_keys_means_nothing(random: Any) -> None:
-    command = GOOD["commands"]["Hello"]["nested_kubernetes"]
-    assert steps.build_plan(shuffle(command, random), "base") == steps.build_plan(command, "base")
-
-
-letters = st.lists(st.sampled_from("abc"), min_size=1, max_size=5)
-
-
-def plan_of(hashes: list[str], retry: int = 0, base: str = "base") -> Plan:
-    made = tuple(
-        Step(name=f"s{index}", type="kubectl", hash=letter, path="a", retry=retry) for index, letter in enumerate(hashes)
-    )
-    return Plan(hash=json.dumps([hashes, retry, base]), base=base, steps=made)
-
-
-def play(run: Run, ends: list[str]) -> Run:
-    """Attempts that end as `ends` say: success, failure, a stopped runner, or a dead one, which leaves what it recorded last."""
-    for end in ends:
-        index = run.current()
-        if index is None:
-            break
-        run = state.start_attempt(run, index, "t")
-        if end == "s":
-            run = state.succeed(run, index, "t")
-        elif end == "f":
-            run = state.fail_attempt(run, index, "t", exit_code=1, message="x")
-        elif end == "i":
-            run = state.interrupt(run, index)
-    return Run.model_validate_json(run.to_json())
-
-
-def count_same(before: list[str], after: list[str], earlier: Run) -> int:
-    count = 0
-    for letter, other, step in zip(before, after, earlier.steps, strict=False):
-        if letter != other or step.state != "Succeeded":
-            break
-        count += 1
-    return count
-
-
-@many
-@given(letters, letters, st.lists(st.sampled_from("sssfid"), max_size=8), st.integers(0, 2), st.integers(0, 2), st.booleans())
-def test_a_resumed_run_neither_repeats_what_is_done_nor_skips_what_changed(
-    before: list[str], after: list[str], ends: list[str], old_retry: int, new_retry: int, same_base: bool
-) -> None:
-    old, new = plan_of(before, old_retry), plan_of(after, new_retry, "base" if same_base else "other")
-    earlier = play(state.begin(old), ends)
-    run = state.resume(new, earlier, "t")
-    done = [index for index, step in enumerate(run.steps) if step.state == "Succeeded"]
-    assert done == list(range(count_same(before, after, earlier) if same_base else 0))
-    assert (run.hash, run.base, len(run.steps)) == (new.hash, new.base, len(new.steps))
-    assert all(step.max_attempts == new_retry + 1 for step in run.steps)
-    assert (run.state == "Succeeded") == (len(done) == len(run.steps))
-    if old != new:
-        assert all(step.state == "Pending" and step.attempt == 0 for step in run.steps[len(done) :])
-    assert state.resume(new, run, "t") == run
-
-
-@many
-@given(letters, st.integers(0, 2), st.lists(st.sampled_from("ssfidddd"), max_size=40))
-def test_runners_that_come_and_go_run_each_step_once_and_come_to_an_end(hashes: list[str], retry: int, ends: list[str]) -> None:
-    plan = plan_of(hashes, retry)
-    run, finished = state.begin(plan), 0
-    for end in ends:
-        run = state.resume(plan, run, "t")
-        index = run.current()
-        if index is None:
-            break
-        assert index == finished
-        run = play(run, [end])
-        finished = sum(step.state == "Succeeded" for step in run.steps)
-        assert run.steps[index].attempt <= retry + 1
-        assert run.steps[index].starts <= state.START_LIMIT
-    # Whatever there was: dead runners alone end it.
-    for _ in range(state.START_LIMIT + 1):
-        run = play(state.resume(plan, run, "t"), ["d"])
-    assert state.resume(plan, run, "t").state != "Running"
 
 
 _PIECES = (

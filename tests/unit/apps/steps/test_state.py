@@ -68,6 +68,16 @@ def test_another_plan_on_the_same_base_goes_on_at_the_first_changed_step(
     ]
 
 
+def test_another_base_starts_over() -> None:
+    assert states(state.resume(plan(0, 0, plan_hash="h2", base="other"), done(plan(0, 0), 2), "t9")) == [("Pending", 0)] * 2
+
+
+def test_what_failed_has_all_its_attempts_again_in_another_plan() -> None:
+    run = state.start_attempt(done(plan(0, 0), 1), 1, "t1")
+    run = state.fail_attempt(run, 1, "t2", exit_code=1, message="no")
+    assert states(state.resume(plan(0, 3, plan_hash="h2"), reread(run), "t9")) == [("Succeeded", 1), ("Pending", 0)]
+
+
 def test_a_kept_step_keeps_its_times_and_checksum() -> None:
     run = state.succeed(state.start_attempt(state.begin(plan(0, 0)), 0, "t1"), 0, "t2", sha256="f" * 64)
     again = state.resume(plan(0, 0, plan_hash="h2"), run, "t9")
