@@ -172,24 +172,24 @@ def test_a_result_is_byte_for_byte_what_the_command_wrote(world: World, output: 
     assert world.read("parts") == {"part-0": output}
 
 
-@pytest.mark.parametrize("log", ["", "half a re", "x\n# end", "x\n\n# en"])
-def test_a_log_that_is_not_whole_is_no_result(world: World, log: str) -> None:
-    world.show_pods({"a": (0, log)})
-    done = world.collect("parts")
-    assert (done.returncode, done.stdout) == (1, "the log of pod 'a' is not whole yet\n")
+NOT_WHOLE = "the log of pod 'a' is not whole yet"
+
+
+@pytest.mark.parametrize(
+    ("logs", "state", "said"),
+    [
+        *(({"a": (0, log)}, "Complete", NOT_WHOLE) for log in ("", "half a re", "x\n# end", "x\n\n# en")),
+        ({"a": (0, "x\n# end\n"), "b": (2, "y\n# end\n")}, "Complete", "only 2 of 3 pods of Job 'work' are still there"),
+        ({}, "Failed", "Job 'work' has failed; failed parts: 3,5"),
+    ],
+)
+def test_parts_that_failed_or_are_not_whole_are_named_and_no_result(
+    world: World, logs: dict[str, tuple[int, str]], state: str, said: str
+) -> None:
+    world.show_pods(logs, completions=3 if "b" in logs else 0)
+    done = world.collect("parts", state)
+    assert (done.returncode, done.stdout) == (1, f"{said}\n")
     assert not (world.folder / "parts").exists()
-
-
-def test_parts_whose_pods_are_gone_are_missed(world: World) -> None:
-    world.show_pods({"a": (0, "x\n# end\n"), "b": (2, "y\n# end\n")}, completions=3)
-    done = world.collect("parts")
-    assert (done.returncode, done.stdout) == (1, "only 2 of 3 pods of Job 'work' are still there\n")
-    assert not (world.folder / "parts").exists()
-
-
-def test_failed_parts_are_named(world: World) -> None:
-    done = world.collect("parts", "Failed")
-    assert (done.returncode, done.stdout) == (1, "Job 'work' has failed; failed parts: 3,5\n")
 
 
 def test_a_command_that_fails_says_why_and_is_no_result(world: World) -> None:

@@ -73,12 +73,6 @@ def test_every_measure_of_the_benchmarks_is_explained() -> None:
     assert [name.strip("`") for name, *_ in rows if name] == [*MEASURES, CONTAINERS]
 
 
-def test_who_installs_is_told_what_to_read_first() -> None:
-    assert "### Before you add a backend\n" in GUIDE
-    notes = (ROOT / "charts/nestor/templates/NOTES.txt").read_text()
-    assert '"Before you add a backend" in docs/overflow.md' in notes
-
-
 def test_every_recipe_is_one_that_a_class_takes() -> None:
     named = [word for word in WORDS if re.fullmatch(r"[a-z]\w*(\.[a-z]\w*)?: [{\[].*[}\]]", word) and "…" not in word]
     assert named

@@ -53,7 +53,6 @@ class Hub:
         self._api = api
         self.pool = pool or Pool()
         self._watches: dict[List, _Watch] = {}
-        self._ending: set[asyncio.Task[None]] = set()
 
     @property
     def is_busy(self) -> bool:
@@ -117,13 +116,12 @@ class Hub:
         if watch.ending is not None:
             watch.ending.cancel()
         watch.task.cancel()
-        self._ending.add(watch.task)
-        watch.task.add_done_callback(self._ending.discard)
 
     async def close(self) -> None:
+        tasks = [watch.task for watch in self._watches.values()]
         for item in list(self._watches):
             self._end(item)
-        await asyncio.gather(*self._ending, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""What holds for any AppDef, any parameters and any template."""
+"""What holds for any AppDef and any parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nestor.api.appdef import AppDefError, choose_command, read_appdef
 from nestor.apps import steps
-from nestor.apps.steps import Plan, PlanError, Remote, render
+from nestor.apps.steps import Plan, PlanError, Remote
 from tests.unit.apps.steps.builders import chart, script, template
 
 pytestmark = pytest.mark.slow
@@ -173,24 +173,3 @@ def test_any_parameters_are_checked_or_refused_in_sentences(declared: Object, va
         assert set(found.values) <= set(declared)
         assert json.loads(json.dumps(found.values)) == found.values
         assert all("\0" not in text for text in found.environment.values())
-
-
-_PIECES = (
-    "{{ ¦ }}¦{% ¦ %}¦if a¦endif¦else¦for x in b¦for x in range(9)¦endfor¦set a = ¦raw¦endraw¦{#¦#}¦a¦b¦c¦job.name¦parameters['a']"
-    "¦|¦join¦tojson¦length¦replace('a', b)¦map('upper')¦(¦)¦[¦]¦+¦*¦~¦%¦1¦'x'¦not¦is defined¦.¦__class__¦macro m()¦include 'a'"
-    "¦\n¦\r\n¦-¦x¦: ¦loop.index¦'%s'¦ä¦\0¦\ud800"
-)
-pieces = st.sampled_from(_PIECES.split("¦"))
-
-
-@many
-@given(st.lists(pieces, max_size=25).map("".join) | st.text(max_size=50))
-def test_rendering_gives_a_text_or_its_own_error(text: str) -> None:
-    try:
-        found = render.render(text, name="t.yml", parameters={"a": 3, "b": ["x", 1], "c": "ä"}, facts={"name": "hello"})
-    except render.RenderError as error:
-        said = str(error)
-        assert said.startswith("template 't.yml'")
-    else:
-        assert len(found) <= render.OUTPUT_LIMIT
-        assert render.has_markup(text) or found == text

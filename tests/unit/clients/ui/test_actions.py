@@ -13,7 +13,11 @@ from nestor.clients.ui.visitor import Visitor
 from nestor.kube import Forbidden, Kind
 
 META = {"name": "shop", "namespace": "team", "uid": "u"}
-JOB: Object = {"metadata": META, "spec": {"activeDeadlineSeconds": 60}, "status": {"className": "short"}}
+JOB: Object = {
+    "metadata": META,
+    "spec": {"activeDeadlineSeconds": 60, "ttlSecondsAfterFinished": 5},
+    "status": {"className": "short"},
+}
 
 
 class Server:
@@ -35,21 +39,35 @@ class Server:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "is_hidden", "becomes", "is_most"), [(30, False, 90, False), (3600, False, 100, True), (3600, True, 3660, False)]
+    ("field", "seconds", "is_hidden", "changed", "is_most"),
+    [
+        ("stop", 30, False, {"activeDeadlineSeconds": 90}, False),
+        ("stop", 3600, False, {"activeDeadlineSeconds": 100}, True),
+        ("stop", 3600, True, {"activeDeadlineSeconds": 3660}, False),
+        ("stop", 10**12, True, {"activeDeadlineSeconds": 315_360_000}, False),
+        ("keep", 3600, False, {"ttlSecondsAfterFinished": 3605}, False),
+    ],
 )
-async def test_a_job_gets_no_more_time_than_its_class_allows_as_far_as_that_can_be_seen(
-    seconds: int, is_hidden: bool, becomes: int, is_most: bool
+async def test_a_job_gets_no_more_time_than_its_class_and_the_api_allow_as_far_as_that_can_be_seen(
+    field: str, seconds: int, is_hidden: bool, changed: Object, is_most: bool
 ) -> None:
     """More would be refused, and later changes with it."""
     api = Server(is_hidden=is_hidden)
-    assert await add_time(api, JOB, "stop", seconds) is is_most
-    assert api.patches == [{"metadata": {"uid": "u"}, "spec": {"activeDeadlineSeconds": becomes}}]
+    assert await add_time(api, JOB, field, seconds) is is_most
+    assert api.patches == [{"metadata": {"uid": "u"}, "spec": changed}]
 
 
-@pytest.mark.parametrize(("now", "field", "said"), [(100, "stop", "at most"), (60, "keep", "nothing to extend")])
-async def test_what_has_no_such_end_or_all_of_it_is_not_extended(now: int, field: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("spec", "field", "said"),
+    [
+        ({"activeDeadlineSeconds": 100}, "stop", "at most"),
+        ({}, "keep", "nothing to extend"),
+        ({}, "suspend", "nothing to extend"),
+    ],
+)
+async def test_what_has_no_such_end_or_all_of_it_is_not_extended(spec: Object, field: str, said: str) -> None:
     with pytest.raises(Failure, match=said):
-        await add_time(Server(), JOB | {"spec": {"activeDeadlineSeconds": now}}, field, 3600)
+        await add_time(Server(), JOB | {"spec": spec}, field, 3600)
 
 
 async def add_time(api: Server, job: Object, field: str, seconds: int) -> bool:

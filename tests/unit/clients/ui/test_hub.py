@@ -28,12 +28,10 @@ class OneJob:
 
     host = "https://127.0.0.1:6443"
 
-    def __init__(self, *, ends_slowly: bool = False) -> None:
+    def __init__(self) -> None:
         self.refusal: ApiError | None = None
         self.watches = self.open = 0
-        self.ending, self.may_end = asyncio.Event(), asyncio.Event()
-        if not ends_slowly:
-            self.may_end.set()
+        self.ending = asyncio.Event()
 
     async def request(self, *_: Any, parse: Callable[[bytes], Object] = json.loads, **__: Any) -> Object:
         if self.refusal:
@@ -49,7 +47,6 @@ class OneJob:
                 raise self.refusal or ApiError(500, "", "it ends")
             yield {}
         finally:
-            await self.may_end.wait()
             self.open -= 1
 
 
@@ -125,21 +122,3 @@ async def test_there_is_an_end_to_watches(monkeypatch: pytest.MonkeyPatch) -> No
         async with shared.use(c, nobody):
             assert len(shared._watches) == 2
     await shared.close()
-
-
-async def test_the_end_awaits_watches_that_were_ended_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their connections are closed next."""
-    monkeypatch.setattr(visitor, "KEEP_SECONDS", 0)
-    api = OneJob(ends_slowly=True)
-    shared = Hub(cast(Api, api))
-    async with shared.use(JOBS, nobody):
-        await is_true(lambda: api.watches == 1)
-    await is_true(lambda: len(shared._watches) == 0)
-    assert api.open == 1
-    closing = asyncio.create_task(shared.close())
-    for _ in range(5):
-        await asyncio.sleep(0)
-    assert not closing.done()
-    api.may_end.set()
-    await closing
-    assert api.open == 0

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import aiohttp
 import pytest
@@ -15,13 +15,11 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from nestor.api import labels
-from nestor.clients import portal
-from nestor.clients.portal import parse
 from nestor.clients.ui.guard import Gate
 from nestor.clients.ui.server import serving
 from nestor.clients.ui.visitor import STREAMS, Hub, Visitor, find_always
 from nestor.kube import Api, UserContext
-from tests.unit.clients.ui.test_server import answers, find_ports, write_kubeconfig
+from tests.unit.clients.ui.test_server import write_kubeconfig
 from tests.waiting import eventually
 
 JOB = "/apis/nestor.dev/v1alpha1/namespaces/team-a/nestedappjobs/shop"
@@ -78,27 +76,22 @@ class Site:
     cluster: Cluster
     session: aiohttp.ClientSession
     base: str
-    headers: dict[str, str]
-    visitor: Visitor | None = None
+    visitor: Visitor
 
     async def read(self) -> int:
         """The status of the pod's output, if it comes."""
-        async with self.session.get(self.base + LINES, headers=self.headers) as answer:
+        async with self.session.get(self.base + LINES) as answer:
             return answer.status
 
     async def suspend(self) -> int:
         """The status of the answer, if it comes."""
-        headers = self.headers | {"Origin": self.origin}
+        headers = {"Origin": self.base}
         async with self.session.post(f"{self.base}{PAGE}/suspend", headers=headers, allow_redirects=False) as answer:
             return answer.status
 
-    @property
-    def origin(self) -> str:
-        return f"https://{self.headers['Host']}" if "Host" in self.headers else self.base
-
 
 @contextlib.asynccontextmanager
-async def local(cluster: Cluster, kubeconfig: Path) -> AsyncIterator[Site]:
+async def serve(cluster: Cluster, kubeconfig: Path) -> AsyncIterator[Site]:
     gate = Gate()
     async with (
         await Api.connect(str(kubeconfig)) as api,
@@ -109,29 +102,15 @@ async def local(cluster: Cluster, kubeconfig: Path) -> AsyncIterator[Site]:
             base = f"http://127.0.0.1:{port}"
             async with session.get(f"{base}/start?token={gate.token}") as answer:
                 assert answer.status == 200
-            yield Site(cluster, session, base, {}, visitor)
+            yield Site(cluster, session, base, visitor)
 
 
-@contextlib.asynccontextmanager
-async def shared(cluster: Cluster, kubeconfig: Path) -> AsyncIterator[Site]:
-    pages, health = find_ports()
-    options = [f"--port={pages}", f"--health-port={health}", f"--kubeconfig={kubeconfig}"]
-    task = asyncio.create_task(portal.run(parse(["--host=x", *options])))
-    try:
-        await eventually(lambda: answers("127.0.0.1", pages))
-        async with aiohttp.ClientSession() as session:
-            yield Site(cluster, session, f"http://127.0.0.1:{pages}", {"Host": "x", "X-Forwarded-User": "jane"})
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-
-
-@pytest.fixture(params=[local, shared], ids=["ui", "portal"])
-async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[Site]:
     cluster = Cluster()
     async with cluster.build() as server:
         file = write_kubeconfig(tmp_path, str(server.make_url("")).rstrip("/"))
-        async with request.param(cluster, file) as found:
+        async with serve(cluster, file) as found:
             yield found
 
 
@@ -149,8 +128,7 @@ async def test_silent_outputs_count_and_end_with_their_pages(site: Site) -> None
         task.cancel()
     await asyncio.gather(*reading, return_exceptions=True)
     await eventually(lambda: follow(0))
-    if site.visitor is not None:
-        await eventually(lambda: is_idle(cast(Visitor, site.visitor)))
+    await eventually(lambda: is_idle(site.visitor))
     # There is room again.
     again = asyncio.create_task(site.read())
     await eventually(lambda: follow(1))
@@ -173,7 +151,7 @@ async def test_what_a_user_has_begun_is_finished_when_the_page_is_closed(site: S
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     async with asyncio.timeout(20):
-        async with site.session.get(f"{site.base}/static/style.css", headers=site.headers) as answer:
+        async with site.session.get(f"{site.base}/static/style.css") as answer:
             assert answer.status == 200  # the server has had time to see that the page is closed
     site.cluster.may_answer.set()
     await eventually(lambda: has(2))

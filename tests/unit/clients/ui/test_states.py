@@ -185,25 +185,6 @@ def test_nothing_else_is_said_to_stop_a_job_only_where_that_is_known() -> None:
     assert (found.is_endless, found.is_limited) == (False, False), "its class may have a limit"
 
 
-@pytest.mark.parametrize(
-    ("field", "seconds", "most", "expected"),
-    [
-        ("stop", 60, None, {"activeDeadlineSeconds": 3660}),
-        ("stop", 3600, 5400, {"activeDeadlineSeconds": 5400}),
-        ("stop", 3600, 3600, None),
-        ("stop", 10**12, None, {"activeDeadlineSeconds": 315_360_000}),
-        ("keep", 3600, 3600, {"ttlSecondsAfterFinished": 3660}),
-        ("suspend", 60, None, None),
-    ],
-)
-def test_an_extension_adds_to_what_is_there_within_what_the_class_and_the_api_allow(
-    field: str, seconds: int, most: int | None, expected: Any
-) -> None:
-    job = builders.running()
-    job["spec"] |= {"activeDeadlineSeconds": 3600, "ttlSecondsAfterFinished": 60}
-    assert actions.build_extension(job, field, seconds, most) == expected
-
-
 def test_the_end_is_told_once() -> None:
     """What `Ready` or a stage says already is not said again."""
     job = builders.ready()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from devcluster.cluster import lock
 from devcluster.cluster.paths import Paths
-from devcluster.progress import Silent
-from tests.unit.devcluster.lines import Lines
+from devcluster.progress import Silent, Stage
 
 # Holds a lock until its input ends. Arguments: folder of the locks, cache, which of the two locks.
 OTHER = """
@@ -58,6 +58,20 @@ class Other:
     def end(self) -> str:
         """Let it give the lock back; what it told whoever started it."""
         return self._process.communicate(timeout=30)[1]
+
+
+class Lines(Silent):
+    """A progress that remembers titles; `on_begin` gets each before its body runs."""
+
+    def __init__(self) -> None:
+        self.titles: list[str] = []
+        self.on_begin: Callable[[str], object] = lambda _: None
+
+    @contextlib.contextmanager
+    def stage(self, title: str) -> Iterator[Stage]:
+        self.titles.append(title)
+        self.on_begin(title)
+        yield Stage(title)
 
 
 @pytest.fixture(autouse=True)

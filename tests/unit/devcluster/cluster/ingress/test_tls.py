@@ -38,14 +38,6 @@ def test_an_entry_without_hosts_is_for_the_hosts_of_all_rules() -> None:
     assert list(found.certificates) == ["a.test", "b.test"]
 
 
-def test_a_secret_of_another_namespace_is_not_used() -> None:
-    found = tls.build([wants("a.test")], [secret(A, namespace="elsewhere")])
-    assert found.certificates == {}
-    assert messages(found) == [
-        "Secret 'web-tls' does not exist, or is not of type kubernetes.io/tls; a.test is served without TLS"
-    ]
-
-
 @pytest.mark.parametrize(
     ("half", "reason"),
     [

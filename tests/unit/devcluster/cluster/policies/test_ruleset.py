@@ -147,14 +147,9 @@ def test_an_old_answer_does_not_bring_back_what_is_gone() -> None:
     assert addresses(store) == []
 
 
-def test_an_old_list_does_not_take_away_what_is_newer() -> None:
+def test_what_is_older_changes_nothing() -> None:
     store = listed(pod_object("p", 20))
     store.replace("pods", [], 15)
-    assert addresses(store) == ["10.42.0.2"]
-
-
-def test_an_older_version_changes_nothing() -> None:
-    store = listed(pod_object("p", 20))
     store.change("pods", "MODIFIED", pod_object("p", 19, address="10.42.0.7"))
     assert addresses(store) == ["10.42.0.2"]
 
