@@ -89,18 +89,6 @@ async def test_panels_have_queries_of_metrics_that_exist_a_unit_and_words() -> N
     assert not faults, "\n".join(faults)
 
 
-def test_panels_lie_beside_each_other() -> None:
-    cells = [
-        (x, y)
-        for place in (panel["gridPos"] for panel in DASHBOARD["panels"])
-        for x in range(place["x"], place["x"] + place["w"])
-        for y in range(place["y"], place["y"] + place["h"])
-    ]
-    assert len(cells) == len(set(cells))
-    assert max(x for x, _ in cells) == 23
-    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
-
-
 async def test_alerts_have_queries_of_metrics_that_exist_and_say_what_to_do() -> None:
     faults = []
     for rule in RULES:

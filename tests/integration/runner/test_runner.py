@@ -1,10 +1,7 @@
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import re
 import signal
-from collections.abc import AsyncIterator
 
 import yaml
 
@@ -148,19 +145,6 @@ async def test_a_step_that_hangs_is_ended_at_its_limit(stage: Stage) -> None:
     assert ("exitCode" in step, step["attempt"]) == (False, 2)
 
 
-async def test_a_cluster_that_comes_up_late_is_waited_for(stage: Stage) -> None:
-    stage.write(a=config_map("late"))
-    [port] = apiserver.free_ports(1)
-    host, _, real = stage.api.host.removeprefix("https://").partition(":")
-    late = stage.folder / "late.kubeconfig"
-    late.write_text(stage.kubeconfig.read_text().replace(f"{host}:{real}", f"{host}:{port}"))
-    runner = await stage.start(stage.plan({"name": "a"}), late)
-    await runner.wait_for_line("waiting for the nested API")
-    async with forwarder(port, int(real), unanswered=10):
-        assert await runner.wait() == Exit.SUCCEEDED, runner.log
-    assert any(re.search(r"the nested API answers \(waited \d\.\d s\)", line) for line in runner.lines)
-
-
 async def test_a_cluster_that_never_comes_up_is_no_result(stage: Stage) -> None:
     [port] = apiserver.free_ports(1)
     lost = stage.folder / "lost.kubeconfig"
@@ -170,35 +154,3 @@ async def test_a_cluster_that_never_comes_up_is_no_result(stage: Stage) -> None:
     assert await runner.wait() == Exit.NO_API
     assert f"the nested API at https://127.0.0.1:{port} was not ready within 1 s: " in runner.log
     assert "Connect call failed" in runner.log
-
-
-@contextlib.asynccontextmanager
-async def forwarder(port: int, target: int, *, unanswered: int) -> AsyncIterator[None]:
-    """Bytes from one loopback port to another, for as long as the block lasts, but for the first connections.
-
-    Fails unless there were more connections than those.
-    """
-    tries = 0
-
-    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
-            while chunk := await reader.read(65536):
-                writer.write(chunk)
-                await writer.drain()
-        writer.close()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal tries
-        tries += 1
-        if tries <= unanswered:
-            writer.close()
-            return
-        other_reader, other_writer = await asyncio.open_connection("127.0.0.1", target)
-        await asyncio.gather(pump(reader, other_writer), pump(other_reader, writer))
-
-    server = await asyncio.start_server(serve, "127.0.0.1", port)
-    try:
-        yield
-        assert tries > unanswered
-    finally:
-        server.close()

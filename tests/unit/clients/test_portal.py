@@ -34,25 +34,20 @@ def test_nobody_is_in_a_group_of_the_clusters_own() -> None:
     assert read_person(said("jane", "system:masters,team-a"), PLAIN) == Person("jane", ("team-a",))
 
 
-@pytest.mark.parametrize("name", ["system:admin", "system:serviceaccount:kube-system:x", "", " ", "a\nb", "ä", "x" * 257])
-def test_some_names_are_nobodys(name: str) -> None:
-    with pytest.raises(Refused):
-        read_person(said(name), PLAIN)
-
-
 @pytest.mark.parametrize(
     ("headers", "status"),
     [
         ([], 401),
         ([("X-Forwarded-Groups", "team-a")], 401),
-        ([("X-Forwarded-User", " ")], 401),
+        *(([("X-Forwarded-User", name)], 401) for name in ("", " ")),
+        *(([("X-Forwarded-User", name)], 403) for name in ("system:admin", "system:serviceaccount:kube-system:x")),
+        *(([("X-Forwarded-User", name)], 403) for name in ("a\nb", "ä", "x" * 257)),
         # What a browser sent beside what the proxy says.
         ([("X-Forwarded-User", "jane"), ("x-forwarded-user", "admin")], 400),
         ([("X-Forwarded-User", "jane"), ("X-Forwarded-Groups", ""), ("X-Forwarded-Groups", "team-a")], 400),
-        ([("X-Forwarded-User", "system:admin")], 403),
     ],
 )
-def test_who_is_not_said_once_is_nobody(headers: list[tuple[str, str]], status: int) -> None:
+def test_who_is_not_said_once_by_a_name_that_users_have_is_nobody(headers: list[tuple[str, str]], status: int) -> None:
     with pytest.raises(Refused) as refused:
         read_person(CIMultiDictProxy(CIMultiDict(headers)), PLAIN)
     assert refused.value.status == status

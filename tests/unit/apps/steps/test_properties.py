@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from typing import Any
 
 import pytest
@@ -147,12 +146,6 @@ def test_the_good_one_is_good() -> None:
     assert len(read(GOOD, None, {"text": "x"}).steps) == 6
 
 
-@many
-@given(anything, st.none() | st.text(max_size=5))
-def test_any_json_is_read_or_refused_in_sentences(content: Any, wanted: str | None) -> None:
-    check_outcome(content, wanted, None)
-
-
 some_values = st.dictionaries(st.sampled_from(["size", "color", "on", "text", "other"]), scalars, max_size=4)
 
 
@@ -160,16 +153,3 @@ some_values = st.dictionaries(st.sampled_from(["size", "color", "on", "text", "o
 @given(nearly_good(), st.none() | st.just("Hello"), st.just({"text": "x"}) | some_values)
 def test_any_appdef_that_is_nearly_good_is_read_or_refused_in_sentences(content: Any, wanted: str | None, values: Object) -> None:
     check_outcome(content, wanted, values)
-
-
-@many
-@given(st.dictionaries(keys, st.dictionaries(keys, anything, max_size=6) | anything, max_size=4), st.dictionaries(keys, anything))
-def test_any_parameters_are_checked_or_refused_in_sentences(declared: Object, values: Object) -> None:
-    try:
-        found = steps.check_parameters(declared, values)
-    except PlanError as error:
-        check_messages(error)
-    else:
-        assert set(found.values) <= set(declared)
-        assert json.loads(json.dumps(found.values)) == found.values
-        assert all("\0" not in text for text in found.environment.values())

@@ -15,41 +15,29 @@ from nestor.clients.cli.commands import life
 from nestor.clients.cli.exits import Code
 from nestor.clients.cli.main import app
 from nestor.clients.cli.session import Place, Session
-from nestor.kube import Api, ApiError, Forbidden, Kind, NotFound, Unreachable
+from nestor.kube import Api, ApiError, Forbidden, NotFound, Unreachable, kinds
+from tests.fakes.api import MemoryApi
 from tests.unit.clients.cli import builders
 
 Object = dict[str, Any]
 
 
-class FakeApi:
-    """Holds jobs by name, or what is raised for them, and notes the patches."""
-
-    def __init__(self, *jobs: Object, **faults: ApiError) -> None:
-        self.jobs = {job["metadata"]["name"]: job for job in jobs}
-        self.faults = faults
-        self.patches: dict[str, Object] = {}
-
-    async def get(self, kind: Kind, name: str, namespace: str) -> Object:
-        if name in self.faults:
-            raise self.faults[name]
-        if name not in self.jobs:
-            raise NotFound(404, "NotFound", f"no {kind.name} in {namespace}", {"name": name})
-        return self.jobs[name]
-
-    async def patch(self, kind: Kind, name: str, namespace: str, patch: Object) -> Object:
-        self.patches[name] = patch
-        return await self.get(kind, name, namespace)
-
-    async def list(self, kind: Kind, namespace: str, *, fields: str) -> list[Object]:
-        if "list" in self.faults:
-            raise self.faults["list"]
-        return list(self.jobs.values())
-
-    async def request(self, *question: Any, **_: Any) -> Object:
-        raise self.faults["list"]
+def server(*jobs: Object, **faults: ApiError) -> MemoryApi:
+    """An API server with these jobs; `faults`: what it says when asked for one of that name."""
+    api = MemoryApi()
+    for job in jobs:
+        api.put(kinds.NESTED_APP_JOB, job)
+    api.fault = lambda _, what: faults.get(what.rpartition("/")[2])
+    return api
 
 
-def call(monkeypatch: pytest.MonkeyPatch, api: FakeApi, *arguments: str) -> Result:
+def list_patches(api: MemoryApi) -> list[tuple[str, Object]]:
+    """By name, in their order."""
+    asked = zip(api.asked, api.bodies, strict=True)
+    return [(what.rpartition("/")[2], body) for what, body in asked if what.startswith("PATCH ")]
+
+
+def call(monkeypatch: pytest.MonkeyPatch, api: MemoryApi, *arguments: str) -> Result:
     @asynccontextmanager
     async def opened(place: Place) -> AsyncIterator[Session]:
         assert place
@@ -86,50 +74,55 @@ def named(job: Object, name: str) -> Object:
     ],
 )
 def test_a_rerun_says_when_it_deletes_the_data(monkeypatch: pytest.MonkeyPatch, job: Object, is_deleted: bool) -> None:
-    api = FakeApi(job)
+    api = server(job)
     result = call(monkeypatch, api, "rerun", "shop")
     assert result.exit_code == Code.OK
     assert "all steps of job 'shop' will run again" in result.stderr
     assert ("in an empty cluster" in result.stderr and "data of the previous run is deleted" in result.stderr) is is_deleted
-    assert api.patches["shop"]["metadata"]["annotations"][labels.RERUN]
+    ((_, patch),) = list_patches(api)
+    assert patch["metadata"]["annotations"][labels.RERUN]
 
 
 def test_what_failed_in_a_step_may_rest_and_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its pods run on, to be looked at."""
-    api = FakeApi(builders.failed())
+    api = server(builders.failed())
     assert call(monkeypatch, api, "suspend", "shop").exit_code == Code.OK
-    assert api.patches == {"shop": {"spec": {"suspend": True}}}
-    api.jobs["shop"]["spec"]["suspend"] = True
     assert call(monkeypatch, api, "resume", "shop").exit_code == Code.OK
-    assert api.patches == {"shop": {"spec": {"suspend": False}}}
+    assert list_patches(api) == [("shop", {"spec": {"suspend": wanted}}) for wanted in (True, False)]
 
 
 @pytest.mark.parametrize(
     "reason", [conditions.COMPLETED, conditions.TARGET_FAILED, conditions.RESTARTS_EXHAUSTED, conditions.DEADLINE_EXCEEDED]
 )
 def test_what_has_ended_does_not_rest(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
-    api = FakeApi(ended(reason))
+    api = server(ended(reason))
     result = call(monkeypatch, api, "suspend", "shop")
-    assert (result.exit_code, api.patches) == (Code.FAILED, {})
+    assert (result.exit_code, list_patches(api)) == (Code.FAILED, [])
     assert f"job 'shop' has already ended ({reason}) and cannot be suspended" in result.stderr
 
 
 def test_one_failure_does_not_keep_the_other_jobs_from_resting(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = FakeApi(ended(conditions.COMPLETED, "a", "True"), named(builders.ready(), "d"), c=Forbidden(403, "Forbidden", "not c"))
+    api = server(
+        ended(conditions.COMPLETED, "a", "True"),
+        named(builders.ready(), "d"),
+        b=NotFound(404, "NotFound", "no b", {"name": "b"}),
+        c=Forbidden(403, "Forbidden", "not c"),
+    )
     result = call(monkeypatch, api, "suspend", "a", "b", "c", "d")
     assert result.exit_code == Code.FAILED, "the first failure's"
-    assert list(api.patches) == ["d"]
+    assert [name for name, _ in list_patches(api)] == ["d"]
     for part in ("job 'a' has already ended", "no NestedAppJob 'b'", "not c", "job 'd' is being suspended"):
         assert part in result.stderr
 
 
 def test_without_a_connection_the_other_jobs_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    api = FakeApi(named(builders.ready(), "b"), a=Unreachable("refused"))
+    api = server(named(builders.ready(), "b"), a=Unreachable("refused"))
     assert call(monkeypatch, api, "suspend", "a", "b").exit_code == Code.NO_ACCESS
-    assert api.patches == {}
+    assert list_patches(api) == []
 
 
 async def test_who_may_not_list_does_not_wait_for_ever() -> None:
-    api = cast(Api, FakeApi(list=Forbidden(403, "Forbidden", "no list")))
+    api = server(builders.ready())
+    api.fault = lambda *_: Forbidden(403, "Forbidden", "no list")
     with pytest.raises(Forbidden):
-        await life.wait_until_gone(Session(api, "team-a", cast(Any, None)), [builders.ready()], timeout=20)
+        await life.wait_until_gone(Session(cast(Api, api), "team-a", cast(Any, None)), [builders.ready()], timeout=20)

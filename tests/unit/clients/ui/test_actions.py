@@ -10,7 +10,8 @@ from nestor.api.objects import Object
 from nestor.clients.cli.exits import Failure
 from nestor.clients.ui.pages import actions
 from nestor.clients.ui.visitor import Visitor
-from nestor.kube import Forbidden, Kind
+from nestor.kube import Forbidden, kinds
+from tests.fakes.api import MemoryApi
 
 META = {"name": "shop", "namespace": "team", "uid": "u"}
 JOB: Object = {
@@ -20,22 +21,14 @@ JOB: Object = {
 }
 
 
-class Server:
+def build_server(*, is_hidden: bool = False) -> MemoryApi:
     """With a class that lets jobs run for 100 seconds, which not everybody may see."""
-
-    def __init__(self, *, is_hidden: bool = False) -> None:
-        self.is_hidden = is_hidden
-        self.patches = list[Object]()
-
-    async def find(self, _kind: Kind, name: str) -> Object:
-        assert name == "short"
-        if self.is_hidden:
-            raise Forbidden(403, "Forbidden", "no")
-        return {"spec": {"maxActiveDeadlineSeconds": 100}}
-
-    async def patch(self, _kind: Kind, _name: str, _namespace: str, body: Object, *, strict: bool) -> None:
-        assert strict
-        self.patches.append(body)
+    api = MemoryApi()
+    api.put(kinds.NESTED_APP_JOB, JOB)
+    api.put(kinds.NESTED_CLASS, {"metadata": {"name": "short"}, "spec": {"maxActiveDeadlineSeconds": 100}})
+    if is_hidden:
+        api.fault = lambda verb, _: Forbidden(403, "Forbidden", "no") if verb == "GET" else None
+    return api
 
 
 @pytest.mark.parametrize(
@@ -52,9 +45,9 @@ async def test_a_job_gets_no_more_time_than_its_class_and_the_api_allow_as_far_a
     field: str, seconds: int, is_hidden: bool, changed: Object, is_most: bool
 ) -> None:
     """More would be refused, and later changes with it."""
-    api = Server(is_hidden=is_hidden)
+    api = build_server(is_hidden=is_hidden)
     assert await add_time(api, JOB, field, seconds) is is_most
-    assert api.patches == [{"metadata": {"uid": "u"}, "spec": changed}]
+    assert api.bodies[-1] == {"metadata": {"uid": "u"}, "spec": changed}
 
 
 @pytest.mark.parametrize(
@@ -67,8 +60,8 @@ async def test_a_job_gets_no_more_time_than_its_class_and_the_api_allow_as_far_a
 )
 async def test_what_has_no_such_end_or_all_of_it_is_not_extended(spec: Object, field: str, said: str) -> None:
     with pytest.raises(Failure, match=said):
-        await add_time(Server(), JOB | {"spec": spec}, field, 3600)
+        await add_time(build_server(), JOB | {"spec": spec}, field, 3600)
 
 
-async def add_time(api: Server, job: Object, field: str, seconds: int) -> bool:
+async def add_time(api: MemoryApi, job: Object, field: str, seconds: int) -> bool:
     return await actions.add_time(Visitor(cast(Any, api), cast(Any, None), cast(Any, None), "jane"), job, field, seconds)

@@ -1,10 +1,8 @@
-"""`nestor ui` as a command among the others, and what its package brings along."""
+"""What the package of `nestor ui` brings along."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,19 +12,6 @@ from nestor.clients import ui
 HERE = Path(ui.__file__).parent
 TEMPLATES = sorted((HERE / "templates").glob("*.html"))
 ASSETS = sorted((HERE / "static").glob("*"))
-
-
-def call(*arguments: str) -> str:
-    script = "import sys; from nestor.__main__ import main; sys.argv[1:] = sys.argv[1:]; main()"
-    environment = {"PYTHONPATH": str(HERE.parents[2]), "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, "-c", script, *arguments], env=environment, capture_output=True, text=True, check=True
-    ).stdout
-
-
-def test_the_command_line_knows_it() -> None:
-    assert re.search(r"\bui\b +Open Nestor in your browser", call("--help"))
-    assert "--no-browser" in call("ui", "--help")
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
