@@ -21,7 +21,7 @@ from nestor.operator.lifecycle.suspend import SuspendProgress
 from nestor.operator.status.build import build_status
 from nestor.operator.status.conditions import Observed, decide_conditions, summarize
 from tests import argocd_lua
-from tests.unit.operator.builders import READY, build_app, build_cluster, build_job, build_pod, build_run, step, waiting
+from tests.unit.operator.builders import READY, build_app, build_cluster, build_job, build_pod, build_run, step
 
 NOW = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 TIME = "2026-01-01T12:00:00Z"
@@ -67,9 +67,6 @@ ENDED = Record(
 JOBS: list[tuple[str, Object, str]] = [
     ("new", {**build_job(), "kind": "NestedAppJob"}, "Progressing"),
     ("starting", observe(seen=Observed()), "Progressing"),
-    ("pulling its image in vain", observe(seen=Observed(server=build_pod(status=waiting("ErrImagePull")))), "Degraded"),
-    ("too late", observe(seen=Observed(is_overdue=True)), "Degraded"),
-    ("refused by the host", observe(seen=Observed(problem="exceeded quota")), "Degraded"),
     ("trying a step again", observe(seen=RETRYING), "Progressing"),
     ("failed in a step", observe(seen=FAILED), "Degraded"),
     ("ready", observe(), "Healthy"),
@@ -85,7 +82,6 @@ JOBS: list[tuple[str, Object, str]] = [
         observe(SUCCEEDS | {"failurePolicy": {"action": "Ignore"}}, outcome={"state": "Failed", "message": "Job x failed"}),
         "Healthy",
     ),
-    ("over time", observe({"activeDeadlineSeconds": 1}, record=Record(start_time="2026-01-01T11:00:00Z")), "Degraded"),
     ("without its class", refuse(conditions.CLASS_NOT_FOUND), "Degraded"),
     ("waiting for others to end", refuse(conditions.TOO_MANY_JOBS), "Progressing"),
     ("refused and asked to run again", annotate(refuse(conditions.CLASS_NOT_FOUND), "2"), "Degraded"),

@@ -104,19 +104,6 @@ def test_the_site(tmp_path: Path) -> None:
     assert "Nestor" in (tmp_path / "search/search_index.json").read_text()
 
 
-@pytest.mark.slow
-def test_a_dead_link_and_a_dead_anchor_fail_the_build(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/index.md").write_text("# One\n\n[gone](gone.md) [nowhere](#nowhere) [one](#one)\n")
-    config = tmp_path / "mkdocs.yml"
-    config.write_text(f"INHERIT: {ROOT / 'mkdocs.yml'}\nhooks: []\nnav: [index.md]\n")
-    built = build(config, tmp_path / "out")
-    assert built.returncode == 1
-    assert "'gone.md'" in built.stderr
-    assert "'#nowhere'" in built.stderr
-    assert "'#one'" not in built.stderr
-
-
 def test_every_page_has_its_place_in_the_navigation() -> None:
     text = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
     listed = re.findall(r"[\w/-]+\.md", text)

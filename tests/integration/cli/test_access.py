@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import stat
 import sys
 from dataclasses import replace
@@ -163,11 +162,3 @@ async def test_logs_that_may_not_be_read_are_replaced_by_what_the_status_knows(
     call = await cli("logs", "shop", "nested")
     assert (call.code, call.stdout) == (Code.OK, "said inside\n"), call.stderr
     await host.delete(kinds.POD, "nested", "default", grace_seconds=0)
-
-
-async def test_rights_that_lack_are_4(cli: CommandLine, control_plane: apiserver.ControlPlane) -> None:
-    cli = replace(cli, kubeconfig=control_plane.kubeconfig_of("nobody"), environment=os.environ.copy())
-    for arguments in (["list"], ["run", "a/b"], ["status", "shop"], ["delete", "shop"]):
-        call = await cli(*arguments)
-        assert call.code == Code.NO_ACCESS, arguments
-        assert "permission denied" in call.stderr

@@ -3,29 +3,10 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 
 from nestor.api.contracts.runner import Exit
 from nestor.kube import kinds
-from tests.integration.runner.conftest import RunnerProcess, Stage
-
-
-def read_peak(runner: RunnerProcess) -> int:
-    """The runner's own peak of memory so far, in KiB."""
-    status = Path(f"/proc/{runner.process.pid}/status").read_text()
-    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
-
-
-async def test_hundreds_of_megabytes_of_output_leave_the_runner_and_its_log_small(stage: Stage) -> None:
-    noise = "head -c 200000000 /dev/zero | tr '\\0' x | fold -w 100; echo; echo the end; while [ ! -e go ]; do sleep 0.1; done"
-    runner = await stage.with_whole_starts().start(stage.plan(stage.script("noise", noise), stage.script("next", "echo next")))
-    await runner.wait_for_line("the rest is not shown")
-    before = read_peak(runner)
-    (stage.folder / "work" / "templates" / "go").touch()
-    assert await runner.wait() == Exit.SUCCEEDED
-    assert "[next] next" in runner.lines
-    assert before < 150_000
-    assert len(runner.log) < 1_300_000
+from tests.integration.runner.conftest import Stage
 
 
 async def test_what_a_script_leaves_in_the_background_does_not_meet_the_next_step(stage: Stage) -> None:

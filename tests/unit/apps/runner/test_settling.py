@@ -10,12 +10,12 @@ from nestor.apps.runner import settling
 from nestor.apps.runner.attempt import Attempt
 from nestor.apps.runner.command import Outcome
 from nestor.apps.steps import Step
-from nestor.kube import Api, ApiError, Kind, Unreachable
+from nestor.kube import Api, ApiError, Unreachable
 from tests.unit.apps.runner.test_run import OK, REFUSED, FakeClock
 
 
 class FakeApi:
-    """A cluster that starts by the fake clock: the API first, then its namespaces."""
+    """A cluster that starts by the fake clock: the API first, then its namespaces, or what shows that its controllers run."""
 
     host = "https://10.0.0.1"
 
@@ -23,6 +23,7 @@ class FakeApi:
         self.clock = clock
         self.namespace = namespace
         self.api = api
+        self.asked = 0
 
     async def request(self, method: str, path: str, *, timeout: float) -> Any:
         if self.clock.time < self.api:
@@ -31,7 +32,10 @@ class FakeApi:
             raise ApiError(500, "", "[-]poststarthook/rbac failed\nmore")
         return "ok"
 
-    async def find(self, kind: Kind, name: str, namespace: str | None = None) -> Any:
+    async def find(self, *_: Any) -> Any:
+        self.asked += 1
+        if self.clock.time < self.api:
+            raise Unreachable("refused")
         return {} if self.clock.time >= self.namespace else None
 
 
@@ -78,21 +82,14 @@ STEP = Step(name="a", type="kubectl", path="a.yml")
 
 
 class World:
-    """A cluster whose service account appears at a time, and commands with scripted outcomes."""
+    """A cluster whose controllers run after a time, and commands with scripted outcomes."""
 
-    def __init__(self, account: float, *outcomes: Outcome) -> None:
+    def __init__(self, settled: float, *outcomes: Outcome) -> None:
         self.clock = FakeClock()
-        self.account = account
+        self.api = FakeApi(self.clock, settled / 2, settled)
         self.outcomes = list(outcomes)
-        self.asked = 0
         self.log: list[str] = []
-        self.settling = settling.Settling(cast(Api, self), self.clock, self.run)
-
-    async def find(self, *_: Any) -> Any:
-        self.asked += 1
-        if self.clock.time < self.account / 2:
-            raise Unreachable("refused")
-        return {} if self.clock.time >= self.account else None
+        self.settling = settling.Settling(cast(Api, self.api), self.clock, self.run)
 
     async def run(self, attempt: Attempt) -> Outcome:
         self.clock.time += 0.3
@@ -119,7 +116,7 @@ async def test_a_failure_in_a_settled_cluster_is_a_failure_and_the_cluster_is_no
     world = World(0, REFUSED, REFUSED)
     assert await world.execute() == REFUSED
     assert await world.execute() == REFUSED
-    assert (world.asked, world.log) == (1, [])
+    assert (world.api.asked, world.log) == (1, [])
 
 
 async def test_a_cluster_that_never_settles_does_not_hide_the_failure() -> None:
