@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 from nestor.clients.cli.exits import Code
-from nestor.kube import Api, kinds
+from nestor.kube import Api
 from tests import children
 from tests.integration import apiserver
 from tests.integration.cli.conftest import JOBS, ROOT, SECRETS, CommandLine, create, grant, report
-from tests.integration.operator.world import build_class
 from tests.unit.clients.cli.builders import condition
 
 
-async def test_an_installation_is_repaired_by_what_it_says(cli: CommandLine, host: Api, namespace: str) -> None:
+async def test_what_a_cluster_without_nestor_has_and_lacks_is_told(cli: CommandLine) -> None:
+    """What one with Nestor has, tests/e2e/test_cli.py shows."""
     call = await cli("doctor")
     assert call.code == Code.FAILED
     for part in (
@@ -30,25 +29,6 @@ async def test_an_installation_is_repaired_by_what_it_says(cli: CommandLine, hos
         "you can run jobs",
     ):
         assert part in call.stdout, part
-
-    own = {"app.kubernetes.io/name": "nestor"}
-    template = {"metadata": {"labels": own}, "spec": {"containers": [{"name": "x", "image": "x"}]}}
-    await host.create(
-        kinds.DEPLOYMENT,
-        {
-            "metadata": {"name": "nestor", "namespace": namespace, "labels": own},
-            "spec": {"selector": {"matchLabels": own}, "template": template},
-        },
-    )
-    await host.patch(kinds.DEPLOYMENT, "nestor", namespace, {"status": {"replicas": 1, "readyReplicas": 1}}, subresource="status")
-    await host.apply(kinds.INGRESS_CLASS, {"metadata": {"name": "test"}, "spec": {"controller": "example.com/test"}})
-    await host.apply(kinds.NESTED_CLASS, build_class())
-    found = json.loads((await cli("doctor", "-o", "json")).stdout)
-    texts = [item["text"] for item in found if item["level"] == "good"]
-    assert any("class 'default' offers what the operator has and exposes jobs" in text for text in texts), found
-    assert not any("IngressClass" in item["text"] for item in found)
-    await host.delete(kinds.NESTED_CLASS, "default")
-    await host.delete(kinds.INGRESS_CLASS, "test")
 
 
 async def test_a_job_is_explained(cli: CommandLine, host: Api, namespace: str) -> None:

@@ -21,6 +21,7 @@ from nestor.kube import Api, kinds
 from tests.integration import apiserver
 from tests.integration.cli.conftest import JOBS, SECRETS, CommandLine, Kubelet, Object, create, grant, report
 from tests.unit.clients.cli.builders import ADMITTED, APPLIED, CLUSTER, EXPOSED, READY, RUNNING, condition, step
+from tests.unit.clients.ui.test_frame import read_events
 from tests.waiting import wait_for
 
 URL = "http://shop-team-a.apps.test/"
@@ -67,16 +68,6 @@ class Page:
 def named(headers: dict[str, str]) -> dict[str, str]:
     """As browsers send them."""
     return {"Accept": "text/html"} | {key.replace("_", "-"): value for key, value in headers.items()}
-
-
-async def read_events(content: aiohttp.StreamReader) -> AsyncIterator[tuple[str, Object]]:
-    kind = ""
-    async for raw in content:
-        key, _, value = raw.decode().strip().partition(": ")
-        if key == "event":
-            kind = value
-        elif key == "data":
-            yield kind, json.loads(value)
 
 
 async def wait_for_part(events: AsyncIterator[tuple[str, Object]], name: str, text: str) -> str:

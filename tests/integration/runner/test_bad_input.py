@@ -46,6 +46,7 @@ async def test_a_killed_runner_never_repeats_what_an_earlier_step_did(stage: Sta
     assert "[first]" not in successor.log
     successor.send(signal.SIGTERM)
     assert await successor.wait() == Exit.STOPPED
+    assert "stopped during attempt 1" in (await stage.record())["steps"][1]["message"]
 
     stage.speed_up()
     last = await stage.run(plan)

@@ -122,18 +122,6 @@ async def test_a_runner_that_was_replaced_while_it_lives_stops_after_its_attempt
     assert await stage.states() == [("Succeeded", 1), ("Succeeded", 1)]
 
 
-async def test_a_runner_told_to_stop_records_it_and_leaves_no_kubectl(stage: Stage) -> None:
-    stage.write(a=config_map("a"))
-    stage.slow_down("a")
-    runner = await stage.start(stage.plan({"name": "a"}))
-    await runner.wait_for_line("going slow")
-    runner.send(signal.SIGTERM)
-    assert await runner.wait() == Exit.STOPPED
-    step = (await stage.record())["steps"][0]
-    assert (step["state"], step["attempt"]) == ("Running", 1)
-    assert "stopped during attempt 1" in step["message"]
-
-
 async def test_a_step_that_hangs_is_ended_at_its_limit(stage: Stage) -> None:
     stage.write(a=config_map("a"))
     stage.slow_down("a")

@@ -61,7 +61,7 @@ async def run(script: str, folder: Path, limit: float = 30, limits: Limits | Non
 
 def is_running(pid: int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return read_stat(pid)[0] != "Z"
     except FileNotFoundError:
         return False
 

@@ -20,6 +20,8 @@ from nestor.clients.ui.visitor import Hub, Visitor, find_always
 from nestor.kube import Api, Forbidden, Unreachable, UserContext
 from tests.unit.clients.cli import builders
 
+Events = AsyncIterator[tuple[str, dict[str, Any]]]
+
 
 class Rows:
     """The page of jobs, filled by a test."""
@@ -49,8 +51,11 @@ class Rows:
         return self.content
 
 
+Told = tuple[Rows, Events]
+
+
 @pytest.fixture
-async def rows(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Rows, AsyncIterator[tuple[str, dict[str, str]]]]]:
+async def rows(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Told]:
     """A page, and what its browser is told."""
     view = Rows()
     api = cast(Api, object())
@@ -59,7 +64,7 @@ async def rows(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[tuple[Rows, Asy
     monkeypatch.setattr(frame, "INTERVAL_SECONDS", 0)
     async with serve(view, visitor) as server, ClientSession() as session, session.get(server.make_url("/test")) as answer:
         assert visitor.is_busy
-        yield view, read(answer.content)
+        yield view, read_events(answer.content)
 
 
 def serve(view: Rows, visitor: Visitor) -> TestServer:
@@ -72,7 +77,8 @@ def serve(view: Rows, visitor: Visitor) -> TestServer:
     return TestServer(app)
 
 
-async def read(content: Any) -> AsyncIterator[tuple[str, dict[str, str]]]:
+async def read_events(content: Any) -> Events:
+    """What a live page is told."""
     kind = ""
     async for raw in content:
         key, _, value = raw.decode().strip().partition(": ")
@@ -82,10 +88,7 @@ async def read(content: Any) -> AsyncIterator[tuple[str, dict[str, str]]]:
             yield kind, json.loads(value)
 
 
-Told = tuple[Rows, AsyncIterator[tuple[str, dict[str, str]]]]
-
-
-async def coming(events: AsyncIterator[tuple[str, dict[str, str]]]) -> tuple[str, dict[str, str]]:
+async def coming(events: Events) -> tuple[str, dict[str, Any]]:
     async with asyncio.timeout(20):
         return await anext(events)
 

@@ -222,15 +222,3 @@ async def test_a_client_gets_a_token_and_is_let_in(backend: Backend, options: An
     assert (await backend.ask("POST", "create", {"pod": POD}, headers=login))[0] == 200
     await backend.switch(not_before=4_000_000_000)
     assert (await backend.ask("GET", "status", [], headers=login))[0] == 401
-
-
-BAD: list[tuple[Any, int, str]] = [
-    ({"form": CLIENT | {"client_secret": "guess"}}, 401, "invalid_client"),
-    ({"headers": basic("other", "not-a-secret")}, 401, "invalid_client"),
-    ({"form": CLIENT | {"grant_type": "password"}}, 400, "unsupported_grant_type"),
-]
-
-
-@pytest.mark.parametrize(("options", "code", "error"), BAD)
-async def test_others_get_none(backend: Backend, options: Any, code: int, error: str) -> None:
-    assert await get_token(backend, **options) == (code, {"error": error})
