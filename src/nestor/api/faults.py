@@ -93,9 +93,9 @@ def show(value: Any) -> str:
 
 
 def find_fault(value: Any, root: str) -> str | None:
-    """Why `value` is not JSON of a reasonable size, as a sentence; None if it is.
+    """Why `value`, which has JSON's types, is not JSON of a reasonable size, as a sentence; None if it is.
 
-    Whatever the value (10 MiB of brackets, YAML with multiplying aliases), this ends soon and raises nothing.
+    Whatever it is (10 MiB of brackets, YAML with multiplying aliases), this ends soon and raises nothing.
     """
     stack: list[tuple[Any, tuple[str | int, ...]]] = [(value, ())]
     items = text = 0
@@ -128,25 +128,15 @@ def _check_item(item: Any, depth: int) -> str | None:
     if depth > DEPTH_LIMIT:
         return f"must not be nested deeper than {DEPTH_LIMIT} levels"
     if isinstance(item, dict):
-        return _check_keys(item)
+        is_broken = any(map(_has_half, item))
+        return "must not contain half a character (a `\\ud…` escape without its other half) in its keys" if is_broken else None
     if isinstance(item, str):
         return "must not contain half a character (a `\\ud…` escape without its other half)" if _has_half(item) else None
     if item is None or isinstance(item, bool | list):
         return None
     if isinstance(item, int):
         return None if abs(item) < _INTEGER_LIMIT else "must be a number of at most 63 bits"
-    if isinstance(item, float):
-        return None if math.isfinite(item) else "must be a finite number"
-    return "must be a value that JSON can represent: put it in quotes"
-
-
-def _check_keys(item: dict[Any, Any]) -> str | None:
-    for key in item:
-        if not isinstance(key, str):
-            return f"must have string keys: put {show(key)} in quotes"
-        if _has_half(key):
-            return "must not contain half a character (a `\\ud…` escape without its other half) in its keys"
-    return None
+    return None if math.isfinite(item) else "must be a finite number"
 
 
 def _has_half(text: str) -> bool:

@@ -151,15 +151,10 @@ async def test_other_names_for_this_machine_are_refused(page: Page) -> None:
 
 
 async def test_other_sites_are_refused(page: Page, host: Api, namespace: str) -> None:
+    """Which ones, tests/unit/clients/ui/test_guard.py lists."""
     await create(host, namespace)
     path = f"/jobs/{namespace}/shop/suspend"
-    attacks: tuple[dict[str, str], ...] = (
-        {"Origin": "http://evil.test"},
-        {"Sec_Fetch_Site": "cross-site"},
-        {"Origin": "http://127.0.0.1:1"},
-        {"Origin": "null"},
-    )
-    for headers in attacks:
+    for headers in ({"Origin": "http://evil.test"}, {"Sec_Fetch_Site": "cross-site"}):
         assert (await page.post(path, None, **headers))[0] == 403, headers
         assert (await page.get("/jobs", **headers))[0] == 403, headers
     async with page.session.post(page.base + path) as answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -15,7 +16,7 @@ from nestor.clients.cli.commands import life
 from nestor.clients.cli.exits import Code
 from nestor.clients.cli.main import app
 from nestor.clients.cli.session import Place, Session
-from nestor.kube import Api, ApiError, Forbidden, NotFound, Unreachable, kinds
+from nestor.kube import Api, ApiError, Forbidden, Kind, NotFound, Unreachable, kinds
 from tests.fakes.api import MemoryApi
 from tests.unit.clients.cli import builders
 
@@ -126,3 +127,17 @@ async def test_who_may_not_list_does_not_wait_for_ever() -> None:
     api.fault = lambda *_: Forbidden(403, "Forbidden", "no list")
     with pytest.raises(Forbidden):
         await life.wait_until_gone(Session(cast(Api, api), "team-a", cast(Any, None)), [builders.ready()], timeout=20)
+
+
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [({"userInfo": {"username": "oidc:jane"}}, "oidc:jane"), ({}, ""), (Forbidden(403, "Forbidden", "no"), "")],
+)
+async def test_whose_a_new_job_is_the_api_server_says_and_nothing_else(answer: Any, name: str) -> None:
+    async def create(kind: Kind, body: Object) -> Object:
+        assert (kind, body["kind"]) == (kinds.SELF_REVIEW, "SelfSubjectReview")
+        if isinstance(answer, ApiError):
+            raise answer
+        return {"status": answer}
+
+    assert await session.ask_name(cast(Api, SimpleNamespace(create=create))) == name

@@ -60,10 +60,6 @@ def test_a_certificate_for_other_names_is_not_served() -> None:
     ]
 
 
-def test_keys_are_not_shown() -> None:
-    assert "PRIVATE" not in repr(tls.parse(secret(A)))
-
-
 @pytest.mark.parametrize(
     ("pattern", "host", "fits"),
     [
