@@ -20,6 +20,7 @@ PR_SET_DUMPABLE = 4
 PR_SET_CHILD_SUBREAPER = 36
 PAUSE_SECONDS = 0.05
 KILL_LIMIT_SECONDS = 10.0
+LAST_RESORT_SECONDS = 1.0
 NICENESS = 10
 """The runner must get its turn beside a fork bomb, with which it shares the pod's processor."""
 OUT_OF_MEMORY_SCORE = 1000
@@ -133,6 +134,10 @@ class Family:
         start = time.monotonic()
         while not self._is_gone and time.monotonic() - start < KILL_LIMIT_SECONDS:
             _signal(left, signal.SIGKILL)
+            # Faster than any pass over /proc is a process that does nothing but start its successor and end.
+            if os.getpid() == 1 and time.monotonic() - start > LAST_RESORT_SECONDS:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)
             await asyncio.sleep(0.005)
             left = self.find()
         return lived
