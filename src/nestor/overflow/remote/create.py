@@ -101,8 +101,6 @@ class Creator:
                 await api.delete(kinds.POD, meta["name"], meta["namespace"], uid=meta["uid"], grace_seconds=0)
             cache.forget(pod)
             raise
-        except NotFound:
-            raise NotYet("the pod was removed before it could run") from None
 
     async def _write(self, pod: Object, there: Object, wanted: list[Object]) -> None:
         with self._cluster.in_our_words():

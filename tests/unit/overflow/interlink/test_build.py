@@ -16,6 +16,12 @@ from nestor.pods.providers.errors import InvalidInput, NotYet
 from tests.unit.overflow.interlink.full_pod import build_full_pod
 
 
+def send(spec: Object, inputs: Inputs | None = None, **pod: Any) -> Object:
+    """The message about a pod with this `spec`; `pod` are other parts of it."""
+    meta = {"name": "a", "namespace": "b", "uid": "c"} | pod.pop("metadata", {})
+    return build_create({"metadata": meta, "spec": spec, **pod}, inputs or Inputs())
+
+
 def test_environment_is_resolved_and_expanded() -> None:
     container = build_create(*build_full_pod())["pod"]["spec"]["containers"][0]
     assert {item["name"]: item["value"] for item in container["env"]} == {
@@ -54,8 +60,7 @@ def test_a_file_that_is_mounted_by_itself_has_a_volume_of_its_own() -> None:
     mounts += [{"name": "v", "mountPath": "/all"}, {"name": "scratch", "mountPath": "/s", "subPath": "deep/er"}]
     volumes = [{"name": "v", "configMap": {"name": "c"}}, {"name": "scratch", "emptyDir": {}}]
     spec = {"containers": [{"name": "x", "image": "x", "volumeMounts": mounts}], "volumes": volumes}
-    pod = {"metadata": {"name": "a", "namespace": "b", "uid": "c"}, "spec": spec}
-    sent = build_create(pod, Inputs(config_maps={"c": {"metadata": {"name": "c"}, "data": {"a": "1", "b": "2"}}}))
+    sent = send(spec, Inputs(config_maps={"c": {"metadata": {"name": "c"}, "data": {"a": "1", "b": "2"}}}))
     files = {item["metadata"]["name"]: item["data"] for item in sent["configmaps"]}
     names = [item["name"] for item in sent["pod"]["spec"]["containers"][0]["volumeMounts"]]
     made = {item["name"]: item.get("configMap", {}).get("name") for item in sent["pod"]["spec"]["volumes"]}
@@ -77,15 +82,12 @@ def test_the_user_of_all_containers_is_the_pods(
     pod: Object | None, containers: list[Object | None], expected: Object | None
 ) -> None:
     made = [{"name": str(index), "image": "x", "securityContext": context} for index, context in enumerate(containers)]
-    spec = {"containers": made, "securityContext": pod}
-    sent = build_create({"metadata": {"name": "a", "namespace": "b", "uid": "c"}, "spec": spec}, Inputs())
-    assert sent["pod"]["spec"].get("securityContext") == expected
+    assert send({"containers": made, "securityContext": pod})["pod"]["spec"].get("securityContext") == expected
 
 
 def test_what_a_container_asks_for_is_its_limit_where_it_has_none() -> None:
     resources = {"requests": {"cpu": "2", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}
-    spec = {"containers": [{"name": "x", "image": "x", "resources": resources}]}
-    sent = build_create({"metadata": {"name": "a", "namespace": "b", "uid": "c"}, "spec": spec}, Inputs())
+    sent = send({"containers": [{"name": "x", "image": "x", "resources": resources}]})
     assert sent["pod"]["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "2", "memory": "2Gi"}
 
 
@@ -190,9 +192,8 @@ def test_what_is_missing_or_unknown_is_named(spec: Object, error: type[Exception
         "keys": {"metadata": {"name": "keys"}, "data": {"id": "S0VZ"}},
         "broken": {"metadata": {"name": "broken"}, "data": {"a": "%%%"}},
     }
-    pod = {"metadata": {"name": "a", "namespace": "b", "uid": "c"}, "spec": spec}
     with pytest.raises(error) as caught:
-        build_create(pod, Inputs(secrets=secrets))
+        send(spec, Inputs(secrets=secrets))
     assert words in str(caught.value)
 
 
@@ -210,9 +211,8 @@ def test_what_is_missing_or_unknown_is_named(spec: Object, error: type[Exception
 )
 def test_fields_of_the_pod_are_known(path: str, expected: str) -> None:
     spec = _env({"fieldRef": {"fieldPath": path}}) | {"nodeName": "n", "serviceAccountName": "default"}
-    meta = {"name": "a", "namespace": "b", "uid": "c", "labels": {"a/b": "1"}}
     status = {"hostIP": "10.0.0.5", "hostIPs": [{"ip": "10.0.0.5"}, {"ip": "fd00::5"}]}
-    request = build_create({"metadata": meta, "spec": spec, "status": status}, Inputs())
+    request = send(spec, metadata={"labels": {"a/b": "1"}}, status=status)
     assert request["pod"]["spec"]["containers"][0]["env"] == [{"name": "A", "value": expected}]
 
 

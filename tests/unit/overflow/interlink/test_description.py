@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from pydantic import BaseModel
 
@@ -72,21 +70,6 @@ def test_a_request_is_that_of_one_hop() -> None:
 
 
 @pytest.mark.parametrize(
-    ("hop", "paths"),
-    [
-        ("Server", {"ping", "create", "deleteAtServer", "status", "getLogs"}),
-        ("Plugin", {"create", "deleteAtPlugin", "status", "getLogs"}),
-    ],
-)
-def test_the_description_of_one_hop_has_its_operations_and_bodies(hop: Any, paths: set[str]) -> None:
-    document = load(hop)
-    assert {operation["operationId"] for item in document["paths"].values() for operation in item.values()} == paths
-    (body,) = document["paths"]["/create"]["post"]["requestBody"]["content"]["application/json"]["schema"]["oneOf"]
-    assert body["$ref"].endswith("/PluginCreateRequest" if hop == "Plugin" else "/CreateRequest")
-    assert not [ref for ref in _references(document) if ref not in document["components"]["schemas"]]
-
-
-@pytest.mark.parametrize(
     ("name", "message", "fault"),
     [
         ("Accelerator", {"resourceType": "nvidia.com/gpu"}, """[]: "available" is a required property"""),
@@ -104,12 +87,3 @@ def _types(schema: Object) -> set[str]:
     for part in schema.get("anyOf", []):
         found |= _types(part)
     return found
-
-
-def _references(part: Any) -> set[str]:
-    if isinstance(part, list):
-        return {item for value in part for item in _references(value)}
-    if isinstance(part, dict):
-        own = {part["$ref"].rpartition("/")[2]} if "/schemas/" in part.get("$ref", "") else set()
-        return own | {item for value in part.values() for item in _references(value)}
-    return set()

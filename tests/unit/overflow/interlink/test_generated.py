@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -23,6 +24,7 @@ from tests.fakes.interlink import FakeInterlink
 from tests.unit.overflow.interlink.conftest import Backend
 
 Ask = Callable[[InterlinkProvider], Coroutine[Any, Any, None]]
+HOPS: tuple[Hop, ...] = ("Server", "Plugin")
 
 POD: Object = {
     "metadata": {"name": "web", "namespace": "shop", "uid": "0", "creationTimestamp": "2026-01-01T10:00:00Z"},
@@ -59,13 +61,6 @@ class Scene:
         self.runner.run(self.provider.close())
         self.runner.run(self._serving.__aexit__(None, None, None))
         self.runner.close()
-
-
-@pytest.fixture(params=["Server", "Plugin"])
-def scene(request: pytest.FixtureRequest) -> Iterator[Scene]:
-    made = Scene(request.param)
-    yield made
-    made.close()
 
 
 async def create(provider: InterlinkProvider) -> None:
@@ -107,36 +102,21 @@ async def delete(provider: InterlinkProvider) -> None:
     await provider.delete(POD)
 
 
-CALLS: list[tuple[str, str, Ask]] = [
-    ("/create", "post", create),
-    ("/status", "get", look),
-    ("/status", "get", check),
-    ("/status", "get", delete),
+CALLS: list[tuple[Hop, str, str, Ask]] = [
+    *((hop, "/create", "post", create) for hop in HOPS),
+    *((hop, "/status", "get", call) for hop in HOPS for call in (look, check, delete)),
+    *(("Server", "/pinglink", "post", call) for call in (discover, check)),
 ]
 
 
 @pytest.mark.parametrize("valid", [True, False], ids=["described", "other"])
-@pytest.mark.parametrize(("path", "method", "call"), CALLS, ids=lambda item: getattr(item, "__name__", ""))
-def test_any_answer_is_read_or_refused(scene: Scene, path: str, method: str, call: Ask, valid: bool) -> None:
-    @QUICK
-    @given(content=answers(scene.fake.hop, path, method, valid=valid))
-    def answer(content: bytes) -> None:
-        scene.ask(content, call)
+@pytest.mark.parametrize(("hop", "path", "method", "call"), CALLS, ids=lambda item: getattr(item, "__name__", item))
+def test_any_answer_is_read_or_refused(hop: Hop, path: str, method: str, call: Ask, valid: bool) -> None:
+    with closing(Scene(hop)) as scene:
 
-    answer()
+        @QUICK
+        @given(content=answers(hop, path, method, valid=valid))
+        def answer(content: bytes) -> None:
+            scene.ask(content, call)
 
-
-@pytest.mark.parametrize("valid", [True, False], ids=["described", "other"])
-@pytest.mark.parametrize("call", [discover, check], ids=lambda item: item.__name__)
-def test_any_answer_to_a_ping_is_read_or_refused(call: Ask, valid: bool) -> None:
-    scene = Scene("Server")
-
-    @QUICK
-    @given(content=answers("Server", "/pinglink", "post", valid=valid))
-    def answer(content: bytes) -> None:
-        scene.ask(content, call)
-
-    try:
         answer()
-    finally:
-        scene.close()

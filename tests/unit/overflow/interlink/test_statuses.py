@@ -75,12 +75,6 @@ def test_init_containers_that_a_plugin_never_tells_have_ended_once_another_began
     assert build_status(pod | {"status": status}, answer(main), NOW) == status
 
 
-def test_what_does_not_change_stays_as_it_was() -> None:
-    pod = build_pod()
-    pod["status"] = first = build_status(pod, answer([RUNNING]), NOW)
-    assert build_status(pod, answer([RUNNING]), NOW + datetime.timedelta(minutes=5)) == first
-
-
 @pytest.mark.parametrize(
     "status",
     [
@@ -115,8 +109,11 @@ def test_malformed_statuses_leave_the_last_known_one(status: Object) -> None:
     ],
 )
 def test_times_of_a_skewed_clock_are_moved_to_where_they_can_be(told: str | None, expected: str) -> None:
-    status = build_status(build_pod(), answer([{"running": {"startedAt": told}}]), NOW)
+    pod, said = build_pod(), answer([{"running": {"startedAt": told}}])
+    status = build_status(pod, said, NOW)
     assert status["containerStatuses"][0]["state"] == {"running": {"startedAt": expected}}
+    # What does not change stays as it was.
+    assert build_status(pod | {"status": status}, said, NOW + datetime.timedelta(minutes=5)) == status
 
 
 def test_a_container_never_ends_before_it_has_started() -> None:
@@ -178,11 +175,6 @@ def test_each_run_of_a_container_may_be_followed_by_another_one() -> None:
     endings.forget("u")
     assert endings.build(pod, answer([done(1)], restartCount=10), NOW, 999)["phase"] == "Running"
     assert endings.build(pod, answer([done(1)], restartCount=10), NOW, 1029)["phase"] == "Failed"
-
-
-def test_a_pod_that_has_ended_does_not_change_any_more() -> None:
-    pod = build_pod(phase="Failed", reason="Evicted")
-    assert build_status(pod, answer([RUNNING]), NOW) == {"phase": "Failed", "reason": "Evicted"}
 
 
 def test_a_backend_that_counts_restarts_anew_does_not_lower_their_number() -> None:

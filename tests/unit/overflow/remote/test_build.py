@@ -9,11 +9,9 @@ import pytest
 from nestor.api import labels, names
 from nestor.api.objects import Object, annotations_of, labels_of
 from nestor.overflow.remote.build import Machines, build_copies, build_pod, is_gated, read_labels
-from nestor.overflow.remote.reduce import build_words
 from nestor.overflow.remote.refusals import find_refusals
 from nestor.overflow.remote.settings import Access, Settings
 from nestor.pods.providers.base import Inputs
-from nestor.pods.translate.messages import translate
 from tests.unit.overflow.remote.conftest import build_pod as host_pod
 
 SETTINGS = Settings(Access({"users": []}), "big", "backend-uid", "far", node_selector={"pool": "batch"})
@@ -248,13 +246,3 @@ def test_most_pods_are_not_refused() -> None:
         "imagePullPolicy": "Always",
     }
     assert find_refusals(host_pod(container=container, volumes=volumes, **admitted)) == []
-
-
-def test_texts_name_what_the_owner_knows() -> None:
-    pod = host_pod(volumes=[{"name": "v", "secret": {"secretName": "keys"}}])
-    copy = names.remote_input("keys", "host-uid")
-    text = (
-        f'MountVolume.SetUp failed for volume "v": secret "{copy}" not found; Back-off pod {names.remote_pod("web", "host-uid")}'
-    )
-    words = build_words(pod, "far")
-    assert translate(text, words) == 'MountVolume.SetUp failed for volume "v": secret "keys" not found; Back-off pod web'

@@ -104,20 +104,7 @@ async def test_each_error_of_a_creation_has_its_meaning(
     assert not far.api.starts
 
 
-async def test_a_lost_answer_starts_nothing_twice(far: Far) -> None:
-    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
-    far.api.lost = only("POST", "pods", LOST)
-    with pytest.raises(errors.Unreachable):
-        await provider.create(pod, INPUTS)
-    assert await phase_of(provider, pod) is None  # it has not run
-    with pytest.raises(errors.NotFound):
-        await provider.get(pod)
-    await provider.create(pod, INPUTS)
-    assert far.api.starts == {"host-uid": 1}
-    assert await phase_of(provider, pod)
-
-
-@pytest.mark.parametrize(("verb", "what"), [("APPLY", "configmaps"), ("PATCH", "pods")])
+@pytest.mark.parametrize(("verb", "what"), [("POST", "pods"), ("APPLY", "configmaps"), ("PATCH", "pods")])
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("is_new_process", [False, True])
 async def test_a_creation_that_breaks_off_goes_on(far: Far, verb: str, what: str, is_done: bool, is_new_process: bool) -> None:
@@ -166,16 +153,6 @@ async def test_a_pod_that_cannot_have_its_copies_is_not_left(far: Far, error: Ex
     assert await phase_of(provider, pod)
 
 
-async def test_a_pod_whose_copies_are_refused_and_that_cannot_be_removed_is_tried_again(far: Far) -> None:
-    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
-    refusal, outage = only("APPLY", "configmaps", quota("configmaps")), only("DELETE", "pods", Unreachable("refused"))
-    far.api.fault = lambda verb, what: refusal(verb, what) or outage(verb, what)
-    with pytest.raises(errors.Unreachable):  # not `InvalidInput`: the virtual node would believe that it is not there
-        await provider.create(pod, INPUTS)
-    await provider.create(pod, INPUTS)
-    assert far.api.starts == {"host-uid": 1}
-
-
 @pytest.mark.parametrize(
     ("error", "words"),
     [
@@ -219,22 +196,6 @@ async def test_a_deletion_waits_for_a_creation_that_may_be_under_way(far: Far) -
         await provider.delete(pod)
     calm = far.set_up()
     await calm.delete(pod)
-
-
-async def test_a_pod_that_went_before_it_could_run_is_tried_again(far: Far) -> None:
-    provider, pod = far.set_up(), build_pod(volumes=[VOLUME])
-
-    def remove(verb: str, what: str) -> Exception | None:
-        if verb == "PATCH" and "pods" in what:
-            far.api.fault = lambda *_: None
-            far.api.remove(far.api.of("host-uid"))
-        return None
-
-    far.api.fault = remove
-    with pytest.raises(NotYet):
-        await provider.create(pod, INPUTS)
-    await provider.create(pod, INPUTS)
-    assert await phase_of(provider, pod)
 
 
 async def test_a_pod_that_goes_before_it_could_run_is_waited_for(far: Far) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from nestor.api import times
+from nestor.api import names, times
 from nestor.api.objects import Object
 from nestor.overflow.remote import reduce
 from nestor.overflow.vnode.pods import status as vnode
-from tests.fakes.cluster import STARTED, build_ended, build_running
+from tests.fakes.cluster import STARTED, build_running
 from tests.unit.overflow.remote.conftest import build_pod
 
 NOW = times.read(STARTED) + datetime.timedelta(hours=1)
@@ -31,7 +31,7 @@ KUBELET = {
 def read(own: Object, pod: Object | None = None, **meta: Any) -> Object:
     host = pod or build_pod()
     there = {"metadata": {"name": "there", **meta}, "spec": host["spec"], "status": copy.deepcopy(own)}
-    return reduce.build_status(host, there, {"there": "web"}, NOW)
+    return reduce.build_status(host, there, reduce.build_words(host, "far"), NOW)
 
 
 def report(own: Object, **meta: Any) -> Object:
@@ -79,20 +79,14 @@ def test_a_pod_that_nobody_has_looked_at_is_pending() -> None:
 
 
 def test_texts_have_the_owners_names() -> None:
-    own = build_running(build_pod()) | {"message": "pod there is slow"}
-    own["conditions"][0]["message"] = "of there"
-    own["containerStatuses"][0]["state"] = {"waiting": {"reason": "X", "message": "back-off of there"}}
-    found = read(own)
+    there, copied = names.remote_pod("web", "host-uid"), names.remote_input("keys", "host-uid")
+    own = build_running(build_pod()) | {"message": f"pod {there} is slow"}
+    own["conditions"][0]["message"] = f'secret "{copied}" not found'
+    own["containerStatuses"][0]["state"] = {"waiting": {"reason": "X", "message": f"back-off of {there}"}}
+    found = read(own, build_pod(volumes=[{"name": "v", "secret": {"secretName": "keys"}}]))
     assert found["message"] == "pod web is slow"
-    assert found["conditions"][0]["message"] == "of web"
+    assert found["conditions"][0]["message"] == 'secret "keys" not found'
     assert found["containerStatuses"][0]["state"]["waiting"]["message"] == "back-off of web"
-
-
-@pytest.mark.parametrize("code", [0, 3])
-def test_how_a_pod_ends(code: int) -> None:
-    built = report(build_ended(build_pod(), code))
-    assert built["phase"] == ("Failed" if code else "Succeeded")
-    assert built["containerStatuses"][0]["state"]["terminated"]["exitCode"] == code
 
 
 def test_an_eviction_is_one_here_as_well() -> None:
@@ -150,22 +144,3 @@ def test_a_lost_pods_status_does_not_change_from_look_to_look() -> None:
     later = NOW + datetime.timedelta(seconds=5)
     found = [reduce.build_status(build_pod(), copy.deepcopy(there), {}, now) for now in (NOW, later)]
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize(
-    "own",
-    [
-        {"conditions": "x", "containerStatuses": {"a": 1}},
-        {
-            "phase": 7,
-            "message": {},
-            "conditions": [{"type": 1}, {}, "x"],
-            "containerStatuses": [{"name": "app", "state": "x"}, 3],
-        },
-        {"phase": "Failed", "containerStatuses": [{"name": "app", "state": {"running": "x"}, "lastState": [1]}]},
-    ],
-)
-def test_nonsense_becomes_a_status_that_is_none(own: Object) -> None:
-    found = read(own)
-    assert all({"type", "status"} <= item.keys() for item in found["conditions"])
-    assert all(isinstance(item["state"], dict) for item in found["containerStatuses"])

@@ -34,20 +34,6 @@ TLS = {"caRef": {"name": "tls", "key": "ca"}}
 BASIC = ["--backend=gpu", "--namespace=nestor-system", "--address=10.0.0.7"]
 
 
-def test_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("POD_NAMESPACE", "nestor-system")
-    monkeypatch.setenv("POD_IP", "10.0.0.7")
-    assert parse(["--backend", "gpu"]) == Settings("gpu", "nestor-system", "10.0.0.7", Path("/run/nestor/vnode"))
-
-
-@pytest.mark.parametrize("missing", range(3))
-def test_settings_that_must_be_there(missing: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("POD_NAMESPACE", "POD_IP"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(SystemExit):
-        parse([item for index, item in enumerate(BASIC) if index != missing])
-
-
 @pytest.mark.parametrize(
     ("error", "code"),
     [
@@ -79,8 +65,7 @@ def build_parts(world: World) -> Parts:
 
 
 async def test_metrics_and_probes(world: World) -> None:
-    world.bind("web")
-    await world.mark("web", "Accepted")
+    await world.accept()
     state = State()
     assert (state.find_unready(), state.find_stale()) == ("starting", None)
     assert "nestor_vnode_ready 0.0" in state.write_metrics().splitlines()
@@ -121,8 +106,7 @@ async def test_a_pod_that_was_not_sent_has_no_logs_yet(world: World) -> None:
 
 
 async def test_a_container_that_waits_at_its_backend_has_no_logs_yet(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
+    uid = await world.accept()
     find, entry = build_finder(world.pods.registry), world.entry(uid)
     said = []
     states: list[Object] = [{"waiting": {}}, {"running": {}}, {"terminated": {"exitCode": 0}}]

@@ -87,10 +87,15 @@ class World:
         """The pod may wait for a second only: until here, no test has had to see anything in that time."""
         self.edit(name, metadata={"annotations": {labels.PENDING_SECONDS: "1"}})
 
+    async def accept(self, name: str = "web", **fields: Any) -> str:
+        """A pod that the backend has; `fields` as of `bind`. Returns its UID."""
+        uid = self.bind(name, **fields)
+        await self.mark(name, "Accepted")
+        return uid
+
     async def run(self, name: str = "web") -> str:
         """A pod that runs. Returns its UID."""
-        uid = self.bind(name)
-        await self.mark(name, "Accepted")
+        uid = await self.accept(name)
         self.backend.run(uid)
         await self.phase(name, "Running")
         return uid
@@ -124,6 +129,12 @@ class World:
     async def until(self, check: Callable[[], object]) -> None:
         """Await a condition, for as long as a thousand pods take on a busy machine."""
         await comes_true(check, limit=120)
+
+    async def polled(self, times: int = 3) -> None:
+        """Await so many further questions for statuses, and what follows from them."""
+        begin = self.backend.count("statuses")
+        await self.until(lambda: self.backend.count("statuses") >= begin + times)
+        await self.settle()
 
     async def settle(self) -> None:
         """Await that nothing is being worked on. Timers may be due later."""

@@ -150,12 +150,5 @@ def _build_entry(homes: list[Home], item: UnconfirmedPod) -> Entry:
     }
     meta = {"namespace": item.namespace, "name": item.name, "uid": item.uid}
     entry = build_entry(home, {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
-    entry.gone_since = time.monotonic() - min(max(0.0, _find_age(item.since)), ORPHAN_SECONDS)
+    entry.gone_since = time.monotonic() - min(max(0.0, times.seconds_since(item.since)), ORPHAN_SECONDS)
     return entry
-
-
-def _find_age(since: str) -> float:
-    try:
-        return times.seconds_since(since)
-    except ValueError:  # somebody else has written it
-        return 0.0

@@ -14,7 +14,7 @@ from nestor.overflow.vnode.backend import health
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.node import keeper
 from nestor.overflow.vnode.node.keeper import FULL_SECONDS, LEASE_NAMESPACE, NodeKeeper
-from nestor.overflow.vnode.node.status import NodeFacts
+from nestor.overflow.vnode.node.status import FULL, NodeFacts
 from nestor.pods.providers.errors import Unauthorized, Unreachable
 from tests.unit.overflow.vnode.world import NODE, NodeApi
 from tests.waiting import comes_true
@@ -44,7 +44,10 @@ class Scene:
 
     @property
     def ready(self) -> tuple[str, str]:
-        found: Object = next((item for item in self.status.get("conditions", []) if item["type"] == "Ready"), {})
+        return self.condition("Ready")
+
+    def condition(self, kind: str) -> tuple[str, str]:
+        found: Object = next((item for item in self.status.get("conditions", []) if item["type"] == kind), {})
         return found.get("status", ""), found.get("reason", "")
 
     @property
@@ -125,6 +128,7 @@ async def test_a_node_whose_backend_holds_pods_back_is_full_for_a_while(scene: S
     await comes_true(lambda: scene.status.get("allocatable", {}).get("pods") == "100")
     scene.keeper.note_full(60)
     await comes_true(lambda: scene.status["allocatable"]["pods"] == "7")
+    assert (scene.condition(FULL), scene.status["capacity"]["pods"]) == (("True", "PodsHeldBack"), "100")
     scene.pods = 6
     await comes_true(lambda: scene.status["allocatable"]["pods"] == "6")
     scene.now += 60

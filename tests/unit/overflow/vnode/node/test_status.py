@@ -12,7 +12,7 @@ from tests.fakes.patches import merge_strategic
 NOW, LATER = "2030-01-01T00:00:00Z", "2030-01-01T00:01:00Z"
 CAPACITY = {"cpu": "8", "memory": "16Gi", "pods": "100", "nvidia.com/gpu": "2"}
 MACHINE = NodeFacts(CAPACITY, "10.0.0.7", 10250, "v1.35.2+k3s1")
-FINE, SILENT = None, ("BackendUnreachable", "connection refused")
+FINE = None
 
 
 def words(built: Object) -> dict[str, tuple[str, str]]:
@@ -34,18 +34,6 @@ def test_a_node_whose_backend_answers() -> None:
     assert found["Ready"] == ("True", "BackendAnswers")
     names = ("MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable", status.FULL)
     assert {found[name][0] for name in names} == {"False"}
-
-
-def test_a_silent_backend_is_told_with_its_reason() -> None:
-    """Unknown, as the node controller makes it when the Lease ends: so it leaves the reason alone."""
-    built = build_status(MACHINE, SILENT, None, NOW)
-    assert words(built)["Ready"] == ("Unknown", "BackendUnreachable")
-
-
-def test_a_full_backend_has_room_for_no_further_pod() -> None:
-    built = build_status(MACHINE, FINE, 3, NOW)
-    assert (built["capacity"]["pods"], built["allocatable"]["pods"]) == ("100", "3")
-    assert words(built)[status.FULL] == ("True", "PodsHeldBack")
 
 
 def test_nothing_is_written_twice() -> None:

@@ -22,26 +22,19 @@ from nestor.pods.providers.errors import InvalidInput, NotYet, ProviderError, Re
 from tests.unit.overflow.vnode.world import NODE, SPACE, World, living
 
 
-async def polled(world: World, times: int = 3) -> None:
-    """Await so many further questions for statuses."""
-    begin = world.backend.count("statuses")
-    await world.until(lambda: world.backend.count("statuses") >= begin + times)
-    await world.settle()
-
-
 async def test_a_backend_that_comes_back_empty_has_a_minute_to_remember(world: World) -> None:
     """It hides the pod once before it goes away for long, and again right after: a restart, as many backends do it."""
     uid = await world.run()
     hidden = world.backend.pods.pop(uid)
     await world.until(lambda: world.entry(uid).missing_since is not None)
     world.backend.is_down = True
-    await polled(world)
+    await world.polled()
     assert world.entry(uid).missing_since is None
     # Had the time of its silence counted, this would be due at once.
     for entry in world.pods.registry:
         entry.seen -= 3600
     world.backend.is_down = False
-    await polled(world)
+    await world.polled()
     assert world.backend.count("get") == 0
     assert (world.look("web") or {})["status"]["phase"] == "Running"
     world.backend.pods[uid] = hidden
@@ -78,13 +71,12 @@ async def test_a_pod_that_was_given_up_is_asked_to_end_when_it_is_deleted(world:
 
 async def test_a_backend_whose_phase_lags_behind_its_containers_keeps_what_has_ended(world: World) -> None:
     """Kubelets write that all containers have ended before they write that the pod has."""
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
+    uid = await world.accept()
     world.backend.end(uid, code=3)
     world.backend.pods[uid]["status"]["phase"] = "Running"
     await world.phase("web", "Failed")
     world.bind("other")
-    await polled(world)
+    await world.polled()
     assert world.backend.count("delete") == 0
     assert uid in world.backend.pods
 
@@ -127,8 +119,7 @@ async def test_pods_that_lack_something_do_not_make_a_backend_look_well(
     world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     """They are refused before anything is asked: that is no sign of life."""
-    world.bind("web", restartPolicy="Always")
-    await world.mark("web", "Accepted")
+    await world.accept(restartPolicy="Always")
     monkeypatch.setattr(health, "GRACE_SECONDS", 0.3)
     monkeypatch.setattr(health, "CHECK_SECONDS", 0.0)
     world.backend.fault = lambda call, _: error if call == "create" else Unreachable("refused")
@@ -205,21 +196,26 @@ def drop(world: World) -> None:
         world.api.drop(kinds.POD, "web", SPACE)
 
 
-async def test_what_may_be_left_is_named_though_its_namespace_takes_no_events(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("takes_events", [True, False])
+async def test_what_may_be_left_is_named(world: World, monkeypatch: pytest.MonkeyPatch, takes_events: bool) -> None:
+    """The job is deleted, perhaps with its namespace, and the backend is gone: bounded. When that is back, the pod is ended."""
     uid = await world.run()
     world.backend.is_down = True
     monkeypatch.setattr(decide, "FORGET_SECONDS", -31.0)
     ending = Forbidden(403, "Forbidden", "because it is being terminated")
-    world.api.refusal = lambda verb, body: ending if verb == "POST" and body["metadata"].get("namespace") == SPACE else None
+    refused = () if takes_events else (SPACE,)
+    world.api.refusal = lambda verb, body: ending if verb == "POST" and body["metadata"].get("namespace") in refused else None
     world.delete("web")
     await world.phase("web", None)
+    assert world.events.count("LeftAtBackend") == 1 + takes_events
     event = world.event("LeftAtBackend")
-    assert event["involvedObject"]["kind"] == "Node"
-    assert event["involvedObject"]["name"] == NODE
+    assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Node", NODE)
     assert f"pod {SPACE}/web" in event["message"]
     assert uid in event["message"]
+    assert uid in world.backend.pods
+    world.backend.is_down = False
+    await world.until(lambda: uid not in world.backend.pods)
+    await world.until(lambda: len(world.pods.registry) == 0)
 
 
 @pytest.mark.parametrize("has_node", [True, False])
@@ -277,7 +273,7 @@ async def test_a_backend_that_says_something_else_each_time_causes_few_writes(mo
                 world.backend.pods[uid]["status"]["containerStatuses"][0]["imageID"] = f"image-{next(number)}"
 
         world.backend.fault = change
-        await polled(world, 20)
+        await world.polled(20)
         assert sum(item.startswith("PATCH pods") for item in world.api.asked) <= 6
         world.backend.fault = lambda _, __: None
         world.backend.end(uid)
@@ -324,8 +320,7 @@ async def test_a_deletion_that_fails_is_repeated_at_a_pace_however_often_the_bac
     world.backend.pods.pop(uid)
     world.delete("web")
     await world.until(lambda: world.backend.count("delete") >= 2)
-    begin = world.backend.count("statuses")
-    await world.until(lambda: world.backend.count("statuses") > begin + 20)
+    await world.polled(20)
     assert world.backend.count("delete") < 6
 
 

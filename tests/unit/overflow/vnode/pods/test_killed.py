@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from functools import partial
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from nestor.api.objects import Object, annotations_of
 from nestor.kube import kinds
 from nestor.overflow.vnode.pods import decide, entry, writer
 from nestor.overflow.vnode.pods.orphans import OrphanFinder
-from nestor.pods.providers.errors import InvalidInput, NotYet
+from nestor.pods.providers.errors import NotYet
 from tests.unit.overflow.vnode.world import NODE, SPACE, World, living
 
 Moment = str
@@ -94,8 +93,7 @@ async def is_taken_back(world: World) -> None:
 
 
 async def is_lost(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
+    uid = await world.accept()
     world.backend.finish(uid)
     assert (await world.phase("web", "Failed"))["reason"] == "BackendLost"
     world.delete("web")
@@ -112,8 +110,7 @@ async def is_deleted_while_it_is_sent(world: World) -> None:
 
 async def is_deleted_by_force(world: World) -> None:
     """What nobody in the host cluster knows any more is found where the backend can list its pods."""
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
+    uid = await world.accept()
     world.backend.run(uid)
     world.api.drop(kinds.POD, "web", SPACE)
 
@@ -193,28 +190,3 @@ async def has_been_killed(scenario: Scenario, number: int, moment: Moment, prepa
 def is_active(pod: Object) -> bool:
     """Whether it runs at the backend, or may run later."""
     return pod["status"]["phase"] not in ("Succeeded", "Failed")
-
-
-def refuse_again(world: World, call: str, pod: Object) -> Exception | None:
-    """What the backend has already, it takes for a mistake."""
-    return InvalidInput("exists") if call == "create" and pod["metadata"]["uid"] in world.backend.pods else None
-
-
-async def test_what_the_backend_has_is_not_sent_again_whenever_it_is_killed() -> None:
-    """It would refuse what it has already, and the pod would be failed while it runs."""
-    for number in range(1, 8):
-        async with living() as world:
-            await kill_while_it_is_sent(world, number)
-
-
-async def kill_while_it_is_sent(world: World, number: int) -> None:
-    killer = Killer(world, number, "after")
-    uid = world.bind("web", restartPolicy="Always")
-    await world.until(lambda: uid in world.backend.pods or killer.killed.is_set())
-    if killer.killed.is_set():
-        await world.stop()
-        killer.disarm()
-        world.backend.fault = partial(refuse_again, world)
-        await world.start()
-    await world.mark("web", "Accepted")
-    assert world.backend.starts == {uid: 1}

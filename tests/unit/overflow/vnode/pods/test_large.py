@@ -43,8 +43,7 @@ async def test_large_pods_are_refused_and_not_kept(world: World, policy: str) ->
 
 async def test_one_that_is_not_kept_whole_is_sent_whole(world: World) -> None:
     containers = fill(2 * WHOLE_LIMIT)
-    uid = world.bind("web", containers=containers)
-    await world.mark("web", "Accepted")
+    uid = await world.accept(containers=containers)
     assert weigh(world.entry(uid).last) < WHOLE_LIMIT
     assert world.backend.pods[uid]["spec"]["containers"] == containers
     world.backend.run(uid)
@@ -70,8 +69,7 @@ async def test_it_is_kept_up_to_date(world: World, monkeypatch: pytest.MonkeyPat
     world.api.put(kinds.CONFIG_MAP, {"metadata": {"name": "settings", "namespace": SPACE}, "data": {"a": "1"}})
     volumes = [{"name": "v", "configMap": {"name": "settings"}}]
     for name, own in (("with", volumes), ("without", [])):
-        world.bind(name, containers=fill(2 * WHOLE_LIMIT), volumes=own)
-        await world.mark(name, "Accepted")
+        await world.accept(name, containers=fill(2 * WHOLE_LIMIT), volumes=own)
     await world.until(lambda: all(entry.there == "Present" for entry in world.pods.registry))
     refreshes = Refreshes()
     await Refresher(refreshes, world.pods.registry, world.health).look()

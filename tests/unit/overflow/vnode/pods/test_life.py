@@ -9,15 +9,13 @@ import pytest
 
 from nestor.api.objects import Object, status_of
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, kinds
-from nestor.overflow.vnode.pods import decide
 from nestor.overflow.vnode.pods.orphans import OrphanFinder
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, Unauthorized, Unreachable
 from tests.unit.overflow.vnode.world import NODE, SPACE, World, first
 
 
 async def test_a_pod_runs_and_succeeds(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
+    uid = await world.accept()
     assert (await world.phase("web", "Pending"))["hostIP"] == "10.0.0.7"
     world.backend.run(uid)
     assert (await world.phase("web", "Running"))["containerStatuses"][0]["ready"] is True
@@ -32,8 +30,7 @@ async def test_all_pods_are_asked_about_in_one_call(world: World) -> None:
     for index in range(50):
         world.bind(f"web-{index}")
     await world.until(lambda: len(world.backend.pods) == 50)
-    begin = world.backend.count("statuses")
-    await world.until(lambda: world.backend.count("statuses") >= begin + 5)
+    await world.polled(5)
     assert world.backend.count("get") == 0
     assert world.poller.calls == world.backend.count("statuses")
 
@@ -42,8 +39,7 @@ async def test_what_a_pod_needs_is_read_first(world: World) -> None:
     world.api.put(kinds.CONFIG_MAP, {"metadata": {"name": "settings", "namespace": SPACE}, "data": {"a": "b"}})
     world.api.put(kinds.SECRET, {"metadata": {"name": "pull", "namespace": SPACE}, "data": {"k": "eA=="}})
     volumes = [{"name": "v", "configMap": {"name": "settings"}}, {"name": "w", "secret": {"secretName": "absent"}}]
-    uid = world.bind("web", volumes=volumes, imagePullSecrets=[{"name": "pull"}])
-    await world.mark("web", "Accepted")
+    uid = await world.accept(volumes=volumes, imagePullSecrets=[{"name": "pull"}])
     inputs = world.backend.inputs[uid]
     assert (list(inputs.config_maps), list(inputs.secrets), inputs.shape, inputs.is_new) == (
         ["settings"],
@@ -61,8 +57,7 @@ async def test_a_backend_knows_the_address_of_the_node(world: World) -> None:
             seen.append(status_of(pod).get("hostIP", ""))
 
     world.backend.fault = look
-    world.bind("web")
-    await world.mark("web", "Accepted")
+    await world.accept()
     assert seen == ["10.0.0.7"]
 
 
@@ -113,8 +108,7 @@ async def test_a_pod_waits_until_the_backend_has_room(world: World) -> None:
 
 async def test_pods_of_daemon_sets_stay_here(world: World) -> None:
     world.bind("agent", owner="DaemonSet")
-    world.bind("web", owner="ReplicaSet")
-    await world.mark("web", "Accepted")
+    await world.accept(owner="ReplicaSet")
     assert (await world.phase("agent", "Pending"))["reason"] == "DaemonSetPod"
     assert "agent" not in str(world.backend.asked)
     world.delete("agent")
@@ -153,8 +147,7 @@ async def test_a_deleted_pod_tells_how_it_has_ended(world: World) -> None:
 
 async def test_a_shorter_grace_period_is_passed_on(world: World) -> None:
     world.backend.ends_at_once = False
-    world.bind("web")
-    await world.mark("web", "Accepted")
+    await world.accept()
     world.delete("web", grace=30)
     await world.until(lambda: world.backend.count("delete") == 1)
     world.delete("web", grace=0)
@@ -163,18 +156,8 @@ async def test_a_shorter_grace_period_is_passed_on(world: World) -> None:
     assert not world.backend.pods
 
 
-async def test_a_pod_deleted_by_force_is_ended_too(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.run(uid)
-    world.api.drop(kinds.POD, "web", SPACE)
-    await world.until(lambda: not world.backend.pods)
-    await world.until(lambda: len(world.pods.registry) == 0)
-
-
 async def test_a_successor_of_the_same_name_is_another_pod(world: World) -> None:
-    first = world.bind("web")
-    await world.mark("web", "Accepted")
+    first = await world.accept()
     world.api.drop(kinds.POD, "web", SPACE)
     second = world.bind("web")
     await world.until(lambda: list(world.backend.pods) == [second])
@@ -193,13 +176,6 @@ async def test_a_pod_that_was_never_sent_needs_no_backend_to_go(world: World) ->
     assert not world.backend.asked
 
 
-async def test_a_pod_failed_by_somebody_else_does_not_run_on(world: World) -> None:
-    uid = await world.run()
-    world.edit("web", status={"phase": "Failed"})
-    await world.until(lambda: uid not in world.backend.pods)
-    assert (world.look("web") or {})["status"]["phase"] == "Failed"
-
-
 async def test_its_time_on_the_node_is_limited(world: World) -> None:
     uid = world.bind("web", activeDeadlineSeconds=0)
     status = await world.phase("web", "Failed")
@@ -214,8 +190,7 @@ async def test_a_pod_that_is_held_back_goes_back_and_closes_the_node_unless_it_i
     """Whoever starts one from an image that does not exist would keep everybody's pods away."""
     told: list[tuple[str, float]] = []
     world.pods.on_bounce(lambda node, seconds: told.append((node, seconds)))
-    uid = world.bind("web", seconds="3600")
-    await world.mark("web", "Accepted")
+    uid = await world.accept(seconds="3600")
     world.backend.pods[uid]["status"]["containerStatuses"][0]["state"] = {"waiting": {"reason": why}}
     world.allow_a_second("web")
     status = await world.phase("web", "Failed")
@@ -243,8 +218,7 @@ async def test_a_pod_that_was_never_accepted_closes_a_node_that_has_no_room(worl
 
 async def test_a_pod_that_starts_at_the_last_moment_stays(world: World) -> None:
     """Between the last statuses and the deadline: the backend is asked once more."""
-    uid = world.bind("web", seconds="3600")
-    await world.mark("web", "Accepted")
+    uid = await world.accept(seconds="3600")
     started = asyncio.Event()
 
     def start(call: str, _: Object) -> Exception | None:
@@ -265,8 +239,7 @@ async def test_a_pod_that_starts_at_the_last_moment_stays(world: World) -> None:
 async def test_a_silent_backend_leaves_all_as_it_is(world: World) -> None:
     uid = await world.run()
     world.backend.is_down = True
-    begin = world.backend.count("statuses")
-    await world.until(lambda: world.backend.count("statuses") > begin + 5)
+    await world.polled(5)
     assert (world.look("web") or {})["status"]["phase"] == "Running"
     world.backend.is_down = False
     world.backend.end(uid)
@@ -276,54 +249,20 @@ async def test_a_silent_backend_leaves_all_as_it_is(world: World) -> None:
 async def test_a_pod_that_is_missing_for_a_while_is_not_lost(world: World) -> None:
     uid = await world.run()
     hidden = world.backend.pods.pop(uid)
-    begin = world.backend.count("statuses")
-    await world.until(lambda: world.backend.count("statuses") > begin + 5)
+    await world.polled(5)
     assert (world.look("web") or {})["status"]["phase"] == "Running"
     assert world.backend.count("get") == 0
     world.backend.pods[uid] = hidden
     await world.until(lambda: world.entry(uid).missing_since is None)
 
 
-async def test_a_forgotten_pod_fails_after_a_while(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    uid = await world.run()
-    monkeypatch.setattr(decide, "LOST_SECONDS", 0.1)
-    world.backend.finish(uid)
-    status = await world.phase("web", "Failed")
-    assert status["reason"] == "BackendLost"
-    assert world.backend.starts == {uid: 1}
-
-
 @pytest.mark.parametrize("moment", ["fault", "lost"])
 @pytest.mark.parametrize("error", [Unreachable("timeout"), Unauthorized("expired"), NotYet("not known yet"), ValueError("JSON")])
 async def test_a_request_or_an_answer_that_is_lost_starts_nothing_twice(world: World, moment: str, error: Exception) -> None:
     setattr(world.backend, moment, first(3, "create", error))
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
+    uid = await world.accept()
     assert world.backend.starts == {uid: 1}
     assert world.events.count("BackendUnavailable") == 1
-
-
-async def test_a_failed_deletion_is_repeated(world: World) -> None:
-    world.bind("web")
-    await world.mark("web", "Accepted")
-    world.backend.fault = first(2, "delete", Unreachable("refused"))
-    world.delete("web")
-    await world.phase("web", None)
-    assert not world.backend.pods
-
-
-async def test_what_may_be_left_is_named(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The job is deleted, and the backend is gone: bounded. When it comes back, the pod is ended after all."""
-    uid = await world.run()
-    world.backend.is_down = True
-    monkeypatch.setattr(decide, "FORGET_SECONDS", -31.0)
-    world.delete("web", grace=30)
-    await world.phase("web", None)
-    assert uid in world.message("LeftAtBackend")
-    assert uid in world.backend.pods
-    world.backend.is_down = False
-    await world.until(lambda: uid not in world.backend.pods)
-    await world.until(lambda: len(world.pods.registry) == 0)
 
 
 @pytest.mark.parametrize(
@@ -346,8 +285,7 @@ STRANGER: Object = {"metadata": {"name": "old", "namespace": SPACE, "uid": "old"
 
 
 async def test_orphans_are_ended_when_they_were_seen_twice(world: World) -> None:
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
+    uid = await world.accept()
     world.backend.pods["old"] = STRANGER
     finder = OrphanFinder(world.backend, world.pods.registry, world.health, lambda: frozenset({NODE}))
     await finder.look()
@@ -356,24 +294,10 @@ async def test_orphans_are_ended_when_they_were_seen_twice(world: World) -> None
     await world.until(lambda: list(world.backend.pods) == [uid])
 
 
-@pytest.mark.parametrize(
-    ("nodes", "listed"),
-    [
-        # While the pods of a node are not known, each might be one of those.
-        ([], [STRANGER]),
-        ([NODE, "other"], [STRANGER]),
-        ([NODE], [{}]),
-        ([NODE], [{"metadata": {}}]),
-        ([NODE], [None]),
-    ],
-)
-async def test_without_all_nodes_or_by_nonsense_no_pod_is_an_orphan(
-    world: World, monkeypatch: pytest.MonkeyPatch, nodes: list[str], listed: list[Any]
-) -> None:
-    async def say() -> list[Any]:
-        return listed
-
-    monkeypatch.setattr(world.backend, "list", say)
+@pytest.mark.parametrize("nodes", [[], [NODE, "other"]])
+async def test_while_the_pods_of_a_node_are_not_known_none_is_an_orphan(world: World, nodes: list[str]) -> None:
+    """Each might be one of those."""
+    world.backend.pods["old"] = STRANGER
     finder = OrphanFinder(world.backend, world.pods.registry, world.health, lambda: frozenset(nodes))
     for _ in range(3):
         await finder.look()
@@ -389,12 +313,10 @@ def bind_long_ago(world: World, **meta: Any) -> None:
 
 async def test_clocks_that_differ_end_nothing_early(world: World) -> None:
     """Times of the API server are not compared with ours."""
-    uid = world.bind("web", seconds="3600")
-    await world.mark("web", "Accepted")
+    uid = await world.accept(seconds="3600")
     world.backend.is_down = True
     bind_long_ago(world, deletionTimestamp="2020-01-01T00:00:00Z", deletionGracePeriodSeconds=30)
-    begin = world.backend.count("statuses")
-    await world.until(lambda: world.backend.count("statuses") > begin + 5)
+    await world.polled(5)
     world.pods.queue.add(uid)
     await world.settle()
     assert world.look("web") is not None

@@ -73,8 +73,7 @@ def item(uid: str, *, age: float = 60, **fields: Any) -> UnconfirmedPod:
 
 
 async def test_a_pod_that_is_gone_here_and_perhaps_not_there_outlives_the_process(world: World) -> None:
-    uid = world.bind("web", initContainers=[{"name": "first", "image": "example/web:1"}])
-    await world.mark("web", "Accepted")
+    uid = await world.accept(initContainers=[{"name": "first", "image": "example/web:1"}])
     async with remembering(world):
         world.backend.is_down = True
         world.api.drop(kinds.POD, "web", SPACE)
@@ -179,13 +178,6 @@ async def test_what_cannot_be_written_is_written_later(world: World) -> None:
     async with remembering(world):
         await world.until(lambda: sum(item.startswith("APPLY") for item in world.api.asked) > 4)
     assert [found.uid for found in noted(world)] == ["old"]
-
-
-@pytest.mark.parametrize("since", ["", "yesterday", "2026-01-01T00:00:00"])
-async def test_a_time_that_is_none_stops_nothing(world: World, since: str) -> None:
-    await note(world, item("old").model_copy(update={"since": since}))
-    async with remembering(world):
-        await world.until(lambda: not noted(world))
 
 
 def test_what_is_noted_is_enough_for_an_interlink_backend() -> None:

@@ -50,8 +50,7 @@ def configure(world: World, value: str) -> None:
 
 
 async def accept(world: World, name: str, **spec: Any) -> str:
-    uid = world.bind(name, **spec)
-    await world.mark(name, "Accepted")
+    uid = await world.accept(name, **spec)
     await world.until(lambda: world.entry(uid).there == "Present")
     return uid
 

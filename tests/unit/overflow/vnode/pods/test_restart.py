@@ -7,8 +7,7 @@ from tests.unit.overflow.vnode.world import World
 
 async def test_finished_pods_are_not_sent_again(world: World) -> None:
     """Nor when the backend has forgotten them."""
-    uid = world.bind("web")
-    await world.mark("web", "Accepted")
+    uid = await world.accept()
     world.backend.end(uid)
     await world.phase("web", "Succeeded")
     await world.stop()
@@ -26,8 +25,7 @@ async def test_it_starts_while_the_backend_is_away(world: World) -> None:
     await world.stop()
     world.backend.is_down = True
     await world.start()
-    begin = world.backend.count("statuses")
-    await world.until(lambda: world.backend.count("statuses") > begin + 3)
+    await world.polled(3)
     assert (world.look("web") or {})["status"]["phase"] == "Running"
     world.backend.is_down = False
     world.backend.end(uid)

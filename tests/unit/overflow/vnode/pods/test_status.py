@@ -49,6 +49,7 @@ def test_before_a_pod_is_sent_its_status_says_so() -> None:
     built = pod["status"]
     assert status.read_mark(pod) == "Sending"
     assert [item["state"]["waiting"]["reason"] for item in built["containerStatuses"]] == ["ContainerCreating"] * 2
+    assert [item["image"] for item in built["containerStatuses"]] == ["example/app:1", "example/side:1"]
     assert (built["startTime"], built["hostIP"], built["hostIPs"]) == (NOW, ADDRESS, [{"ip": ADDRESS}])
     assert words(built) | {"PodScheduled": "True", "Ready": "False", "Initialized": "True"} == words(built)
 
@@ -78,6 +79,11 @@ def test_the_mark_is_read_back(condition: Object | None, mark: str) -> None:
         ("OnFailure", said(ended(0)), "Succeeded"),
         ("OnFailure", said(ended(3)), "Running"),
         ("Always", said(ended(0)), "Running"),
+        ("Always", said(RUNNING, WAITING), "Pending"),
+        ("Always", said(ended(0), ended(1)), "Running"),
+        ("OnFailure", said(ended(0), ended(1)), "Running"),
+        ("Never", said(RUNNING, ended(1)), "Running"),
+        ("Never", said(ended(0), ended(1)), "Failed"),
         # The pod may end as a whole, without a word about its containers, or against their restart policy.
         ("Always", said(ended(1), phase="Failed", reason="Evicted"), "Failed"),
         ("Always", said(ended(0), phase="Succeeded"), "Succeeded"),
@@ -91,7 +97,8 @@ def test_the_mark_is_read_back(condition: Object | None, mark: str) -> None:
     ],
 )
 def test_phase(policy: str, there: Object, phase: str) -> None:
-    assert status.build_report(build_pod(policy=policy), there, ADDRESS, LATER)["phase"] == phase
+    names = tuple(item["name"] for item in there.get("containerStatuses", [{"name": "app"}]))
+    assert status.build_report(build_pod(policy=policy, names=names), there, ADDRESS, LATER)["phase"] == phase
 
 
 @pytest.mark.parametrize(
@@ -101,8 +108,12 @@ def test_phase(policy: str, there: Object, phase: str) -> None:
         ("Never", [{"name": "init-0"}], (ended(0),), "Pending", "True"),
         ("Never", [{"name": "init-0"}], (ended(1),), "Failed", "False"),
         ("Always", [{"name": "init-0"}], (ended(1),), "Pending", "False"),
+        ("OnFailure", [{"name": "init-0"}], (ended(1),), "Pending", "False"),
+        # Whatever the others say: no init container of such a pod is tried again.
+        ("Never", [{"name": "init-0"}, {"name": "init-1"}], (WAITING, ended(1)), "Failed", "False"),
         ("Never", [{"name": "init-0", "restartPolicy": "Always"}], (RUNNING,), "Pending", "True"),
         ("Never", [{"name": "init-0", "restartPolicy": "Always"}], (WAITING,), "Pending", "False"),
+        ("Never", [{"name": "init-0", "restartPolicy": "Always"}], (ended(1),), "Pending", "True"),
     ],
 )
 def test_init_containers(policy: str, inits: list[Object], states: tuple[Object, ...], phase: str, initialized: str) -> None:
