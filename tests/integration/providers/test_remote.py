@@ -15,11 +15,10 @@ import pytest
 
 from nestor.api import labels
 from nestor.api.objects import Object
-from nestor.kube import Api, kinds, kubeconfig
+from nestor.kube import Api, kinds
 from nestor.overflow.remote.provider import RemoteProvider
-from nestor.overflow.remote.settings import Access
 from nestor.pods.providers.base import Backend, Inputs
-from nestor.pods.providers.errors import InvalidInput, NoRoom, NotFound, Unauthorized
+from nestor.pods.providers.errors import InvalidInput, NoRoom, Unauthorized
 from tests.conformance.providers.backend import BackendContract, UpdatesContract
 from tests.conformance.providers.contract import ListsContract, LogsContract, StreamsContract
 from tests.integration.apiserver import ControlPlane
@@ -30,7 +29,6 @@ from tests.waiting import eventually
 
 CONFIG = {"metadata": {"name": "settings"}, "data": {"a": "1"}}
 VOLUME = {"name": "v", "configMap": {"name": "settings"}}
-ARCH = "kubernetes.io/arch"
 
 
 @pytest.fixture
@@ -106,11 +104,6 @@ def build_pod(name: str = "web", **spec: Any) -> Object:
     return build_named(name, str(uuid.uuid4()), **spec)
 
 
-async def is_known(provider: RemoteProvider, pod: Object) -> bool:
-    """Whether the provider tells a status of the pod."""
-    return bool(await provider.statuses([pod]))
-
-
 async def test_copies_belong_to_the_pod_and_go_with_it(far: Far) -> None:
     provider = await far.connect()
     sources = [{"serviceAccountToken": {"path": "token"}}]
@@ -135,9 +128,8 @@ async def test_copies_belong_to_the_pod_and_go_with_it(far: Far) -> None:
     await eventually(is_clean)
 
 
-async def set_quota(far: Far, **hard: str) -> None:
+async def set_quota(far: Far, **amounts: str) -> None:
     """A quota that counts already."""
-    amounts = {key.replace("__", "/"): value for key, value in hard.items()}
     body: Object = {"metadata": {"name": "team", "namespace": far.space}, "spec": {"hard": amounts}}
     await far.api.apply(kinds.RESOURCE_QUOTA, body)
 
@@ -191,11 +183,6 @@ async def test_a_field_that_an_older_cluster_does_not_know_is_named(far: Far) ->
         await (await far.connect()).create(build_pod(container={"securityContext": {"ofTheFuture": True}}))
 
 
-async def test_a_runtime_class_that_is_not_there_is_named(far: Far) -> None:
-    with pytest.raises(InvalidInput, match='RuntimeClass "nvidia" not found'):
-        await (await far.connect()).create(build_pod(runtimeClassName="nvidia"))
-
-
 async def test_missing_rights_are_named(far: Far) -> None:
     await far.api.patch(kinds.ROLE, "nestor", far.space, {"rules": []})
     await far.until_may("list", "pods", is_allowed=False)
@@ -215,70 +202,3 @@ async def test_a_wrong_token_is_not_accepted_and_a_new_one_is_read(far: Far) -> 
         await provider.check()
     far.token = good
     await provider.check()
-
-
-async def test_a_kubeconfig_is_an_access_as_well(far: Far) -> None:
-    admin = Access(kubeconfig.read_other(far.plane.kubeconfig.read_text()))
-    provider, pod = await far.connect(access=admin), build_pod()
-    await provider.check()
-    await provider.create(pod)
-    assert await is_known(provider, pod)
-
-
-async def test_machines_are_shapes_and_pods_go_there(far: Far) -> None:
-    mark = {"pool": far.space, ARCH: "arm64"}
-    amounts = {"cpu": "4", "memory": "8Gi", "pods": "110", "example.com/gpu": "2"}
-    status = {"capacity": amounts, "allocatable": amounts | {"cpu": "3500m"}, "conditions": [{"type": "Ready", "status": "True"}]}
-    taint = {"key": "example.com/gpu", "effect": "NoSchedule"}
-    for index in range(2):
-        name = f"{far.space}-{index}"
-        await far.api.apply(kinds.NODE, {"metadata": {"name": name, "labels": mark}, "spec": {"taints": [taint]}})
-        # Admission adds a taint until the node is ready, which no controller takes away here.
-        await far.api.patch(kinds.NODE, name, None, {"spec": {"taints": [taint]}})
-        await far.api.patch(kinds.NODE, name, None, {"status": status}, subresource="status", how="strategic")
-    await set_quota(far, pods="5")
-    selected = {"node_selector": {"pool": far.space}, "shape_labels": [ARCH]}
-
-    async def find() -> Object | None:
-        (shape,) = await (await far.connect(**selected)).discover() or []
-        return vars(shape) if shape.capacity["cpu"] == "7" else None
-
-    found = await eventually(find)
-    assert (found["machines"], found["labels"]) == (2, {ARCH: "arm64"})
-    assert found["capacity"] == {"cpu": "7", "memory": str(16 * 2**30), "pods": "5", "example.com/gpu": "4"}
-    assert [item["key"] for item in found["taints"]] == ["example.com/gpu"]
-    pod = build_pod(container={"resources": {"limits": {"example.com/gpu": "1"}}})
-    await (await far.connect(**selected)).create(pod, Inputs(shape=found["name"]))
-    spec = (await far.of(pod["metadata"]["uid"]))["spec"]
-    assert spec["nodeSelector"] == {"pool": far.space}
-    assert {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"} in spec["tolerations"]
-    await far.api.patch(kinds.NODE, f"{far.space}-0", None, {"spec": {"unschedulable": True}})
-    (shape,) = await (await far.connect(**selected)).discover() or []
-    assert (shape.name, shape.capacity["cpu"], shape.machines) == (found["name"], "3500m", 1)
-
-
-async def test_an_eviction_is_told_as_a_nodes(far: Far) -> None:
-    provider, pod = await far.connect(), build_pod(restartPolicy="Never")
-    uid = pod["metadata"]["uid"]
-    await provider.create(pod)
-    await far.run(uid)
-    there = await far.of(uid)
-    disrupted = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
-    await far.tell(there, {"phase": "Failed", "reason": "Evicted", "message": "low on memory", "conditions": [disrupted]})
-
-    async def is_evicted() -> Object | None:
-        status = (await provider.statuses([pod]))[uid]
-        return status if status["phase"] == "Failed" else None
-
-    status = await eventually(is_evicted)
-    assert (status["reason"], status["message"]) == ("Evicted", "low on memory")
-    assert "terminated" in status["containerStatuses"][0]["state"]
-    await far.remove(uid)
-    found = await eventually(lambda: provider.statuses([pod]))
-    assert found[uid]["reason"] == "Evicted"
-
-
-async def test_a_pod_that_is_unknown_has_no_log(far: Far) -> None:
-    provider = await far.connect()
-    with pytest.raises(NotFound):
-        await provider.logs.open_log(build_pod(), [("container", "app")]).__aenter__()

@@ -12,14 +12,14 @@ import pytest
 
 from nestor.api import conditions
 from nestor.api.contracts.vnode import SERVING_SIGNER
-from nestor.api.objects import Object, conditions_of, status_of
+from nestor.api.objects import conditions_of, status_of
 from nestor.cluster import certificates
 from nestor.kube import kinds
 from nestor.overflow.vnode import identity, restart
-from nestor.overflow.vnode.pods import decide, orphans
+from nestor.overflow.vnode.pods import orphans
 from nestor.overflow.vnode.restart import IdentityRefused
 from tests.integration.vnode.world import Killer, World, ready_of
-from tests.waiting import eventually, has, wait_for
+from tests.waiting import has, wait_for
 
 
 async def go_through(world: World, name: str) -> str:
@@ -71,49 +71,6 @@ async def test_it_may_be_killed_at_any_write_from_its_start_on(
         assert what in " ".join(writes)
 
 
-async def test_a_finished_pod_that_is_deleted_while_nobody_is_there_leaves_nothing(
-    virtual: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No grace period holds it: the API server removes it at once."""
-    uid = await virtual.bind("web")
-    await virtual.accepted("web")
-    virtual.backend.end(uid)
-    await virtual.phase("web", "Succeeded")
-    await virtual.stop()
-    await virtual.api.delete(kinds.POD, "web", virtual.space)
-    assert await virtual.api.find(kinds.POD, "web", virtual.space) is None
-    assert uid in virtual.backend.pods
-    monkeypatch.setattr(orphans, "LOOK_SECONDS", 0.2)
-    await virtual.start()
-    await virtual.until(lambda: not virtual.backend.pods)
-    assert virtual.backend.starts == {uid: 1}
-
-
-@pytest.mark.slow
-async def test_a_namespace_goes_though_the_backend_is_gone_and_what_may_be_left_is_named(
-    virtual: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A job is deleted with its namespace, which takes no events by then."""
-    uid = await virtual.bind("web", terminationGracePeriodSeconds=1)
-    await virtual.accepted("web")
-    virtual.backend.run(uid)
-    await virtual.phase("web", "Running")
-    virtual.backend.is_down = True
-    monkeypatch.setattr(decide, "FORGET_SECONDS", 1.0)
-    await virtual.api.delete(kinds.NAMESPACE, virtual.space)
-    await wait_for(virtual.api, kinds.NAMESPACE, virtual.space, "", lambda found: found is None)
-
-    async def find_event() -> Object | None:
-        events = await virtual.api.list(kinds.EVENT, "default")
-        found = [item for item in events if item["reason"] == "LeftAtBackend" and uid in item["message"]]
-        return found[0] if found else None
-
-    event = await eventually(find_event)
-    assert (event["involvedObject"]["kind"], event["involvedObject"]["name"]) == ("Node", virtual.name)
-    virtual.backend.is_down = False
-    await virtual.until(lambda: uid not in virtual.backend.pods)
-
-
 async def test_a_certificate_of_an_authority_of_before_is_replaced(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cluster's authorities were replaced while the process was away: its file has one that is valid, and not accepted."""
     await virtual.stop()
@@ -150,37 +107,3 @@ async def test_where_nobody_signs_serving_certificates_pods_run_and_that_is_told
     virtual.unanswered = ""
     await wait_for(virtual.api, kind, virtual.name, "", lambda body: conditions.find(conditions_of(body), "Certified") is None)
     assert uid in virtual.backend.pods
-
-
-@pytest.mark.slow
-async def test_a_backend_that_restarts_and_forgets_is_asked_for_a_minute(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then its pods are given up; what comes back later is ended, and nothing has run twice."""
-    first, second = await virtual.bind("first"), await virtual.bind("second")
-    for name, uid in (("first", first), ("second", second)):
-        await virtual.accepted(name)
-        virtual.backend.run(uid)
-        await virtual.phase(name, "Running")
-    forgotten = dict(virtual.backend.pods)
-    virtual.backend.pods.clear()
-    begin = virtual.backend.count("statuses")
-    await virtual.until(lambda: virtual.backend.count("statuses") >= begin + 3)
-    assert status_of(await virtual.api.get(kinds.POD, "first", virtual.space))["phase"] == "Running"
-    virtual.backend.pods[first] = forgotten[first]
-    monkeypatch.setattr(decide, "LOST_SECONDS", 2.0)
-    assert status_of(await virtual.phase("second", "Failed"))["reason"] == "BackendLost"
-    assert status_of(await virtual.api.get(kinds.POD, "first", virtual.space))["phase"] == "Running"
-    virtual.backend.pods[second] = forgotten[second]
-    await virtual.until(lambda: second not in virtual.backend.pods)
-    assert virtual.backend.starts == {first: 1, second: 1}
-
-
-async def test_a_gpu_lets_pods_onto_nodes_tainted_by_its_name_where_the_host_says_so(virtual: World) -> None:
-    """The admission plugin ExtendedResourceToleration: no rule of a class can take that toleration away again."""
-    plain, resource = "plain", "example.com/gpu"
-    await virtual.bind(plain)
-    container = {"name": "app", "image": "example/web:1", "resources": {"limits": {resource: "1"}}}
-    await virtual.bind("gpu", containers=[container])
-    found = {name: await virtual.api.get(kinds.POD, name, virtual.space) for name in (plain, "gpu")}
-    keys = {name: {item["key"] for item in pod["spec"]["tolerations"]} for name, pod in found.items()}
-    assert resource in keys["gpu"]
-    assert resource not in keys[plain]

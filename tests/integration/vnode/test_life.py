@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import ssl
 from collections.abc import AsyncIterator
@@ -14,7 +13,6 @@ import pytest
 from nestor.api.objects import conditions_of, spec_of, status_of
 from nestor.kube import ApiError, Forbidden, kinds
 from nestor.overflow.vnode import identity
-from nestor.overflow.vnode.backend import health
 from nestor.overflow.vnode.node import keeper
 from nestor.overflow.vnode.node.keeper import LEASE_NAMESPACE
 from nestor.overflow.vnode.restart import Restart
@@ -22,23 +20,6 @@ from tests.fakes.backend import Echo
 from tests.integration.syncer.test_kubelet import upgrade
 from tests.integration.vnode.world import NodePlane, World, ready_of
 from tests.waiting import eventually
-
-
-async def test_a_pod_runs_ends_and_goes(virtual: World) -> None:
-    uid = await virtual.bind("web")
-    accepted = await virtual.accepted("web")
-    assert (status_of(accepted)["hostIP"], status_of(accepted)["qosClass"]) == ("127.0.0.1", "BestEffort")
-    virtual.backend.run(uid)
-    running = await virtual.phase("web", "Running")
-    assert {item["type"]: item["status"] for item in conditions_of(running)}["Ready"] == "True"
-    virtual.backend.end(uid)
-    await virtual.phase("web", "Succeeded")
-    await virtual.api.delete(kinds.POD, "web", virtual.space)
-    await virtual.phase("web", None)
-    await virtual.until(lambda: not virtual.backend.pods)
-    assert virtual.backend.starts == {uid: 1}
-    reasons = [item["reason"] for item in await virtual.api.list(kinds.EVENT, virtual.space)]
-    assert "Accepted" in reasons
 
 
 async def test_a_status_is_written_once(virtual: World) -> None:
@@ -110,33 +91,8 @@ async def test_the_node_tells_the_truth_and_is_written_once(virtual: World, monk
     assert now["metadata"]["resourceVersion"] == node["metadata"]["resourceVersion"]
 
 
-async def test_a_backend_that_goes_away_moves_no_pod(virtual: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    uid = await virtual.bind("web")
-    await virtual.accepted("web")
-    virtual.backend.run(uid)
-    await virtual.phase("web", "Running")
-    monkeypatch.setattr(health, "GRACE_SECONDS", 1.0)
-    monkeypatch.setattr(health, "CHECK_SECONDS", 0.2)
-    monkeypatch.setattr(keeper, "RENEW_SECONDS", 0.2)
-    virtual.backend.is_down = True
-    await virtual.stop()
-    await virtual.start()
-    await virtual.node(lambda found: ready_of(found) == ("Unknown", "BackendUnreachable"))
-    lease = await virtual.api.get(kinds.LEASE, virtual.name, LEASE_NAMESPACE)
-    assert (await virtual.phase("web", "Running"))["metadata"]["uid"] == uid
-    virtual.backend.is_down = False
-    await virtual.node(lambda found: ready_of(found) == ("True", "BackendAnswers"))
-    virtual.backend.end(uid)
-    await virtual.phase("web", "Succeeded")
-    later = await virtual.api.get(kinds.LEASE, virtual.name, LEASE_NAMESPACE)
-    assert later["spec"]["renewTime"] > lease["spec"]["renewTime"]
-
-
 async def test_logs_and_commands_pass_through_the_api_server_where_the_backend_can(virtual: World) -> None:
-    uid = await virtual.bind("web")
-    await virtual.accepted("web")
-    virtual.backend.run(uid)
-    await virtual.phase("web", "Running")
+    await virtual.run()
     query = {"tailLines": "7", "timestamps": "true", "sinceSeconds": "60", "limitBytes": "100", "previous": "true"}
     path = kinds.POD.path(virtual.space, "web", "log")
     async with virtual.api.open("GET", path, query | {"container": "app"}) as answer:
@@ -168,10 +124,7 @@ async def calling(plane: NodePlane, certificate: Path | None = None) -> AsyncIte
 
 
 async def test_the_kubelet_api_lets_in_whom_the_api_server_lets_in(virtual: World, node_plane: NodePlane, tmp_path: Path) -> None:
-    uid = await virtual.bind("web")
-    await virtual.accepted("web")
-    virtual.backend.run(uid)
-    await virtual.phase("web", "Running")
+    await virtual.run()
     url = f"https://127.0.0.1:{virtual.settings.kubelet_port}/containerLogs/{virtual.space}/web/app"
     async with calling(node_plane) as nobody:
         async with nobody.get(url) as answer:
@@ -201,20 +154,9 @@ async def test_certificates_are_renewed_while_it_works(virtual: World, monkeypat
     await virtual.start()
     await virtual.until(lambda: all(file.read_bytes() != old for file, old in zip(files, before, strict=True)))
     monkeypatch.undo()
-    uid = await virtual.bind("web")
-    await virtual.accepted("web")
-    virtual.backend.run(uid)
-    await virtual.phase("web", "Running")
+    await virtual.run()
     async with virtual.api.open("GET", kinds.POD.path(virtual.space, "web", "log"), {"container": "app"}) as answer:
         assert await answer.text() == "container=app\n"
-
-
-async def test_a_new_container_asks_for_no_new_certificate(virtual: World) -> None:
-    before = await virtual.api.list(kinds.CERTIFICATE_REQUEST, labels=f"nestor.dev/backend={virtual.name}")
-    await virtual.stop()
-    await virtual.start()
-    after = await virtual.api.list(kinds.CERTIFICATE_REQUEST, labels=f"nestor.dev/backend={virtual.name}")
-    assert len(before) == len(after) == 2
 
 
 async def test_nodes_come_and_go(virtual: World) -> None:
@@ -238,53 +180,11 @@ async def test_nodes_come_and_go(virtual: World) -> None:
     assert virtual.backend.starts == {uid: 1, other: 1}
 
 
-async def test_a_changed_backend_begins_a_new_process(virtual: World) -> None:
-    patch = {"spec": {"interlink": {"url": "https://elsewhere.example"}}}
-    await virtual.api.patch(kinds.OVERFLOW_BACKEND, virtual.name, None, patch)
-    await expect_restart(virtual)
-
-
 async def test_the_node_that_the_kubelet_api_is_named_after_may_go(virtual: World) -> None:
-    await virtual.tell_nodes({"name": f"{virtual.name}-gpu", "shape": "gpu", "state": "NotReady"})
-    await expect_restart(virtual)
-
-
-async def expect_restart(world: World) -> None:
     """The process ends, to begin anew."""
-    assert world._task is not None
+    await virtual.tell_nodes({"name": f"{virtual.name}-gpu", "shape": "gpu", "state": "NotReady"})
+    assert virtual._task is not None
     with pytest.raises(ExceptionGroup) as caught:
-        await world._task
+        await virtual._task
     assert caught.group_contains(Restart)
-    world._task = None
-
-
-async def test_many_pods_outlive_it(virtual: World) -> None:
-    names = [f"web-{index}" for index in range(40)]
-    uids = dict(zip(names, await asyncio.gather(*(virtual.bind(name) for name in names)), strict=True))
-    await virtual.until(lambda: len(virtual.backend.pods) == len(names))
-    for uid in uids.values():
-        virtual.backend.run(uid)
-
-    async def are_running() -> bool:
-        pods = await virtual.api.list(kinds.POD, virtual.space)
-        return [status_of(pod).get("phase") for pod in pods].count("Running") == len(names)
-
-    await eventually(are_running)
-    await virtual.heard()
-    versions = {
-        pod["metadata"]["name"]: pod["metadata"]["resourceVersion"] for pod in await virtual.api.list(kinds.POD, virtual.space)
-    }
-    await virtual.stop()
-    virtual.backend.end(uids[names[0]])
-    calls = virtual.backend.count("create")
-    await virtual.start()
-    await virtual.phase(names[0], "Succeeded")
-    begin = virtual.backend.count("statuses")
-    await virtual.until(lambda: virtual.backend.count("statuses") >= begin + 2)
-    await virtual.heard()
-    assert virtual.backend.count("create") == calls
-    assert virtual.backend.count("get") == 0
-    now = {
-        pod["metadata"]["name"]: pod["metadata"]["resourceVersion"] for pod in await virtual.api.list(kinds.POD, virtual.space)
-    }
-    assert {name for name in names if now[name] != versions[name]} == {names[0]}
+    virtual._task = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import datetime
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ class NodePlane(apiserver.ControlPlane):
             arguments = [item for item in arguments if not item.startswith(("--authorization-mode", "--enable-admission"))]
             arguments += [
                 "--authorization-mode=Node,RBAC",
-                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement,NodeRestriction,ExtendedResourceToleration",
+                "--enable-admission-plugins=OwnerReferencesPermissionEnforcement,NodeRestriction",
                 f"--kubelet-certificate-authority={self.folder}/ca.crt",
                 f"--kubelet-client-certificate={certificate}",
                 f"--kubelet-client-key={key}",
@@ -172,6 +172,14 @@ class World:
         """The host pod, once the backend has it."""
         return await self.pod(name, lambda pod: mark_of(pod) == "Accepted")
 
+    async def run(self) -> str:
+        """A pod `web` that runs. Returns its UID."""
+        uid = await self.bind("web")
+        await self.accepted("web")
+        self.backend.run(uid)
+        await self.phase("web", "Running")
+        return uid
+
     async def until(self, check: Callable[[], object]) -> None:
         """Await a condition."""
 
@@ -235,33 +243,6 @@ class Killer:
         world._task.cancel()
         self.killed.set()
         await asyncio.Event().wait()
-
-
-async def kill_at_each(
-    world: World,
-    is_meant: Callable[[str, str], bool],
-    moment: str,
-    monkeypatch: pytest.MonkeyPatch,
-    live: Callable[[str], Coroutine[Any, Any, str]],
-    begin: Callable[[], Awaitable[None]],
-) -> AsyncIterator[tuple[int, str]]:
-    """Have the process killed at its first request of a kind, at its second in another life, and so on, until one has no more.
-
-    How many there are differs: a status that is asked for in between is written too. `live` goes through a pod's life, by its
-    name, and returns its UID; `begin` starts the process again. Yields the number of each request and that UID.
-    """
-    number, is_reached = 0, True
-    while is_reached:
-        number += 1
-        with monkeypatch.context() as patched:
-            killer = Killer(world, is_meant, number, moment, patched)
-            living, dead = asyncio.create_task(live(f"web-{number}")), asyncio.create_task(killer.killed.wait())
-            await asyncio.wait([living, dead], return_when=asyncio.FIRST_COMPLETED)
-            dead.cancel()
-            is_reached = killer.count >= number
-            await world.stop()
-        await begin()
-        yield number, await living
 
 
 def mark_of(pod: Object | None) -> str:
