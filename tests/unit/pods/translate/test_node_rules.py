@@ -169,12 +169,6 @@ def test_a_backend_has_the_spelling_of_its_own_system(backend: Object, toleratio
     assert "schedulerName" not in spec
 
 
-def test_fluences_spelling() -> None:
-    rules = {"overflow": {"mode": "Always", "backends": TWO[:1]}, "schedulers": {"allowed": ["fluence"]}}
-    assert build(build_pod(schedulerName="fluence"), **rules)["schedulerName"] == "fluence"
-    assert "schedulerName" not in build(build_pod(), **rules)
-
-
 def test_prices_and_regions_are_preferences() -> None:
     price = one_of("nestor.dev/price", "3", operator="Lt")
     own = [prefer(30, item) for item in (price, one_of("topology.kubernetes.io/region", "eu-1"))]

@@ -27,11 +27,6 @@ def change(nested: Object, host: Object, policy: Policy = BASELINE) -> Object:
     return patch
 
 
-def test_nothing_changed() -> None:
-    nested = build_pod(labels={"app": "web"})
-    assert update.build_update(nested, carried(nested), TARGET, BASELINE) is None
-
-
 def allowing(*keys: str) -> Target:
     return dataclasses.replace(TARGET, allowed_labels=keys)
 
