@@ -33,6 +33,18 @@ def secret(content: dict[str, bytes]) -> Object:
     return build_secret({"name": "hello-pki"}, content)
 
 
+@pytest.fixture(scope="module")
+def authorities(secret: Object) -> Authorities:
+    """What is read of it."""
+    return Authorities.from_secret(secret)
+
+
+@pytest.fixture(scope="module")
+def access(authorities: Authorities) -> dict[str, bytes]:
+    """What the cluster's own processes get."""
+    return pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)
+
+
 def test_the_secret_has_every_file_that_k3s_looks_for(content: dict[str, bytes]) -> None:
     authorities = ("server", "client", "request-header", "etcd-peer", "etcd-server", "access")
     pairs = {f"{name}-ca.{ending}" for name in authorities for ending in ("crt", "key")}
@@ -66,10 +78,10 @@ def client_of(kubeconfig: bytes) -> x509.Certificate:
         ("syncer.kubeconfig", "nestor:syncer", "https://127.0.0.1:6443"),
     ],
 )
-def test_each_process_has_its_own_identity(secret: Object, key: str, user: str, server: str) -> None:
-    authorities = Authorities.from_secret(secret)
-    kubeconfig = pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)[key]
-    certificate = client_of(kubeconfig)
+def test_each_process_has_its_own_identity(
+    authorities: Authorities, access: dict[str, bytes], key: str, user: str, server: str
+) -> None:
+    certificate = client_of(access[key])
     certificate.verify_directly_issued_by(authorities.access.x509)
     assert certificate.not_valid_after_utc == NOW + WEEK
     subject = certificate.subject
@@ -77,14 +89,12 @@ def test_each_process_has_its_own_identity(secret: Object, key: str, user: str, 
     assert [item.value for item in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)] == ["system:masters"]
     usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
-    cluster = json.loads(kubeconfig)["clusters"][0]["cluster"]
+    cluster = json.loads(access[key])["clusters"][0]["cluster"]
     assert cluster["server"] == server
     assert cluster["tls-server-name"] == "kubernetes"
 
 
-def test_the_kubelet_serves_localhost_for_the_server_ca(secret: Object) -> None:
-    authorities = Authorities.from_secret(secret)
-    access = pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)
+def test_the_kubelet_serves_localhost_for_the_server_ca(authorities: Authorities, access: dict[str, bytes]) -> None:
     kubelet = Pair(access["kubelet.crt"], access["kubelet.key"])
     kubelet.x509.verify_directly_issued_by(authorities.server.x509)
     names = kubelet.x509.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -93,13 +103,12 @@ def test_the_kubelet_serves_localhost_for_the_server_ca(secret: Object) -> None:
     assert access["client-ca.crt"] == authorities.client.certificate
 
 
-def test_the_admins_kubeconfig_works_with_ipv6(secret: Object) -> None:
-    content = pki.mint_admin_kubeconfig(Authorities.from_secret(secret), "fd00::5", NOW, WEEK)
+def test_the_admins_kubeconfig_works_with_ipv6(authorities: Authorities) -> None:
+    content = pki.mint_admin_kubeconfig(authorities, "fd00::5", NOW, WEEK)
     assert json.loads(content["kubeconfig"])["clusters"][0]["cluster"]["server"] == "https://[fd00::5]"
 
 
-def test_the_admin_is_in_a_group_that_can_lose_its_rights(secret: Object) -> None:
-    authorities = Authorities.from_secret(secret)
+def test_the_admin_is_in_a_group_that_can_lose_its_rights(authorities: Authorities) -> None:
     certificate = client_of(pki.mint_admin_kubeconfig(authorities, "10.43.0.5", NOW, WEEK)["kubeconfig"])
     certificate.verify_directly_issued_by(authorities.access.x509)
     assert certificate.subject.rfc4514_string() == "CN=nestor:admin,O=nestor:admins"
@@ -114,30 +123,24 @@ def test_the_api_server_trusts_k3ss_own_clients_and_ours(content: dict[str, byte
     assert trusted[0].public_key() != trusted[1].public_key()
 
 
-def test_a_new_authority_for_access_replaces_the_old_one_in_what_is_trusted(content: dict[str, bytes]) -> None:
+def test_a_new_authority_for_access_replaces_the_old_one_and_needs_other_certificates_as_another_address_does(
+    content: dict[str, bytes],
+) -> None:
     changed = pki.mint_access_authority("hello", content["client-ca.crt"], NOW)
     assert changed.keys() == {"access-ca.crt", "access-ca.key", "trusted-clients.crt"}
     assert changed["trusted-clients.crt"] == content["client-ca.crt"] + changed["access-ca.crt"]
     before, after = (Authorities.from_secret(build_secret({}, item)) for item in (content, content | changed))
-    assert pki.content_key(before, "10.43.0.5") != pki.content_key(after, "10.43.0.5")
+    others = (before, after, replace(before, server=certificates.new_authority("x", NOW)))
+    assert len({pki.content_key(*pair) for pair in [(before, "10.43.0.6"), *((item, "10.43.0.5") for item in others)]}) == 4
 
 
-def test_the_dns_servers_keys_are_files_so_that_it_reads_renewed_ones(secret: Object) -> None:
-    authorities = Authorities.from_secret(secret)
-    access = pki.mint_access(authorities, "10.43.0.5", NOW, WEEK)
+def test_the_dns_servers_keys_are_files_so_that_it_reads_renewed_ones(access: dict[str, bytes]) -> None:
     kubeconfig = json.loads(access["coredns.kubeconfig"])
     assert kubeconfig["users"][0]["user"] == {"client-certificate": "dns.crt", "client-key": "dns.key"}
     assert kubeconfig["clusters"][0]["cluster"]["server"] == "https://127.0.0.1:8084"
     keys = Pair(access["dns.crt"], access["dns.key"])
     assert keys.x509.subject.rfc4514_string() == "CN=nestor:coredns"
     assert keys.private_key.public_key() == keys.x509.public_key()
-
-
-def test_another_address_or_authority_needs_other_certificates(secret: Object) -> None:
-    authorities = Authorities.from_secret(secret)
-    other = replace(authorities, server=certificates.new_authority("x", NOW))
-    pairs = [(authorities, "10.43.0.5"), (authorities, "10.43.0.6"), (other, "10.43.0.5")]
-    assert len({pki.content_key(*pair) for pair in pairs}) == 3
 
 
 @pytest.fixture
@@ -201,9 +204,8 @@ def test_no_certificate_is_parsed_that_is_too_large_or_not_alone(content: dict[s
 
 
 def test_a_users_kubeconfig_with_another_key_or_of_another_size_is_made_anew_unread(
-    secret: Object, monkeypatch: pytest.MonkeyPatch
+    authorities: Authorities, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    authorities = Authorities.from_secret(secret)
     made = pki.mint_admin_kubeconfig(authorities, "10.43.0.9", NOW, WEEK)["kubeconfig"]
     assert len(made) < pki.KUBECONFIG_LIMIT / 2
 
@@ -238,8 +240,7 @@ def decode(secret: Object) -> Object:
     return found
 
 
-def test_only_a_kubeconfig_as_we_made_it_for_this_cluster_is_kept(secret: Object) -> None:
-    authorities = Authorities.from_secret(secret)
+def test_only_a_kubeconfig_as_we_made_it_for_this_cluster_is_kept(authorities: Authorities) -> None:
     others = Authorities.from_secret(build_secret({"name": "x"}, pki.mint_authorities("hello", NOW)))
     made = build_secret({"name": "hello-kubeconfig"}, pki.mint_admin_kubeconfig(authorities, "10.43.0.9", NOW, WEEK))
     assert pki.is_issued(made, authorities, "10.43.0.9", NOW)

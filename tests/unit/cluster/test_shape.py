@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
-from typing import Any
-
 import pytest
 
 from nestor.api.base import Resources
-from nestor.api.class_parts import NetworkPolicyModel
-from nestor.api.contracts import addresses
 from nestor.api.data import read
 from nestor.api.policies import Persistence
-from nestor.cluster import coredns, k3s, namespace, policies, server
+from nestor.cluster import coredns, k3s, namespace, server
 from nestor.cluster.shape import Host, choose_cluster_cidr
 from nestor.operator.job import runner_pod as runner
-from nestor.operator.world.host_facts import build_remote, read_resolver
+from nestor.operator.world.host_facts import read_resolver
 from tests.unit.operator.builders import Object, build_resolved, build_shape
+
+ISSUER = {"expose": {"annotations": {"cert-manager.io/issuer": "ours"}}}
 
 
 def own_pods() -> list[Object]:
@@ -77,66 +74,6 @@ def test_half_a_choice_of_resources_keeps_the_other_half() -> None:
 )
 def test_pod_ranges_do_not_overlap_services(services: tuple[str, ...], expected: str) -> None:
     assert choose_cluster_cidr(services) == expected
-
-
-def test_a_class_may_close_the_internet_and_open_private_ranges() -> None:
-    closed = NetworkPolicyModel.model_validate({"internet": "None"})
-    assert policies.build_internet(closed, build_shape().host) == []
-    opened = NetworkPolicyModel.model_validate({"privateRanges": []})
-    excepted = policies.build_internet(opened, build_shape().host)[0]["ipBlock"]["except"]
-    assert excepted == [
-        "10.43.0.0/16",
-        "100.100.100.200/32",
-        "168.63.129.16/32",
-        "169.254.0.0/16",
-        "192.0.0.0/24",
-        "203.0.113.7/32",
-    ]
-
-
-@pytest.mark.parametrize("network", [*addresses.LINK_LOCAL, *addresses.METADATA, *addresses.NAT64])
-def test_no_class_opens_the_clouds_metadata(network: str) -> None:
-    opened = NetworkPolicyModel.model_validate({"privateRanges": []})
-    closed = ipaddress.ip_network(network)
-    blocks = policies.build_internet(opened, build_shape().host)
-    excepted = [ipaddress.ip_network(cidr) for block in blocks for cidr in block["ipBlock"]["except"]]
-    assert any(closed.version == other.version and closed.subnet_of(other) for other in excepted)  # type: ignore[arg-type]
-    assert network in build_remote(None, None).denied_addresses
-
-
-def test_an_exposed_target_is_reached_from_where_the_class_says() -> None:
-    port = {"protocol": "TCP", "port": 8080}
-    exposed = policies.build_exposed(build_shape(), "hello-exposed", {"app": "web"}, port, ["10.40.0.0/30", "ingress"])
-    assert exposed["spec"]["podSelector"] == {"matchLabels": {"app": "web"}}
-    named = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}
-    assert exposed["spec"]["ingress"] == [{"from": [{"ipBlock": {"cidr": "10.40.0.0/30"}}, named], "ports": [port]}]
-    anywhere = policies.build_exposed(build_shape(), "hello-exposed", {"app": "web"}, port, [])
-    no_job = {"namespaceSelector": {"matchExpressions": [{"key": "nestor.dev/job", "operator": "DoesNotExist"}]}}
-    assert anywhere["spec"]["ingress"] == [{"from": [no_job], "ports": [port]}]
-
-
-ISSUER = {"expose": {"annotations": {"cert-manager.io/issuer": "ours"}}}
-
-
-def list_policies(**changes: Any) -> dict[str, Object]:
-    """The specs of a cluster's policies by the last part of their names."""
-    found = policies.build_policies(build_shape(**changes))
-    return {item["metadata"]["name"].removeprefix("hello-"): item["spec"] for item in found}
-
-
-def test_the_nested_api_is_reached_from_where_the_class_says() -> None:
-    def peers(**network: Any) -> Any:
-        return list_policies(policy={"network": network})["server"]["ingress"][1]["from"]
-
-    no_job = {"namespaceSelector": {"matchExpressions": [{"key": "nestor.dev/job", "operator": "DoesNotExist"}]}}
-    assert peers(apiFrom=["fd00::/8", "*"]) == [{"ipBlock": {"cidr": "fd00::/8"}}, no_job]
-    assert peers() == peers(apiFrom=[]) == [no_job]
-
-
-def test_cert_managers_solvers_are_reached_only_where_there_is_an_issuer() -> None:
-    solver = list_policies(policy=ISSUER)["acme"]
-    assert solver["podSelector"] == {"matchLabels": {"acme.cert-manager.io/http01-solver": "true"}}
-    assert solver["policyTypes"] == ["Ingress"]
 
 
 @pytest.mark.parametrize(
@@ -268,33 +205,6 @@ def test_a_server_for_which_a_class_only_requests_storage_gets_no_limit_below_it
     found = next(item for item in pod["containers"] if item["name"] == "k3s")["resources"]
     assert found["requests"]["ephemeral-storage"] == request_
     assert found["limits"]["ephemeral-storage"] == limit
-
-
-def test_the_server_reaches_the_hosts_api_and_dns_and_nothing_private_of_it() -> None:
-    """Its tenant is admin of the nested API server, whose proxies and webhooks connect to wherever he says."""
-    host = Host(("10.43.0.0/16",), ("203.0.113.7", "2001:db8::7"), (16443,), ("10.43.0.10",))
-    server = list_policies(policy={"network": {"internet": "None"}}, host=host)["server"]
-    assert server["policyTypes"] == ["Ingress", "Egress"]
-    dns = [{"protocol": "UDP", "port": 53}, {"protocol": "TCP", "port": 53}]
-    api = [{"protocol": "TCP", "port": 16443}]
-    found = [(peer, rule.get("ports")) for rule in server["egress"] for peer in rule["to"]]
-    app = {"podSelector": {"matchLabels": {"nestor.dev/cluster": "hello", "nestor.dev/component": "app"}}}
-    assert found == [
-        (app, None),
-        ({"ipBlock": {"cidr": "203.0.113.7/32"}}, api),
-        ({"ipBlock": {"cidr": "2001:db8::7/128"}}, api),
-        ({"ipBlock": {"cidr": "10.43.0.1/32"}}, [{"protocol": "TCP", "port": 443}]),
-        ({"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}}}, dns),
-        ({"ipBlock": {"cidr": "10.43.0.10/32"}}, dns),
-        ({"ipBlock": {"cidr": "169.254.20.10/32"}}, dns),
-    ]
-
-
-@pytest.mark.parametrize("host", [Host(("10.43.0.0/16",)), Host(("10.43.0.0/16",), ("203.0.113.7",))])
-def test_a_host_that_does_not_tell_its_ports_opens_no_other_than_an_api_servers(host: Host) -> None:
-    egress = list_policies(host=host)["server"]["egress"]
-    api = [rule["ports"] for rule in egress if {"ipBlock": {"cidr": "203.0.113.7/32"}} in rule["to"]]
-    assert api == [[{"protocol": "TCP", "port": 443}, {"protocol": "TCP", "port": 6443}]] * len(host.api_addresses)
 
 
 @pytest.mark.parametrize(

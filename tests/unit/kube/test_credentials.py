@@ -42,15 +42,6 @@ def said(connection: Connection) -> str | None:
     return connection.authorization() if connection.authorization else None
 
 
-@pytest.mark.parametrize(
-    ("account", "expected"), [pytest.param({}, None, id="nothing"), pytest.param({"token": "t"}, "Bearer t", id="token")]
-)
-async def test_who_we_say_that_we_are(account: Object, expected: str | None) -> None:
-    found = await credentials.connect_content(build(account=account))
-    assert found.server == "https://a.test:6443"
-    assert said(found) == expected
-
-
 async def test_a_token_file_is_read_for_each_request_and_relative_to_its_kubeconfig(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("one\n")
     (tmp_path / "config").write_text(yaml.safe_dump(build(account={"tokenFile": "token", "token": "old"})))

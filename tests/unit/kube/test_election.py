@@ -59,6 +59,14 @@ def candidate(server: Server, place: str) -> Election:
     return Election(api, NAME, SPACE, place, TIMES, lambda: server.now)
 
 
+@pytest.fixture
+async def first(server: Server) -> Election:
+    """The one that has the Lease."""
+    made = candidate(server, "a")
+    assert await made.attempt()
+    return made
+
+
 def leads(election: Election) -> bool:
     try:
         return election.find_left() > 0
@@ -66,9 +74,8 @@ def leads(election: Election) -> bool:
         return False
 
 
-async def test_the_first_has_it_and_the_second_waits_while_it_is_renewed(server: Server) -> None:
-    first, second = candidate(server, "a"), candidate(server, "b")
-    assert await first.attempt()
+async def test_the_first_has_it_and_the_second_waits_while_it_is_renewed(server: Server, first: Election) -> None:
+    second = candidate(server, "b")
     for _ in range(40):
         assert not await second.attempt()
         server.now += TIMES.retry
@@ -78,9 +85,8 @@ async def test_the_first_has_it_and_the_second_waits_while_it_is_renewed(server:
     assert (server.lease["spec"]["leaseDurationSeconds"], server.lease["spec"]["leaseTransitions"]) == (15, 0)
 
 
-async def test_the_second_takes_over_after_the_whole_duration_as_it_saw_it(server: Server) -> None:
-    first, second = candidate(server, "a"), candidate(server, "b")
-    await first.attempt()
+async def test_the_second_takes_over_after_the_whole_duration_as_it_saw_it(server: Server, first: Election) -> None:
+    second = candidate(server, "b")
     server.now += 100
     assert not await second.attempt()  # it has just begun to look, and its clock need not be the first one's
     server.now += TIMES.duration
@@ -93,9 +99,8 @@ async def test_the_second_takes_over_after_the_whole_duration_as_it_saw_it(serve
         await first.renew()
 
 
-async def test_what_is_released_is_had_at_once(server: Server) -> None:
-    first, second = candidate(server, "a"), candidate(server, "b")
-    await first.attempt()
+async def test_what_is_released_is_had_at_once(server: Server, first: Election) -> None:
+    second = candidate(server, "b")
     await first.release()
     assert not leads(first)
     assert await second.attempt()
@@ -118,18 +123,14 @@ async def test_what_was_written_without_an_answer_is_released_too(server: Server
         server.remove()
 
 
-async def test_a_renewal_that_arrives_late_does_not_keep_the_lease(server: Server) -> None:
-    first = candidate(server, "a")
-    await first.attempt()
+async def test_a_renewal_that_arrives_late_does_not_keep_the_lease(server: Server, first: Election) -> None:
     late = [server.edit]
     server.fault = lambda verb, _: late.pop()() if verb == "PUT" and late else None
     await first.release()
     assert await candidate(server, "b").attempt()
 
 
-async def test_a_release_that_fails_is_only_told(server: Server, caplog: pytest.LogCaptureFixture) -> None:
-    first = candidate(server, "a")
-    await first.attempt()
+async def test_a_release_that_fails_is_only_told(server: Server, first: Election, caplog: pytest.LogCaptureFixture) -> None:
     server.fault = away
     with caplog.at_level("INFO", logger="nestor.kube.election"):
         await first.release()
@@ -143,9 +144,9 @@ async def test_a_new_process_of_the_same_pod_does_not_wait(server: Server) -> No
     assert await candidate(server, "nestor-6c9d-x").attempt()
 
 
-async def test_a_renewal_whose_answer_was_lost_and_a_label_of_somebody_else_depose_nobody(server: Server) -> None:
-    first = candidate(server, "a")
-    await first.attempt()
+async def test_a_renewal_whose_answer_was_lost_and_a_label_of_somebody_else_depose_nobody(
+    server: Server, first: Election
+) -> None:
     server.lost = unanswered
     await first.renew()
     server.lost = well
@@ -159,10 +160,8 @@ async def test_a_renewal_whose_answer_was_lost_and_a_label_of_somebody_else_depo
 
 
 async def test_one_without_answers_writes_nothing_from_before_anybody_can_take_it_and_goes_on_if_nobody_has(
-    server: Server,
+    server: Server, first: Election
 ) -> None:
-    first = candidate(server, "a")
-    await first.attempt()
     server.fault = away
     server.now += TIMES.deadline - 1
     await first.renew()
@@ -193,9 +192,7 @@ async def test_one_that_is_late_ends_if_another_had_it_meanwhile(server: Server)
         server.remove()
 
 
-async def test_what_somebody_deletes_is_not_held_any_more(server: Server) -> None:
-    first = candidate(server, "a")
-    await first.attempt()
+async def test_what_somebody_deletes_is_not_held_any_more(server: Server, first: Election) -> None:
     server.remove()
     with pytest.raises(LeaseLost, match="gone"):
         await first.renew()

@@ -14,15 +14,14 @@ import pytest
 from nestor.kube.process import PlainFormatter, escape, find_first, run_until_signal, spawn
 
 
-@pytest.fixture
-async def no_handlers_left() -> AsyncIterator[None]:
+@pytest.fixture(autouse=True)
+async def _no_handlers_left() -> AsyncIterator[None]:
     yield
     for used in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().remove_signal_handler(used)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-@pytest.mark.usefixtures("no_handlers_left")
 async def test_a_signal_ends_it_in_order_and_a_second_one_does_not_disturb_that(number: signal.Signals) -> None:
     ended = []
 
@@ -42,7 +41,6 @@ async def test_a_signal_ends_it_in_order_and_a_second_one_does_not_disturb_that(
     assert ended
 
 
-@pytest.mark.usefixtures("no_handlers_left")
 async def test_what_it_raises_is_raised() -> None:
     async def work() -> None:
         raise ValueError("broken")
@@ -51,7 +49,6 @@ async def test_what_it_raises_is_raised() -> None:
         await run_until_signal(work())
 
 
-@pytest.mark.usefixtures("no_handlers_left")
 async def test_whoever_cancels_it_cancels_the_work() -> None:
     ended = []
 

@@ -29,15 +29,6 @@ def noting(seen: list[str]) -> Callable[[str], Awaitable[None]]:
     return work
 
 
-async def test_a_key_added_many_times_runs_once() -> None:
-    seen: list[str] = []
-    queue = WorkQueue(noting(seen), workers=2)
-    for key in "abab":
-        queue.add(key)
-    await settle(queue)
-    assert sorted(seen) == ["a", "b"]
-
-
 async def test_a_key_added_while_it_runs_runs_again_and_never_twice_at_once() -> None:
     running: Counter[str] = Counter()
     runs = 0
@@ -113,34 +104,13 @@ async def test_a_queue_that_ends_leaves_nothing_to_come() -> None:
     assert len(queue) == 0
 
 
-async def test_the_earliest_wish_counts() -> None:
+async def test_a_key_that_is_added_many_times_runs_once_and_the_earliest_wish_counts() -> None:
     seen: list[str] = []
     queue = WorkQueue(noting(seen))
-    queue.add("a", 3600)
-    queue.add("a", 0.001)
-    queue.add("a", 3600)
-    queue.add("b", 3600)
-    queue.add("b")
+    for key, delay in (("a", 3600), ("a", 0.001), ("a", 3600), ("b", 3600), ("b", 0), ("b", 0)):
+        queue.add(key, delay)
     await settle(queue)
     assert sorted(seen) == ["a", "b"]
-
-
-@pytest.mark.parametrize("is_raised", [False, True])
-async def test_a_delay_that_work_returns_or_raises_brings_the_key_back(is_raised: bool) -> None:
-    seen: list[str] = []
-
-    async def work(key: str) -> float | None:
-        seen.append(key)
-        if len(seen) == 3:
-            return None
-        if is_raised:
-            raise RetryLater(0.001)
-        return 0.001
-
-    queue = WorkQueue(work, first_delay=100)  # it does not count as a failure
-    queue.add("a")
-    await settle(queue)
-    assert seen == ["a", "a", "a"]
 
 
 async def test_lanes_take_turns_so_that_one_full_lane_delays_nobody_else() -> None:

@@ -55,6 +55,12 @@ class Clusters:
         meta = {"name": names.host_name(name, SPACE), "namespace": HOST, "labels": {COMPONENT: "other"}}
         return self.host.put(kind, {"metadata": meta, **content})
 
+    def add_host_pod(self, uid: str = "web-uid", address: str = "", phase: str = "Running", **spec: Any) -> Object:
+        """A pod of this cluster on the host, and its address."""
+        meta = TARGET.metadata({"metadata": {"name": "one", "namespace": SPACE, "uid": uid}})
+        status = {"phase": phase, "podIPs": [{"ip": address}] if address else []}
+        return self.host.put(kinds.POD, {"metadata": meta, "spec": spec, "status": status})
+
     def allow(self, *, is_suspended: bool = False, **policy: Any) -> None:
         """What the class says. Without `policy`, what it does if it says nothing."""
         meta, spec = {"name": TARGET.cluster, "namespace": HOST}, {"suspend": is_suspended}

@@ -14,8 +14,8 @@ from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.copies.rows.services import ServiceRow
 from tests.unit.pods.translate.builders import build_service
 from tests.unit.syncer.copies.pair import SPACE, Clusters, Running, allow_most, running
+from tests.unit.syncer.copies.test_endpoint_slices import build_slice
 from tests.unit.syncer.copies.test_engine import build, data, settings, written
-from tests.unit.syncer.copies.test_services import build_slice
 
 TOO_MUCH = (
     "what a nested cluster has in the host cluster, all pods with their ConfigMaps and Secrets, Services, EndpointSlices, "

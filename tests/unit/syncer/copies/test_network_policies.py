@@ -10,8 +10,7 @@ from nestor.api.objects import Object
 from nestor.kube import Forbidden, Invalid, kinds
 from nestor.syncer.copies.rows.network_policies import NetworkPolicyRow
 from nestor.syncer.translate.network_policy import find_isolation
-from tests.unit.pods.translate.builders import TARGET
-from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, running
+from tests.unit.syncer.copies.pair import SPACE, Clusters, Running, running
 
 KIND = kinds.NETWORK_POLICY
 INTERNET = [{"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}]
@@ -38,13 +37,6 @@ async def follow(made: Running, **spec: Any) -> None:
 def read(clusters: Clusters) -> Any:
     copy = clusters.copy(KIND, "one")
     return copy["spec"] if copy else None
-
-
-def put_host_pod(clusters: Clusters, address: str, uid: str = "u", phase: str = "Running", **spec: Any) -> None:
-    """A pod of the cluster on the host, and where it is."""
-    labels = {"nestor.dev/cluster": TARGET.cluster, "nestor.dev/nested-uid": uid, "nestor.dev/component": "app"}
-    meta = {"name": "pod", "namespace": HOST, "labels": labels}
-    clusters.host.put(kinds.POD, {"metadata": meta, "spec": spec, "status": {"phase": phase, "podIPs": [{"ip": address}]}})
 
 
 def list_uids(clusters: Clusters) -> list[str]:
@@ -91,7 +83,7 @@ async def test_addresses_of_pods_are_followed() -> None:
             ("10.42.0.8", "u", ["u"]),
             ("10.42.0.8", "v", ["v"]),
         ):
-            put_host_pod(clusters, address, uid)
+            clusters.add_host_pod(uid, address)
             await made.settle()
             assert list_uids(clusters) == expected
 
@@ -101,11 +93,11 @@ async def test_the_address_of_a_pod_that_has_ended_may_be_somebody_else_s() -> N
     put(clusters, policyTypes=["Ingress"], ingress=[{"from": [{"ipBlock": {"cidr": "10.42.0.0/16"}}]}])
     async with running(clusters, NetworkPolicyRow) as made:
         for phase, expected in (("Running", ["u"]), ("Succeeded", []), ("Running", ["u"]), ("Failed", [])):
-            put_host_pod(clusters, "10.42.0.7", phase=phase)
+            clusters.add_host_pod("u", "10.42.0.7", phase)
             await made.settle()
             assert list_uids(clusters) == expected
             assert "10.42." not in str(read(clusters))
-        put_host_pod(clusters, "10.42.0.7", hostNetwork=True)
+        clusters.add_host_pod("u", "10.42.0.7", hostNetwork=True)
         await made.settle()
         assert list_uids(clusters) == []
 

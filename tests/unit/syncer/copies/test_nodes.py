@@ -15,7 +15,6 @@ from nestor.kube import Forbidden, NotFound, kinds
 from nestor.syncer.copies.rows import nodes
 from nestor.syncer.copies.rows.nodes import NodeRow, find_selector, is_shown
 from tests.fakes.api import _is_selected
-from tests.unit.pods.translate.builders import TARGET, build_host_pod
 from tests.unit.syncer.at_work import breathe
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
 
@@ -28,11 +27,6 @@ def with_host_node() -> Clusters:
     clusters = Clusters.build()
     clusters.host.put(kinds.NODE, host_node())
     return clusters
-
-
-def add_host_pod(clusters: Clusters) -> None:
-    own = {"nestor.dev/cluster": TARGET.cluster, "nestor.dev/nested-uid": "web-uid"}
-    clusters.host.put(kinds.POD, {"metadata": {"name": "web", "namespace": HOST, "labels": own}, "spec": {"nodeName": "n"}})
 
 
 def nested_node(clusters: Clusters) -> Any:
@@ -78,7 +72,7 @@ async def test_a_node_that_a_tenant_deletes_is_back_while_pods_are_on_it() -> No
     clusters = with_host_node()
     async with running(clusters, NodeRow) as made:
         node = await with_node(made)
-        add_host_pod(clusters)
+        clusters.add_host_pod(nodeName="n")
         await breathe()
         clusters.nested.drop(kinds.NODE, "n")
         await breathe()
@@ -152,7 +146,7 @@ async def test_a_tenant_cordons_a_node_and_takes_that_back() -> None:
 
 async def test_what_a_tenant_makes_of_the_note_does_no_harm() -> None:
     clusters = with_host_node()
-    add_host_pod(clusters)
+    clusters.add_host_pod(nodeName="n")
     async with running(clusters, NodeRow) as made:
         for note in ("{", "[" * 100_000, "7", '{"labels": 1}', '{"labels": [[1]], "taints": [7, [[1]]]}', ""):
             node = await with_node(made)
@@ -273,9 +267,7 @@ async def test_a_cluster_can_use_of_a_node_what_its_quota_and_its_pods_leave(mon
         assert find() == size
         use("500m", "2")
         await made.until(lambda: find() == {"cpu": "3500m", "memory": "32Gi", "pods": "100"})
-        host = build_host_pod(nodeName="n", resources={"requests": {"cpu": "2"}})
-        host["metadata"]["labels"][labels.CLUSTER] = TARGET.cluster
-        clusters.host.put(kinds.POD, host)
+        host = clusters.add_host_pod(nodeName="n", resources={"requests": {"cpu": "2"}}, containers=[{"name": "app"}])
         use("2500m", "3")
         await made.until(lambda: find() == {"cpu": "3500m", "memory": "32Gi", "pods": "100"})
         clusters.host.drop(kinds.POD, host["metadata"]["name"], HOST)

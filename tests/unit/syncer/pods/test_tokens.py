@@ -58,6 +58,12 @@ class Scene:
         body["metadata"]["labels"] |= TARGET.metadata(self.pod)["labels"]
         self.host.put(kinds.POD, body)
 
+    async def begin(self) -> None:
+        """The pod has its token, and then a host pod."""
+        await self.controller.ensure(self.pod)
+        self.add_host_pod()
+        await self.settle()
+
     def bind(self) -> None:
         self.nested.put(kinds.POD, self.pod | {"spec": self.pod["spec"] | {"nodeName": "n"}})
 
@@ -128,9 +134,7 @@ async def test_there_is_no_token_beyond_the_bytes_that_a_cluster_may_have_but_th
 async def test_a_secret_that_somebody_deletes_is_made_again() -> None:
     scene = Scene(nodeName="n")
     async with scene.running():
-        await scene.controller.ensure(scene.pod)
-        scene.add_host_pod()
-        await scene.settle()
+        await scene.begin()
         scene.host.drop(kinds.SECRET, scene.name, TARGET.namespace)
         await scene.until("2 n")
 
@@ -163,9 +167,7 @@ async def test_a_pod_that_has_ended_needs_no_new_tokens() -> None:
 async def test_a_secret_goes_with_its_pods() -> None:
     scene = Scene(nodeName="n")
     async with scene.running():
-        await scene.controller.ensure(scene.pod)
-        scene.add_host_pod()
-        await scene.settle()
+        await scene.begin()
         scene.nested.drop(kinds.POD, "web", "shop")
         await scene.settle()
         assert scene.secret is not None  # the host pod still mounts it
@@ -173,10 +175,9 @@ async def test_a_secret_goes_with_its_pods() -> None:
         await scene.until("")
 
 
-async def begin(scene: Scene) -> Object:
-    """A pod that the host has placed. Returns its host pod."""
-    await scene.controller.ensure(scene.pod)
-    scene.add_host_pod()
+async def place(scene: Scene) -> Object:
+    """The pod has a host pod, and that a node. Returns the host pod."""
+    await scene.begin()
     scene.bind()
     await scene.until("2 n")
     await scene.settle()
@@ -193,7 +194,7 @@ def end(scene: Scene) -> None:
 async def test_the_host_collects_the_secret_of_a_pod_that_it_has_placed() -> None:
     scene = Scene()
     async with scene.running():
-        host = await begin(scene)
+        host = await place(scene)
         assert scene.secret is not None
         owner = {"apiVersion": "v1", "kind": "Pod", "name": "web-x-shop-x-host", "uid": host["metadata"]["uid"]}
         assert scene.secret["metadata"]["ownerReferences"] == [owner]
@@ -208,7 +209,7 @@ async def test_the_host_collects_the_secret_of_a_pod_that_it_has_placed() -> Non
 async def test_a_secret_that_is_collected_before_the_end_of_its_pod_is_known_is_not_made_again(who: str) -> None:
     scene = Scene()
     async with scene.running():
-        api, pod = scene.host, await begin(scene)
+        api, pod = scene.host, await place(scene)
         if who == "nested":
             api, (pod,) = scene.nested, scene.nested.every("pods")
         api.put(kinds.POD, pod | {"metadata": pod["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
@@ -221,7 +222,7 @@ async def test_a_secret_that_is_collected_before_the_end_of_its_pod_is_known_is_
 async def test_a_pod_that_ends_still_gets_new_tokens_and_its_secret_is_then_ours_to_remove() -> None:
     scene = Scene()
     async with scene.running():
-        host = await begin(scene)
+        host = await place(scene)
         scene.host.put(kinds.POD, host | {"metadata": host["metadata"] | {"deletionTimestamp": "2026-01-01T00:00:00Z"}})
         await scene.settle()
         scene.age()
@@ -233,9 +234,7 @@ async def test_a_pod_that_ends_still_gets_new_tokens_and_its_secret_is_then_ours
 async def test_a_pod_without_a_node_may_get_another_host_pod_so_none_owns_its_secret() -> None:
     scene = Scene()
     async with scene.running():
-        await scene.controller.ensure(scene.pod)
-        scene.add_host_pod()
-        await scene.settle()
+        await scene.begin()
         scene.age()
         await scene.until("2 None")
         assert scene.secret is not None
