@@ -30,7 +30,7 @@ NOT_FOR = {
     | COMMANDS
     | MODELS
     | BACKENDS
-    | {"kopf", "cryptography", "pydantic", "yaml", "aiohttp.web", "nestor.operator", "importlib.metadata"},
+    | {"kopf", "cryptography", "pydantic", "yaml", "aiohttp.web", "nestor.operator", "importlib.metadata", "prometheus_client"},
     "vnode": HEAVY
     | COMMANDS
     | MODELS

@@ -198,15 +198,6 @@ async def test_keys_that_are_made_for_a_rotation_are_made_once(scene: Scene) -> 
     assert await scene.look_after(rotation="leaked") == []
 
 
-async def test_a_kubeconfig_that_somebody_changed_is_written_anew(scene: Scene, clock: Clock) -> None:
-    await scene.look_after()
-    scene.api.put(kinds.SECRET, scene.secret(KUBECONFIG) | {"data": {"kubeconfig": "e30="}})
-    scene.restart()
-    await scene.look_after()
-    authorities = Authorities.from_secret(scene.secret(PKI))
-    assert pki.is_issued(scene.secret(KUBECONFIG), authorities, "10.43.0.9", clock.now)
-
-
 @pytest.mark.parametrize("foreign", [None, kinds.SECRET, kinds.SERVICE], ids=["ours", "foreign keys", "foreign service"])
 async def test_keys_of_a_refused_cluster_are_kept_up_if_it_was_ever_made_and_is_ours(scene: Scene, foreign: Kind | None) -> None:
     await scene.provisioner.keep_keys(scene.shape)

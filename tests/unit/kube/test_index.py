@@ -53,13 +53,6 @@ def test_objects_are_found_by_their_key_while_they_have_it(index: Index[str]) ->
     assert (index._found, index._keys) == ({}, {})
 
 
-def test_the_newest_state_is_found(index: Index[str]) -> None:
-    tell(index, "x", "web")
-    newest = slice_of("web") | {"endpoints": []}
-    index._take(Change(("n", "x"), slice_of("web"), newest))
-    assert index.get("web") == newest
-
-
 def test_what_is_cached_already_is_found_and_news_before_others_hear_of_them() -> None:
     informer = Informer(cast(Api, None), kinds.ENDPOINT_SLICE)
     informer.store[("n", "x")] = slice_of("web")

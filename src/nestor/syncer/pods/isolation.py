@@ -42,7 +42,7 @@ class Isolation:
         """What a list finds that begins after this call. All who wait for one share it: the slower the server, the more do."""
         if namespace not in self._next:
             self._next[namespace] = asyncio.create_task(self._read(namespace))
-        return await asyncio.shield(self._next[namespace])
+        return await self._next[namespace]
 
     async def _read(self, namespace: str) -> list[Object]:
         # One at a time of all: users can make many policies with long annotations, in many namespaces.

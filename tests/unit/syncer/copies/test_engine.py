@@ -119,21 +119,6 @@ async def test_a_foreign_object_is_refused_once_and_never_changed() -> None:
         assert clusters.events == [("NotCopied", FOREIGN)]
 
 
-async def test_a_foreign_object_in_the_place_of_a_copy_is_not_changed() -> None:
-    """It came between our look and our patch: the cache still has ours."""
-    clusters = build()
-    async with running(clusters, ConfigMapRow) as made:
-        clusters.host.hold(kinds.CONFIG_MAP)
-        clusters.host.drop(kinds.CONFIG_MAP, clusters.copy(kinds.CONFIG_MAP, "settings")["metadata"]["name"], HOST)
-        clusters.add_foreign(kinds.CONFIG_MAP, "settings", data={"color": "green"})
-        clusters.nested.put(kinds.CONFIG_MAP, settings(color="blue"))
-        await made.until(lambda: "PATCH" in written(clusters))
-        clusters.host.release(kinds.CONFIG_MAP)
-        await made.until(lambda: clusters.events)
-        assert clusters.events == [("NotCopied", FOREIGN)]
-        assert data(clusters) == {"color": "green"}
-
-
 async def test_what_others_do_to_a_copy_is_put_right() -> None:
     clusters = build()
     async with running(clusters, ConfigMapRow) as made:
@@ -277,19 +262,6 @@ async def test_a_copy_lingers_for_the_whole_time_each_time(monkeypatch: pytest.M
         assert remembered(made.engine) == 0
 
 
-async def test_pods_that_run_one_after_the_other_have_one_copy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-    clusters = build(pod=False)
-    async with running(clusters, ConfigMapRow) as made:
-        for number in range(30):
-            pod = clusters.add_pod(f"web-{number}", volumes=VOLUME)
-            await made.engine.ensure_needs(pod)
-            await made.drop_nested(kinds.POD, f"web-{number}", SPACE)
-        assert written(clusters) == ["POST"]
-        await made.drop_nested(kinds.CONFIG_MAP, "settings", SPACE)
-        assert data(clusters) is None
-
-
 async def test_few_copies_linger_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     clusters = Clusters.build()
@@ -354,42 +326,16 @@ async def test_a_secret_that_the_cache_leaves_out_is_forgotten_with_its_last_pod
         assert remembered(made.engine) == 0
 
 
-async def test_one_whose_pod_went_before_its_copy_could_be_made_is_forgotten() -> None:
-    clusters = Clusters.build()
-    async with running(clusters, SecretRow) as made:
-        clusters.nested.put(kinds.SECRET, RELEASE)
-        pod = clusters.add_pod(volumes=RELEASE_VOLUME)
-        await made.drop_nested(kinds.POD, "web", SPACE)
-        clusters.host.refusal = lambda *_: Forbidden(403, "Forbidden", "exceeded quota")
-        with pytest.raises(Forbidden):
-            await made.engine.ensure_needs(pod)
-        await made.settle()
-        assert remembered(made.engine) == 0
-
-
-async def build_release() -> Clusters:
-    """A Secret that the cache leaves out, and the copy that an earlier process made of it for a pod."""
+async def test_the_next_process_keeps_the_copy_of_one_that_its_cache_leaves_out() -> None:
     clusters = Clusters.build()
     clusters.nested.put(kinds.SECRET, RELEASE)
     pod = clusters.add_pod(volumes=RELEASE_VOLUME)
     async with running(clusters, SecretRow) as made:
         await made.engine.ensure_needs(pod)
         await made.settle()
-    return clusters
-
-
-async def test_the_next_process_keeps_the_copy_of_one_that_its_cache_leaves_out() -> None:
-    clusters = await build_release()
     before = clusters.copy(kinds.SECRET, "release")
     async with running(clusters, SecretRow) as made:
         assert clusters.copy(kinds.SECRET, "release") == before
         await made.drop_nested(kinds.POD, "web", SPACE)
         assert clusters.copy(kinds.SECRET, "release") is None
         assert remembered(made.engine) == 0
-
-
-async def test_the_copy_of_one_that_went_is_removed_under_its_pod_when_a_request_says_so() -> None:
-    clusters = await build_release()
-    clusters.nested.drop(kinds.SECRET, "release", SPACE)
-    async with running(clusters, SecretRow):
-        assert clusters.copy(kinds.SECRET, "release") is None

@@ -148,20 +148,6 @@ async def test_a_copy_that_is_up_to_date_stays() -> None:
         await made.until(lambda: (read(clusters) or {}).get("policyTypes") == ["Egress"])
 
 
-async def test_a_copy_that_is_being_deleted_is_not_deleted_again_while_the_watch_is_late() -> None:
-    clusters = start()
-    put(clusters, policyTypes=["Egress"], egress=[{}])
-    async with running(clusters, NetworkPolicyRow) as made:
-        clusters.host.refusal = lambda verb, _: Forbidden(403, "Forbidden", "no") if verb in ("POST", "PATCH") else None
-        clusters.host.hold(kinds.NETWORK_POLICY)
-        put(clusters, policyTypes=["Egress"])
-        await made.until(lambda: [item for item in clusters.host.asked if item.startswith("POST networkpolicies")])
-        assert len([item for item in clusters.host.asked if item.startswith("DELETE networkpolicies")]) == 1
-        clusters.host.release(kinds.NETWORK_POLICY)
-        await made.settle()
-        assert read(clusters) is None
-
-
 LARGE: Object = {"policyTypes": ["Ingress"], "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/8"}}] * 5000}]}
 
 
@@ -178,12 +164,3 @@ async def test_of_a_policy_that_is_too_large_to_be_carried_little_is_kept_and_it
         assert find_isolation({"metadata": {"labels": {}}}, [kept or {}]) == {"nestor.dev/isolated-ingress": "true"}
         await follow(made)
         assert read(clusters) is not None
-
-
-async def test_of_large_policies_that_are_there_from_the_start_little_is_kept() -> None:
-    clusters = start()
-    for number in range(30):
-        put(clusters, name=f"large-{number}", **LARGE)
-    async with running(clusters, NetworkPolicyRow) as made:
-        found = list(made.caches.nested(KIND))
-        assert (len(found), len(str(found)) < 30_000) == (30, True)

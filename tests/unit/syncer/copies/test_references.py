@@ -68,21 +68,6 @@ class Watched:
         return self.references.is_named("configmaps", KEY)
 
 
-def test_the_first_and_the_last_pod_make_a_difference() -> None:
-    made = Watched()
-    one, two = build_pod(volumes=VOLUMES), build_pod(volumes=VOLUMES)
-    two["metadata"] = two["metadata"] | {"name": "second"}
-    made.put(one, "1")
-    made.put(two, "2")
-    made.put(one, "1")
-    made.drop(one)
-    assert made.is_named
-    made.told.clear()
-    made.drop(two)
-    assert not made.is_named
-    assert made.told == [KEY]
-
-
 def test_a_pod_that_was_replaced_names_nothing_any_more() -> None:
     made = Watched()
     pod = build_pod(volumes=VOLUMES)

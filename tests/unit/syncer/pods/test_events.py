@@ -88,19 +88,6 @@ async def test_what_happened_before_the_start_is_not_told_again(clusters: tuple[
         assert [item["count"] for item in made.copied] == [2]
 
 
-async def test_no_event_is_remembered(clusters: tuple[MemoryApi, MemoryApi]) -> None:
-    async with running(*clusters) as made:
-        for number in range(100):
-            made.happen(number)
-        await made.settle()
-        assert len(made.copied) == 100
-        assert len(made.controller._waiting) == 0
-        assert len(made.caches.host_events.store) == 0
-        made.happen(0, count=7)
-        await made.settle()
-        assert [item["count"] for item in made.copied if item["message"] == "0"] == [7]
-
-
 async def test_what_waits_for_the_nested_cluster_is_bounded(
     clusters: tuple[MemoryApi, MemoryApi], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,14 +94,6 @@ async def test_they_are_let_go_together_to_the_place_that_was_decided() -> None:
         await scene.until(lambda: len(scene.host_pods()) == 4 and scene.held() == 0)
 
 
-async def test_without_rules_nobody_is_held() -> None:
-    scene = Cluster()
-    async with scene.running():
-        scene.start("train", 2)
-        await scene.until(lambda: len(scene.host_pods()) == 2)
-        assert scene.held() == 0
-
-
 async def test_a_gang_that_waits_long_is_warned_about_once() -> None:
     scene = Cluster()
     scene.allow()

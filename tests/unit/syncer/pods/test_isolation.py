@@ -10,7 +10,6 @@ import pytest
 from nestor.api.objects import Object
 from nestor.api.policy import Policy
 from nestor.kube import Informer, RetryLater, kinds
-from nestor.kube.errors import Unreachable
 from nestor.kube.informer import key_of
 from nestor.pods.translate import pod as translate
 from nestor.pods.translate import update
@@ -95,19 +94,6 @@ async def test_pods_that_are_created_at_the_same_time_share_what_is_read_after_t
     assert len([line for line in scene.nested.asked if line.startswith("LIST networkpolicies")]) == 2
     scene.hear(later)
     await scene.isolation.ensure(scene.pod)
-
-
-async def test_a_pod_that_is_given_up_takes_no_list_from_others_and_a_failure_is_told_to_all_who_wait() -> None:
-    scene = Scene()
-    scene.nested.fault = lambda *_: Unreachable("away")
-    isolation = scene.isolation
-    tasks = [asyncio.create_task(isolation.ensure(build_pod())) for _ in range(3)]
-    await asyncio.sleep(0)
-    tasks[0].cancel()
-    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError, Unreachable, Unreachable]
-    with pytest.raises(Unreachable):
-        await isolation.ensure(build_pod())
 
 
 def test_only_policies_of_its_namespace_isolate_a_pod() -> None:

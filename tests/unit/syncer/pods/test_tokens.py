@@ -104,16 +104,6 @@ async def test_a_token_is_there_before_the_pod_and_names_its_node_once_it_has_on
         assert scene.nested.count == 2
 
 
-async def test_a_pod_that_names_its_node_itself_needs_no_second_token() -> None:
-    scene = Scene(nodeName="n")
-    async with scene.running():
-        await scene.controller.ensure(scene.pod)
-        await scene.settle()
-        scene.add_host_pod()
-        await scene.settle()
-        assert (scene.token, scene.nested.count) == ("1 n", 1)
-
-
 async def test_there_is_no_token_beyond_the_bytes_that_a_cluster_may_have_but_those_there_are_stay_valid() -> None:
     scene = Scene()
     total = scene.caches.copied_bytes

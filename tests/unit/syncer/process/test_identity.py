@@ -57,11 +57,6 @@ def test_the_digest_is_of_the_credentials(access: Path) -> None:
     assert identity.read_digest(access) not in (first, None)
 
 
-def test_what_is_not_complete_has_no_digest(access: Path) -> None:
-    (access / "kubelet.key").unlink()
-    assert identity.read_digest(access) is None
-
-
 async def test_renewed_credentials_end_the_watch_once_they_are_complete(access: Path) -> None:
     first, renewed = identity.read_digest(access), access / "kubelet.key"
     happenings: list[Callable[[], object]] = [lambda: None, renewed.unlink, lambda: renewed.write_text("second")]

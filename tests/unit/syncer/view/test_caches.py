@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
 import pytest
 
@@ -20,36 +20,16 @@ def caches() -> Caches:
     return Caches(API, API, TARGET)
 
 
-def tell(caches: Caches, version: str, **status: Any) -> None:
-    meta = {"namespace": KEY[0], "name": KEY[1], "resourceVersion": version}
-    caches.host_cluster._set(KEY, {"metadata": meta, "status": status})
-
-
-def test_the_policy_is_read_live_and_told_only_where_it_differs(caches: Caches) -> None:
-    told: list[str] = []
-    caches.on_policy(lambda: told.append(caches.policy.pod_security))
-    assert caches.policy.pod_security == "Baseline"
-    tell(caches, "1", policy={"podSecurity": "Baseline"})
-    tell(caches, "2", policy={"podSecurity": "Privileged"})
-    tell(caches, "3", policy={"podSecurity": "Privileged"}, kubernetesVersion="v1.36")
-    tell(caches, "4")
-    assert told == ["Privileged", "Baseline"]
-
-
-def test_a_cluster_that_goes_keeps_what_it_was_allowed(caches: Caches) -> None:
-    tell(caches, "1", policy={"podSecurity": "Privileged"})
-    caches.host_cluster._set(KEY, None)
-    assert caches.policy.pod_security == "Privileged"
-
-
-def test_a_cluster_that_is_deleted_or_gone_is_ending(caches: Caches) -> None:
-    tell(caches, "1")
+def test_a_cluster_that_is_deleted_or_gone_is_ending_and_keeps_what_it_was_allowed(caches: Caches) -> None:
+    meta = {"namespace": TARGET.namespace, "name": TARGET.cluster, "resourceVersion": "1"}
+    cluster = {"metadata": meta, "status": {"policy": {"podSecurity": "Privileged"}}}
+    caches.host_cluster._set(KEY, cluster)
     assert not caches.is_ending
-    meta = {"namespace": KEY[0], "name": KEY[1], "resourceVersion": "2", "deletionTimestamp": "t"}
-    caches.host_cluster._set(KEY, {"metadata": meta})
+    caches.host_cluster._set(KEY, cluster | {"metadata": meta | {"resourceVersion": "2", "deletionTimestamp": "t"}})
     assert caches.is_ending
     caches.host_cluster._set(KEY, None)
     assert caches.is_ending
+    assert caches.policy.pod_security == "Privileged"
 
 
 def test_the_bytes_of_a_cluster_are_its_pods_and_the_data_that_they_use(caches: Caches) -> None:
