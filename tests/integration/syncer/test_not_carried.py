@@ -5,7 +5,7 @@ from __future__ import annotations
 from nestor.api.objects import Object
 from nestor.kube import Kind, NotFound, kinds
 from tests.integration.syncer.world import World
-from tests.waiting import until
+from tests.waiting import gone, until
 
 ROUTE = Kind("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute")
 SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
@@ -31,6 +31,20 @@ def ingress(space: str, name: str) -> Object:
     return {"metadata": metadata, "spec": {"defaultBackend": backend}}
 
 
+async def make_route(world: World, space: str, name: str) -> None:
+    """The definition is established a moment before it is served."""
+    route = {"apiVersion": ROUTE.api_version, "kind": ROUTE.name, "metadata": {"name": name, "namespace": space}}
+
+    async def is_made() -> bool:
+        try:
+            await world.nested.create(ROUTE, route)
+        except NotFound:
+            return False
+        return True
+
+    await world.eventually(is_made)
+
+
 async def told(world: World, space: str) -> list[tuple[str, str]]:
     """Kind and name of the objects with such an event, one for each."""
     events = await world.nested.list(kinds.EVENT, space, fields="reason=NotCarried")
@@ -45,20 +59,15 @@ async def test_what_is_not_carried_is_told_once_also_across_a_restart(world: Wor
     await world.nested.create(kinds.INGRESS, ingress(space, "early"))
     await tells(world, space, ("Ingress", "early"))
     await world.nested.create(kinds.CRD, DEFINITION)
-    route = {"apiVersion": ROUTE.api_version, "kind": ROUTE.name, "metadata": {"name": "web", "namespace": space}}
-
-    async def is_made() -> bool:
-        """The definition is established a moment before it is served."""
-        try:
-            await world.nested.create(ROUTE, route)
-        except NotFound:
-            return False
-        return True
-
-    await world.eventually(is_made)
+    await make_route(world, space, "web")
     await tells(world, space, ("HTTPRoute", "web"), ("Ingress", "early"))
     await world.stop()
     await world.start()
     await world.nested.create(kinds.INGRESS, ingress(space, "late"))
     await tells(world, space, ("HTTPRoute", "web"), ("Ingress", "early"), ("Ingress", "late"))
+    await world.nested.delete(kinds.CRD, DEFINITION["metadata"]["name"])
+    await gone(world.nested, kinds.CRD, DEFINITION["metadata"]["name"], "")
+    await world.nested.create(kinds.CRD, DEFINITION)
+    await make_route(world, space, "again")
+    await tells(world, space, ("HTTPRoute", "again"), ("HTTPRoute", "web"), ("Ingress", "early"), ("Ingress", "late"))
     await world.nested.delete(kinds.CRD, DEFINITION["metadata"]["name"])

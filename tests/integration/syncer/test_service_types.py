@@ -112,6 +112,7 @@ async def test_a_node_port_that_is_taken_is_told_and_tried_again(world: World, s
     await allow(nodePorts=True)
     (message,) = await world.eventually(lambda: events(world, space, "ServiceNotSynced"))
     assert f"{taken}: provided port is already allocated" in message
+    assert message.endswith("; choose another one, or delete this Service and create it again")
     await world.host.delete(kinds.SERVICE, other["metadata"]["name"], other["metadata"]["namespace"])
     await until(lambda: host_service(world, space), lambda found: list_node_ports(found) == [taken])
 

@@ -82,16 +82,6 @@ def test_all_targets_must_be_reached() -> None:
     )
 
 
-def test_a_further_target_whose_host_is_taken_leaves_the_first_as_it_is() -> None:
-    exposure = Exposure((GOOD, view(replace(SECOND, refusal=(conditions.HOSTNAME_CONFLICT, "taken")))))
-    condition = decide_exposed(exposure)
-    assert (condition.status, condition.reason, condition.message) == ("False", conditions.HOSTNAME_CONFLICT, "taken")
-    first, second = statuses(*exposure.targets)
-    assert (first["url"], first["ready"], first["message"]) == (FIRST.url, True, "")
-    assert ("url" in second, second["ready"], second["message"]) == (False, False, "taken")
-    assert exposure.url == FIRST.url
-
-
 def test_targets_that_the_job_does_not_ask_for_are_told_and_not_awaited() -> None:
     asked, other = plan(target(), target("api"), allTargets=False)
     exposure = Exposure((view(asked), view(other)))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from nestor.api import conditions, names
 from nestor.api.appdef_models import Target
 from nestor.api.expose import ExposePolicy, JobExpose
-from nestor.cluster.exposure.routes import ExposedJob, Route, plan_routes
+from nestor.cluster.exposure.routes import ExposedJob, plan_routes
 from tests.unit.cluster.exposure.builders import plan, target
 
 WEB, API = target(), target("api", 9090)
@@ -100,14 +100,6 @@ def test_targets_that_are_named_twice_are_one() -> None:
         "listed 3 times in the AppDef's `targets`, exposed once",
         "listed 2 times in the AppDef's `targets`, exposed once",
     ]
-
-
-def test_an_ingress_keeps_its_host_when_targets_come_and_go() -> None:
-    def by_ingress(routes: tuple[Route, ...]) -> dict[str, str | None]:
-        return {route.ingress: route.host for route in routes}
-
-    before, after = by_ingress(plan(API, WEB, target(port=9090))), by_ingress(plan(API, target(port=9090)))
-    assert after.items() <= before.items()
 
 
 def test_a_service_whose_name_would_make_a_reserved_label_gets_another() -> None:

@@ -13,9 +13,9 @@ from nestor.syncer.copies.rows.service_access import NodePortsRow, ServiceAccess
 from nestor.syncer.copies.rows.services import ServiceRow
 from tests.unit.pods.translate.builders import TARGET, build_service
 from tests.unit.syncer.copies.pair import HOST, SPACE, Clusters, Running, remembered, running
-from tests.unit.syncer.copies.test_services import NODE_PORTS, build_outward, host_spec
 
 WEB = {"app": "web", "tier": "front"}
+NODE_PORTS = {"nodePorts": True}
 
 
 def policy(selector: Object | None = None, *rules: Object, types: tuple[str, ...] = ("Ingress",)) -> Object:
@@ -92,6 +92,15 @@ def test_policies_add_up_and_names_of_ports_are_compared_as_names() -> None:
     given = service({"port": 80, "targetPort": "web"}, {"port": 81, "targetPort": 9090})
     found = build_rules(given, [policy(), policy({}, {"ports": [{"port": "web"}]}), policy({}, {"ports": [{"port": 9090}]})])
     assert found == [{"ports": [port("web")]}, {"ports": [port(9090)]}]
+
+
+def build_outward(**spec: Any) -> Object:
+    return build_service(type="NodePort", ports=[{"port": 80, "protocol": "TCP", "nodePort": 30007}], **spec)
+
+
+def host_spec(clusters: Clusters) -> Object:
+    spec: Object = clusters.copy(kinds.SERVICE, "web")["spec"]
+    return spec
 
 
 def find_access(clusters: Clusters) -> Any:
