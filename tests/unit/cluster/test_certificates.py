@@ -157,28 +157,8 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 EC_KEY = b"-----BEGIN EC PRIVATE KEY-----\n%s\n-----END EC PRIVATE KEY-----\n"
 
 
-def write_der(value: int) -> bytes:
-    """An integer as DER."""
-    content = value.to_bytes(value.bit_length() // 8 + 1)
-    return b"\x02" + write_length(len(content)) + content
-
-
-def write_length(value: int) -> bytes:
-    """A length as DER."""
-    content = value.to_bytes((value.bit_length() + 7) // 8)
-    return bytes([value]) if value < 128 else bytes([0x80 | len(content)]) + content
-
-
-def write_slow_key() -> bytes:
-    """An RSA key whose factors are Mersenne primes of thousands of digits: OpenSSL needs many seconds to see that they are."""
-    one, two, exponent = 2**9689 - 1, 2**9941 - 1, 65537
-    secret = pow(exponent, -1, (one - 1) * (two - 1))
-    numbers = [0, one * two, exponent, secret, one, two, secret % (one - 1), secret % (two - 1), pow(two, -1, one)]
-    body = b"".join(map(write_der, numbers))
-    encoded = base64.encodebytes(b"\x30" + write_length(len(body)) + body)
-    return b"-----BEGIN RSA PRIVATE KEY-----\n" + encoded + b"-----END RSA PRIVATE KEY-----\n"
-
-
+LONG_KEY = b"-----BEGIN RSA PRIVATE KEY-----\n%s\n-----END RSA PRIVATE KEY-----\n" % (b"A" * 10_000)
+"""As long as one whose factors OpenSSL needs many seconds to check. None is to be parsed at all."""
 SHORT_KEY = b"-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY-----\n"
 
 
@@ -186,7 +166,7 @@ SHORT_KEY = b"-----BEGIN RSA PRIVATE KEY-----\nMIIB\n-----END RSA PRIVATE KEY---
 @pytest.mark.parametrize("head", [b"", b"-----BEGIN EC PRIVATE KEY-----\n", b"note\n"])
 def test_no_key_is_parsed_that_is_not_of_our_form(head: bytes) -> None:
     ours = [b"\n" + certificates.new_key(), EC_KEY % (b"A" * 1000)]
-    for key in (head + write_slow_key(), head + SHORT_KEY, *ours):
+    for key in (head + LONG_KEY, head + SHORT_KEY, *ours):
         with pytest.raises(
             ValueError, match="one PEM block of at most 1024 bytes that begins with -----BEGIN EC PRIVATE KEY-----"
         ):
@@ -214,7 +194,7 @@ def test_a_users_kubeconfig_with_another_key_or_of_another_size_is_made_anew_unr
 
     monkeypatch.setattr("nestor.cluster.certificates.serialization.load_pem_private_key", lambda *_, **__: pytest.fail("parsed"))
     config = json.loads(made)
-    for key in (write_slow_key(), SHORT_KEY):
+    for key in (LONG_KEY, SHORT_KEY):
         config["users"][0]["user"]["client-key-data"] = base64.b64encode(key).decode()
         assert not is_issued(json.dumps(config).encode())
     monkeypatch.setattr("nestor.cluster.pki.json.loads", lambda _: pytest.fail("parsed"))
@@ -222,7 +202,7 @@ def test_a_users_kubeconfig_with_another_key_or_of_another_size_is_made_anew_unr
 
 
 @pytest.mark.parametrize("key", ["server-ca.crt", "client-ca.key", "access-ca.crt"])
-@pytest.mark.parametrize("value", [None, b"", b"x", write_slow_key(), "other"], ids=["none", "empty", "text", "slow", "other"])
+@pytest.mark.parametrize("value", [None, b"", b"x", LONG_KEY, "other"], ids=["none", "empty", "text", "long", "other"])
 def test_what_somebody_put_in_place_of_the_authorities_is_told(
     content: dict[str, bytes], key: str, value: bytes | str | None
 ) -> None:

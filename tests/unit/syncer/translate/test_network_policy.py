@@ -12,16 +12,7 @@ from nestor.api.data import read, write
 from nestor.api.objects import Object
 from nestor.api.policies import IpBlock
 from nestor.pods.translate.labels import host_key
-from nestor.syncer.translate.network_policy import (
-    ADDRESSES,
-    Surroundings,
-    build_policy,
-    find_ignored,
-    find_isolation,
-    has_blocks,
-    has_namespaces,
-    list_types,
-)
+from nestor.syncer.translate.network_policy import ADDRESSES, Surroundings, build_policy, find_ignored, find_isolation, list_types
 from tests.unit.pods.translate.builders import TARGET, build_pod
 
 INTERNET = [
@@ -226,19 +217,6 @@ def test_which_directions_a_policy_is_about(spec: Object, expected: list[str]) -
 )
 def test_which_pods_are_isolated(policies: list[Object], expected: Mapping[str, str]) -> None:
     assert find_isolation(build_pod(labels={"app": "web"}), policies) == expected
-
-
-@pytest.mark.parametrize(
-    ("found", "blocks", "namespaces"),
-    [
-        (policy(), False, False),
-        (ingress({"podSelector": {}}), False, False),
-        (ingress(block("0.0.0.0/0")), True, False),
-        (egress({"namespaceSelector": {}}), False, True),
-    ],
-)
-def test_what_a_copy_depends_on(found: Object, blocks: bool, namespaces: bool) -> None:
-    assert (has_blocks(found), has_namespaces(found)) == (blocks, namespaces)
 
 
 @pytest.mark.parametrize(
