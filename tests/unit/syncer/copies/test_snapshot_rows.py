@@ -271,27 +271,12 @@ async def test_a_cluster_that_does_not_have_the_kinds_holds_nothing_else_up_and_
             await made.engines[0].ensure((SPACE, "again"))
 
 
-def define(plural: str) -> Object:
-    """A definition of the host's, with an older version and what leads from one to the other."""
-    versions: list[Object] = [
-        {"name": name, "served": True, "storage": name == "v1beta1", "schema": {}} for name in ("v1beta1", "v1")
-    ]
-    conversion = {"strategy": "Webhook", "webhook": {"clientConfig": {"service": {"name": "x", "namespace": "of-the-host"}}}}
-    notes = {"api-approved.kubernetes.io": "https://example.org", "of-the-host": "x"}
-    return {
-        "metadata": {"name": f"{plural}.snapshot.storage.k8s.io", "annotations": notes},
-        "spec": {
-            "group": "snapshot.storage.k8s.io",
-            "names": {"plural": plural, "kind": "X"},
-            "scope": "Namespaced",
-            "versions": versions,
-            "conversion": conversion,
-        },
-    }
-
-
 def test_a_definition_has_one_version_and_nothing_that_calls_the_host() -> None:
-    built = build_definition(define("volumesnapshots"))
-    assert "conversion" not in built["spec"]
-    assert built["spec"]["versions"] == [{"name": "v1", "served": True, "storage": True, "schema": {}}]
+    versions = [{"name": name, "served": True, "storage": name == "v1beta1", "schema": {}} for name in ("v1beta1", "v1")]
+    spec = {"group": SNAPSHOT.group, "names": {"kind": "X"}, "scope": "Namespaced", "versions": versions}
+    notes = {"api-approved.kubernetes.io": "https://example.org", "of-the-host": "x"}
+    built = build_definition(
+        {"metadata": {"name": "x", "annotations": notes}, "spec": spec | {"conversion": {"strategy": "Webhook"}}}
+    )
+    assert built["spec"] == spec | {"versions": [{"name": "v1", "served": True, "storage": True, "schema": {}}]}
     assert built["metadata"]["annotations"] == {"api-approved.kubernetes.io": "https://example.org"}

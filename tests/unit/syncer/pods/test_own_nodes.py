@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from nestor.api import labels
-from nestor.api.objects import Object, annotations_of
+from nestor.api.objects import Object, annotations_of, spec_of
 from nestor.kube import kinds
 from nestor.pods.translate.gang_room import Room, may_run
-from nestor.pods.translate.node_rules import REQUIRED
+from nestor.pods.translate.node_rules import REQUIRED, list_required
 from nestor.syncer.pods.own_nodes import NestedNode, build_mark, find_ignored, resolve
 from nestor.syncer.translate.node import Own, add_own, build_node
 from tests.unit.pods.translate.builders import build_pod
@@ -34,8 +34,7 @@ def find_hosts(scene: Scene) -> dict[str, Object]:
 
 def find_names(host: Object | None) -> list[Any] | None:
     """By which nodes' names the host pod is limited; None if by none."""
-    affinity = ((host or {"spec": {}})["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-    terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms")
+    terms = list_required(spec_of(host))
     return [[item["operator"], *item["values"]] for term in terms for item in term["matchFields"]] if terms else None
 
 
@@ -137,15 +136,9 @@ def test_a_pod_may_run_where_it_could_if_the_scheduler_knew(pod: Object, expecte
     found = resolve(pod, NODES)
     assert place(found) == expected
     assert pod == before
-    keys = {item["key"] for term in _terms(found) for item in term.get("matchExpressions") or []}
+    keys = {item["key"] for term in list_required(found["spec"]) for item in term.get("matchExpressions") or []}
     assert not {*keys, *(found["spec"].get("nodeSelector") or {})} & {"disk", "size"}
-    assert all(len(item["values"]) == 1 for term in _terms(found) for item in term.get("matchFields") or [])
-
-
-def _terms(pod: Object) -> list[Object]:
-    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-    found: list[Object] = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms") or []
-    return found
+    assert all(len(item["values"]) == 1 for term in list_required(found["spec"]) for item in term.get("matchFields") or [])
 
 
 def test_a_pod_that_no_own_label_or_taint_concerns_stays_as_it_is() -> None:

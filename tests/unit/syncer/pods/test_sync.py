@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -79,11 +80,8 @@ def read_events(api: MemoryApi) -> list[str]:
     return [item["message"] for item in api.every("events")]
 
 
-class Closed:
-    """Policies that isolate every pod."""
-
-    def find(self, pod: Object) -> dict[str, str]:
-        return {labels.ISOLATED_INGRESS: "true", labels.ISOLATED_EGRESS: "true"}
+CLOSED: Any = SimpleNamespace(find=lambda _: {labels.ISOLATED_INGRESS: "true", labels.ISOLATED_EGRESS: "true"})
+"""Policies that isolate every pod."""
 
 
 def build_host(nested: Object, policy: Policy) -> Object:
@@ -286,7 +284,7 @@ async def test_a_pod_is_isolated_whatever_the_nested_cluster_refuses(is_bound: b
     if is_bound:
         nested["spec"]["nodeName"] = "n"
     provider = MemoryHost(host)
-    syncer, api = build(nested, provider, isolation=cast(Any, Closed()))
+    syncer, api = build(nested, provider, isolation=CLOSED)
     api.refusal = lambda *_: ApiError(500, "InternalError", "failed calling webhook")
     for _ in range(2):
         with pytest.raises(ApiError, match="failed calling webhook"):
@@ -304,7 +302,7 @@ async def test_the_status_comes_up_even_if_the_pod_cannot_be_isolated(
 ) -> None:
     nested, host = build_pair()
     host["status"] = {"phase": "Running"}
-    syncer, api = build(nested, Refusing(error, host), isolation=cast(Any, Closed()))
+    syncer, api = build(nested, Refusing(error, host), isolation=CLOSED)
     with pytest.raises(raised) if raised else contextlib.nullcontext():
         await syncer.sync(nested, host)
     assert (api.look(kinds.POD, "web", "shop") or {})["status"]["phase"] == "Running"
