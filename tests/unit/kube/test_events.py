@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
@@ -17,26 +18,9 @@ def about(uid: str) -> Object:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "team-a", "uid": uid}}
 
 
-class Clock:
-    """The time, for as long as it is not changed."""
-
-    now = 1000.0
-
-    def monotonic(self) -> float:
-        """See `time.monotonic`."""
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """In place of the process's own."""
-    found = Clock()
-    monkeypatch.setattr(events, "time", found)
-    return found
-
-
-async def test_of_one_reason_about_one_object_there_are_only_so_many(clock: Clock) -> None:
-    api = MemoryApi()
+async def test_of_one_reason_about_one_object_there_are_only_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, now = MemoryApi(), [1000.0]
+    monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: now[0]))
     recorder = EventRecorder(cast(Api, api), "test")
 
     async def post(uid: str, reason: str, count: int) -> int:
@@ -49,8 +33,8 @@ async def test_of_one_reason_about_one_object_there_are_only_so_many(clock: Cloc
     assert await post("1", "JobReady", 10 * BURST) == BURST
     assert await post("1", "StepFailed", 1) == 1
     assert await post("2", "JobReady", 1) == 1
-    clock.now += 3 * PERIOD_SECONDS
+    now[0] += 3 * PERIOD_SECONDS
     assert await post("1", "JobReady", BURST) == 3
-    clock.now += BURST * PERIOD_SECONDS
+    now[0] += BURST * PERIOD_SECONDS
     assert await post("1", "JobReady", 10 * BURST) == BURST
     assert {item["kind"] for item in api.objects.values()} == {kinds.EVENT.name}

@@ -55,11 +55,6 @@ def test_which_policies_select_all_pods_of_a_service(selector: Object, is_coveri
     assert not list_covering(service(), [policy(selector, types=("Egress",))])
 
 
-def test_without_policies_all_get_in_at_the_service_s_ports() -> None:
-    given = service({"port": 80, "targetPort": "web"}, {"port": 53, "protocol": "UDP"})
-    assert build_rules(given, []) == [{"ports": [port("web"), port(53, "UDP")]}]
-
-
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [
