@@ -16,6 +16,7 @@ from nestor.api.policies import Persistence
 from nestor.cluster import coredns, home, namespace, policies, server
 from nestor.operator import oneshot
 from nestor.operator.job import runner_pod as runner
+from tests.unit.cluster.exposure import test_ingress
 from tests.unit.operator.builders import build_resolved, build_shape
 
 Object = dict[str, Any]
@@ -75,6 +76,7 @@ MANIFESTS: dict[str, Callable[[], list[Object]]] = {
     "policies": lambda: policies.build_policies(build_shape()),
     "access": build_access,
     "runner": build_runner,
+    "ingress-all-targets": lambda: test_ingress.build(test_ingress.ISSUER),
 }
 
 

@@ -1,13 +1,10 @@
-"""Ingresses: golden ones for a job with several targets, who makes the certificate, and which annotations a job may add."""
+"""Ingresses: who makes the certificate, and which annotations a job may add. Golden ones: `test_manifests.py`."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from nestor.api import conditions
 from nestor.api.expose import ExposePolicy
@@ -15,25 +12,16 @@ from nestor.cluster.exposure.ingress import build_annotations, build_ingress, sp
 from tests.unit.cluster.exposure.builders import plan, service, target
 
 Object = dict[str, Any]
-GOLDEN = Path(__file__).parents[3] / "golden/ingress-all-targets.yaml"
 
 ISSUER = {"annotations": {"cert-manager.io/cluster-issuer": "letsencrypt"}}
 RICH = {"tlsSecretName": "wildcard", "ingressClassName": "nginx"}
 
 
 def build(policy: Object) -> list[Object]:
-    """All Ingresses of a job with three targets."""
+    """All Ingresses of a job with three targets. With an issuer of cert-manager, each host gets a secret to write."""
     expose = ExposePolicy.model_validate(policy)
     routes = plan(target(), target("api", 9090), target("api", 9091, "tools"), policy=policy)
     return [build_ingress(route.ingress, "nestor-x", {"x": "y"}, route.host or "", route.target, expose) for route in routes]
-
-
-def test_the_ingresses_of_all_targets_are_the_golden_ones() -> None:
-    """With an issuer of cert-manager, which gets a secret to write for each host."""
-    text = yaml.safe_dump_all(build(ISSUER), sort_keys=False, width=120)
-    if os.environ.get("NESTOR_REWRITE_GOLDEN"):
-        GOLDEN.write_text(text)
-    assert text == GOLDEN.read_text(), f"{GOLDEN} differs: NESTOR_REWRITE_GOLDEN=1 rewrites it"
 
 
 def test_a_class_without_certificates_or_annotations_has_neither() -> None:

@@ -272,7 +272,9 @@ async def test_a_cluster_that_does_not_have_the_kinds_holds_nothing_else_up_and_
 
 
 def test_a_definition_has_one_version_and_nothing_that_calls_the_host() -> None:
-    versions = [{"name": name, "served": True, "storage": name == "v1beta1", "schema": {}} for name in ("v1beta1", "v1")]
+    versions: list[Object] = [
+        {"name": name, "served": True, "storage": name == "v1beta1", "schema": {}} for name in ("v1beta1", "v1")
+    ]
     spec = {"group": SNAPSHOT.group, "names": {"kind": "X"}, "scope": "Namespaced", "versions": versions}
     notes = {"api-approved.kubernetes.io": "https://example.org", "of-the-host": "x"}
     built = build_definition(
