@@ -50,7 +50,7 @@ class ClusterPolicy(Model):
         600,
         description="Without `persistence`: how many seconds after the end of a job its server is stopped. Until then, users can "
         "look at what the job has left in its nested cluster; its status and the log of its runner stay. A job that is kept "
-        "for inspection after a failed step has not been stopped, and keeps its server. A change applies to servers that still "
+        "for inspection after a failed step keeps its server, also while it is suspended. A change applies to servers that still "
         "run. Defaults to 600.",
         ge=0,
         le=315_360_000,

@@ -188,8 +188,6 @@ IMAGE_PULL_FAILED = _admin(
     "ImagePullFailed", "check the image's name, its pull secret, and that the nodes can reach its registry"
 )
 UNSCHEDULABLE = _admin("Unschedulable", "free capacity on the nodes, or lower the class's `cluster.resources`")
-PASSES = (TOO_MANY_JOBS, UNSCHEDULABLE)
-"""Reasons that call for somebody, and yet pass by what others do in the ordinary course of things."""
 PROVISIONING_FAILED = _admin(
     "ProvisioningFailed", "the message says what the host cluster refuses, or what takes too long; an admin can change the class"
 )
@@ -251,6 +249,7 @@ TERMINATING = Reason("Terminating")
 RUNNING = Reason("Running", activity="busy")
 SUSPENDED = Reason("Suspended", "resume it with `nestor resume`")
 RESUMING = Reason("Resuming")
+SERVER_STOPPED = Reason("ServerStopped")
 RESTARTING = Reason("Restarting", activity="retry")
 FAILURE_IGNORED = Reason("FailureIgnored", end_event="FailureIgnored")
 COMPLETED = Reason("Completed", end_event="Completed")
@@ -261,9 +260,7 @@ DEADLINE_EXCEEDED = Reason(
     end_event="DeadlineExceeded",
 )
 RESTARTS_EXHAUSTED = Reason(
-    "RestartsExhausted",
-    "the application failed every time; `nestor logs` shows its steps, the job's kubeconfig opens its cluster",
-    end_event="JobFailed",
+    "RestartsExhausted", "the application failed every time; `nestor logs` shows its steps", end_event="JobFailed"
 )
 # NetworkEnforced
 POLICIES_ENFORCED = Reason("PoliciesEnforced")
@@ -340,6 +337,11 @@ def is_true(conditions: Iterable[dict[str, Any]] | None, kind: str) -> bool:
     """True when that condition is there and True."""
     found = find(conditions, kind)
     return found is not None and found.get("status") == "True"
+
+
+def is_reached(condition: Mapping[str, Any]) -> bool:
+    """True, and not because the job has succeeded: it may have done so without ever being ready."""
+    return bool(condition["status"] == "True" and condition["reason"] != COMPLETED)
 
 
 def reason_of(condition: Mapping[str, Any] | None) -> Reason:

@@ -106,8 +106,8 @@ class NestedAppJobSpec(Model):
     )
     suspend: bool = Field(
         False,
-        description="Whether the job is suspended: its pods are stopped, and its cluster's data is kept. Set it back "
-        "to false to resume. Defaults to false.",
+        description="Whether the job is suspended: its pods are stopped, and its cluster's data is kept, unless its "
+        "class limits that. Set it back to false to resume. Defaults to false.",
     )
     active_deadline_seconds: int | None = Field(
         None,

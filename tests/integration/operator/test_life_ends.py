@@ -63,12 +63,14 @@ async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_
     assert job["status"]["steps"] == ended["steps"]
 
     # Its server goes after a time that its class may change.
-    await job_saying(api, "batch", namespace, conditions.CLUSTER_READY, "stops 600 s after the job did, and its data is lost")
+    await job_saying(api, "batch", namespace, conditions.CLUSTER_READY, "stops 600 s after the job did, and its objects are gone")
     policy["spec"]["cluster"] = {"stopEndedAfterSeconds": 0}
     await api.apply(kinds.NESTED_CLASS, policy)
     await until_replicas(api, "batch", where, 0)
     await gone(api, kinds.POD, before["metadata"]["name"], where)
-    job = await job_saying(api, "batch", namespace, conditions.CLUSTER_READY, "its control plane is stopped and its data lost")
+    job = await job_saying(
+        api, "batch", namespace, conditions.CLUSTER_READY, "its control plane is stopped, and its objects are gone"
+    )
     assert message_of(job, conditions.READY) == "Job 'pi' is complete"
 
     # It begins in an empty cluster, without the volumes: what is done there would end the job again at once.

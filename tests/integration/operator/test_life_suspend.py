@@ -37,7 +37,7 @@ async def test_a_job_suspended_in_the_middle_of_a_step_goes_on_with_it(operator:
     job = await job_saying(api, "midway", namespace, conditions.READY, "suspended: its pods are being stopped, 1 left")
     assert job["status"]["suspendTime"]
     assert "startTime" not in job["status"]
-    assert "continues with step 1 of 1 'hello'" in message_of(job, conditions.STEPS_APPLIED)
+    assert "suspended before step 1 of 1 'hello' was done" in message_of(job, conditions.STEPS_APPLIED)
 
     await api.delete(kinds.POD, "web", where)
     await tell(api, "midway", where, suspended=True, pods={"running": 0, "waiting": 1})

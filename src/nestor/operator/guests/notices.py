@@ -164,7 +164,8 @@ def update_notices(
     for kind, types in _TYPES.items():
         now, before = (conditions.find(status.get("conditions"), kind) or {} for status in (new, old))
         told, time = types.get(now.get("status", "")), now.get("lastTransitionTime", "")
-        if told is not None and now["status"] != before.get("status"):
+        is_news = now.get("status") != before.get("status") and (kind == conditions.SUCCEEDED or conditions.is_reached(now))
+        if told is not None and is_news:
             made = {"type": told, "id": f"{uid}.{told.lower()}.{time}", "time": time, "reason": now.get("reason", "")}
             found[told] = made | {"message": now.get("message", "")[:MESSAGE_LIMIT], "sinks": list(sinks or ())}
     for item in list(found.values()):

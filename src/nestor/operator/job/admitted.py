@@ -66,7 +66,6 @@ class AdmittedJobs:
         self._inputs = inputs
         self._hosts = hosts
         self._children = children
-        self._spare = partial(spare_volumes, guests)
 
     async def reconcile(self, job: Object, resolved: Resolved) -> Result | Denial:
         """Plan → lifecycle → children → runner → observe → decide → report."""
@@ -92,7 +91,7 @@ class AdmittedJobs:
                 if (denial := await guest.begin(resolved)) is not None:
                     return denial
         if life.is_reset_due:
-            await drop_data(context, shape, data, self._spare, is_down=facts.progress.is_down)
+            await drop_data(context, shape, data, partial(spare_volumes, self._guests), is_down=facts.progress.is_stopping)
         return await self._keep(admitted)
 
     async def _keep(self, it: _Admitted) -> Result:

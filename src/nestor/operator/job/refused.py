@@ -24,7 +24,7 @@ from nestor.operator.job.hosts import Hosts
 from nestor.operator.lifecycle.lifecycle import Lifecycle, decide_lifecycle, find_deadline
 from nestor.operator.lifecycle.suspend import is_quiet, stop
 from nestor.operator.status.build import build_status
-from nestor.operator.status.conditions import summarize
+from nestor.operator.status.conditions import find_rest, summarize
 from nestor.operator.status.observe import gather_facts
 from nestor.operator.status.report import report
 from nestor.operator.world.context import Context, Result
@@ -74,6 +74,8 @@ async def reconcile_refused(context: Context, guests: Sequence[Guest], hosts: Ho
         life = replace(life, succeeded=Condition(conditions.SUCCEEDED, "Unknown", conditions.QUEUED, denial.message))
     if life.is_stopped:
         await stop(context, find_home(job), life.suspend, is_applied=False, is_overdue=life.is_overdue)
+    if facts.made_at and (stopped := find_rest(life)):
+        found.append(stopped)
     found += [life.succeeded, *summarize(found, life)]
     details["activeDeadlineSeconds"] = find_deadline(spec.active_deadline_seconds, facts.most, life.record.ran)
     await report(context, guests, job, build_status(job, found, timestamp(), details | life.record.to_status()))

@@ -37,8 +37,8 @@ class Facts:
 
     spec: NestedAppJobSpec
     record: Record = field(default_factory=Record)
-    policy: NestedClassSpec = field(default_factory=NestedClassSpec)
-    """What its class allows; of a class that is gone, or cannot be read, the defaults."""
+    policy: NestedClassSpec | None = None
+    """Its class; None: it is gone, or cannot be read."""
     rerun: str = ""
     """The value of the rerun annotation."""
     epoch: int = 0
@@ -58,12 +58,17 @@ class Facts:
     @property
     def most(self) -> int | None:
         """For how many seconds its class lets it run in all; None: for ever."""
-        return self.policy.max_active_deadline_seconds
+        return self.policy.max_active_deadline_seconds if self.policy else None
+
+    @property
+    def keep_ended(self) -> float:
+        """For how many seconds the server stays after the end, if its data lives in its pod."""
+        return self.policy.cluster.stop_ended_after_seconds if self.policy else math.inf
 
     @property
     def keep_suspended(self) -> float:
-        """For how many seconds the server stays while the job is suspended, if its data lives in its pod."""
-        seconds = self.policy.cluster.stop_suspended_after_seconds
+        """The same while the job is suspended."""
+        seconds = self.policy.cluster.stop_suspended_after_seconds if self.policy else None
         return math.inf if seconds is None else seconds
 
 
@@ -206,7 +211,7 @@ def _restart(facts: Facts, record: Record, restart: Restart, now: datetime.datet
     said = _tell("Unknown", conditions.RESTARTING, f"{which}: {restart.message}")
     is_due = left <= 0 and facts.record.restart == record.restart and not facts.is_refused
     # A server that is stopped starts only once the volumes of its former data are gone.
-    rests = SuspendState("its control plane is stopped", replicas=0) if facts.progress.is_down and not is_due else None
+    rests = SuspendState("its control plane is stopped", replicas=0) if facts.progress.is_stopping and not is_due else None
     delay = left if left > 0 else math.inf
     return Lifecycle("Restarting", said, record, is_stopped=True, suspend=rests, is_reset_due=is_due, delay=delay)
 
@@ -221,7 +226,8 @@ def _suspend(facts: Facts, record: Record, now: datetime.datetime) -> Lifecycle:
         message = "suspended before it started: nothing is created until `suspend` is false"
         suspend = SuspendState(message, is_reached=True, replicas=0)
     else:
-        suspend = decide_suspend(facts.progress, seconds_since(record.suspend_time, now), facts.keep_suspended)
+        keep = facts.keep_suspended if record.restart is None else 0
+        suspend = decide_suspend(facts.progress, seconds_since(record.suspend_time, now), keep)
         suspend = replace(suspend, message=f"suspended: {suspend.message}")
     said = _tell("Unknown", conditions.SUSPENDED, suspend.message)
     phase: Phase = "Suspended" if suspend.is_reached else "Suspending"
@@ -242,7 +248,7 @@ def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Lifecyc
         record = replace(record, suspend_time=since)
     left = math.inf
     if since is not None:
-        keep = facts.keep_suspended if record.ended_by in KEPT else facts.policy.cluster.stop_ended_after_seconds
+        keep = math.inf if record.ended_by in KEPT else facts.keep_ended
         suspend = decide_suspend(facts.progress, seconds_since(since, now), keep)
     elif facts.most is not None and (left := facts.most - record.ran - seconds_since(record.start_time, now)) <= 0:
         message = (
@@ -252,7 +258,8 @@ def _stay_ended(facts: Facts, record: Record, now: datetime.datetime) -> Lifecyc
     delay = suspend.delay if suspend else left
     life = Lifecycle("Finished", said, record, is_stopped=since is not None, suspend=suspend, delay=delay)
     life = _hold_to_end(facts, life, now)
-    own, most = facts.spec.ttl_seconds_after_finished, facts.policy.max_ttl_seconds_after_finished
+    own = facts.spec.ttl_seconds_after_finished
+    most = facts.policy.max_ttl_seconds_after_finished if facts.policy else None
     ttl = min((limit for limit in (own, most) if limit is not None), default=None)
     if ttl is None:
         return life

@@ -39,8 +39,10 @@ class SuspendProgress:
     """Those of them that have been deleted, and take their grace period."""
     claim: str | None = None
     """The claim of the volume that keeps its data; None: the data lives in the server's pod."""
-    is_down: bool = False
+    is_stopping: bool = False
     """Its StatefulSet is scaled to zero."""
+    is_down: bool = False
+    """And its server's pod is gone."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +86,11 @@ def _rest_without_volume(progress: SuspendProgress, pods: str, seconds: float, k
     """The rest of a cluster whose data lives in its server's pod. `pods`: what became of the others."""
     why = "the class sets no `cluster.persistence`"
     if progress.is_down or seconds >= keep:
-        message = f"{pods}; its control plane is stopped and its data lost: {why}"
+        message = f"{pods}; its control plane is stopped, and its objects are gone: {why}"
         return SuspendState(message, is_reached=not progress.pods, replicas=0, is_forced=bool(progress.pods))
     if keep == math.inf:
         return SuspendState(f"{pods}; its control plane keeps running because its data lives in its pod: {why}", is_reached=True)
-    message = f"{pods}; its control plane stops {keep} s after the job did, and its data is lost then: {why}"
+    message = f"{pods}; its control plane stops {keep} s after the job did, and its objects are gone then: {why}"
     return SuspendState(message, is_reached=True, delay=keep - seconds)
 
 
@@ -117,6 +119,7 @@ def find_progress(cache: Cache, home: Home) -> SuspendProgress:
         pods=len(pods),
         ending=sum(map(is_terminating, pods)),
         claim=find_claim(cache, home),
+        is_stopping=replicas == 0,
         is_down=replicas == 0 and cache.find(kinds.POD, names.server_pod(home.name), home.namespace) is None,
     )
 

@@ -40,16 +40,16 @@ def build_status(job: Object, found: list[Condition], time: str, details: Object
     merged = [item for item in merged if item["type"] != conditions.STALLED or item["status"] == "True"]
     status: Object = {**old, "conditions": merged, "observedGeneration": generation}
     timings = dict(old.get("timings") or {})
-    reached = {condition.type for condition in found if condition.status == "True"}
+    reached = {item["type"] for item in merged if conditions.is_reached(item)}
     for stage in conditions.TIMED:
         if stage in reached:
             timings.setdefault(stage.timing, time)
     if timings:
         status["timings"] = timings
     status |= details or {}
-    is_refused = conditions.is_true(merged, conditions.STALLED) and not status.get("startTime")
-    succeeded = conditions.find(merged, conditions.SUCCEEDED) or {}
-    status["terminalState"] = "Failed" if is_refused else _TERMINAL.get(succeeded.get("status", ""))
+    succeeded = conditions.find(merged, conditions.SUCCEEDED)
+    is_refused = succeeded is None and conditions.is_true(merged, conditions.STALLED)
+    status["terminalState"] = "Failed" if is_refused else _TERMINAL.get((succeeded or {}).get("status", ""))
     status["nextStep"] = None if is_terminating(job) else find_next_step(merged)
     return {key: value for key, value in status.items() if value is not None}
 
@@ -109,7 +109,7 @@ def list_events(old: Object, new: Object) -> list[Event]:
         before = conditions.find(old.get("conditions"), stage) or {}
         if stage == conditions.ADMITTED:
             events += _list_warnings(before.get("message", ""), condition)
-        if condition["status"] == "True" and before.get("status") != "True":
+        if conditions.is_reached(condition) and before.get("status") != "True":
             events.append(Event("Normal", stage.event, condition["message"]))
         is_urgent = conditions.reason_of(condition).needs != "nobody"
         if stage in conditions.STAGES and is_urgent and before.get("reason") != condition["reason"]:

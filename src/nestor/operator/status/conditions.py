@@ -73,7 +73,7 @@ def summarize(found: list[Condition], life: Lifecycle | None = None) -> tuple[Co
     ready = _decide_ready(found, life)
     reason = conditions.reason_of({"reason": ready.reason})
     has_failed = life is not None and life.succeeded.status == "False"
-    is_stalled = has_failed or (ready.status == "False" and reason.needs != "nobody" and reason not in conditions.PASSES)
+    is_stalled = has_failed or (ready.status == "False" and reason.needs == "user")
     message = ready.message if is_stalled else ""
     return Condition(conditions.STALLED, "True" if is_stalled else "False", ready.reason, message), ready
 
@@ -96,8 +96,8 @@ def decide_cluster_ready(observed: Observed, life: Lifecycle) -> Condition:
     """`ClusterReady`: the syncer reports it, and its pod is ready. Otherwise, the pod's own reason is passed on."""
     if observed.problem:
         return _cluster("False", conditions.PROVISIONING_FAILED, observed.problem)
-    if life.suspend and not life.replicas:
-        return _cluster("False", conditions.SUSPENDED, life.suspend.message)
+    if (stopped := find_rest(life)) is not None:
+        return stopped
     server = observed.server
     said = conditions.find(conditions_of(observed.cluster), conditions.READY)
     if said and said.get("status") == "True" and server and pod_status.is_ready(server):
@@ -109,6 +109,14 @@ def decide_cluster_ready(observed: Observed, life: Lifecycle) -> Condition:
     if observed.is_overdue and reason not in _TELLING:
         return _cluster("False", conditions.PROVISIONING_FAILED, f"not ready in time: {message}")
     return _cluster("False", reason, message)
+
+
+def find_rest(life: Lifecycle) -> Condition | None:
+    """`ClusterReady` of a cluster whose server is stopped, or is to be; None if it is not."""
+    if life.suspend is None or life.replicas:
+        return None
+    is_suspended = life.phase in ("Suspending", "Suspended")
+    return _cluster("False", conditions.SUSPENDED if is_suspended else conditions.SERVER_STOPPED, life.suspend.message)
 
 
 _TELLING = (conditions.IMAGE_PULL_FAILED, conditions.UNSCHEDULABLE, conditions.SERVER_OUT_OF_MEMORY)
@@ -181,7 +189,7 @@ def _decide_stopped(run: Object | None, life: Lifecycle) -> Condition:
     left = next(((number, step) for number, step in enumerate(steps, 1) if step.get("state") != "Succeeded"), None)
     where = f"step {left[0]} of {len(steps)} '{left[1]['name']}'" if left else "the first step"
     says = {"Finished": f"the job ended before {where} was done", "Restarting": "the steps start over in an empty cluster"}
-    return _steps("False", life.succeeded.reason, says.get(life.phase, f"when resumed, the job continues with {where}"))
+    return _steps("False", life.succeeded.reason, says.get(life.phase, f"the job was suspended before {where} was done"))
 
 
 def _decide_run(run: Object) -> Condition:

@@ -41,7 +41,7 @@ def gather_facts(
     return Facts(
         spec=spec,
         record=read_record(status_of(job), now),
-        policy=policy or NestedClassSpec(),
+        policy=policy,
         rerun=find_rerun(job),
         epoch=epoch.number,
         has_data=epoch.uid is not None,

@@ -153,7 +153,7 @@ def failed() -> Object:
 def completed() -> Object:
     """A batch job that has done its work after a restart."""
     end = condition(conditions.SUCCEEDED, "True", "Completed", "Job 'default/train' is complete")
-    rest = condition(conditions.READY, "False", "Completed", "Job 'default/train' is complete")
+    rest = condition(conditions.READY, "True", "Completed", "Job 'default/train' is complete")
     return build_job(
         ADMITTED,
         CLUSTER,

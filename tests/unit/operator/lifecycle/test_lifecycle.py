@@ -315,7 +315,7 @@ def test_a_new_run_begins_its_times_and_its_restarts_anew() -> None:
     )
     assert not life.is_reset_due
     assert decide_lifecycle(settle(facts, life), NOW).is_reset_due
-    stopped = replace(facts, progress=Progress(is_down=True))
+    stopped = replace(facts, progress=Progress(is_stopping=True))
     life = decide_lifecycle(stopped, NOW)
     assert (life.is_reset_due, life.replicas) == (False, 0), "its volumes go first"
     life = decide_lifecycle(settle(stopped, life), NOW)
@@ -471,13 +471,13 @@ def test_a_record_is_read_as_it_was_written() -> None:
         (Progress(), 120, None, True, 1, False, math.inf,
          "did not confirm within 120 s that its pods are stopped; the host cluster has none"),
         # Where it may stay for so long only, it goes then, and its data with it.
-        (Progress(is_told=True), 20, 600, True, 1, False, 580, "stops 600 s after the job did, and its data is lost then"),
-        (Progress(is_told=True), 600, 600, True, 0, False, math.inf, "its control plane is stopped and its data lost"),
-        (Progress(is_told=True), 0, 0, True, 0, False, math.inf, "its control plane is stopped and its data lost"),
+        (Progress(is_told=True), 20, 600, True, 1, False, 580, "stops 600 s after the job did, and its objects are gone then"),
+        (Progress(is_told=True), 600, 600, True, 0, False, math.inf, "its control plane is stopped, and its objects are gone"),
+        (Progress(is_told=True), 0, 0, True, 0, False, math.inf, "its control plane is stopped, and its objects are gone"),
         (Progress(pods=1), 700, 600, False, 1, True, math.inf, "did not confirm within 120 s"),
         (Progress(), 700, 600, True, 0, False, math.inf, "the host cluster has none of them; its control plane is stopped"),
-        (Progress(is_down=True), 5, None, True, 0, False, math.inf, "its control plane is stopped and its data lost"),
-        (Progress(is_down=True, pods=1), 5, None, False, 0, True, math.inf, "its data lost"),
+        (Progress(is_down=True), 5, None, True, 0, False, math.inf, "its control plane is stopped, and its objects are gone"),
+        (Progress(is_down=True, pods=1), 5, None, False, 0, True, math.inf, "its objects are gone"),
         # With one it goes, after the pods or after the time that they are given.
         (Progress(claim="data"), 0, None, False, 1, False, 120, "its pods are being stopped"),
         (Progress(claim="data", is_told=True, pods=1), 0, None, False, 1, False, 120, "1 left"),
@@ -516,13 +516,16 @@ def test_how_a_cluster_comes_to_rest(
         (ended(conditions.STEP_FAILED, 9999, suspend_time=ago(9999)), {}, 1, math.inf),
         (replace(RESTS, suspend_time=ago(60)), {"stopSuspendedAfterSeconds": 100}, 1, 40),
         (replace(RESTS, suspend_time=ago(100)), {"stopSuspendedAfterSeconds": 100}, 0, math.inf),
-        (ended(conditions.STEP_FAILED, 9999, suspend_time=ago(60)), {"stopSuspendedAfterSeconds": 60}, 0, math.inf),
+        (ended(conditions.STEP_FAILED, 9999, suspend_time=ago(60)), {"stopSuspendedAfterSeconds": 60}, 1, math.inf),
+        (replace(RESTS, suspend_time=ago(1), restart=Restart(1, ago(1), "m")), {}, 0, math.inf),
+        # Without its class, nobody knows.
+        (ended(conditions.COMPLETED, 600), None, 1, math.inf),
     ],
 )
 def test_a_job_at_rest_without_a_volume_stops_its_server_when_its_class_says_so(
-    record: Record, given: Object, replicas: int, delay: float
+    record: Record, given: Object | None, replicas: int, delay: float
 ) -> None:
-    policy = NestedClassSpec.model_validate({"cluster": given})
+    policy = None if given is None else NestedClassSpec.model_validate({"cluster": given})
     run = BROKEN if record.ended_by == conditions.STEP_FAILED else DONE
     facts = build_facts(record, suspend=True, run=run, policy=policy, progress=Progress(is_told=True))
     life = decide_lifecycle(facts, NOW)

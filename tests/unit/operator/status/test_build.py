@@ -15,7 +15,7 @@ from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.lifecycle.record import Record
 from nestor.operator.lifecycle.suspend import SuspendState
 from nestor.operator.status.build import build_status, describe, explain_held, find_next_step, list_events, list_steps
-from nestor.operator.status.conditions import Observed
+from nestor.operator.status.conditions import Observed, summarize
 from nestor.operator.world.trim import HELD_LIMIT, trim_pod
 from tests.unit.operator.builders import Object, build_cluster, build_job, build_life, build_resolved, build_run, step
 
@@ -188,6 +188,30 @@ def test_the_end_is_told_in_a_word_too_and_taken_back(status: conditions.Status,
     job["status"] = {"terminalState": "Failed"}
     found = build_status(job, [Condition(conditions.SUCCEEDED, status, "Because", "so")], TIME)
     assert found.get("terminalState") == word
+
+
+@pytest.mark.parametrize(
+    ("reason", "has_run", "word"),
+    [
+        (conditions.CLASS_NOT_FOUND, False, "Failed"),
+        (conditions.CLASS_NOT_FOUND, True, None),
+        (conditions.KUEUE_UNAVAILABLE, False, None),
+        (conditions.QUEUED, False, None),
+    ],
+)
+def test_a_job_that_its_user_must_change_before_it_starts_is_at_an_end(
+    reason: conditions.Reason, has_run: bool, word: str | None
+) -> None:
+    found = [Condition(conditions.ADMITTED, "False", reason, "so")]
+    ran = [Condition(conditions.SUCCEEDED, "Unknown", conditions.SUSPENDED, "it rests")] if has_run else []
+    assert build_status(build_job(), [*found, *ran, *summarize(found)], TIME).get("terminalState") == word
+
+
+def test_who_completes_at_once_was_never_ready() -> None:
+    ready = Condition(conditions.READY, "True", conditions.COMPLETED, "done")
+    status = build_status(build_job(), [ready], TIME)
+    assert "timings" not in status
+    assert list_events({}, status) == []
 
 
 UNSCHEDULABLE = {"type": "PodScheduled", "status": "False", "message": "0/2 nodes are available"}

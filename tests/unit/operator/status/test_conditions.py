@@ -148,9 +148,9 @@ OTHER_PLAN = replace(GOES_ON, plan_hash="another")
 @pytest.mark.parametrize(
     ("observed", "life", "status", "reason", "message"),
     [
-        (GOES_ON, SUSPENDED, "False", conditions.SUSPENDED, "when resumed, the job continues with step 2 of 2 'b'"),
-        (GOES_ON, RESTING, "False", conditions.SUSPENDED, "continues with step 2 of 2 'b'"),
-        (Observed(), SUSPENDED, "False", conditions.SUSPENDED, "continues with the first step"),
+        (GOES_ON, SUSPENDED, "False", conditions.SUSPENDED, "suspended before step 2 of 2 'b' was done"),
+        (GOES_ON, RESTING, "False", conditions.SUSPENDED, "suspended before step 2 of 2 'b' was done"),
+        (Observed(), SUSPENDED, "False", conditions.SUSPENDED, "suspended before the first step was done"),
         (replace(GOES_ON, runner_problem="ended 6 times"), SUSPENDED, "False", conditions.SUSPENDED, ""),
         (IS_DONE, SUSPENDED, "True", conditions.ALL_STEPS_APPLIED, "2 of 2"),
         (IS_DONE, COMPLETED, "True", conditions.ALL_STEPS_APPLIED, "2 of 2"),
@@ -174,7 +174,7 @@ def test_steps_of_a_job_at_rest_say_where_they_stopped(
     ("life", "status", "reason", "message"),
     [
         (SUSPENDED, "False", conditions.SUSPENDED, "data kept"),
-        (EXCEEDED, "False", conditions.SUSPENDED, "its data is kept"),
+        (EXCEEDED, "False", conditions.SERVER_STOPPED, "its data is kept"),
         (RESTING, "True", conditions.PROVISIONED, "is up"),
         (COMPLETED, "True", conditions.PROVISIONED, "is up"),
     ],

@@ -113,7 +113,7 @@ def test_how_far_a_cluster_is_on_its_way_to_rest() -> None:
     put(world, kinds.POD, "hello-read", component="reader", status={"phase": "Running"})
     put(world, kinds.POD, "theirs", component="app", cluster="another", status={"phase": "Running"})
     home = find_home(build_job())
-    assert find_progress(world, home) == SuspendProgress(is_told=True, pods=2, claim=f"data-{SERVER}", is_down=False)
+    assert find_progress(world, home) == SuspendProgress(is_told=True, pods=2, claim=f"data-{SERVER}", is_stopping=True)
     world.informers[kinds.POD]._set((WHERE, SERVER), None)
     assert find_progress(world, home).is_down
 

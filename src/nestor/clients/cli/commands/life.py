@@ -21,7 +21,7 @@ from nestor.kube import ApiError, Unreachable, kinds
 
 @options.acting
 async def suspend(place: Place, names: options.JobNames) -> int:
-    """Suspend jobs: their pods are stopped, their clusters' data is kept."""
+    """Suspend jobs: their pods are stopped, their clusters' data is kept, unless their class limits that."""
     return await _set_suspend(place, names, wanted=True)
 
 

@@ -44,7 +44,7 @@ class Story:
         lines = []
         for kind in kinds:
             found = condition(job, kind)
-            if found and self._is_new(kind, found["status"]) and found["status"] == "True":
+            if found and self._is_new(kind, found["status"]) and conditions.is_reached(found):
                 lines.append(_describe_stage(kind, job))
         return lines
 
@@ -70,7 +70,7 @@ class Story:
         ready = condition(job, conditions.READY)
         if ready is None or ready["status"] == "True" or ready.get("reason") in _STEP_REASONS:
             return []
-        if ready.get("reason") == conditions.COMPLETED or not self._is_new("waiting", str(ready.get("reason"))):
+        if not self._is_new("waiting", str(ready.get("reason"))):
             return []
         return [f"waiting: {pick_line(ready.get('message') or ready.get('reason') or '')}"]
 

@@ -21,7 +21,7 @@ from nestor.kube import ApiError, Informer, NotFound, kinds
 NODES = List(kinds.NODE, labels=labels.BACKEND)
 """The virtual ones: who may not see them is told the names of nodes instead of backends."""
 SAID = {
-    "suspended": "The job is being suspended: its pods stop, its data is kept.",
+    "suspended": "The job is being suspended: its pods stop.",
     "resumed": "The job is being resumed.",
     "rerun": "All steps will run again.",
     "extended": "The job has more time now.",
