@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import os
+import socket
 import ssl
 import uuid
 from collections.abc import AsyncIterator
@@ -14,6 +15,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from devcluster.demo import install
 from nestor.api import conditions
@@ -21,7 +23,6 @@ from nestor.api.objects import Object
 from nestor.cluster import certificates
 from nestor.kube import Api, kinds
 from tests.e2e.conftest import Cluster, apply, apply_class, fresh_namespace, inline_job, kubectl, nested_kubeconfig
-from tests.e2e.devcluster.web import Browser
 from tests.waiting import eventually, job_with, message_of
 
 # Which server was asked for what, as JSON; `/ws` echoes.
@@ -138,10 +139,29 @@ class Client:
         return await stream.receive_str(timeout=10)
 
 
+class Controller(AbstractResolver):
+    """Resolves every name to the Ingress controller's address."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+
+    async def resolve(self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET) -> list[ResolveResult]:
+        return [ResolveResult(hostname=host, host=self._address, port=port, family=socket.AF_INET, proto=0, flags=0)]
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+
+def browse(cluster: Cluster, trust: ssl.SSLContext | None = None) -> aiohttp.ClientSession:
+    """A session whose requests have a connection each. With `trust`, it believes only whom that does."""
+    connector = aiohttp.TCPConnector(resolver=Controller(cluster.address), ssl=trust or True, force_close=True)
+    return aiohttp.ClientSession(connector=connector)
+
+
 @pytest.fixture
 async def client(cluster: Cluster) -> AsyncIterator[Client]:
     """A client of plain HTTP."""
-    async with Browser(cluster.http_port, cluster.https_port, cluster.address).session() as session:
+    async with browse(cluster) as session:
         yield Client(session)
 
 
@@ -283,7 +303,7 @@ async def test_all_targets_are_served_with_the_classs_certificate(
     job = await job_with(api, "safe", namespace, conditions.READY, "True")
     assert job["status"]["url"] == cluster.url(f"safe-{namespace}", is_secure=True)
     assert url_of(job, "api") == cluster.url(f"api--safe-{namespace}", is_secure=True)
-    async with Browser(cluster.http_port, cluster.https_port, cluster.address).session(secured.trust) as session:
+    async with browse(cluster, secured.trust) as session:
         client = Client(session)
         for service in ("web", "api"):
             answer = await client.ask(f"{url_of(job, service)}a/b")

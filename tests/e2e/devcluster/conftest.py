@@ -16,8 +16,6 @@ import pytest
 from devcluster import cluster
 from devcluster.cluster import ClusterInfo, paths
 from devcluster.progress import Console
-from tests.e2e.devcluster import web
-from tests.e2e.devcluster.web import Browser
 
 BUSYBOX = "docker.io/library/busybox:1.35"
 
@@ -89,23 +87,6 @@ def kubectl(embedded: ClusterInfo) -> Iterator[Kubectl]:
     """kubectl in a fresh namespace."""
     with fresh_namespace(embedded) as run:
         yield run
-
-
-@pytest.fixture
-def browser(embedded: ClusterInfo) -> Browser:
-    """A browser on this machine."""
-    return Browser(embedded.http_url_port, embedded.https_url_port)
-
-
-@pytest.fixture
-def site(kubectl: Kubectl, embedded: ClusterInfo, browser: Browser) -> str:
-    """A host name of the test's own, with `web.SERVER` behind it, ready."""
-    kubectl.apply(web.SERVER)
-    host = f"{kubectl.namespace}.{embedded.domain}"
-    kubectl("create", "ingress", "site", f"--rule={host}/*=server:first")
-    kubectl("wait", "pod/server", "--for=condition=Ready", "--timeout=120s")
-    browser.wait_for(host, 200)
-    return host
 
 
 def page(place: str, path: str = "/") -> str:

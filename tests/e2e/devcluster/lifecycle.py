@@ -1,12 +1,13 @@
-"""The running cluster's processes, for tests that end them, and its health, for those that see it come back."""
+"""The running cluster's processes, for tests that end them, and its health, for those that see it come back. And how to wait."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from devcluster import cluster
 from devcluster.cluster import launcher, paths, state
-from tests.e2e.devcluster.web import wait_until
 
 
 def supervisor() -> state.Supervisor:
@@ -27,6 +28,14 @@ def command_line(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except (FileNotFoundError, ProcessLookupError):
         return []
+
+
+def wait_until(is_met: Callable[[], bool], what: str, seconds: float = 30) -> None:
+    """Poll from outside what cannot be watched (HTTP answers, the kernel)."""
+    deadline = time.monotonic() + seconds
+    while not is_met():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.05)
 
 
 def await_healthy() -> None:

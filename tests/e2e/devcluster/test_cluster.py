@@ -13,8 +13,7 @@ import pytest
 from devcluster import cluster
 from devcluster.cluster import embedded, launcher, paths
 from devcluster.progress import Console
-from tests.e2e.devcluster.lifecycle import await_healthy, command_line, programs, supervisor
-from tests.e2e.devcluster.web import wait_until
+from tests.e2e.devcluster.lifecycle import await_healthy, command_line, programs, supervisor, wait_until
 
 pytestmark = pytest.mark.usefixtures("idle_machine")
 

@@ -1,4 +1,7 @@
-"""The interLink plugin of the embedded cluster really runs containers. The protocol alone is in tests/unit/devcluster/plugin.
+"""The interLink plugin of the embedded cluster really runs containers.
+
+The protocol alone is in tests/unit/devcluster/plugin; what files pods have, how their logs end and what a restart of the plugin
+does to them, in `test_overflow_pods` and `test_overflow_life`.
 
 Its switches are for all who use it: tests of it run one after the other, in one group.
 """
@@ -18,15 +21,14 @@ import aiohttp
 import pytest
 
 from devcluster import cluster
-from devcluster.cluster import ClusterInfo, PluginInfo, cgroups, launcher, state
+from devcluster.cluster import ClusterInfo, PluginInfo, cgroups, launcher
 from devcluster.cluster.plugin import components
 from devcluster.plugin.pki import Pki
 from devcluster.plugin.status import is_known
 from devcluster.progress import Console
 from nestor.api.objects import Object
 from tests.e2e.devcluster.conftest import BUSYBOX
-from tests.e2e.devcluster.lifecycle import await_healthy, command_line, supervisor
-from tests.e2e.devcluster.web import wait_until
+from tests.e2e.devcluster.lifecycle import await_healthy, command_line, supervisor, wait_until
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.xdist_group("plugin")
@@ -134,69 +136,6 @@ def processes_of(pod: Object) -> list[str]:
     return [pid for file in files for pid in file.read_text().split()]
 
 
-def first_process_of(pod: Object) -> int:
-    """The one that has started the others. Numbers do not tell: they begin again when they are used up."""
-    pids = {int(pid) for pid in processes_of(pod)}
-    (first,) = [stat.pid for pid in pids if (stat := state.read_stat(pid)) and stat.parent not in pids]
-    return first
-
-
-def containers_of(known: Object, pod: Object) -> list[Object]:
-    """What the plugin's records say of a pod's containers."""
-    return [item for record in known["pods"] if record["uid"] == pod["metadata"]["uid"] for item in record["containers"]]
-
-
-SECRET = {"metadata": {"name": "login"}, "data": {"password": "c2VjcmV0"}}
-CONFIG = {"metadata": {"name": "settings"}, "data": {"color": "blue"}}
-TOKEN = {"metadata": {"name": "tokens"}, "data": {"token": "abc"}}
-
-
-async def test_a_pod_with_files_runs_to_its_end_and_its_log_is_read(backend: Backend) -> None:
-    places = {"config": "/config", "login": "/login", "tokens": "/tokens", "scratch": "/scratch"}
-    mounts = [{"name": name, "mountPath": path} for name, path in places.items()]
-    script = "cat /config/color /login/password /tokens/token /scratch/left; echo; echo $WHO in $(pwd); id -u; exit 3"
-    pod = build(
-        f"{script}",
-        container={"env": [{"name": "WHO", "value": "me"}], "workingDir": "/tmp", "volumeMounts": mounts},
-        securityContext={"runAsUser": 1000},
-        initContainers=[
-            {"name": "one", "image": BUSYBOX, "command": ["sh", "-c", "printf first > /scratch/left"], "volumeMounts": mounts},
-            {"name": "two", "image": BUSYBOX, "command": ["sh", "-c", "printf second >> /scratch/left"], "volumeMounts": mounts},
-        ],
-        volumes=[
-            {"name": "config", "configMap": {"name": "settings"}},
-            {"name": "login", "secret": {"secretName": "login"}},
-            {"name": "tokens", "projected": {"sources": []}},
-            {"name": "scratch", "emptyDir": {}},
-        ],
-    )
-    await backend.create(pod, configmaps=[CONFIG], secrets=[SECRET], projectedvolumesmaps=[TOKEN])
-    ended = (await backend.until(pod, "state", "terminated"))["state"]["terminated"]
-    assert (ended["exitCode"], ended["reason"]) == (3, "Error")
-    assert await backend.log(pod) == "bluesecretabcfirstsecond\nme in /tmp\n1000\n"
-    assert (await backend.log(pod, Tail=1, Timestamps=True)).endswith("Z 1000\n")
-    found = await backend.status(pod)
-    assert found is not None
-    assert [item["state"]["terminated"]["exitCode"] for item in found["initContainers"]] == [0, 0]
-
-
-@pytest.mark.parametrize(
-    ("policy", "script", "restarts", "code"),
-    [("Never", "exit 1", 0, 1), ("OnFailure", "exit 0", 0, 0), ("OnFailure", "test -e /left/x || ! touch /left/x", 1, 0)],
-)
-async def test_restart_policies(backend: Backend, policy: str, script: str, restarts: int, code: int) -> None:
-    backend.info.client.switch(backoff=0.1)
-    left = {"volumeMounts": [{"name": "left", "mountPath": "/left"}]}
-    pod = await backend.create(build(script, policy=policy, container=left, volumes=[{"name": "left", "emptyDir": {}}]))
-
-    async def has_ended() -> Object | None:
-        found = await backend.container(pod)
-        return found if found["restartCount"] == restarts and "terminated" in found["state"] else None
-
-    found = await eventually(has_ended)
-    assert found["state"]["terminated"]["exitCode"] == code
-
-
 async def test_a_container_that_is_always_restarted_has_a_previous_log(backend: Backend) -> None:
     backend.info.client.switch(backoff=0.1)
     count = "echo x >> /left/x; echo run $(wc -l < /left/x); test $(wc -l < /left/x) -gt 1 && sleep 1000"
@@ -213,18 +152,6 @@ async def is_restarted(backend: Backend, pod: Object) -> bool:
     """Whether the second run of a pod's container has written its line."""
     found = await backend.container(pod)
     return found["restartCount"] == 1 and "running" in found["state"] and "run 2" in await backend.log(pod)
-
-
-async def test_a_followed_log_ends_with_the_pod_which_may_say_good_bye(backend: Backend) -> None:
-    script = "trap 'echo bye; exit 0' TERM; echo hello; while true; do sleep 0.1; done"
-    pod = await backend.create(build(script, policy="Always"))
-    await backend.until(pod, "state", "running")
-    await eventually(lambda: backend.log(pod))
-    following = asyncio.create_task(backend.log(pod, Follow=True))
-    await backend.delete(pod, 30)
-    assert await asyncio.wait_for(following, 30) == "hello\nbye\n"
-    await eventually(lambda: backend.is_gone(pod))
-    assert processes_of(pod) == []
 
 
 async def test_a_pod_that_does_not_listen_is_ended_when_its_grace_is_over_or_shortened(backend: Backend) -> None:
@@ -266,48 +193,15 @@ async def test_what_a_pod_says_at_its_end_is_its_message(backend: Backend) -> No
     assert (await backend.until(pod, "state", "terminated"))["state"]["terminated"]["message"] == "because of you"
 
 
-async def test_a_pod_has_a_network_of_its_own_without_a_way_out(backend: Backend) -> None:
-    pod = await backend.create(build("hostname; ip -o addr | grep -c inet; nc -w 3 10.40.0.2 5000 2>&1"))
+async def test_a_pod_has_its_user_and_folder_and_a_network_of_its_own_without_a_way_out(backend: Backend) -> None:
+    script = "echo $(pwd) $(id -u); hostname; ip -o addr | grep -c inet; nc -w 3 10.40.0.2 5000 2>&1"
+    pod = build(script, container={"workingDir": "/tmp"}, securityContext={"runAsUser": 1000})
+    await backend.create(pod)
     await backend.until(pod, "state", "terminated")
-    name, interfaces, refusal = (await backend.log(pod)).splitlines()
-    assert name == pod["metadata"]["name"]
+    where, name, interfaces, refusal = (await backend.log(pod)).splitlines()
+    assert (where, name) == ("/tmp 1000", pod["metadata"]["name"])
     assert int(interfaces) <= 2  # loopback, IPv4 and perhaps IPv6
     assert "unreachable" in refusal.lower()
-
-
-async def test_containers_outlive_a_restart_of_the_server(backend: Backend) -> None:
-    pod = await backend.create(build("echo started; until [ -e /go/on ]; do sleep 0.1; done; exit 5", **scratch()))
-    await backend.until(pod, "state", "running")
-    shell = first_process_of(pod)
-    backend.info.client.restart(after=0.5)
-    with pytest.raises(aiohttp.ClientConnectionError):
-        await eventually(lambda: is_down(backend))
-    await eventually(lambda: is_up(backend))
-    found = await backend.container(pod)
-    assert ("running" in found["state"], found["restartCount"]) == (True, 0)
-    os.kill(shell, signal.SIGKILL)  # the one that ran before
-    assert (await backend.until(pod, "state", "terminated"))["state"]["terminated"]["exitCode"] == 137
-    assert await backend.log(pod) == "started\n"
-
-
-def scratch() -> Object:
-    """An empty volume, mounted at `/go`."""
-    return {"container": {"volumeMounts": [{"name": "go", "mountPath": "/go"}]}, "volumes": [{"name": "go", "emptyDir": {}}]}
-
-
-async def is_down(backend: Backend) -> bool:
-    """Never: raises when connections are refused."""
-    await backend.ask("GET", "status", [])
-    return False
-
-
-async def is_up(backend: Backend) -> bool:
-    """Whether the server answers."""
-    try:
-        await backend.ask("GET", "status", [])
-    except aiohttp.ClientConnectionError:
-        return False
-    return True
 
 
 async def test_a_server_that_forgets_leaves_no_container_behind(backend: Backend) -> None:
@@ -319,15 +213,6 @@ async def test_a_server_that_forgets_leaves_no_container_behind(backend: Backend
     assert await backend.is_gone(pod)
     assert processes_of(pod) == []
     assert backend.info.client.state()["pods"] == []
-
-
-async def test_a_pod_is_not_run_twice_over_restarts(backend: Backend) -> None:
-    pod = await backend.create(build("sleep 1000"))
-    backend.info.client.restart()  # whatever stage its start has reached
-    await backend.until(pod, "state", "running")
-    assert len(set(processes_of(pod))) <= 2  # the shell and its `sleep`
-    (main,) = containers_of(backend.info.client.state(), pod)
-    assert (len(main["runs"]), main["restarts"]) == (1, 0)
 
 
 async def test_with_a_certificate_it_is_reached_by_tls(backend: Backend) -> None:

@@ -13,7 +13,7 @@ from devcluster import cluster
 from devcluster.cluster import ClusterInfo, settings
 from nestor.api.objects import Object
 from tests.e2e.devcluster.conftest import BUSYBOX, Kubectl, fresh_namespace
-from tests.e2e.devcluster.web import wait_until
+from tests.e2e.devcluster.lifecycle import wait_until
 
 pytestmark = pytest.mark.xdist_group("policy-enforcer")
 

@@ -11,7 +11,7 @@ import pytest
 from devcluster import cluster
 from devcluster.cluster import ClusterInfo
 from tests.e2e.devcluster.conftest import BUSYBOX, Kubectl, fresh_namespace, page
-from tests.e2e.devcluster.web import wait_until
+from tests.e2e.devcluster.lifecycle import wait_until
 
 pytestmark = pytest.mark.xdist_group("two-nodes")
 

@@ -86,10 +86,14 @@ func TestWhichPathAnswers(t *testing.T) {
 func TestARequestGoesOnAsItCame(t *testing.T) {
 	endpoint := pod(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		io.WriteString(w, strings.Join([]string{r.Method, r.Host, r.RequestURI, string(body), r.Header.Get("X-Forwarded-Proto")}, " "))
+		said := []string{r.Method, r.Host, r.RequestURI, string(body)}
+		for _, name := range []string{"Proto", "Host", "For"} {
+			said = append(said, r.Header.Get("X-Forwarded-"+name))
+		}
+		io.WriteString(w, strings.Join(said, " "))
 	})
 	_, server := served(t, map[string][]Path{"a.b": {{Path: "/", Endpoints: []string{endpoint}}}})
-	if _, text := ask(t, server, "POST", "a.b", "/p%2Fq?x=;1", strings.NewReader("body")); text != "POST a.b /p%2Fq?x=;1 body http" {
+	if _, text := ask(t, server, "POST", "a.b", "/p%2Fq?x=;1", strings.NewReader("body")); text != "POST a.b /p%2Fq?x=;1 body http a.b 127.0.0.1" {
 		t.Error(text)
 	}
 }
