@@ -12,7 +12,6 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
@@ -33,8 +32,6 @@ class Rules:
     """Each different request once, sorted, without the answer: sent in any order, or sent again while a cache is behind."""
     once: tuple[str, ...] = ()
     """Each different request once, without the answer, in the order in which they were first sent."""
-    news: tuple[str, ...] = ()
-    """Without those that say only what an earlier one of the step has said: sent again because a time is another second's."""
     latest: tuple[str, ...] = ()
     """Only the last one, without the answer: each says the whole state, and which are skipped on the way is a matter of time."""
     left_out: tuple[str, ...] = ()
@@ -80,8 +77,6 @@ def _render_step(step: Step, recorder: Recorder, rules: Rules, lines: Lines) -> 
             said = sorted(_distinct(said), key=yaml.safe_dump)
         elif _matches(rules.once, target):
             said = _distinct(said)
-        elif _matches(rules.news, target):
-            said = _news(said)
         elif _matches(rules.latest, target):
             said = _distinct(said[-1:])
         writes.setdefault(replace(target), []).extend(said)
@@ -101,29 +96,6 @@ def _render(request: Request, *, is_masked: bool) -> Object:
 def _distinct(requests: list[Object]) -> list[Object]:
     bare = [{key: value for key, value in item.items() if key != "answer"} for item in requests]
     return list({yaml.safe_dump(item): item for item in bare}.values())
-
-
-def _news(requests: list[Object]) -> list[Object]:
-    """An empty `lastProbeTime` is named or not by whether the condition was there before, so it says nothing."""
-    kept: list[Object] = []
-    for item in _distinct([_without_probes(item) for item in requests]):
-        if not any(_contains(earlier, item) for earlier in kept):
-            kept.append(item)
-    return kept
-
-
-def _without_probes(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_probes(item) for key, item in value.items() if (key, item) != ("lastProbeTime", None)}
-    return [_without_probes(item) for item in value] if isinstance(value, list) else value
-
-
-def _contains(whole: Any, part: Any) -> bool:
-    if isinstance(part, dict):
-        return isinstance(whole, dict) and all(key in whole and _contains(whole[key], item) for key, item in part.items())
-    if isinstance(part, list):
-        return isinstance(whole, list) and all(any(_contains(one, item) for one in whole) for item in part)
-    return bool(whole == part)
 
 
 def _query(request: Request) -> str:

@@ -28,12 +28,10 @@ _TOKEN = re.compile(r"^(?:ZXlKa|eyJ)[A-Za-z0-9._=+/-]{200,}$")
 
 @dataclass
 class Words:
-    """What a scenario adds: `literal` and `numbers` are words by what they replace, `fields` by key, `private` by pattern."""
+    """What a scenario adds: `literal` are words by what they replace, `fields` by key."""
 
     literal: dict[str, str] = field(default_factory=dict)
-    numbers: dict[int, str] = field(default_factory=dict)
     fields: dict[str, str] = field(default_factory=lambda: {"resourceVersion": "<version>", "ranSeconds": "<seconds>"})
-    private: dict[str, str] = field(default_factory=dict)
     _uids: dict[str, str] = field(default_factory=dict)
     _digests: dict[str, str] = field(default_factory=dict)
     _addresses: dict[str, str] = field(default_factory=dict)
@@ -80,9 +78,7 @@ class Words:
             return {self._text(str(key)): self._field(str(key), item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.replace(item) for item in value]
-        if isinstance(value, str):
-            return self._open(value)
-        return self.numbers.get(value, value) if type(value) is int else value
+        return self._open(value) if isinstance(value, str) else value
 
     def _field(self, key: str, value: Any) -> Any:
         if key == "plan.json" and isinstance(value, str):
@@ -107,10 +103,7 @@ class Words:
         text = _UUID.sub(lambda found: self._uid(found[0]), text)
         text = _HEX.sub(lambda found: self._digest(found[0]), text)
         text = _ADDRESS.sub(lambda found: self._address(found[0]), text)
-        text = _GENERATED.sub("<random>", text)
-        for pattern, meaning in self.private.items():
-            text = re.sub(pattern, meaning, text)
-        return text
+        return _GENERATED.sub("<random>", text)
 
     def _uid(self, uid: str) -> str:
         return f"<uid of {self._text(self._uids[uid])}>" if uid in self._uids else "<uid>"

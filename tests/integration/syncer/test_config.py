@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from nestor.api import names
+from nestor.api import labels, names
 from nestor.api.objects import Object
 from nestor.kube import Kind, kinds
 from tests.integration.syncer.pods import build_pod, condition, start
@@ -124,6 +124,29 @@ async def test_a_copy_that_was_changed_on_the_host_is_put_right(world: World, sp
     await world.eventually(right)
     await world.host.delete(kinds.CONFIG_MAP, name, world.namespace)
     await world.eventually(right)
+
+
+async def test_a_restart_in_which_nothing_has_changed_writes_nothing(world: World, space: str) -> None:
+    """Neither here nor there, whatever the API servers fill in by themselves."""
+
+    async def look() -> set[str]:
+        found = [*await world.nested.list(kinds.POD, space), *await world.nested.list(kinds.NODE)]
+        for kind in (kinds.POD, kinds.CONFIG_MAP, kinds.SECRET, kinds.SERVICE):
+            found += await world.host.list(kind, world.namespace, labels=f"{labels.NESTED_NAMESPACE}={space}")
+        return {f"{item['metadata']['name']} {item['metadata']['resourceVersion']}" for item in found}
+
+    await world.nested.create(kinds.CONFIG_MAP, config_map(space, "settings", color="red"))
+    await world.nested.create(kinds.SECRET, secret(space, "typed", "kubernetes.io/basic-auth", username="me"))
+    await world.nested.create(kinds.SERVICE, {"metadata": {"name": "web", "namespace": space}, "spec": {"ports": [{"port": 80}]}})
+    volumes = [{"name": "settings", "configMap": {"name": "settings"}}, {"name": "typed", "secret": {"secretName": "typed"}}]
+    await start(world, build_pod(space, volumes=volumes))
+    await world.heard()
+    before = await look()
+    assert len(before) >= 7  # the nested pod and its node; of the host, the pod, its token and the three that were created
+    await world.stop()
+    await world.start()
+    await world.heard()
+    assert await look() == before
 
 
 async def test_what_is_not_this_cluster_s_is_not_overwritten(world: World, space: str) -> None:

@@ -77,6 +77,17 @@ async def test_what_changes_at_the_same_moment_is_looked_at_again(error: ApiErro
         await build_writer(api).update(there, node(OURS, size=2))
 
 
+async def test_only_the_very_object_that_was_looked_at_is_deleted() -> None:
+    api = MemoryApi()
+    there = api.put(kinds.NODE, node(OURS))
+    api.drop(kinds.NODE, "n")
+    successor = api.put(kinds.NODE, node(OURS))
+    await build_writer(api).remove(there)
+    assert api.look(kinds.NODE, "n") == successor
+    await build_writer(api).remove(successor)
+    assert api.look(kinds.NODE, "n") is None
+
+
 async def test_one_that_a_create_met_and_that_went_at_once_is_looked_at_again() -> None:
     with pytest.raises(RetryLater, match="was deleted just now"):
         await build_writer(MemoryApi()).find_taken(node(OURS))

@@ -82,6 +82,10 @@ async def test_what_happened_before_the_start_is_not_told_again(clusters: tuple[
         made.nested.asked.clear()
         await made.settle()
         assert made.asked == []
+        made.happen(1)  # copied by the process before this one
+        await made.settle()
+        assert made.asked == ["POST", "PATCH"]
+        made.nested.asked.clear()
         made.happen(1, count=2)
         await made.settle()
         assert made.asked == ["PATCH"]

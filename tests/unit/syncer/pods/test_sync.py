@@ -252,9 +252,13 @@ async def test_a_debug_container_is_held_to_the_policy_of_the_moment_in_which_it
             parts.append(part)
             syncer.context.caches._policy = Policy()
 
-    syncer, _ = build(nested, Revoking(host), policy=Policy(pod_security="Privileged"))
+    syncer, api = build(nested, Revoking(host), policy=Policy(pod_security="Privileged"))
     await syncer.sync(nested, host)
     assert parts == [""]
+    assert read_events(api) == []
+    await syncer.sync(nested, host)
+    (told,) = read_events(api)
+    assert "`spec.ephemeralContainers[0].securityContext.privileged`" in told
 
 
 @pytest.mark.parametrize(
