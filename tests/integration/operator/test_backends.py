@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from nestor.api import conditions, labels
 from nestor.api.contracts import vnode
-from nestor.api.objects import Object, labels_of, status_of
+from nestor.api.objects import Object, labels_of
 from nestor.api.times import timestamp
 from nestor.cluster.certificates import new_key
 from nestor.kube import Api, Forbidden, kinds
@@ -330,25 +330,6 @@ async def test_the_process_asks_for_nothing_but_what_it_needs(backend: Backend) 
             await backend.own.create(kinds.CERTIFICATE_REQUEST, body)
 
 
-async def test_a_node_that_is_there_already_is_left_alone(backend: Backend, api: Api) -> None:
-    name = f"{backend.name}-cpu"
-    body = {"metadata": {"name": name, "labels": {"mine": "yes"}}}
-    before = await api.create(kinds.NODE, body)
-    try:
-        await backend.create(shapes=[CPU])
-        await backend.start_process()
-        await eventually(lambda: may_tell(backend, CPU))
-        found = await backend.wait_for_ready("False", conditions.NODE_CONFLICT)
-        assert found["status"]["nodes"] == [{"name": name, "shape": "cpu", "state": "Refused"}]
-        after = await api.get(kinds.NODE, name)
-        assert "nestor" not in {item["manager"] for item in after["metadata"]["managedFields"]}
-        await api.delete(kinds.OVERFLOW_BACKEND, backend.name)
-        await gone(api, kinds.OVERFLOW_BACKEND, backend.name, "")
-        assert (await api.get(kinds.NODE, name))["metadata"]["uid"] == before["metadata"]["uid"]
-    finally:
-        await api.delete(kinds.NODE, name)
-
-
 async def test_the_certificates_that_the_process_asks_for_are_issued(backend: Backend) -> None:
     await start(backend, CPU, GPU)
     node = f"{backend.name}-gpu"
@@ -374,8 +355,8 @@ async def test_other_certificates_are_denied(backend: Backend, other: Backend) -
     assert answer_of(denied) == ("Denied", "a client certificate is not for digital signature, server auth")
 
 
-async def bind(api: Api, name: str, namespace: str, node: str | None, phase: str = "Running") -> Object:
-    """A pod that runs on a node, or on none yet, or is in another phase."""
+async def bind(api: Api, name: str, namespace: str, node: str | None) -> Object:
+    """A pod that runs on a node, or on none yet."""
     await exists(api, kinds.SERVICE_ACCOUNT, "default", namespace)
     container = {"name": "a", "image": "x"}
     body: Object = {
@@ -383,7 +364,7 @@ async def bind(api: Api, name: str, namespace: str, node: str | None, phase: str
         "spec": {"containers": [container], "terminationGracePeriodSeconds": 1} | ({"nodeName": node} if node else {}),
     }
     pod = await api.create(kinds.POD, body)
-    await api.patch(kinds.POD, name, namespace, {"status": {"phase": phase}}, subresource="status")
+    await api.patch(kinds.POD, name, namespace, {"status": {"phase": "Running"}}, subresource="status")
     return pod
 
 
@@ -405,23 +386,6 @@ async def test_a_backend_that_is_deleted_leaves_no_node_and_no_process(backend: 
     for kind in (kinds.DEPLOYMENT, kinds.SERVICE_ACCOUNT, kinds.ROLE, kinds.ROLE_BINDING, kinds.NETWORK_POLICY):
         await gone(api, kind, f"vnode-{backend.name}", SYSTEM)
     await gone(api, kinds.CLUSTER_ROLE_BINDING, f"vnode-{backend.name}", "")
-
-
-@pytest.mark.slow
-async def test_a_shape_that_is_gone_takes_its_node_with_it(backend: Backend, api: Api, namespace: str) -> None:
-    await start(backend, CPU, GPU)
-    await bind(api, "stays", namespace, f"{backend.name}-cpu")
-    await bind(api, "goes", namespace, f"{backend.name}-gpu")
-    await backend.tell(CPU)
-    await gone(api, kinds.NODE, f"{backend.name}-gpu", "")
-    assert await api.find(kinds.POD, "goes", namespace) is None
-    assert (await api.get(kinds.POD, "stays", namespace))["metadata"].get("deletionTimestamp") is None
-
-    def is_told(found: Object | None) -> bool:
-        return [item["name"] for item in status_of(found).get("nodes") or []] == [f"{backend.name}-cpu"]
-
-    await wait_for(api, kinds.OVERFLOW_BACKEND, backend.name, "", is_told)
-    await backend.wait_for_ready("True", conditions.NODES_READY)
 
 
 async def test_a_node_that_somebody_deletes_is_made_again(backend: Backend, api: Api) -> None:

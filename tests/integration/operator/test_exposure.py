@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from nestor.api import conditions, labels, names
-from nestor.kube import Api, Forbidden, Invalid, Kind, kinds
+from nestor.kube import Api, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.world import STEP, TARGET, Object, be_target, build_class, build_job, host_namespace, message_of
 from tests.waiting import eventually, exists, gone, job_with, wait_for_any
 
 API: Object = {"service_name": "api", "service_port": 9090, "service_namespace": "default"}
 ALL: Object = {"expose": {"allTargets": True}}
-POLICY = Kind("admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False)
-BINDING = Kind(
-    "admissionregistration.k8s.io",
-    "v1",
-    "validatingadmissionpolicybindings",
-    "ValidatingAdmissionPolicyBinding",
-    namespaced=False,
-)
 
 
 def build_targets(name: str, namespace: str, *targets: Object, **spec: Any) -> Object:
@@ -157,22 +147,6 @@ async def test_a_host_of_somebody_else_is_kept_from_that_target_alone(operator: 
     await job_with(api, "partly", namespace, conditions.EXPOSED, "True")
 
 
-async def test_of_two_jobs_with_one_host_the_older_has_it_and_the_younger_its_other_target(
-    operator: Operator, api: Api, namespace: str
-) -> None:
-    older = await api.create(kinds.NESTED_APP_JOB, build_job("api--young", namespace))
-    host = f"api--young-{namespace}.jobs.test"
-    await ingress_for(api, older, host)
-    young = await api.create(kinds.NESTED_APP_JOB, build_targets("young", namespace, **ALL))
-    await be_target(api, await host_namespace(api, young), young)
-    refused = await job_whose(
-        api, young, lambda status: ready_targets(status) == ["web"] and "taken" in target_of({"status": status})["message"]
-    )
-    assert f"is taken by the older job 'api--young' in namespace '{namespace}'" in target_of(refused)["message"]
-    await api.delete(kinds.NESTED_APP_JOB, "api--young", namespace)
-    await ingress_for(api, young, host)
-
-
 async def test_annotations_are_the_classs_the_backends_and_those_that_jobs_may_set(
     operator: Operator, api: Api, namespace: str
 ) -> None:
@@ -218,81 +192,3 @@ async def test_a_target_that_leaves_the_appdef_takes_its_ingress_along(operator:
     assert [item["serviceName"] for item in shown["status"]["targets"]] == ["web", "other"]
     still = await api.get(kinds.INGRESS, kept["metadata"]["name"], where)
     assert still["metadata"]["uid"] == kept["metadata"]["uid"]
-
-
-async def _await_denial(api: Api, namespace: str, host: str) -> None:
-    """The API server enforces a policy a moment after it is made."""
-    backend = {"service": {"name": "x", "port": {"number": 80}}}
-    rule = {"host": host, "http": {"paths": [{"path": "/", "pathType": "Prefix", "backend": backend}]}}
-    meta = {"name": "probe", "namespace": namespace}
-    body = {"apiVersion": kinds.INGRESS.api_version, "kind": kinds.INGRESS.name, "metadata": meta, "spec": {"rules": [rule]}}
-
-    async def is_denied() -> bool:
-        try:
-            await api.try_create(kinds.INGRESS, body)
-        except (Forbidden, Invalid):
-            return True
-        return False
-
-    await eventually(is_denied)
-
-
-@pytest.fixture
-async def forbidden_host(api: Api, namespace: str) -> AsyncIterator[str]:
-    """A host that the host cluster's admission refuses, as the webhooks of Ingress controllers do."""
-    name, host = f"no-{namespace}.nestor.test", f"api--denied-{namespace}.jobs.test"
-    operations = {"operations": ["CREATE", "UPDATE"], "resources": ["ingresses"]}
-    rule = {"apiGroups": ["networking.k8s.io"], "apiVersions": ["v1"], **operations}
-    await api.apply(
-        POLICY,
-        {
-            "metadata": {"name": name},
-            "spec": {
-                "failurePolicy": "Fail",
-                "matchConstraints": {"resourceRules": [rule]},
-                "validations": [
-                    {
-                        "expression": f"!has(object.spec.rules) || object.spec.rules.all(rule, rule.host != '{host}')",
-                        "message": "host is defined elsewhere",
-                    }
-                ],
-            },
-        },
-    )
-    await api.apply(BINDING, {"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}})
-    await _await_denial(api, namespace, host)
-    yield host
-    for kind in (BINDING, POLICY):
-        await api.delete(kind, name)
-
-
-async def test_an_ingress_that_the_host_cluster_refuses_closes_that_target_alone(
-    operator: Operator, api: Api, namespace: str, forbidden_host: str
-) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_targets("denied", namespace, **ALL))
-    where = await host_namespace(api, job)
-    await be_target(api, where, job)
-    await be_target(api, where, job, service="api", port=9090)
-    refused = await job_with(api, "denied", namespace, conditions.EXPOSED, "False", conditions.INGRESS_REFUSED)
-    said = message_of(refused, conditions.EXPOSED)
-    assert said.startswith(f"the host cluster refuses the Ingress for host '{forbidden_host}': ")
-    assert "host is defined elsewhere" in said
-    await job_whose(api, job, lambda status: ready_targets(status) == ["web"])
-
-
-async def test_an_ingress_that_no_route_needs_is_deleted_and_one_that_a_syncer_carries_is_left_alone(
-    operator: Operator, api: Api, namespace: str
-) -> None:
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("shop", namespace))
-    made = await ingress_for(api, job, f"shop-{namespace}.jobs.test")
-    where, own = await host_namespace(api, job), made["metadata"]["labels"]
-
-    async def make(name: str, **more: str) -> None:
-        spec = {"rules": [{"host": f"{name}.test", "http": made["spec"]["rules"][0]["http"]}]}
-        await api.create(kinds.INGRESS, {"metadata": {"name": name, "namespace": where, "labels": own | more}, "spec": spec})
-
-    await make("synced", **{labels.NESTED_UID: "n1"})
-    await make("stale")
-    await gone(api, kinds.INGRESS, "stale", where)
-    assert (await api.get(kinds.INGRESS, made["metadata"]["name"], where))["metadata"]["uid"] == made["metadata"]["uid"]
-    assert await api.find(kinds.INGRESS, "synced", where) is not None

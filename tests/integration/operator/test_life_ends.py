@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import copy
-from collections.abc import AsyncIterator
-
-import pytest
-
 from nestor.api import conditions, labels
 from nestor.api.objects import is_terminating
-from nestor.kube import Api, Invalid, kinds
+from nestor.kube import Api, kinds
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import (
     POLICY,
@@ -27,8 +21,8 @@ from tests.integration.operator.lifetime import (
     until_stopped,
     until_told,
 )
-from tests.integration.operator.world import STEP, Object, build_class, build_job, message_of, plan_hash
-from tests.waiting import eventually, gone, job_with, wait_for
+from tests.integration.operator.world import STEP, build_class, build_job, message_of, plan_hash
+from tests.waiting import gone, job_with, wait_for
 
 
 async def test_a_job_is_complete_when_its_policy_says_so_and_its_application_is_stopped(
@@ -127,52 +121,6 @@ async def test_a_job_ends_at_its_deadline_wherever_it_is(operator: Operator, api
     await until_stopped(api, "slow", where)
     await gone(api, kinds.POD, "slow-run", where)
     await until_told(api, namespace, "DeadlineExceeded")
-
-
-HUGE: Object = {"storage": {"size": "1e9999999"}}
-
-
-@contextlib.asynccontextmanager
-async def any_size(api: Api) -> AsyncIterator[None]:
-    """For the length of a `with` block, a definition of jobs that takes any text for a quantity."""
-    name = "nestedappjobs.nestor.dev"
-    current = (await api.get(kinds.CRD, name))["spec"]["versions"]
-    loose = copy.deepcopy(current)
-    storage = loose[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["storage"]
-    for limit in ("pattern", "maxLength"):
-        del storage["properties"]["size"][limit]
-    await api.patch(kinds.CRD, name, None, {"spec": {"versions": loose}})
-    try:
-        yield
-    finally:
-        await api.patch(kinds.CRD, name, None, {"spec": {"versions": current}})
-
-
-@pytest.mark.slow
-async def test_a_quantity_beyond_all_numbers_does_not_switch_the_deadline_off(
-    operator: Operator, api: Api, namespace: str
-) -> None:
-    _, where = await start(api, "huge", namespace, activeDeadlineSeconds=600)
-    with pytest.raises(Invalid, match=r"spec\.storage\.size"):
-        await change(api, "huge", namespace, **HUGE)
-
-    async def is_taken() -> bool:
-        with contextlib.suppress(Invalid):
-            await change(api, "huge", namespace, **HUGE)
-            return True
-        return False
-
-    def is_refused(job: Object | None) -> bool:
-        return "`spec.storage.size`" in message_of(job or {}, conditions.ADMITTED)
-
-    async with any_size(api):
-        await eventually(is_taken)
-        await wait_for(api, kinds.NESTED_APP_JOB, "huge", namespace, is_refused)
-        await change(api, "huge", namespace, activeDeadlineSeconds=1)
-        job = await job_with(api, "huge", namespace, conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)
-        assert is_refused(job)
-        await until_stopped(api, "huge", where)
-        await gone(api, kinds.POD, "huge-run", where)
 
 
 async def test_a_job_that_was_deleted_and_made_again_does_not_inherit_the_end_of_the_former(

@@ -12,7 +12,7 @@ import pytest
 from nestor.api import conditions, labels, names
 from nestor.cluster.exposure.exposed import decide_exposed
 from nestor.cluster.shape import Host
-from nestor.kube import Api, Change, Forbidden, RetryLater, kinds
+from nestor.kube import Api, ApiError, Change, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.informer import key_of
 from nestor.operator.guest import Routes
 from nestor.operator.job.expose import Openings, admit_routes, ensure_ingresses, is_waiting, observe_exposure
@@ -216,13 +216,18 @@ async def test_an_ingress_that_a_syncer_carries_is_neither_deleted_nor_counted(c
     assert list_deleted(api) == ["old"]
 
 
-@pytest.mark.parametrize("is_terminating", [False, True])
+@pytest.mark.parametrize(
+    ("denied", "is_terminating"),
+    [
+        (Forbidden(403, "Forbidden", "denied by a webhook"), False),
+        (Invalid(422, "Invalid", "denied by a webhook"), False),  # as a ValidatingAdmissionPolicy answers
+        (Forbidden(403, "Forbidden", "denied", {"causes": [{"reason": "NamespaceTerminating"}]}), True),
+    ],
+)
 async def test_what_the_host_refuses_of_one_target_is_told_there_and_keeps_no_other_from_its_ingress(
-    context: Context, hosts: Hosts, is_terminating: bool
+    context: Context, hosts: Hosts, denied: ApiError, is_terminating: bool
 ) -> None:
     """Unless the namespace goes: then nothing is told, and the pass is over."""
-    details = {"causes": [{"reason": "NamespaceTerminating"}]} if is_terminating else None
-    denied = Forbidden(403, "Forbidden", "denied by a webhook", details)
     api, made = serve(context)
     api.refusal = lambda _, body: denied if body["spec"]["rules"][0]["host"] == HOSTS[0] else None
     context.cache.jobs.put(job())

@@ -307,7 +307,12 @@ async def test_an_error_of_the_api_server_may_pass_before_the_job_is_told_of_it(
 
 
 @pytest.mark.parametrize(
-    "spec", [{"app": "cannot be read"}, {"placement": {"nodeLabels": {"x": "y" * 100_000}, "bogus": "z" * 200_000}}]
+    "spec",
+    [
+        {"app": "cannot be read"},
+        {"placement": {"nodeLabels": {"x": "y" * 100_000}, "bogus": "z" * 200_000}},
+        {"storage": {"size": "1e9999999"}},
+    ],
 )
 async def test_a_job_whose_spec_cannot_be_read_ends_at_its_deadline(spec: dict[str, Any]) -> None:
     scene, reconciler = await make_old(activeDeadlineSeconds=60)
