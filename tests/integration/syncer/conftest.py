@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
 
 import pytest
 
@@ -12,12 +13,27 @@ from tests.integration import apiserver
 from tests.integration.syncer import world as worlds
 from tests.integration.syncer.world import World
 
+Allow = Callable[..., Awaitable[None]]
+
 
 @pytest.fixture(scope="session")
 async def world(control_plane: apiserver.ControlPlane, host: Api) -> AsyncIterator[World]:
     """A running syncer between two clusters."""
     async with worlds.running(host, control_plane) as made:
         yield made
+
+
+@pytest.fixture
+async def allow(world: World) -> AsyncIterator[Allow]:
+    """`World.allow`; nothing of it is allowed afterwards."""
+    said: dict[str, None] = {}
+
+    async def write(**policy: Any) -> None:
+        said.update(dict.fromkeys(policy))
+        await world.allow(**policy)
+
+    yield write
+    await world.allow(**said)
 
 
 @pytest.fixture

@@ -23,18 +23,12 @@ ASKED = (
 NONE, ONE, ALL = (False,) * 5, (True, True, False, False, False), (True,) * 5
 
 
-async def allow(world: World, namespaces: list[str] | None) -> None:
-    """What the operator writes."""
-    policy = {"argoCD": {"namespaces": namespaces} if namespaces else None}
-    await world.tell({"status": {"policy": policy}})
-
-
 @pytest.fixture
 async def clean(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[World]:
     """A world whose syncer looks often; without rights of Argo CD afterwards."""
     monkeypatch.setattr(argocd, "CHECK_SECONDS", 2 * pages.SOON_SECONDS)
     yield world
-    await allow(world, None)
+    await world.allow(argoCD=None)
     await world.eventually(lambda: may(world, NONE))
 
 
@@ -58,34 +52,34 @@ async def ask(world: World, namespace: str, group: str, resource: str, verb: str
 async def test_argo_cd_has_the_rights_that_the_class_gives_it_now(clean: World) -> None:
     world = clean
     assert await may(world, NONE)
-    await allow(world, ["default", "later"])
+    await world.allow(argoCD={"namespaces": ["default", "later"]})
     await world.eventually(lambda: may(world, ONE))
     assert not await ask(world, "later", "apps", "deployments", "create")
     await world.nested.create(kinds.NAMESPACE, {"metadata": {"name": "later"}})
     await world.eventually(lambda: ask(world, "later", "apps", "deployments", "create"))
-    await allow(world, ["*"])
+    await world.allow(argoCD={"namespaces": ["*"]})
     await world.eventually(lambda: may(world, ALL))
     await world.heard()
     assert await world.nested.find(kinds.ROLE_BINDING, ARGOCD_USER, "later") is None
-    await allow(world, ["later"])
+    await world.allow(argoCD={"namespaces": ["later"]})
     await world.eventually(lambda: may(world, NONE))
-    await allow(world, None)
+    await world.allow(argoCD=None)
     await until(lambda: ask(world, "later", "apps", "deployments", "create"), lambda found: not found)
 
 
 async def test_what_the_class_took_back_while_no_syncer_ran_is_taken_back(clean: World) -> None:
     world = clean
-    await allow(world, ["default"])
+    await world.allow(argoCD={"namespaces": ["default"]})
     await world.eventually(lambda: may(world, ONE))
     await world.stop()
-    await allow(world, None)
+    await world.allow(argoCD=None)
     await world.start()
     await world.eventually(lambda: may(world, NONE))
 
 
 async def test_rights_that_the_tenant_deletes_come_back(clean: World) -> None:
     world = clean
-    await allow(world, ["default"])
+    await world.allow(argoCD={"namespaces": ["default"]})
     await world.eventually(lambda: may(world, ONE))
     before = await world.nested.get(kinds.ROLE_BINDING, ARGOCD_USER, "default")
     await world.nested.delete(kinds.ROLE_BINDING, ARGOCD_USER, "default")

@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-
-import pytest
-
 from nestor.api import names
 from nestor.api.objects import Object
 from nestor.kube import kinds
+from tests.integration.syncer.conftest import Allow
 from tests.integration.syncer.world import World
 from tests.waiting import until
 
-Allow = Callable[[bool], Awaitable[None]]
-
 LABELS = {"app": "web"}
-
-
-@pytest.fixture
-async def allow(world: World) -> AsyncIterator[Allow]:
-    """Sets what the class says, as the operator does."""
-
-    async def write(allowed: bool) -> None:
-        status = {"status": {"policy": {"placement": {"disruptionBudgets": allowed}}}}
-        await world.tell(status)
-
-    yield write
-    await write(False)
 
 
 def budget(space: str) -> Object:
@@ -52,7 +35,7 @@ async def becomes(world: World, space: str, number: int | None) -> None:
 
 
 async def test_the_host_s_number_follows_the_size_of_the_workload(world: World, space: str, allow: Allow) -> None:
-    await allow(True)
+    await allow(placement={"disruptionBudgets": True})
     await world.nested.create(kinds.DEPLOYMENT, deployment(space, 4))
     await world.nested.create(kinds.POD_DISRUPTION_BUDGET, budget(space))
     await becomes(world, space, 2)
@@ -62,11 +45,11 @@ async def test_the_host_s_number_follows_the_size_of_the_workload(world: World, 
     await world.nested.patch(kinds.POD_DISRUPTION_BUDGET, "web", space, {"spec": {"minAvailable": 1}})
     await world.start()
     await becomes(world, space, 1)
-    await allow(False)
+    await allow(placement={"disruptionBudgets": False})
     await becomes(world, space, None)
     events = await world.nested.list(kinds.EVENT, space, fields="reason=NotCarried")
     assert ["placement.disruptionBudgets" in item["message"] for item in events] == [True]
-    await allow(True)
+    await allow(placement={"disruptionBudgets": True})
     await becomes(world, space, 1)
     await world.nested.delete(kinds.POD_DISRUPTION_BUDGET, "web", space)
     await becomes(world, space, None)

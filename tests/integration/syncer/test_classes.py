@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 
 from nestor.api.objects import Object
 from nestor.kube import Invalid, Kind, kinds
 from nestor.kube.errors import ApiError
+from tests.integration.syncer.conftest import Allow
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.world import World
 from tests.waiting import until
-
-Allow = Callable[[Object | None], Awaitable[None]]
 
 RULES: Object = {"priorityClasses": {"allowed": ["classes-batch"]}, "runtimeClasses": {"allowed": ["classes-gvisor"]}}
 
 
 @pytest.fixture
-async def allow(world: World) -> AsyncIterator[Allow]:
-    """Sets the rules, as the operator does. There are none afterwards, nor the host's classes."""
+async def host_classes(world: World) -> AsyncIterator[None]:
+    """The classes that the host has."""
     for kind, name, content in (
         (kinds.PRIORITY_CLASS, "classes-batch", {"value": 700, "preemptionPolicy": "Never"}),
         (kinds.RUNTIME_CLASS, "classes-gvisor", {"handler": "runsc", "overhead": {"podFixed": {"cpu": "250m"}}}),
@@ -28,12 +27,7 @@ async def allow(world: World) -> AsyncIterator[Allow]:
         body = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": {"name": name}, **content}
         await world.host.create(kind, body)
 
-    async def write(placement: Object | None) -> None:
-        status = {"status": {"policy": {"placement": placement}}}
-        await world.tell(status)
-
-    yield write
-    await write(None)
+    yield
     await world.host.delete(kinds.PRIORITY_CLASS, "classes-batch")
     await world.host.delete(kinds.RUNTIME_CLASS, "classes-gvisor")
 
@@ -43,11 +37,12 @@ async def is_there(world: World, kind: Kind, name: str, wanted: bool) -> None:
     await until(lambda: world.nested.find(kind, name), lambda found: (found is not None) is wanted)
 
 
+@pytest.mark.usefixtures("host_classes")
 async def test_pods_may_name_the_classes_that_are_allowed(world: World, space: str, allow: Allow) -> None:
     pod = build_pod(space, priorityClassName="classes-batch", runtimeClassName="classes-gvisor")
     with pytest.raises(ApiError, match="no PriorityClass with name classes-batch"):
         await world.nested.create(kinds.POD, pod)
-    await allow(RULES)
+    await allow(placement=RULES)
     await is_there(world, kinds.PRIORITY_CLASS, "classes-batch", True)
     await is_there(world, kinds.RUNTIME_CLASS, "classes-gvisor", True)
 
@@ -72,6 +67,6 @@ async def test_pods_may_name_the_classes_that_are_allowed(world: World, space: s
     second = await world.host_pod(await world.eventually(taken))
     assert second["spec"]["runtimeClassName"] == "classes-gvisor"
     await world.nested.delete(kinds.RUNTIME_CLASS, f"own-{space}")
-    await allow(None)
+    await allow(placement=None)
     await is_there(world, kinds.PRIORITY_CLASS, "classes-batch", False)
     await is_there(world, kinds.RUNTIME_CLASS, "classes-gvisor", False)

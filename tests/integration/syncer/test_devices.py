@@ -28,12 +28,6 @@ REAL = "real.example.com"
 """Of the devices that the host's own scheduler knows of."""
 
 
-async def allow(world: World, devices: Object | None) -> None:
-    """Write the policy, as the operator does."""
-    status = {"status": {"policy": {"devices": devices}}}
-    await world.tell(status)
-
-
 @pytest.fixture
 async def classes(world: World) -> AsyncIterator[None]:
     """The host has three DeviceClasses, of which the class allows two."""
@@ -41,10 +35,10 @@ async def classes(world: World) -> AsyncIterator[None]:
         parameters = {"opaque": {"driver": driver, "parameters": {"secret": "of-the-host"}}}
         selectors = [{"cel": {"expression": f'device.driver == "{driver}"'}}]
         await world.host.apply(CLASS, {"metadata": {"name": name}, "spec": {"selectors": selectors, "config": [parameters]}})
-    await allow(world, {"classes": ["gpu", "real"]})
+    await world.allow(devices={"classes": ["gpu", "real"]})
     await is_so(world, world.nested, CLASS, "gpu", None, bool)
     yield
-    await allow(world, None)
+    await world.allow(devices=None)
     await until(
         lambda: world.nested.find(CLASS, "gpu"), lambda found: found is None
     )  # so that the next test does not take it for its own
@@ -213,8 +207,7 @@ async def test_the_host_s_scheduler_allocates_what_there_is(world: World, space:
     pool = {"name": NODE, "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": REAL, "nodeName": NODE, "pool": pool, "devices": [{"name": "gpu-7"}]}
     await world.host.apply(slices, {"metadata": {"name": space}, "spec": spec})
-    placement = {"placement": {"schedulers": {"default": scheduler}}}
-    await world.tell({"status": {"policy": placement}})
+    await world.allow(placement={"schedulers": {"default": scheduler}})
     body = {"apiVersion": TEMPLATE.api_version, "kind": TEMPLATE.name, "metadata": {"name": "cards", "namespace": space}}
     await world.nested.create(TEMPLATE, body | {"spec": {"spec": wish("real")}})
     try:
@@ -239,5 +232,5 @@ async def test_the_host_s_scheduler_allocates_what_there_is(world: World, space:
         await world.finish(host)
         await world.nested_pod(second, lambda item: item["spec"].get("nodeName"))
     finally:
-        await world.tell({"status": {"policy": {"placement": None}}})
+        await world.allow(placement=None)
         await world.host.delete(slices, space)

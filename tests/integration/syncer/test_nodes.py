@@ -26,17 +26,11 @@ async def node(world: World, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[s
     resources = {"cpu": "8", "memory": "32Gi", "pods": "110"}
     status = {"capacity": resources, "allocatable": resources, "conditions": [{"type": "Ready", "status": "True"}]}
     await world.host.patch(kinds.NODE, name, None, {"status": status}, subresource="status")
-    await allow(world, {"nodes": "All", "placement": {"nodeSelector": {"shown": name}}})
+    await world.allow(nodes="All", placement={"nodeSelector": {"shown": name}})
     yield name
-    await allow(world, {"nodes": None, "placement": None})
+    await world.allow(nodes=None, placement=None)
     await world.host.delete(kinds.NODE, name)
     await until(lambda: world.nested.find(kinds.NODE, name), lambda found: found is None)
-
-
-async def allow(world: World, policy: Object) -> None:
-    """Play the operator."""
-    body = {"status": {"policy": policy}}
-    await world.tell(body)
 
 
 async def see(world: World, name: str, taints: list[Object]) -> Object:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-
-import pytest
-
 from nestor.api.objects import Object
 from nestor.kube import kinds
+from tests.integration.syncer.conftest import Allow
 from tests.integration.syncer.pods import build_pod, condition
 from tests.integration.syncer.world import NODE, World
 from tests.waiting import until
-
-Allow = Callable[[Object | None], Awaitable[None]]
 
 TOLERATION = {"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"}
 RULES: Object = {
@@ -26,25 +21,13 @@ RULES: Object = {
 GPU = {"resources": {"limits": {"example.com/gpu": "1"}}}
 
 
-@pytest.fixture
-async def allow(world: World) -> AsyncIterator[Allow]:
-    """Sets the rules, as the operator does; there are none afterwards."""
-
-    async def write(placement: Object | None) -> None:
-        status = {"status": {"policy": {"placement": placement}}}
-        await world.tell(status)
-
-    yield write
-    await write(None)
-
-
 def keys(pod: Object) -> set[str]:
     """The taints that a host pod tolerates."""
     return {item["key"] for item in pod["spec"]["tolerations"]}
 
 
 async def test_the_host_takes_all_that_the_rules_make_of_a_pod(world: World, space: str, allow: Allow) -> None:
-    await allow(RULES)
+    await allow(placement=RULES)
     own = {"key": "zone", "operator": "In", "values": ["a"]}
     terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [own]}]}}
     nested = await world.nested.create(
@@ -69,7 +52,7 @@ async def test_a_pod_that_waits_is_made_anew_when_the_rules_change_and_one_with_
     nested = await world.nested.create(kinds.POD, build_pod(space, container=GPU))
     first = await world.host_pod(nested)
     assert "example.com/gpu" not in keys(first)
-    await allow(RULES)
+    await allow(placement=RULES)
     second = await until(
         lambda: world.host.find(kinds.POD, first["metadata"]["name"], world.namespace),
         lambda found: found and found["metadata"]["uid"] != first["metadata"]["uid"],
@@ -77,7 +60,7 @@ async def test_a_pod_that_waits_is_made_anew_when_the_rules_change_and_one_with_
     assert "example.com/gpu" in keys(second)
     await world.schedule(second)
     await world.nested_pod(nested, lambda pod: pod["spec"].get("nodeName") == NODE)
-    await allow(None)
+    await allow(placement=None)
     # What comes after the change has no rules; what was there before it is left alone.
     later = await world.nested.create(kinds.POD, build_pod(space, "later"))
     assert "affinity" not in (await world.host_pod(later))["spec"]

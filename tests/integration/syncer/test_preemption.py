@@ -33,15 +33,10 @@ async def node(world: World, control_plane: apiserver.ControlPlane) -> AsyncIter
     await world.host.patch(kinds.NODE, name, None, {"status": status}, subresource="status")
     await world.host.create(kinds.PRIORITY_CLASS, {"metadata": {"name": HIGH}, "value": 5000})
     allowed = {"nodeSelector": {"only": name}, "schedulers": {"default": SCHEDULER}, "priorityClasses": {"allowed": [HIGH]}}
-
-    async def allow(placement: Object | None) -> None:
-        body = {"status": {"policy": {"placement": placement}}}
-        await world.tell(body)
-
-    await allow(allowed)
+    await world.allow(placement=allowed)
     with control_plane.scheduling(SCHEDULER):
         yield name
-    await allow(None)
+    await world.allow(placement=None)
     await world.host.delete(kinds.NODE, name)
     await world.host.delete(kinds.PRIORITY_CLASS, HIGH)
 

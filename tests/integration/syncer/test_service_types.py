@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -11,28 +10,20 @@ import pytest
 from nestor.api import names
 from nestor.api.objects import Object
 from nestor.kube import kinds
+from tests.integration.syncer.conftest import Allow
 from tests.integration.syncer.pods import build_pod
 from tests.integration.syncer.test_service_addresses import await_webhook, make_other
 from tests.integration.syncer.test_services import build_service, events, host_service
 from tests.integration.syncer.world import World, running_status
 from tests.waiting import until
 
-Allow = Callable[..., Awaitable[None]]
-
 EVERYTHING = {"nodePorts": True, "loadBalancers": True, "loadBalancerClasses": ["example.com/lb"]}
 
 
-@pytest.fixture
-async def allow(world: World) -> AsyncIterator[Allow]:
-    """Sets what the class allows Services, as the operator does; nothing again afterwards."""
-
-    async def write(**services: Any) -> None:
-        status = {"status": {"policy": {"services": services or None}}}
-        await world.tell(status)
-
+@pytest.fixture(autouse=True)
+async def webhook(world: World) -> None:
+    """The API server knows it."""
     await await_webhook(world)
-    yield write
-    await write()
 
 
 def outward(space: str, kind: str = "NodePort", name: str = "web", **spec: Any) -> Object:
@@ -51,7 +42,7 @@ async def find_access(world: World, space: str) -> Object | None:
 
 
 async def test_a_node_port_is_the_same_on_both_sides_from_the_beginning(world: World, space: str, allow: Allow) -> None:
-    await allow(nodePorts=True)
+    await allow(services={"nodePorts": True})
 
     async def made() -> Object | None:
         """The syncer learns of the class a moment later."""
@@ -86,7 +77,7 @@ async def test_types_change_with_the_service_and_with_the_class(world: World, sp
 
     await world.eventually(lambda: is_of("ClusterIP"))
     assert "`services.nodePorts`" in (await world.eventually(lambda: events(world, space, "FieldsIgnored")))[0]
-    await allow(**EVERYTHING)
+    await allow(services=EVERYTHING)
     await world.eventually(lambda: is_of("NodePort"))
     changes: list[tuple[str, Object]] = [
         ("LoadBalancer", {"type": "LoadBalancer", "loadBalancerClass": "example.com/lb", "externalTrafficPolicy": "Local"}),
@@ -100,7 +91,7 @@ async def test_types_change_with_the_service_and_with_the_class(world: World, sp
     host = await host_service(world, space)
     assert host is not None
     assert host["spec"]["loadBalancerSourceRanges"] == ["203.0.113.0/24"]
-    await allow()
+    await allow(services=None)
     await world.eventually(lambda: is_of("ClusterIP"))
 
 
@@ -109,7 +100,7 @@ async def test_a_node_port_that_is_taken_is_told_and_tried_again(world: World, s
     (taken,) = list_node_ports(other)
     await world.nested.create(kinds.SERVICE, outward(space, ports=[{"name": "http", "port": 80, "nodePort": taken}]))
     await world.host_object(kinds.SERVICE, "web", space)
-    await allow(nodePorts=True)
+    await allow(services={"nodePorts": True})
     (message,) = await world.eventually(lambda: events(world, space, "ServiceNotSynced"))
     assert f"{taken}: provided port is already allocated" in message
     assert message.endswith("; choose another one, or delete this Service and create it again")
@@ -118,7 +109,7 @@ async def test_a_node_port_that_is_taken_is_told_and_tried_again(world: World, s
 
 
 async def test_where_a_load_balancer_is_comes_up_and_its_health_port_is_one(world: World, space: str, allow: Allow) -> None:
-    await allow(**EVERYTHING)
+    await allow(services=EVERYTHING)
 
     async def allowed() -> bool:
         await world.nested.create(kinds.SERVICE, outward(space, "LoadBalancer", externalTrafficPolicy="Local"))

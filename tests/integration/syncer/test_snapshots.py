@@ -16,7 +16,7 @@ from nestor.api.objects import Object
 from nestor.kube import kinds
 from nestor.pods.translate.fields.volumes import SNAPSHOT_SOURCE, SNAPSHOT_SPEC
 from tests.integration.snapshots import define_snapshots
-from tests.integration.syncer.test_storage import CLAIM, allow, bound, claim, is_bound, is_so, provision, refusals
+from tests.integration.syncer.test_storage import CLAIM, bound, claim, is_bound, is_so, provision, refusals
 from tests.integration.syncer.world import World
 
 SNAPSHOT, CLASS, CONTENT = kinds.VOLUME_SNAPSHOT, kinds.VOLUME_SNAPSHOT_CLASS, kinds.VOLUME_SNAPSHOT_CONTENT
@@ -38,11 +38,11 @@ async def classes(world: World, definitions: dict[str, Object]) -> AsyncIterator
     for name in ("hourly", "hidden"):
         body = {"driver": "disks.example.org", "deletionPolicy": "Delete", "parameters": {"secret": "of-the-host"}}
         await world.host.apply(CLASS, {"metadata": {"name": name}, **body})
-    await allow(world, {"classes": [DISKS], "snapshotClasses": ["hourly"]})
+    await world.allow(storage={"classes": [DISKS], "snapshotClasses": ["hourly"]})
     await is_so(world, world.nested, CLASS, "hourly", None, bool)
     await is_so(world, world.nested, kinds.STORAGE_CLASS, DISKS, None, bool)
     yield
-    await allow(world, None)
+    await world.allow(storage=None)
 
     async def are_gone() -> bool:
         found = [await world.nested.find(CLASS, "hourly"), await world.nested.find(kinds.STORAGE_CLASS, DISKS)]

@@ -20,12 +20,6 @@ DEFAULT = "storageclass.kubernetes.io/is-default-class"
 CLAIM, VOLUME = kinds.PERSISTENT_VOLUME_CLAIM, kinds.PERSISTENT_VOLUME
 
 
-async def allow(world: World, storage: Object | None) -> None:
-    """Write the policy, as the operator does."""
-    status = {"status": {"policy": {"storage": storage}}}
-    await world.tell(status)
-
-
 async def _is_gone(world: World, name: str) -> bool:
     return await world.nested.find(kinds.STORAGE_CLASS, name) is None
 
@@ -42,11 +36,11 @@ async def classes(world: World) -> AsyncIterator[None]:
             "allowVolumeExpansion": True,
         }
         await world.host.apply(kinds.STORAGE_CLASS, body)
-    await allow(world, {"classes": [SLOW, FAST]})
+    await world.allow(storage={"classes": [SLOW, FAST]})
     for name in (FAST, SLOW):
         await is_so(world, world.nested, kinds.STORAGE_CLASS, name, None, bool)
     yield
-    await allow(world, None)
+    await world.allow(storage=None)
     for name in (FAST, SLOW):  # so that the next test does not take them for its own
         await world.eventually(partial(_is_gone, world, name))
 
@@ -124,7 +118,7 @@ async def test_the_nested_cluster_has_the_storage_classes_that_its_class_allows(
     await world.heard()
     assert await world.nested.find(kinds.STORAGE_CLASS, HIDDEN) is None
 
-    await allow(world, {"classes": [FAST]})
+    await world.allow(storage={"classes": [FAST]})
     await is_so(world, world.nested, kinds.STORAGE_CLASS, FAST, None, lambda found: DEFAULT in found["metadata"]["annotations"])
     await world.gone(world.nested, kinds.STORAGE_CLASS, slow)
     # Deleted by the tenant, or changed: it comes back as it was.

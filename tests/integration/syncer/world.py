@@ -153,6 +153,10 @@ class World:
         await self.host.patch(kinds.NESTED_CLUSTER, CLUSTER, self.namespace, change, subresource=part)
         await self.heard()
 
+    async def allow(self, **policy: Any) -> None:
+        """Play the operator: change what the class allows; None is nothing."""
+        await self.tell({"status": {"policy": policy}})
+
     async def heard(self) -> None:
         """Await that the syncer, if there is one, knows everything and has nothing to do; see `tests.heard`."""
         if self.is_running:
