@@ -69,9 +69,15 @@ async def test_the_default_class_is_taken_by_the_api_server(plane: apiserver.Con
     await api.delete(kinds.NESTED_CLASS, "from-chart")
 
 
+async def render_operator(*arguments: str) -> tuple[Object, dict[str, str]]:
+    """The operator's container, and what it is told."""
+    (deployment,) = [item for item in await render(*arguments) if item["kind"] == "Deployment"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    return container, {item["name"]: item.get("value") for item in container["env"]}
+
+
 async def test_the_operator_is_told_of_the_images_of_nested_clusters() -> None:
-    (deployment,) = [item for item in await render() if item["kind"] == "Deployment"]
-    variables = {item["name"]: item.get("value") for item in deployment["spec"]["template"]["spec"]["containers"][0]["env"]}
+    _, variables = await render_operator()
     assert read_versions(variables["NESTOR_K3S_VERSIONS"])["v1.36"].startswith("docker.io/rancher/k3s:v1.36.")
     assert variables["NESTOR_CORE_DNS_IMAGE"].startswith("docker.io/coredns/coredns:")
 
@@ -108,8 +114,7 @@ async def test_servers_reach_the_api_server_where_cilium_knows_no_addresses(argu
 
 async def test_the_operator_is_told_where_the_hosts_dns_listens() -> None:
     said = '{"namespaces":["openshift-dns"],"ports":[53,5353],"ranges":[]}'
-    (deployment,) = [item for item in await render("--set-json", f"operator.dns={said}") if item["kind"] == "Deployment"]
-    variables = {item["name"]: item.get("value") for item in deployment["spec"]["template"]["spec"]["containers"][0]["env"]}
+    _, variables = await render_operator("--set-json", f"operator.dns={said}")
     assert read_dns(variables["NESTOR_DNS"]) == HostDns(("openshift-dns",), (53, 5353), ())
     assert variables["NESTOR_NETWORK_PROBE"] == "true"
 
@@ -265,9 +270,8 @@ async def test_without_a_default_class_there_is_none() -> None:
 
 async def test_a_pinned_image_is_used_everywhere() -> None:
     digest = f"sha256:{'a' * 64}"
-    (found,) = [item for item in await render("--set", f"image.digest={digest}") if item["kind"] == "Deployment"]
-    (container,) = found["spec"]["template"]["spec"]["containers"]
-    passed_on = {item["name"]: item.get("value") for item in container["env"]}["NESTOR_IMAGE"]
+    container, variables = await render_operator("--set", f"image.digest={digest}")
+    passed_on = variables["NESTOR_IMAGE"]
     assert container["image"] == passed_on
     assert passed_on.startswith("registry.test/nestor:")
     assert passed_on.endswith(f"@{digest}")
@@ -275,16 +279,13 @@ async def test_a_pinned_image_is_used_everywhere() -> None:
 
 async def test_another_image_for_runners_is_passed_on() -> None:
     for arguments, image in (([], ""), (["--set", "image.runner=registry.test/whole:1"], "registry.test/whole:1")):
-        (found,) = [item for item in await render(*arguments) if item["kind"] == "Deployment"]
-        (container,) = found["spec"]["template"]["spec"]["containers"]
+        container, variables = await render_operator(*arguments)
         assert container["image"].startswith("registry.test/nestor:")
-        assert {item["name"]: item.get("value") for item in container["env"]}["NESTOR_RUNNER_IMAGE"] == image
+        assert variables["NESTOR_RUNNER_IMAGE"] == image
     code, output = await helm("--set", "image.repository=x", "--set", "image.runner=registry.test/whole")
     assert (code != 0, "runner" in output) == (True, True)
 
 
 async def test_the_pull_policy_is_passed_on() -> None:
-    (found,) = [item for item in await render("--set", "image.pullPolicy=Always") if item["kind"] == "Deployment"]
-    (container,) = found["spec"]["template"]["spec"]["containers"]
-    passed_on = {item["name"]: item.get("value") for item in container["env"]}["NESTOR_IMAGE_PULL_POLICY"]
-    assert container["imagePullPolicy"] == passed_on == "Always"
+    container, variables = await render_operator("--set", "image.pullPolicy=Always")
+    assert container["imagePullPolicy"] == variables["NESTOR_IMAGE_PULL_POLICY"] == "Always"

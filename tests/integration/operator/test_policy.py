@@ -201,30 +201,3 @@ async def test_a_changed_host_moves_the_url(operator: Operator, api: Api, namesp
     )
     ingress = await api.get(kinds.INGRESS, "move", await host_namespace(api, job))
     assert [rule["host"] for rule in ingress["spec"]["rules"]] == [f"new-{namespace}.jobs.test"]
-
-
-def allows(level: str) -> Callable[[Object | None], bool]:
-    """A predicate: the cluster's pods are allowed what that Pod Security level allows, and have the default limit."""
-
-    def is_met(found: Object | None) -> bool:
-        rest = dict(status_of(found).get("policy") or {})
-        opened = [block["cidr"] for block in rest.pop("internet", [])]
-        return opened == ["0.0.0.0/0", "::/0"] and rest == {
-            "podSecurity": level,
-            "alwaysPullImages": False,
-            "ephemeralStorageLimit": "10Gi",
-        }
-
-    return is_met
-
-
-async def test_what_the_class_allows_pods_is_told_to_the_syncers_of_jobs(
-    operator: Operator, api: Api, namespace: str, policy: Any
-) -> None:
-    name = await policy()
-    job = await api.create(kinds.NESTED_APP_JOB, build_job("told", namespace, className=name))
-    where = await host_namespace(api, job)
-    await wait_for(api, kinds.NESTED_CLUSTER, "told", where, allows("Baseline"))
-    for level in ("Privileged", "Baseline"):
-        await policy(namespace={"podSecurity": level})
-        await wait_for(api, kinds.NESTED_CLUSTER, "told", where, allows(level))
