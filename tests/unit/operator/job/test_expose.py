@@ -5,22 +5,19 @@ from __future__ import annotations
 import copy
 import random
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from nestor.api import conditions, labels, names
 from nestor.cluster.exposure.exposed import decide_exposed
-from nestor.cluster.shape import Host
-from nestor.kube import Api, ApiError, Change, Forbidden, Invalid, RetryLater, kinds
+from nestor.kube import ApiError, Forbidden, Invalid, RetryLater, kinds
 from nestor.kube.informer import key_of
 from nestor.operator.guest import Routes
 from nestor.operator.job.expose import Openings, admit_routes, ensure_ingresses, is_waiting, observe_exposure
 from nestor.operator.job.hosts import Hosts
-from nestor.operator.settings import Settings
-from nestor.operator.world.context import Cache, Context
-from tests.fakes.api import MemoryApi
-from tests.unit.operator.builders import STEPS, TARGET, Object, build_job, build_policy, build_resolved, build_shape
+from tests.unit.operator.builders import STEPS, TARGET, Object, build_job, build_resolved, build_shape
+from tests.unit.operator.scene import Scene
 
 OTHER = TARGET | {"service_name": "api"}
 HELD = "2026-01-02T00:00:00Z"
@@ -39,49 +36,34 @@ def job(name: str = "hello", uid: str = "1234", created: str = "2026-01-01T00:00
 
 
 @pytest.fixture
-def context() -> Context:
+def scene() -> Scene:
     """An operator that knows a class, and jobs as tests put them."""
-    made = Context.create(cast(Api, None), Settings(image="x"), Cache(cast(Api, None)), Host(()))
-    spec = build_policy().model_dump(by_alias=True, exclude_none=True)
-    made.cache.classes.put({"metadata": {"name": "default", "uid": "c", "resourceVersion": "1"}, "spec": spec})
-    return made
+    return Scene()
 
 
-def serve(context: Context) -> tuple[MemoryApi, Context]:
-    """An API server, and the operator before it."""
-    api = MemoryApi()
-    return api, Context.create(cast(Api, api), context.settings, context.cache, Host(()))
-
-
-def list_deleted(api: MemoryApi) -> list[str]:
+def list_deleted(scene: Scene) -> list[str]:
     """The names of what it was asked to delete."""
-    return [line.rpartition("/")[2] for line in api.asked if line.startswith("DELETE")]
+    return [line.rpartition("/")[2] for line in scene.api.asked if line.startswith("DELETE")]
 
 
-def put_ingress(context: Context, owner: Object, *hosts: str, name: str = "x", **own: str) -> None:
+def put_ingress(scene: Scene, owner: Object, *hosts: str, name: str = "x", **own: str) -> None:
     meta = owner["metadata"]
     home = names.job_namespace(meta["name"], meta["namespace"], meta["uid"])
     marks = {labels.JOB_UID: meta["uid"], labels.COMPONENT: labels.COMPONENT_EXPOSURE} | own
-    item = {
-        "metadata": {"name": name, "namespace": home, "labels": marks, "creationTimestamp": HELD},
-        "spec": {"rules": [{"host": host} for host in hosts]},
-    }
-    informer = context.cache.informers[kinds.INGRESS]
-    informer.store[home, name] = item
-    for handler in informer.handlers:
-        handler(Change((home, name), None, item))
+    about = {"name": name, "namespace": home, "labels": marks, "creationTimestamp": HELD}
+    scene.show(kinds.INGRESS, {"metadata": about, "spec": {"rules": [{"host": host} for host in hosts]}})
 
 
 @pytest.fixture
-def hosts(context: Context) -> Hosts:
+def hosts(scene: Scene) -> Hosts:
     """What its jobs claim."""
-    return Hosts(context.cache, context.classes)
+    return Hosts(scene.context.cache, scene.context.classes)
 
 
-def admit(context: Context, hosts: Hosts, found: Object, problem: str | None = None) -> Routes:
+def admit(scene: Scene, hosts: Hosts, found: Object, problem: str | None = None) -> Routes:
     resolved = build_resolved(found)
     hosts.note(resolved.uid, resolved.routes)
-    return admit_routes(context.cache, hosts, resolved, problem)
+    return admit_routes(scene.context.cache, hosts, resolved, problem)
 
 
 def claimed(hosts: Hosts) -> set[tuple[str, bool, bool]]:
@@ -89,46 +71,46 @@ def claimed(hosts: Hosts) -> set[tuple[str, bool, bool]]:
     return {(claim.host, claim.is_held, claim.is_default) for claim in hosts.find(KNOWN)}
 
 
-async def test_a_job_claims_the_hosts_of_its_last_pass(context: Context, hosts: Hosts) -> None:
-    context.cache.jobs.put(job())
+async def test_a_job_claims_the_hosts_of_its_last_pass(scene: Scene, hosts: Hosts) -> None:
+    scene.context.cache.jobs.put(job())
     assert claimed(hosts) == {(HOSTS[0], False, True)}
-    routes = admit(context, hosts, job())
+    routes = admit(scene, hosts, job())
     assert [route.host for route in routes] == HOSTS
     assert claimed(hosts) == {(HOSTS[0], False, True), (HOSTS[1], False, True)}
 
 
-async def test_after_a_start_a_job_claims_what_its_ingresses_have(context: Context, hosts: Hosts) -> None:
-    context.cache.jobs.put(job())
-    put_ingress(context, job(), *HOSTS)
+async def test_after_a_start_a_job_claims_what_its_ingresses_have(scene: Scene, hosts: Hosts) -> None:
+    scene.context.cache.jobs.put(job())
+    put_ingress(scene, job(), *HOSTS)
     assert claimed(hosts) == {(host, True, True) for host in HOSTS}
 
 
-async def test_a_job_that_is_not_admitted_claims_what_it_has_and_nothing_else(context: Context, hosts: Hosts) -> None:
+async def test_a_job_that_is_not_admitted_claims_what_it_has_and_nothing_else(scene: Scene, hosts: Hosts) -> None:
     refused = job() | {"status": {"conditions": [{"type": conditions.ADMITTED, "status": "False"}]}}
-    context.cache.jobs.put(refused)
+    scene.context.cache.jobs.put(refused)
     assert claimed(hosts) == set()
     # It was admitted before: its Ingresses stay, and nobody may put another one beside them.
-    put_ingress(context, refused, *HOSTS)
+    put_ingress(scene, refused, *HOSTS)
     assert {(host, is_held) for host, is_held, _ in claimed(hosts)} == {(host, True) for host in HOSTS}
     # Also where its class went, and its last pass is remembered.
     hosts.note(refused["metadata"]["uid"], build_resolved(refused).routes)
-    for item in list(context.cache.classes):
-        context.cache.classes._set(key_of(item), None)
+    for item in list(scene.context.cache.classes):
+        scene.context.cache.classes._set(key_of(item), None)
     assert {(host, is_held) for host, is_held, _ in claimed(hosts)} == {(host, True) for host in HOSTS}
 
 
-async def test_a_host_that_a_job_asks_for_is_not_its_own_by_name(context: Context, hosts: Hosts) -> None:
-    context.cache.jobs.put(job(expose={"host": "shop.jobs.test"}))
+async def test_a_host_that_a_job_asks_for_is_not_its_own_by_name(scene: Scene, hosts: Hosts) -> None:
+    scene.context.cache.jobs.put(job(expose={"host": "shop.jobs.test"}))
     assert claimed(hosts) == {("shop.jobs.test", False, False)}
 
 
-async def test_the_younger_of_two_is_refused_that_host_and_keeps_its_others(context: Context, hosts: Hosts) -> None:
+async def test_the_younger_of_two_is_refused_that_host_and_keeps_its_others(scene: Scene, hosts: Hosts) -> None:
     # By its name it has the host that the other's further target has.
     older, younger = job("api--hello", "9", "2025-01-01T00:00:00Z", expose={}), job()
     for item in (older, younger):
-        context.cache.jobs.put(item)
-    assert all(route.is_open for route in admit(context, hosts, older)[:1])
-    first, second = admit(context, hosts, younger)
+        scene.context.cache.jobs.put(item)
+    assert all(route.is_open for route in admit(scene, hosts, older)[:1])
+    first, second = admit(scene, hosts, younger)
     assert first.is_open
     assert second.refusal == (
         conditions.HOSTNAME_CONFLICT,
@@ -139,45 +121,44 @@ async def test_the_younger_of_two_is_refused_that_host_and_keeps_its_others(cont
     assert not is_waiting((first,))
 
 
-async def test_without_the_classs_certificate_no_target_is_open(context: Context, hosts: Hosts) -> None:
-    context.cache.jobs.put(job())
-    routes = admit(context, hosts, job(), "no Secret")
+async def test_without_the_classs_certificate_no_target_is_open(scene: Scene, hosts: Hosts) -> None:
+    scene.context.cache.jobs.put(job())
+    routes = admit(scene, hosts, job(), "no Secret")
     assert [route.refusal for route in routes] == [(conditions.TLS_SECRET_NOT_FOUND, "no Secret")] * 2
 
 
-async def test_what_is_behind_the_routes_is_looked_up_by_their_services(context: Context, hosts: Hosts) -> None:
+async def test_what_is_behind_the_routes_is_looked_up_by_their_services(scene: Scene, hosts: Hosts) -> None:
     resolved = build_resolved(job())
     shape = build_shape(resolved)
     service = {"metadata": {"name": names.host_name("api", "default"), "namespace": shape.namespace}}
-    context.cache.informers[kinds.SERVICE].store[shape.namespace, names.host_name("api", "default")] = service
-    exposure = observe_exposure(context.cache, resolved, resolved.routes)
+    scene.context.cache.informers[kinds.SERVICE].store[shape.namespace, names.host_name("api", "default")] = service
+    exposure = observe_exposure(scene.context.cache, resolved, resolved.routes)
     assert [view.service for view in exposure.targets] == [None, service]
 
 
-def put_foreign(context: Context, host: str, created: str, **own: str) -> None:
+def put_foreign(scene: Scene, host: str, created: str, **own: str) -> None:
     """An Ingress of another tenant."""
     meta = {"name": "portal", "namespace": "team-evil", "creationTimestamp": created, "labels": own}
-    context.cache.informers[kinds.INGRESS].store["team-evil", "portal"] = {"metadata": meta, "spec": {"rules": [{"host": host}]}}
+    scene.show(kinds.INGRESS, {"metadata": meta, "spec": {"rules": [{"host": host}]}})
 
 
 @pytest.mark.parametrize("rule", [HOSTS[0], "*.jobs.test"])
 @pytest.mark.parametrize("is_older", [False, True])
 async def test_another_tenants_ingress_takes_nothing_from_a_job_that_has_its_host(
-    context: Context, hosts: Hosts, rule: str, is_older: bool
+    scene: Scene, hosts: Hosts, rule: str, is_older: bool
 ) -> None:
-    api, context = serve(context)
-    context.cache.jobs.put(job())
+    scene.context.cache.jobs.put(job())
     for number, host in enumerate(HOSTS):
         name = build_resolved(job()).routes[number].ingress
-        put_ingress(context, job(), host, name=name)
-    put_foreign(context, rule, "2025-01-01T00:00:00Z" if is_older else "2026-06-01T00:00:00Z")
-    first, second = routes = admit(context, hosts, job())
+        put_ingress(scene, job(), host, name=name)
+    put_foreign(scene, rule, "2025-01-01T00:00:00Z" if is_older else "2026-06-01T00:00:00Z")
+    first, second = routes = admit(scene, hosts, job())
     assert all(route.is_open for route in routes)
     assert (first.refusal is not None) is (is_older and rule == HOSTS[0])
     assert second.refusal is None
-    assert await ensure_ingresses(context, build_resolved(job()), routes) == routes
-    assert list_deleted(api) == []
-    exposed = observe_exposure(context.cache, build_resolved(job()), routes)
+    assert await ensure_ingresses(scene.context, build_resolved(job()), routes) == routes
+    assert list_deleted(scene) == []
+    exposed = observe_exposure(scene.context.cache, build_resolved(job()), routes)
     assert exposed.url == f"http://{HOSTS[0]}:8080/"
     if first.refusal:
         assert decide_exposed(exposed).message.startswith(
@@ -188,32 +169,27 @@ async def test_another_tenants_ingress_takes_nothing_from_a_job_that_has_its_hos
 
 @pytest.mark.parametrize("own", [{}, {labels.JOB_UID: "1234"}, {labels.JOB_UID: "9", labels.COMPONENT: "exposure"}])
 async def test_a_host_that_a_job_does_not_have_yet_is_anothers_whatever_the_labels_say(
-    context: Context, hosts: Hosts, own: dict[str, str]
+    scene: Scene, hosts: Hosts, own: dict[str, str]
 ) -> None:
-    context.cache.jobs.put(job())
-    put_foreign(context, HOSTS[0], "2026-06-01T00:00:00Z", **own)
-    first, second = admit(context, hosts, job())
+    scene.context.cache.jobs.put(job())
+    put_foreign(scene, HOSTS[0], "2026-06-01T00:00:00Z", **own)
+    first, second = admit(scene, hosts, job())
     message = f"host '{HOSTS[0]}' is taken by Ingress 'portal' in namespace 'team-evil'; choose another one with `expose.host`"
     assert (first.is_open, first.refusal) == (False, (conditions.HOSTNAME_CONFLICT, message))
     assert second.is_open
 
 
-def put_namespace(context: Context, name: str) -> None:
-    context.cache.informers[kinds.NAMESPACE].store["", name] = {"metadata": {"name": name}}
-
-
 SYNCED = {labels.NESTED_UID: "n1"}
 
 
-async def test_an_ingress_that_a_syncer_carries_is_neither_deleted_nor_counted(context: Context, hosts: Hosts) -> None:
-    api, context = serve(context)
-    context.cache.jobs.put(job())
-    put_ingress(context, job(), "tenant.test", name="theirs", **SYNCED)
-    put_ingress(context, job(), "old.test", name="old")
+async def test_an_ingress_that_a_syncer_carries_is_neither_deleted_nor_counted(scene: Scene, hosts: Hosts) -> None:
+    scene.context.cache.jobs.put(job())
+    put_ingress(scene, job(), "tenant.test", name="theirs", **SYNCED)
+    put_ingress(scene, job(), "old.test", name="old")
     resolved = build_resolved(job())
     assert hosts.held(job()) == {"old.test": HELD}
-    await ensure_ingresses(context, resolved, resolved.routes)
-    assert list_deleted(api) == ["old"]
+    await ensure_ingresses(scene.context, resolved, resolved.routes)
+    assert list_deleted(scene) == ["old"]
 
 
 @pytest.mark.parametrize(
@@ -225,34 +201,30 @@ async def test_an_ingress_that_a_syncer_carries_is_neither_deleted_nor_counted(c
     ],
 )
 async def test_what_the_host_refuses_of_one_target_is_told_there_and_keeps_no_other_from_its_ingress(
-    context: Context, hosts: Hosts, denied: ApiError, is_terminating: bool
+    scene: Scene, hosts: Hosts, denied: ApiError, is_terminating: bool
 ) -> None:
     """Unless the namespace goes: then nothing is told, and the pass is over."""
-    api, made = serve(context)
-    api.refusal = lambda _, body: denied if body["spec"]["rules"][0]["host"] == HOSTS[0] else None
-    context.cache.jobs.put(job())
-    routes = admit(context, hosts, job())
+    scene.api.refusal = lambda _, body: denied if body["spec"]["rules"][0]["host"] == HOSTS[0] else None
+    scene.context.cache.jobs.put(job())
+    routes = admit(scene, hosts, job())
     if is_terminating:
         with pytest.raises(RetryLater):
-            await ensure_ingresses(made, build_resolved(job()), routes)
+            await ensure_ingresses(scene.context, build_resolved(job()), routes)
         return
-    first, second = await ensure_ingresses(made, build_resolved(job()), routes)
+    first, second = await ensure_ingresses(scene.context, build_resolved(job()), routes)
     message = f"the host cluster refuses the Ingress for host '{HOSTS[0]}': denied by a webhook"
     assert (first.refusal, second.refusal) == ((conditions.INGRESS_REFUSED, message), None)
     assert second.is_open
 
 
-async def test_an_ingress_that_the_host_refuses_is_not_open_even_if_its_host_would_be_kept(
-    context: Context, hosts: Hosts
-) -> None:
-    api, made = serve(context)
-    api.refusal = lambda *_: Forbidden(403, "Forbidden", "denied by a webhook")
-    context.cache.jobs.put(job())
-    put_ingress(context, job(), HOSTS[0], name="hello")
-    put_foreign(context, HOSTS[0], "2025-01-01T00:00:00Z")
-    routes = admit(context, hosts, job())
+async def test_an_ingress_that_the_host_refuses_is_not_open_even_if_its_host_would_be_kept(scene: Scene, hosts: Hosts) -> None:
+    scene.api.refusal = lambda *_: Forbidden(403, "Forbidden", "denied by a webhook")
+    scene.context.cache.jobs.put(job())
+    put_ingress(scene, job(), HOSTS[0], name="hello")
+    put_foreign(scene, HOSTS[0], "2025-01-01T00:00:00Z")
+    routes = admit(scene, hosts, job())
     assert routes[0].is_kept
-    first, _ = await ensure_ingresses(made, build_resolved(job()), routes)
+    first, _ = await ensure_ingresses(scene.context, build_resolved(job()), routes)
     assert (first.is_open, first.refusal) == (
         False,
         (conditions.INGRESS_REFUSED, f"the host cluster refuses the Ingress for host '{HOSTS[0]}': denied by a webhook"),
@@ -260,7 +232,7 @@ async def test_an_ingress_that_the_host_refuses_is_not_open_even_if_its_host_wou
 
 
 @pytest.mark.parametrize("seed", range(20))
-async def test_the_index_misses_no_claim(context: Context, hosts: Hosts, seed: int) -> None:
+async def test_the_index_misses_no_claim(scene: Scene, hosts: Hosts, seed: int) -> None:
     """After any changes, it finds what a look at every job finds."""
     dice = random.Random(seed)
     jobs = [
@@ -277,22 +249,22 @@ async def test_the_index_misses_no_claim(context: Context, hosts: Hosts, seed: i
         made["metadata"]["resourceVersion"] = str(version)
         made["spec"]["expose"] = {"host": dice.choice([None, "shop.jobs.test", VICTIMS]), "allTargets": True}
         made["status"] = {"conditions": [{"type": conditions.ADMITTED, "status": dice.choice(["True", "False"])}]}
-        known = context.cache.jobs.get(made["metadata"]["name"], made["metadata"]["namespace"])
+        known = scene.context.cache.jobs.get(made["metadata"]["name"], made["metadata"]["namespace"])
         step = dice.randrange(6)
         if step == 0 and known is not None:
-            context.cache.jobs._set(key_of(known), None)
+            scene.context.cache.jobs._set(key_of(known), None)
             made["metadata"]["uid"] += "x"
         elif step == 1:
-            put_ingress(context, made, *dice.sample(sorted(KNOWN), 2), name=f"i{dice.randrange(2)}")
+            put_ingress(scene, made, *dice.sample(sorted(KNOWN), 2), name=f"i{dice.randrange(2)}")
         elif step == 2:
-            put_namespace(context, dice.choice(["a", "b", "team-a"]))
+            scene.show(kinds.NAMESPACE, {"metadata": {"name": dice.choice(["a", "b", "team-a"])}})
         elif step == 3 and known is not None:
-            admit(context, hosts, known)
+            admit(scene, hosts, known)
         else:
-            context.cache.jobs.put(copy.deepcopy(made))
+            scene.context.cache.jobs.put(copy.deepcopy(made))
         expected = {
             claim
-            for found in context.cache.jobs
+            for found in scene.context.cache.jobs
             for claim in hosts.of(found)
             if claim.is_held or found["status"]["conditions"][0]["status"] == "True"
         }
@@ -304,79 +276,69 @@ RESOLVED = build_resolved(build_job(nested=NESTED, expose={"allTargets": True}))
 SELECTOR = {"nestor.dev/cluster": "hello", "app": "web"}
 
 
-def name_open(api: MemoryApi) -> set[str]:
-    return {name for kind, _, name in api.objects if kind == kinds.NETWORK_POLICY.plural}
+def name_open(scene: Scene) -> set[str]:
+    return {item["metadata"]["name"] for item in scene.api.every(kinds.NETWORK_POLICY.plural)}
 
 
-def build_context(api: MemoryApi) -> Context:
-    """An operator that knows no Service yet."""
-    return Context.create(cast(Api, api), Settings(image="x"), Cache(cast(Api, api)), Host(()))
-
-
-def put_service(context: Context, name: str, ports: list[Object], selector: Object | None = None) -> None:
+def put_service(scene: Scene, name: str, ports: list[Object], selector: Object | None = None) -> None:
     """A host Service, as the syncer makes it."""
-    key = RESOLVED.home.namespace, names.host_name(name, "default")
-    spec = {"ports": ports, "selector": SELECTOR if selector is None else selector}
-    context.cache.informers[kinds.SERVICE].store[key] = {"metadata": {"name": key[1], "namespace": key[0]}, "spec": spec}
+    meta = {"name": names.host_name(name, "default"), "namespace": RESOLVED.home.namespace}
+    scene.show(
+        kinds.SERVICE, {"metadata": meta, "spec": {"ports": ports, "selector": SELECTOR if selector is None else selector}}
+    )
 
 
 PORT = {"protocol": "TCP", "port": 8080, "targetPort": "http"}
 
 
-async def test_each_target_is_opened_once_its_service_is_there_and_no_other_port_of_it() -> None:
-    api = MemoryApi()
-    context = build_context(api)
-    openings = Openings(context)
+async def test_each_target_is_opened_once_its_service_is_there_and_no_other_port_of_it(scene: Scene) -> None:
+    openings = Openings(scene.context)
     await openings.ensure(RESOLVED, RESOLVED.routes)
-    assert name_open(api) == set()
-    put_service(context, "web", [{"protocol": "TCP", "port": 9090, "targetPort": 9090}, PORT])
-    put_service(context, "api", [{"protocol": "TCP", "port": 8080}])
-    put_service(context, "database", [{"protocol": "TCP", "port": 8080}])
+    assert name_open(scene) == set()
+    put_service(scene, "web", [{"protocol": "TCP", "port": 9090, "targetPort": 9090}, PORT])
+    put_service(scene, "api", [{"protocol": "TCP", "port": 8080}])
+    put_service(scene, "database", [{"protocol": "TCP", "port": 8080}])
     await openings.ensure(RESOLVED, RESOLVED.routes)
     further = f"{RESOLVED.routes[1].ingress}-exposed"
     found = {
-        name: (item["spec"]["podSelector"], item["spec"]["ingress"][0]["ports"]) for (_, _, name), item in api.objects.items()
+        item["metadata"]["name"]: (item["spec"]["podSelector"], item["spec"]["ingress"][0]["ports"])
+        for item in scene.api.every(kinds.NETWORK_POLICY.plural)
     }
     assert found == {
         "hello-exposed": ({"matchLabels": SELECTOR}, [{"protocol": "TCP", "port": "http"}]),
         further: ({"matchLabels": SELECTOR}, [{"protocol": "TCP", "port": 8080}]),
     }
-    assert api.asked.count(f"LIST networkpolicies {RESOLVED.home.namespace}") == 1
+    assert scene.api.asked.count(f"LIST networkpolicies {RESOLVED.home.namespace}") == 1
 
 
 @pytest.mark.parametrize(
     ("ports", "selector"), [([], None), ([{"protocol": "UDP", "port": 8080}], None), ([PORT], {}), ([{"port": 81}], None)]
 )
-async def test_a_service_that_leads_nowhere_opens_nothing(ports: list[Object], selector: Object | None) -> None:
-    api = MemoryApi()
-    context = build_context(api)
-    put_service(context, "web", ports, selector)
-    await Openings(context).ensure(RESOLVED, RESOLVED.routes)
-    assert name_open(api) == set()
+async def test_a_service_that_leads_nowhere_opens_nothing(scene: Scene, ports: list[Object], selector: Object | None) -> None:
+    put_service(scene, "web", ports, selector)
+    await Openings(scene.context).ensure(RESOLVED, RESOLVED.routes)
+    assert name_open(scene) == set()
 
 
-async def test_what_is_exposed_no_longer_is_closed() -> None:
-    api = MemoryApi()
-    context = build_context(api)
-    openings = Openings(context)
-    put_service(context, "web", [PORT])
+async def test_what_is_exposed_no_longer_is_closed(scene: Scene) -> None:
+    openings = Openings(scene.context)
+    put_service(scene, "web", [PORT])
     await openings.ensure(RESOLVED, RESOLVED.routes)
     refused = tuple(replace(route, refusal=(conditions.HOSTNAME_CONFLICT, "taken")) for route in RESOLVED.routes)
     await openings.ensure(RESOLVED, refused)
-    assert name_open(api) == set()
+    assert name_open(scene) == set()
     await openings.ensure(RESOLVED, RESOLVED.routes)
-    assert name_open(api) == {"hello-exposed"}
+    assert name_open(scene) == {"hello-exposed"}
 
 
-async def test_a_new_operator_closes_what_an_earlier_one_opened() -> None:
-    api = MemoryApi()
+async def test_a_new_operator_closes_what_an_earlier_one_opened(scene: Scene) -> None:
     exposure = {labels.COMPONENT: labels.COMPONENT_EXPOSURE}
     for name, own in (("x-exposed", exposure), ("hello-app", {})):
         meta = {"name": name, "namespace": RESOLVED.home.namespace, "labels": {labels.CLUSTER: "hello"} | own}
-        api.put(kinds.NETWORK_POLICY, {"metadata": meta})
-    openings = Openings(build_context(api))
+        scene.api.put(kinds.NETWORK_POLICY, {"metadata": meta})
+    openings = Openings(scene.context)
     await openings.ensure(RESOLVED, RESOLVED.routes)
-    assert name_open(api) == {"hello-app"}
+    assert name_open(scene) == {"hello-app"}
     openings.forget(RESOLVED.home.namespace)
     await openings.ensure(RESOLVED, RESOLVED.routes)
-    assert api.asked.count(f"LIST networkpolicies {RESOLVED.home.namespace}") == 2
+    assert scene.api.asked.count(f"LIST networkpolicies {RESOLVED.home.namespace}") == 2
