@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from nestor.api import conditions, labels
+from nestor.api import conditions
 from tests.unit.operator.builders import Object
-from tests.unit.operator.guests.queue.test_queues import MACHINES, ONE, SIZED, say
-from tests.unit.operator.guests.queue.world import MIDDLE, OLD, YOUNG, Town, end, job
+from tests.unit.operator.guests.queue.test_queues import ONE, SIZED, say
+from tests.unit.operator.guests.queue.world import MIDDLE, YOUNG, Town, deleted, end, job
 
 ENDING = "Queued: next in the queue of class 'default'; jobs running: 0 of 1, ending: 1"
 OWN = (
@@ -21,11 +21,6 @@ OWN = (
 def suspended(of: Object, **spec: Any) -> Object:
     """The job after it was suspended."""
     return of | {"spec": of["spec"] | {"suspend": True} | spec, "status": of["status"] | {"suspendTime": YOUNG}}
-
-
-def deleted(of: Object, *finalizers: str) -> Object:
-    """The job while it is being deleted, by default until we have removed what it has."""
-    return of | {"metadata": of["metadata"] | {"deletionTimestamp": YOUNG, "finalizers": finalizers or (labels.FINALIZER,)}}
 
 
 RUNS = job("a", is_placed=True)
@@ -160,17 +155,6 @@ def test_a_job_that_was_let_in_again_is_not_taken_for_one_that_ends() -> None:
     assert say(town.ask("b")).endswith("; jobs running: 1 of 1")
 
 
-@pytest.mark.parametrize("stopped", [suspended(RUNS), deleted(suspended(RUNS, suspend=False))])
-def test_a_job_that_is_stopped_as_soon_as_it_was_let_in_again_is_ending(stopped: Object) -> None:
-    """Its status never said that it ran again, but its pods may have come back."""
-    town = Town(suspended(RUNS, suspend=False), queue=ONE)
-    assert town.ask("a") is None
-    town.put(job("b", MIDDLE))
-    town.busy.add("a")
-    town.put(stopped)
-    assert say(town.ask("b")) == ENDING
-
-
 def test_a_job_that_ends_soon_after_it_was_let_in_has_nothing_left_of_that() -> None:
     town = Town(job("a"), job("b", MIDDLE), queue=ONE)
     assert town.run("a") is None
@@ -180,27 +164,3 @@ def test_a_job_that_ends_soon_after_it_was_let_in_has_nothing_left_of_that() -> 
     town.put(again)
     assert town.run("b") is None
     assert say(town.run("a")).startswith("Queued: next in the queue")
-
-
-def test_a_job_that_has_ended_before_it_was_seen_to_run_has_nothing_left_of_being_let_in() -> None:
-    """Its status is written several times between two looks at it."""
-    town = Town(job("a"), queue=ONE)
-    assert town.ask("a") is None
-    again = end(RUNS)
-    town.put(again)
-    town.see("a", is_busy=True)
-    town.put(again | {"metadata": again["metadata"] | {"annotations": {"nestor.dev/rerun": "2"}}})
-    assert say(town.ask("a")) == OWN
-
-
-def test_what_a_machine_is_for_is_counted_once_when_a_job_comes_back_with_another() -> None:
-    rests = suspended(job("a", is_placed=True, machine="small"), machine="big")
-    rests["status"]["reserved"] = {"requests.cpu": "2"}
-    town = Town(rests, placement={"machines": MACHINES}, queue={"quota": {"requests.cpu": "6"}})
-    town.busy.add("a")
-    town.put(rests | {"spec": rests["spec"] | {"suspend": False}})
-    assert say(town.run("a")) == OWN
-    town.put(job("m", OLD, machine="small"))
-    assert say(town.run("m")) == "starts", "it takes 2 of the 4 that are left"
-    town.see("a", is_busy=False)
-    assert say(town.run("a")).endswith("it needs 6 of `requests.cpu`, 4 available")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nestor.api import conditions, labels
+from nestor.api import conditions
 from nestor.operator.guests.queue.decide import Wait, decide
 from nestor.operator.guests.queue.entry import Entry, State
 from tests.unit.operator.builders import Object
-from tests.unit.operator.guests.queue.world import MIDDLE, OLD, YOUNG, Town, end, job
+from tests.unit.operator.guests.queue.world import MIDDLE, OLD, YOUNG, Town, deleted, end, job
 
 NAMES = {"cpu": "requests.cpu", "gpu": "requests.nvidia.com/gpu", "jobs": "jobs"}
 
@@ -92,6 +92,7 @@ def say(refused: Any) -> str:
          "Queued: next in the queue of class 'default'; jobs running: 1 of 1"),
         (job("a", refused=conditions.APPDEF_INVALID), "starts"),
         (job("a", suspend=True), "starts"),
+        (deleted(job("a")), "starts"),
         (job("a", className="gold"), "starts"),
         (job("a", managedBy="kueue.x-k8s.io/multikueue"), "starts"),
         (job("a", managedBy="nestor.dev/operator"), "Queued: next in the queue of class 'default'; jobs running: 1 of 1"),
@@ -137,16 +138,6 @@ def test_a_job_that_takes_its_place_and_is_refused_for_another_reason_does_not_w
         town.queues.give_back("a")
         town.queues.flush()
     assert town.woken == []
-
-
-def test_a_job_that_is_deleted_has_its_place_until_it_is_gone() -> None:
-    gone = job("a", is_placed=True)
-    gone["metadata"] |= {"deletionTimestamp": YOUNG, "finalizers": [labels.FINALIZER]}
-    town = Town(gone, job("b", MIDDLE), queue=ONE)
-    assert town.ask("b") is not None
-    waits = job("c", OLD)
-    waits["metadata"]["deletionTimestamp"] = YOUNG
-    assert Town(waits, job("b", MIDDLE), queue=ONE).ask("b") is None
 
 
 def test_a_job_that_is_resumed_or_runs_again_comes_anew() -> None:
@@ -319,26 +310,6 @@ def test_a_job_counts_for_the_machine_that_it_was_given() -> None:
     assert say(Town(job("m", MIDDLE, machine="big"), **SIZED).ask("m")) == "starts"
 
 
-@pytest.mark.parametrize("refused", [0, 3, 10])
-def test_a_class_that_is_made_anew_lets_nobody_past_its_limits(refused: int) -> None:
-    town = Town(job("r", is_placed=True), *[job(f"w{number}", MIDDLE) for number in range(10)], queue=ONE)
-    for number in range(10):
-        town.run(f"w{number}")
-    spec = town.classes.pop("default")
-    town.queues.note_class("default")
-    for number in range(refused):
-        town.queues.flush()
-        town.queues.give_back(f"w{number}")
-        town.put(job(f"w{number}", MIDDLE, refused=conditions.CLASS_NOT_FOUND))
-    town.queues.flush()
-    town.classes["default"] = spec
-    town.queues.note_class("default")
-    for number in range(10):
-        town.run(f"w{number}")
-    town.pass_all()
-    assert town.running() == ["r"]
-
-
 def test_a_class_that_is_made_anew_lets_no_more_into_a_namespace() -> None:
     town = Town(job("a", is_placed=True), job("b", MIDDLE), maxJobsPerNamespace=1)
     spec = town.classes.pop("default")
@@ -423,25 +394,6 @@ def test_a_job_that_could_not_start_comes_when_it_can(stale: Object) -> None:
     assert [(refused.queue or {})["position"] for uid in "ba" if (refused := town.run(uid))] == [1, 2]
 
 
-def test_a_job_that_comes_into_the_middle_of_the_line_is_told() -> None:
-    """Its namespace has room again; those behind it are told, too."""
-    town = Town(job("r", "2025-01-01T00:00:00Z", is_placed=True, namespace="z"), queue=ONE, maxJobsPerNamespace=1)
-    town.put(job("b1", "2025-01-02T00:00:00Z", is_placed=True, namespace="b"))
-    for number in range(30):
-        town.put(job(f"w{number:02}", f"2026-01-01T00:{number:02}:00Z", namespace=f"n{number}"))
-    town.put(job("m", "2026-01-01T00:14:30Z", namespace="b"))
-    for namespace, name in list(town.jobs):
-        if name not in ("b1", "r"):
-            town.run(name, namespace)
-    town.pass_all()
-    assert "queue" not in {key for key, value in town.jobs["b", "m"]["status"].items() if value}
-    town.drop("b1", "b")
-    town.queues.flush()
-    assert "m" in town.woken
-    town.pass_all()
-    assert town.jobs["b", "m"]["status"]["queue"]["position"] == 16
-
-
 def test_who_is_not_next_is_told_what_he_needs_and_far_behind_no_place() -> None:
     jobs = [job(f"j{number:03}", f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z", machine="big") for number in range(101)]
     town = Town(job("r", is_placed=True, machine="big"), *jobs, **SIZED, maxJobsPerNamespace=200)
@@ -451,11 +403,3 @@ def test_who_is_not_next_is_told_what_he_needs_and_far_behind_no_place() -> None
     assert said[1] == f"Queued: number 2 {where}"
     assert said[99] == f"Queued: number 100 {where}"
     assert said[100] == f"Queued: behind more than 99 jobs {where}"
-
-
-def test_what_a_limit_of_jobs_alone_makes_wait_is_told_no_amounts() -> None:
-    town = Town(job("r", is_placed=True), job("a", MIDDLE), job("b", YOUNG), queue=ONE)
-    assert [say(town.run(uid)) for uid in "ab"] == [
-        "Queued: next in the queue of class 'default'; jobs running: 1 of 1",
-        "Queued: number 2 in the queue of class 'default'",
-    ]

@@ -31,6 +31,11 @@ def end(of: Object, reason: str = conditions.COMPLETED, **status: Any) -> Object
     return of | {"status": of["status"] | {"completionTime": YOUNG, "conditions": [said]} | status}
 
 
+def deleted(of: Object, *finalizers: str) -> Object:
+    """The job while it is being deleted, by default until we have removed what it has."""
+    return of | {"metadata": of["metadata"] | {"deletionTimestamp": YOUNG, "finalizers": finalizers or (labels.FINALIZER,)}}
+
+
 class Town:
     """An operator's queues, with jobs that appear, change and go."""
 
