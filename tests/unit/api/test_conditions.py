@@ -36,6 +36,7 @@ def test_other_types_stay_and_new_ones_are_added() -> None:
 
 def test_who_must_act_has_advice() -> None:
     assert [reason for reason in conditions.REASONS if reason.needs != "nobody" and not reason.advice] == []
+    assert max(len(reason.advice) for reason in conditions.REASONS) <= 1024
 
 
 def test_reasons_differ_and_are_found_in_a_condition() -> None:

@@ -14,7 +14,7 @@ from nestor.operator.admission.admit import admit
 from nestor.operator.admission.app_source import find_source
 from nestor.operator.admission.identity import Refused, identify
 from nestor.operator.world.trim import trim_cluster
-from tests.unit.operator.builders import STEPS, TARGET, Object, build_job, build_policy, build_resolved, deny, resolve
+from tests.unit.operator.builders import STEPS, Object, build_job, build_policy, build_resolved, deny, resolve
 
 CLASSES = {"default": build_policy(), "big": build_policy()}
 
@@ -59,14 +59,6 @@ def test_without_a_cluster_of_its_own_the_class_decides(cluster: Object | None, 
     policy = build_policy(cluster={"versions": ["v1.37"]} | ({"persistence": write(volume)} if volume else {}))
     found = resolve(build_job(), {"default": policy}, cluster).cluster
     assert (found.kubernetes_version, found.image, found.persistence) == ("v1.37", "k3s:37", volume)
-
-
-@pytest.mark.parametrize(("expose", "is_open"), [({}, False), ({"expose": {"allTargets": True}}, True)])
-def test_further_targets_are_exposed_where_the_job_asks_for_it(expose: Object, is_open: bool) -> None:
-    other = TARGET | {"service_name": "other"}
-    first, second = build_resolved(build_job(nested={"targets": [TARGET, other], "templates": STEPS}, **expose)).routes
-    assert first.is_open
-    assert (second.target.service_name, second.is_open) == ("other", is_open)
 
 
 def test_a_job_without_target_has_no_url() -> None:

@@ -11,9 +11,7 @@ from nestor.api import conditions, labels
 from nestor.api.times import now, write
 from nestor.kube import Forbidden, kinds
 from nestor.kube.optional import OptionalInformer
-from nestor.operator.admission.copied_inputs import CopiedInputs, TemplateCopies
-from nestor.operator.deletion.finalize import Finalizer
-from nestor.operator.deletion.sweep import Sweeper
+from nestor.operator.admission.copied_inputs import TemplateCopies
 from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import HOME, Scene
@@ -202,15 +200,3 @@ async def test_a_deletion_begins_with_the_routes() -> None:
     scene.show_home()
     await reconciler.reconcile("team-a", "hello")
     assert route_of(scene) is None
-
-
-async def test_of_a_namespace_without_a_job_the_routes_go_too() -> None:
-    scene, _ = await make_job()
-    scene.show_home()
-    scene.api.drop(kinds.NESTED_APP_JOB, "hello", "team-a")
-    for item in list(scene.context.cache.jobs):
-        scene.hide(kinds.NESTED_APP_JOB, item)
-    finalizer = Finalizer(scene.context, (), CopiedInputs(scene.context.applier, "nestor-system"))
-    await Sweeper(scene.context, finalizer).sweep("team-a", "hello")
-    assert route_of(scene) is None
-    assert scene.api.look(kinds.NAMESPACE, HOME) is None

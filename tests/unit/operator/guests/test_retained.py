@@ -11,7 +11,7 @@ from nestor.api import conditions, labels
 from nestor.kube import Api, Kind, NotFound, kinds
 from nestor.operator.guests.retained import check_retained, find_limit, retain_volumes
 from tests.fakes.api import MemoryApi
-from tests.unit.operator.builders import Object, build_job, build_policy, resolve
+from tests.unit.operator.builders import Object, build_policy
 
 WHERE = "nestor-team-a-hello-1"
 JOB = {labels.JOB: "hello", labels.JOB_NAMESPACE: "team-a", labels.JOB_UID: "j1"}
@@ -142,10 +142,3 @@ def test_snapshots_count_as_the_volumes_that_could_be_filled_from_them() -> None
 
 def test_with_a_limit_of_nothing_no_job_begins() -> None:
     assert check_retained("team-a", "databases", "0", []) is not None
-
-
-def test_a_job_s_own_size_and_machine_do_not_change_the_limit() -> None:
-    policy = build_policy(storage={"classes": ["fast"], "retention": "Retain"})
-    resolved = resolve(build_job(storage={"size": "1Gi"}), {"default": policy})
-    assert find_limit(resolved.policy) == "1Gi"  # which is why the class itself is asked
-    assert find_limit(policy) == "100Gi"

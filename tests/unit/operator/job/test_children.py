@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from nestor.api import conditions, labels, names
-from nestor.api.objects import Object, status_of
 from nestor.kube import Forbidden, kinds
 from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.status.report import write_status
@@ -130,34 +127,20 @@ async def test_a_default_host_that_is_also_anothers_is_not_given_to_the_first_to
     assert scene.job["status"]["url"] == f"http://{host}:8080/"
 
 
-def add_job(scene: Scene, **spec: Any) -> None:
-    job = scene.add_job(**spec)
+async def test_a_job_without_an_application_is_ready_with_its_cluster_and_leaves_out_the_other_stages() -> None:
+    scene = Scene()
+    job = scene.add_job()
     del job["spec"]["app"]
     scene.change(kinds.NESTED_APP_JOB, job)
-
-
-async def run(scene: Scene, **status: Any) -> Object:
-    """A pass, the cluster's start, and another pass; the job's status."""
     reconciler = JobReconciler(scene.context)
     await reconciler.reconcile("team-a", "hello")
     scene.show_home()
     made = scene.look(kinds.NESTED_CLUSTER, "hello")
-    told = build_cluster(**status)["status"]
-    scene.change(kinds.NESTED_CLUSTER, {**made, "status": made.get("status", {}) | told})
+    scene.change(kinds.NESTED_CLUSTER, made | {"status": made.get("status", {}) | build_cluster()["status"]})
     scene.show(kinds.POD, build_pod("hello-k3s-0", status=READY, namespace=HOME))
     await reconciler.reconcile("team-a", "hello")
-    return status_of(scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a"))
-
-
-def say(status: Object) -> dict[str, tuple[str, str]]:
-    return {item["type"]: (item["status"], item["reason"]) for item in status["conditions"]}
-
-
-async def test_it_is_ready_with_its_cluster_and_leaves_out_the_other_stages() -> None:
-    scene = Scene()
-    add_job(scene)
-    status = await run(scene)
-    assert say(status) == {
+    status = scene.job["status"]
+    assert {item["type"]: (item["status"], item["reason"]) for item in status["conditions"]} == {
         conditions.ADMITTED: ("True", conditions.ADMITTED_REASON),
         conditions.CLUSTER_READY: ("True", conditions.PROVISIONED),
         conditions.STEPS_APPLIED: ("False", conditions.NOT_REQUESTED),
@@ -170,19 +153,3 @@ async def test_it_is_ready_with_its_cluster_and_leaves_out_the_other_stages() ->
     assert scene.api.look(kinds.SECRET, "hello-kubeconfig", "team-a")
     assert scene.api.look(kinds.SECRET, "hello-plan", HOME) is None, "there is no runner"
     assert [line for line in scene.api.asked if " pods " in line and "POST" in line] == []
-
-
-async def test_it_can_end_by_what_its_user_runs_in_it() -> None:
-    scene = Scene()
-    add_job(scene, successPolicy={"targets": [{"kind": "Job", "name": "train"}]})
-    status = await run(scene, outcome={"state": "Succeeded", "message": "done", "serverUID": "p1"})
-    assert say(status)[conditions.SUCCEEDED] == ("True", conditions.COMPLETED)
-
-
-async def test_it_is_suspended_as_others_are() -> None:
-    scene = Scene()
-    add_job(scene, suspend=True)
-    await scene.run()
-    status = status_of(scene.api.look(kinds.NESTED_APP_JOB, "hello", "team-a"))
-    assert say(status)[conditions.READY] == ("False", conditions.SUSPENDED)
-    assert scene.api.look(kinds.NAMESPACE, HOME) is None

@@ -1,8 +1,10 @@
-"""When the runner's pod is created, recreated or given up, that it has no credentials, and why a server has no pod."""
+"""When the runner's pod is created, recreated or given up, and why a server has no pod.
+
+What it is and may do, without any credentials of the host: tests/golden/runner.yaml.
+"""
 
 from __future__ import annotations
 
-import base64
 import datetime
 from dataclasses import replace
 from typing import Any
@@ -14,16 +16,15 @@ from nestor.api.labels import PLAN_HASH, RUNNER_ATTEMPT
 from nestor.api.names import Part
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.placement_rules import AssignedNodes
-from nestor.apps.steps import Plan
 from nestor.cluster.shape import Shape
 from nestor.kube import ApiError, Forbidden, kinds
 from nestor.operator.admission.turn import Turn
 from nestor.operator.job import admitted
 from nestor.operator.job import runner_pod as runner
-from nestor.operator.job.runner_pod import build_plan_secret, build_pod, decide_runner
+from nestor.operator.job.runner_pod import build_pod, decide_runner
 from nestor.operator.oneshot import Action
 from tests.unit.operator import builders
-from tests.unit.operator.builders import NOW, UNPRIVILEGED, Object, ago, build_shape, ended
+from tests.unit.operator.builders import NOW, Object, ago, build_shape, ended
 from tests.unit.operator.scene import Scene
 
 UNSCHEDULED = {"type": "PodScheduled", "status": "False"}
@@ -120,30 +121,7 @@ def test_it_runs_where_kueue_has_said() -> None:
     assert (spec["nodeSelector"], spec["tolerations"]) == ({"pool": "a"}, [{"key": "t", "operator": "Exists"}])
 
 
-def test_it_holds_no_token_of_the_host() -> None:
-    spec = build()["spec"]
-    assert spec["automountServiceAccountToken"] is False
-    assert "serviceAccountName" not in spec
-    assert not any("projected" in volume for volume in spec["volumes"])
-    secrets = {volume["secret"]["secretName"]: volume["secret"].get("items") for volume in spec["volumes"] if "secret" in volume}
-    assert secrets == {"hello-plan": None, "hello-access": [{"key": "runner.kubeconfig", "path": "kubeconfig"}]}
-
-
-def test_it_has_a_user_of_its_own_and_no_privileges() -> None:
-    spec = build()["spec"]
-    assert spec["securityContext"]["runAsNonRoot"] is True
-    assert (spec["securityContext"]["runAsUser"], spec["securityContext"]["runAsGroup"]) == (65532, 65532)
-    [container] = spec["containers"]
-    assert container["securityContext"] == UNPRIVILEGED
-
-
-def test_templates_come_from_the_app_image_or_from_the_copied_config_map() -> None:
-    spec = build()["spec"]
-    assert spec["volumes"][0] == {"name": "app", "image": {"reference": "registry.test/hello:1", "pullPolicy": "IfNotPresent"}}
-    assert spec["containers"][0]["volumeMounts"][0] == {"name": "app", "mountPath": "/app", "readOnly": True}
-    # What is in the image is never run.
-    assert [item["image"] for item in spec["containers"]] == ["nestor:1"]
-    assert not {"initContainers", "ephemeralContainers"} & spec.keys()
+def test_templates_come_from_the_copied_config_map_where_there_is_no_image() -> None:
     job = builders.build_job()
     job["spec"]["app"] = {"templatesFrom": {"configMapRef": {"name": "x"}}, "appDef": job["spec"]["app"]["appDef"]}
     spec = build(job)["spec"]
@@ -161,14 +139,6 @@ def test_the_app_image_is_pulled_as_the_class_says_and_nothing_else_is() -> None
     assert spec["imagePullSecrets"] == [{"name": names.operators_pull_secret("house")}]
     app = replace(builders.build_resolved(job, policy).app, image=None)
     assert "imagePullSecrets" not in build(job, policy, app=app)["spec"]
-
-
-def test_its_plan_and_attempt_are_written_on_it() -> None:
-    resolved = builders.build_resolved()
-    plan = resolved.build_plan("image:x", 0)
-    assert build()["metadata"]["annotations"] == {PLAN_HASH: plan.hash, RUNNER_ATTEMPT: "2"}
-    stored = build_plan_secret(resolved.home, plan)["data"]["plan.json"]
-    assert Plan.model_validate_json(base64.b64decode(stored)) == plan
 
 
 QUOTA = Forbidden(403, "Forbidden", "exceeded quota: admins")

@@ -319,8 +319,3 @@ RUNNING = (conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
 )
 def test_the_next_step_is_that_of_the_first_who_must_act(found: Any, reason: conditions.Reason | None) -> None:
     assert find_next_step(merged(*found)) == (reason.advice if reason else None)
-
-
-def test_whoever_must_act_is_told_what_to_do() -> None:
-    assert [reason for reason in conditions.REASONS if reason.needs != "nobody" and not reason.advice] == []
-    assert max(len(reason.advice) for reason in conditions.REASONS) <= 1024

@@ -105,15 +105,6 @@ SMALL = {"requests.cpu": "1", "requests.nvidia.com/gpu": "0"}
 BIG = {"requests.cpu": "64", "requests.nvidia.com/gpu": "8"}
 
 
-async def test_a_job_gets_what_kueue_has_counted() -> None:
-    world = World()
-    job = world.put(machine="big")
-    assert await world.ask(job) == conditions.QUEUED
-    (name,) = world.names()
-    world.say(name, *ADMITTED)
-    assert await world.ask(job) == BIG
-
-
 async def test_the_workload_is_made_once_and_admission_lets_the_job_run() -> None:
     world = World()
     world.scene.set_class("Baseline", queue={"kueue": "Require"})
