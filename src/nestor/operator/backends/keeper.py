@@ -64,14 +64,8 @@ class NodeKeeper:
         return sorted(found, key=lambda item: item.name), min(delays, default=None)
 
     async def remove_all(self, backend: Object, limit: float) -> tuple[list[NodeState], float | None]:
-        """Remove all nodes of a backend that goes. Returns what is left, and when to look again, in seconds; None: not at all.
-
-        Asks the API server when the cache has none: a node made a moment ago may not be in it yet.
-        """
+        """Remove all nodes of a backend that goes. Returns what is left, and when to look again, in seconds; None: not at all."""
         nodes = self._find(backend)
-        if not nodes:
-            listed = await self._context.api.list(kinds.NODE, labels=f"{labels.BACKEND}={backend['metadata']['name']}")
-            nodes = [node for node in listed if is_of(node, backend) and not is_terminating(node)]
         steps = [await self._remove(backend, node, limit=limit, settle=0) for node in nodes]
         left = [step for step in steps if step is not None]
         return [_read(node) for node, _ in left], min((delay for _, delay in left), default=POLL_SECONDS if nodes else None)

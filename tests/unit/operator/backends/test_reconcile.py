@@ -264,17 +264,6 @@ async def test_a_backend_that_is_deleted_empties_its_nodes_while_its_process_is_
     assert await stage.run() is None
 
 
-async def test_a_node_made_a_moment_ago_is_removed_with_its_backend() -> None:
-    stage = Stage(status=tell(SHAPE))
-    await stage.run()
-    stage.set(deleted=True)
-    informer = stage.scene.context.cache.informers[kinds.NODE]
-    informer.store.clear()
-    result = await stage.backends.reconcile("link")
-    assert result.retry_after == 5
-    assert labels.REMOVED_SINCE in stage.scene.look(kinds.NODE, "link", "")["metadata"]["annotations"]
-
-
 async def test_a_spec_that_cannot_be_read_still_lets_the_backend_go() -> None:
     stage = Stage()
     stage.set(type="Carrier-Pigeon")
@@ -324,15 +313,6 @@ async def test_a_node_that_is_another_one_by_now_is_not_deleted() -> None:
     informer.store["", "link-gpu"] = known
     await stage.backends.reconcile("link")
     assert stage.names() == ["link", "link-gpu"]
-
-
-async def test_nodes_of_an_earlier_backend_are_left_to_its_own_deletion() -> None:
-    stage = Stage(status=tell(SHAPE))
-    stage.api.put(kinds.NODE, build_live(build_backend(uid="earlier")))
-    stage.set(deleted=True)
-    await stage.run()
-    assert stage.names() == ["link"]
-    assert stage.finalizers == []
 
 
 async def test_one_reason_is_one_event_whatever_its_words() -> None:
