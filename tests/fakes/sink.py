@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from aiohttp import web
 from cloudevents.core.bindings import http
 
 from nestor.api.objects import Object
+from nestor.api.times import now
+from nestor.cluster import certificates
 
 Fault = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -80,3 +84,13 @@ async def hang_up(request: web.Request) -> web.StreamResponse:
     assert request.transport is not None
     request.transport.close()
     return web.Response()
+
+
+def make_tls(folder: Path, address: str) -> tuple[ssl.SSLContext, str]:
+    """A server's TLS, and the authority to trust."""
+    authority = certificates.new_authority("sink-ca", now())
+    leaf = certificates.new_leaf(authority, "sink", now(), datetime.timedelta(days=1), hosts=[address])
+    (folder / "sink.pem").write_bytes(leaf.certificate + leaf.key)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(folder / "sink.pem")
+    return tls, authority.certificate.decode()

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import base64
-import datetime
-import ssl
 import uuid
 from pathlib import Path
 
 import pytest
 
 from nestor.api import conditions
-from nestor.api.times import now
-from nestor.cluster import certificates
 from nestor.kube import Api, Invalid, kinds
 from tests.addresses import own_address
-from tests.fakes.sink import FakeSink, answering, hang_up
+from tests.fakes.sink import FakeSink, answering, hang_up, make_tls
 from tests.integration.operator.conftest import Operator
 from tests.integration.operator.lifetime import POLICY, come_to, start
 from tests.integration.operator.world import STEP, Object, build_class
@@ -70,17 +66,6 @@ async def until_asked(sink: FakeSink, count: int) -> None:
     await eventually(look)
 
 
-def make_tls(address: str, folder: Path) -> tuple[ssl.SSLContext, str]:
-    """A server's TLS, and the authority to trust."""
-    time = now()
-    authority = certificates.new_authority("sink-ca", time)
-    leaf = certificates.new_leaf(authority, "sink", time, datetime.timedelta(days=1), hosts=[address])
-    (folder / "sink.pem").write_bytes(leaf.certificate + leaf.key)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(folder / "sink.pem")
-    return context, authority.certificate.decode()
-
-
 async def make_secret(api: Api, name: str, **data: str) -> None:
     """A Secret in the operator's namespace."""
     encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
@@ -91,7 +76,7 @@ async def test_sinks_are_told_of_a_job_from_ready_to_its_end_and_a_dead_one_harm
     operator: Operator, api: Api, namespace: str, address: str, tmp_path: Path
 ) -> None:
     portal, grid, dead = FakeSink(), FakeSink(), FakeSink()
-    tls, authority = make_tls(address, tmp_path)
+    tls, authority = make_tls(tmp_path, address)
     keys = {"token": "s3cret", "ca.crt": authority}
     await make_secret(api, "portal", **keys)
     await make_secret(api, "grid", header="aeg-sas-key", **keys)

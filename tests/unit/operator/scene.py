@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, cast
 
 from nestor.api import conditions, labels, names
@@ -28,9 +29,15 @@ class Scene:
         self._version = 0
         self.set_class("Privileged")
 
+    @cached_property
+    def reconciler(self) -> JobReconciler:
+        """Of this process."""
+        return JobReconciler(self.context)
+
     def restart(self) -> None:
         """Have another process, which finds the same caches and remembers nothing else."""
         old = self.context
+        vars(self).pop("reconciler", None)
         self.context = Context.create(old.api, old.settings, old.cache, old.host)
 
     def set_class(self, level: str, namespace: Object | None = None, **spec: Any) -> None:
@@ -61,9 +68,9 @@ class Scene:
         await made.run()
         return made
 
-    async def run(self) -> Result:
-        """A pass over the job by a reconciler that has seen none yet."""
-        return await JobReconciler(self.context).reconcile("team-a", "hello")
+    async def run(self, name: str = "hello") -> Result:
+        """A pass over the job."""
+        return await self.reconciler.reconcile("team-a", name)
 
     def look(self, kind: Kind, name: str, namespace: str = HOME) -> Object:
         """Empty where there is none."""

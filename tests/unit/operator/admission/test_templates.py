@@ -11,7 +11,6 @@ from nestor.api import conditions, names
 from nestor.kube import RetryLater, kinds
 from nestor.operator.admission.copied_inputs import KEYS, CopiedInputs, TemplateCopies
 from nestor.operator.admission.secret_parameters import LONGEST_RETRY_SECONDS
-from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import TARGET, Object, build_job, build_policy, build_resolved, resolve
 from tests.unit.operator.scene import HOME, Scene
 
@@ -80,9 +79,8 @@ async def test_of_templates_nothing_is_kept_after_a_pass(step: Object, reason: s
     scene = Scene()
     put_files(scene)
     scene.add_job(app=build_app(STEP | step))
-    reconciler = JobReconciler(scene.context)
     before = count_contents()
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     assert read_admitted(scene)[0] == reason
     is_copied = read_copy(scene) is not None
     assert is_copied is (reason == conditions.ADMITTED_REASON)
@@ -95,11 +93,10 @@ async def test_a_job_that_was_refused_starts_with_the_templates_of_then() -> Non
     scene = Scene()
     put_files(scene, "old")
     scene.add_job(app=build_app(STEP | {"retry": 1.5}))
-    reconciler = JobReconciler(scene.context)
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     put_files(scene, "new")
     scene.edit(app=APP)
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     assert read_copy(scene) == "new"
 
 
@@ -143,8 +140,7 @@ async def test_a_config_map_has_only_so_many_templates() -> None:
     scene = Scene()
     put_files(scene, keys=KEYS + 1)
     scene.add_job(app=APP)
-    reconciler = JobReconciler(scene.context)
-    result = await reconciler.reconcile("team-a", "hello")
+    result = await scene.run()
     assert result.retry_after == LONGEST_RETRY_SECONDS, "what is large is not read often"
     assert read_admitted(scene) == (
         conditions.TEMPLATES_NOT_FOUND,
@@ -152,7 +148,7 @@ async def test_a_config_map_has_only_so_many_templates() -> None:
         "app image",
     )
     put_files(scene, keys=KEYS)
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     assert read_admitted(scene)[0] == conditions.ADMITTED_REASON
 
 

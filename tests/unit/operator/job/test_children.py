@@ -6,7 +6,6 @@ import pytest
 
 from nestor.api import conditions, labels, names
 from nestor.kube import Forbidden, kinds
-from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.status.report import write_status
 from tests.unit.operator.builders import READY, build_app, build_cluster, build_job, build_pod
 from tests.unit.operator.scene import HOME, Scene
@@ -64,7 +63,7 @@ async def test_two_jobs_of_one_name_and_kind_share_nothing() -> None:
         job = scene.add_job() if namespace == "team-a" else build_job(namespace=namespace)
         job["metadata"] |= {"uid": uid, "finalizers": ["nestor.dev/cleanup"]}
         scene.change(kinds.NESTED_APP_JOB, job)
-        await JobReconciler(scene.context).reconcile(namespace, "hello")
+        await scene.reconciler.reconcile(namespace, "hello")
         made = scene.api.look(kinds.NESTED_APP_JOB, "hello", namespace) or {}
         homes.append(made["status"]["namespace"])
     assert len(set(homes)) == 2
@@ -132,13 +131,12 @@ async def test_a_job_without_an_application_is_ready_with_its_cluster_and_leaves
     job = scene.add_job()
     del job["spec"]["app"]
     scene.change(kinds.NESTED_APP_JOB, job)
-    reconciler = JobReconciler(scene.context)
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     scene.show_home()
     made = scene.look(kinds.NESTED_CLUSTER, "hello")
     scene.change(kinds.NESTED_CLUSTER, made | {"status": made.get("status", {}) | build_cluster()["status"]})
     scene.show(kinds.POD, build_pod("hello-k3s-0", status=READY, namespace=HOME))
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     status = scene.job["status"]
     assert {item["type"]: (item["status"], item["reason"]) for item in status["conditions"]} == {
         conditions.ADMITTED: ("True", conditions.ADMITTED_REASON),

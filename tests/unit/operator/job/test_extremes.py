@@ -16,7 +16,6 @@ from nestor.api.job_status import NestedAppJobStatus
 from nestor.clients.cli.offline import rules
 from nestor.clients.cli.offline.rules import root_schema
 from nestor.kube import ApiError, RetryLater
-from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import Scene
 
@@ -124,10 +123,10 @@ def list_specs(field: str) -> list[Object]:
     return found
 
 
-async def look(scene: Scene, reconciler: JobReconciler) -> Object:
+async def look(scene: Scene) -> Object:
     """One pass; returns what it has said."""
     try:
-        result = await reconciler.reconcile("team-a", "hello")
+        result = await scene.run()
         assert result.error is None or isinstance(result.error, ApiError)
     except (ApiError, RetryLater):
         pass
@@ -149,11 +148,10 @@ async def test_a_pass_over_a_job_with_an_extreme_value_ends_with_a_status(field:
         if not running:
             scene = Scene()
             scene.set_class("Privileged", **policy)
-            reconciler = JobReconciler(scene.context)
             scene.add_job()
-            running = await look(scene, reconciler)
+            running = await look(scene)
         for status in ({}, running):
             scene.settle(spec=spec, status=status)
-            said = await look(scene, reconciler)
+            said = await look(scene)
         if said.get("completionTime"):
             running = {}

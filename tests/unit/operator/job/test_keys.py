@@ -17,7 +17,6 @@ from nestor.cluster.provision import ForeignObject, Provisioner
 from nestor.kube import Forbidden, Invalid, Kind, kinds
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Refused
-from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.ownership import find_home
 from tests.unit.operator.builders import Object
 from tests.unit.operator.scene import HOME, Scene
@@ -101,16 +100,15 @@ async def test_keys_are_made_again_with_a_namespace_that_went_while_its_job_was_
     scene = await Scene.started()
     scene.show_home()
     scene.restart()
-    reconciler = JobReconciler(scene.context)
     scene.edit(command="no such command")
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     scene.hide(kinds.NAMESPACE, {"metadata": {"name": HOME}})
     scene.hide(kinds.NESTED_CLUSTER, scene.look(kinds.NESTED_CLUSTER, "hello"))
     for kind, namespace, name in list(scene.api.objects):
         if namespace == HOME or (kind, name) == (kinds.NAMESPACE.plural, HOME):
             del scene.api.objects[kind, namespace, name]
     scene.edit(command="Hello")
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     assert scene.api.look(kinds.SECRET, "hello-pki", HOME) is not None
     assert scene.api.look(kinds.SECRET, "hello-access", HOME) is not None
 
@@ -139,8 +137,7 @@ def authority(scene: Scene, cluster: str, home: str) -> bytes:
 async def test_a_rotation_is_told_once_and_by_the_job_that_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene()
     scene.add_job()
-    reconciler = JobReconciler(scene.context)
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     before = authority(scene, "hello", HOME)
     assert told(scene) == []
     ask_for_rotation(scene, kinds.NESTED_APP_JOB, "hello")
@@ -152,7 +149,7 @@ async def test_a_rotation_is_told_once_and_by_the_job_that_asked_for_it(monkeypa
 
     monkeypatch.setattr(scene.context.events, "post", check)
     for _ in range(2):
-        await reconciler.reconcile("team-a", "hello")
+        await scene.run()
     assert authority(scene, "hello", HOME) != before
     ((kind, uid, reason, message),) = told(scene)
     assert (kind, uid, reason) == ("NestedAppJob", "1234", "KeysRotated")

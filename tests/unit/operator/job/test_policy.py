@@ -11,7 +11,6 @@ from nestor.api.placement import Placement
 from nestor.api.policy import Policy
 from nestor.kube import kinds
 from nestor.operator.job.children import write_policy
-from nestor.operator.job.reconcile import JobReconciler
 from nestor.operator.world.kept import SPEC_LIMIT
 from tests.unit.operator.builders import Object
 from tests.unit.operator.scene import HOME, Scene
@@ -22,7 +21,7 @@ async def scene() -> Scene:
     """A job that is made, and whose class allows everything."""
     made = Scene()
     made.add_job()
-    await JobReconciler(made.context).reconcile("team-a", "hello")
+    await made.run()
     assert made.level("hello", HOME) == "Privileged"
     return made
 

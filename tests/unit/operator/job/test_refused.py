@@ -14,7 +14,6 @@ from nestor.operator.guests.enforcement.keeper import Enforcement
 from nestor.operator.job import admitted, reconcile
 from nestor.operator.job.admitted import AdmittedJobs
 from nestor.operator.job.children import ChildrenKeeper
-from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import HOME, Scene
 
@@ -23,15 +22,14 @@ VICTIMS = "shop-team-b.jobs.test"
 
 async def test_a_refused_job_that_loses_its_host_says_why_and_goes_on_saying_it() -> None:
     scene = Scene()
-    reconciler = JobReconciler(scene.context)
     scene.add_job(expose={"host": VICTIMS})
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     made = scene.look(kinds.INGRESS, "hello")
     made["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
     scene.show(kinds.INGRESS, made)
     assert scene.job["status"]["url"] == f"http://{VICTIMS}:8080/"
     scene.edit(command="no such command")
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     assert scene.api.look(kinds.INGRESS, "hello", HOME) is not None
 
     victim = build_job("shop", "team-b")
@@ -39,7 +37,7 @@ async def test_a_refused_job_that_loses_its_host_says_why_and_goes_on_saying_it(
     scene.change(kinds.NESTED_APP_JOB, victim)
     said = "False", conditions.HOSTNAME_CONFLICT, f"host '{VICTIMS}' is the default host of job 'shop' in namespace 'team-b'"
     for _ in range(2):
-        await reconciler.reconcile("team-a", "hello")
+        await scene.run()
         assert scene.api.look(kinds.INGRESS, "hello", HOME) is None
         scene.hide(kinds.INGRESS, made)
         assert scene.said(conditions.EXPOSED) == said
@@ -154,14 +152,13 @@ def add_aged(scene: Scene, name: str, created: str, **spec: Any) -> None:
 )
 async def test_a_job_has_its_place_from_its_first_pass_on_unless_it_is_refused(young: Object, reason: str) -> None:
     scene = Scene()
-    reconciler = JobReconciler(scene.context)
     add_aged(scene, "young", "2026-01-02T00:00:00Z", **young)
     scene.api.refusal = lambda _, body: ApiError(500, "InternalError", "broken") if "status" in body else None
     with pytest.raises(ApiError):
-        await reconciler.reconcile("team-a", "young")
+        await scene.run("young")
     scene.api.refusal = lambda *_: None
     add_aged(scene, "old", "2026-01-01T00:00:00Z")
-    await reconciler.reconcile("team-a", "old")
+    await scene.run("old")
     assert scene.said(conditions.ADMITTED, "old")[1] == reason
 
 
@@ -169,10 +166,9 @@ async def test_a_job_says_for_how_long_it_may_run_by_its_class_too_and_while_it_
     scene = Scene()
     scene.set_class("Privileged", maxActiveDeadlineSeconds=3600)
     scene.add_job()
-    reconciler = JobReconciler(scene.context)
 
     async def read() -> int | None:
-        await reconciler.reconcile("team-a", "hello")
+        await scene.run()
         found: int | None = scene.settle()["status"].get("activeDeadlineSeconds")
         return found
 
@@ -194,11 +190,10 @@ async def test_a_job_that_has_run_for_as_long_as_its_class_allows_ends(wanted: i
     scene = Scene()
     scene.set_class("Privileged", maxActiveDeadlineSeconds=3600)
     scene.add_job()
-    reconciler = JobReconciler(scene.context)
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     scene.record(ranSeconds=3600)
     scene.edit(activeDeadlineSeconds=wanted)
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     assert scene.said(conditions.ADMITTED)[0] == ("False" if wanted else "True")
     assert scene.said(conditions.SUCCEEDED)[:2] == ("False", conditions.DEADLINE_EXCEEDED)
 
@@ -210,16 +205,15 @@ class Fault(RuntimeError):
     """What nobody has thought of."""
 
 
-async def make_old(**spec: Any) -> tuple[Scene, JobReconciler]:
+async def make_old(**spec: Any) -> Scene:
     """A job that has run since long ago, with a pod."""
     scene = Scene()
     scene.add_job(**spec)
-    reconciler = JobReconciler(scene.context)
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     scene.record(startTime=LONG_AGO)
     own = labels.of_job("hello", "team-a", "1234") | {labels.COMPONENT: labels.COMPONENT_APP}
     scene.show(kinds.POD, {"metadata": {"name": "web", "namespace": HOME, "uid": "p", "labels": own}, "spec": {}, "status": {}})
-    return scene, reconciler
+    return scene
 
 
 def said(scene: Scene, kind: str) -> tuple[str, str]:
@@ -247,7 +241,7 @@ PARTS = [
 async def test_a_job_ends_at_its_deadline_whatever_part_of_its_pass_fails(
     monkeypatch: pytest.MonkeyPatch, where: Any, part: str
 ) -> None:
-    scene, reconciler = await make_old(activeDeadlineSeconds=60)
+    scene = await make_old(activeDeadlineSeconds=60)
 
     def fail(*_: Any, **__: Any) -> None:
         raise Fault("the password is 1234")
@@ -257,8 +251,8 @@ async def test_a_job_ends_at_its_deadline_whatever_part_of_its_pass_fails(
 
     told: list[str] = []
     monkeypatch.setattr(where, part, fail)
-    monkeypatch.setattr(reconciler.guests[2], "follow", follow)
-    result = await reconciler.reconcile("team-a", "hello")
+    monkeypatch.setattr(scene.reconciler.guests[2], "follow", follow)
+    result = await scene.run()
     assert isinstance(result.error, Fault)
     assert told == ["hello"]
     assert said(scene, conditions.ADMITTED) == ("False", conditions.INTERNAL_ERROR)
@@ -268,12 +262,12 @@ async def test_a_job_ends_at_its_deadline_whatever_part_of_its_pass_fails(
     assert "1234" not in str(scene.job["status"]["conditions"])
 
     monkeypatch.undo()
-    assert (await reconciler.reconcile("team-a", "hello")).error is None
+    assert (await scene.run()).error is None
     assert said(scene, conditions.ADMITTED)[0] == "True"
 
 
 async def test_a_fault_in_what_a_refused_job_may_lose_does_not_keep_it_from_ending(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene, reconciler = await make_old(activeDeadlineSeconds=60)
+    scene = await make_old(activeDeadlineSeconds=60)
     scene.edit(command="no such command")
 
     def fail(*_: Any, **__: Any) -> None:
@@ -283,14 +277,14 @@ async def test_a_fault_in_what_a_refused_job_may_lose_does_not_keep_it_from_endi
         monkeypatch.setattr(f"nestor.operator.job.children.{part}", fail)
     monkeypatch.setattr("nestor.operator.job.refused.withdraw_lost", fail)
     monkeypatch.setattr(Provisioner, "keep_keys", fail)
-    assert isinstance((await reconciler.reconcile("team-a", "hello")).error, Fault)
+    assert isinstance((await scene.run()).error, Fault)
     assert said(scene, conditions.ADMITTED) == ("False", conditions.COMMAND_NOT_FOUND)
     assert said(scene, conditions.SUCCEEDED) == ("False", conditions.DEADLINE_EXCEEDED)
     assert is_stopped(scene)
 
 
 async def test_an_error_of_the_api_server_may_pass_before_the_job_is_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene, reconciler = await make_old(activeDeadlineSeconds=60)
+    scene = await make_old(activeDeadlineSeconds=60)
 
     async def fail(*_: Any, **__: Any) -> None:
         raise ApiError(500, "InternalError", "failed calling webhook")
@@ -298,9 +292,9 @@ async def test_an_error_of_the_api_server_may_pass_before_the_job_is_told_of_it(
     monkeypatch.setattr(reconcile, "keep_policy", fail)
     for _ in range(reconcile.PATIENCE - 1):
         with pytest.raises(ApiError):
-            await reconciler.reconcile("team-a", "hello")
+            await scene.run()
         assert said(scene, conditions.ADMITTED)[0] == "True"
-    assert isinstance((await reconciler.reconcile("team-a", "hello")).error, ApiError)
+    assert isinstance((await scene.run()).error, ApiError)
     assert said(scene, conditions.ADMITTED) == ("False", conditions.INTERNAL_ERROR)
     assert is_stopped(scene)
     assert "the API server said: failed calling webhook" in str(scene.job["status"]["conditions"])
@@ -315,9 +309,9 @@ async def test_an_error_of_the_api_server_may_pass_before_the_job_is_told_of_it(
     ],
 )
 async def test_a_job_whose_spec_cannot_be_read_ends_at_its_deadline(spec: dict[str, Any]) -> None:
-    scene, reconciler = await make_old(activeDeadlineSeconds=60)
+    scene = await make_old(activeDeadlineSeconds=60)
     scene.edit(**spec)
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     assert said(scene, conditions.ADMITTED) == ("False", conditions.APPDEF_INVALID)
     assert said(scene, conditions.SUCCEEDED) == ("False", conditions.DEADLINE_EXCEEDED)
     assert is_stopped(scene)

@@ -12,7 +12,6 @@ from nestor.api import conditions
 from nestor.api.times import now, write
 from nestor.apps.steps import Plan
 from nestor.kube import kinds
-from nestor.operator.job.reconcile import JobReconciler
 from tests.unit.operator.builders import Object, build_pod
 from tests.unit.operator.scene import HOME, Scene
 
@@ -104,17 +103,16 @@ async def test_it_stays_what_it_was_when_the_job_started(scene: Scene) -> None:
 
 async def test_a_settled_job_asks_for_no_secret_and_gets_its_copy_again_with_its_namespace(scene: Scene) -> None:
     put_secret(scene, PASSWORD=SECRET)
-    reconciler = JobReconciler(scene.context)
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     before = plan_of(scene)
     put_secret(scene, PASSWORD="another")
     scene.api.asked.clear()
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     assert not [line for line in scene.api.asked if line.endswith(("/login", "/hello-parameters"))]
     scene.api.drop(kinds.SECRET, "hello-parameters", HOME)
     scene.api.drop(kinds.NAMESPACE, HOME)
     scene.context.applier.forget(HOME)
-    await reconciler.reconcile("team-a", "hello")
+    await scene.run()
     assert scene.look(kinds.SECRET, "hello-parameters")["data"] == {"PASSWORD": base64.b64encode(SECRET.encode()).decode()}
     assert plan_of(scene) == before
 
@@ -167,10 +165,9 @@ async def test_a_job_that_stays_refused_is_looked_at_less_and_less_often(
 
 async def test_large_values_are_read_again_from_the_copy_instead_of_being_remembered(scene: Scene) -> None:
     put_secret(scene, PASSWORD="x" * 20_000)
-    reconciler = JobReconciler(scene.context)
     asked = []
     for _ in range(2):
-        assert (await reconciler.reconcile("team-a", "hello")).error is None
+        assert (await scene.run()).error is None
         asked.append(scene.api.asked.count(f"GET secrets {HOME}/hello-parameters"))
         put_secret(scene, PASSWORD="another")
     assert asked == [1, 2]

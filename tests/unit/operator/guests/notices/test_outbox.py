@@ -9,7 +9,6 @@ import copy
 import datetime
 import json
 import logging
-import ssl
 from collections.abc import AsyncIterator, Callable, Collection
 from pathlib import Path
 from typing import Any
@@ -22,14 +21,13 @@ from nestor.api import conditions
 from nestor.api.conditions import Condition
 from nestor.api.contracts import addresses
 from nestor.api.job_status import MESSAGE_LIMIT
-from nestor.api.times import now, timestamp
-from nestor.cluster import certificates
+from nestor.api.times import timestamp
 from nestor.kube import Conflict, Kind, kinds
 from nestor.operator.guests import notices as outboxes
 from nestor.operator.guests.notices import AT_ONCE, Outbox, update_notices, write_event
 from nestor.operator.status.build import build_status
 from nestor.operator.status.report import report
-from tests.fakes.sink import FakeSink, answering, hang_up
+from tests.fakes.sink import FakeSink, answering, hang_up, make_tls
 from tests.unit.operator.builders import Object, build_job
 from tests.unit.operator.scene import Scene
 from tests.waiting import eventually, worked_off
@@ -409,23 +407,13 @@ def secret(**data: str) -> Object:
     return {"metadata": {"name": "login", "namespace": "nestor-system"}, "data": encoded}
 
 
-def make_tls(folder: Path) -> tuple[ssl.SSLContext, str]:
-    """A server's TLS, and the authority to trust."""
-    authority = certificates.new_authority("sink-ca", now())
-    leaf = certificates.new_leaf(authority, "sink", now(), datetime.timedelta(days=1), hosts=[LOOPBACK])
-    (folder / "sink.pem").write_bytes(leaf.certificate + leaf.key)
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(folder / "sink.pem")
-    return tls, authority.certificate.decode()
-
-
 @pytest.mark.parametrize(
     ("header", "said", "expected"), [({}, "authorization", "Bearer s3cret"), ({"header": "aeg-sas-key"}, "aeg-sas-key", "s3cret")]
 )
 async def test_credentials_are_read_in_the_operators_namespace_each_time(
     tmp_path: Path, header: dict[str, str], said: str, expected: str
 ) -> None:
-    tls, authority = make_tls(tmp_path)
+    tls, authority = make_tls(tmp_path, LOOPBACK)
     sink = FakeSink()
     async with sink.serve(LOOPBACK, tls=tls) as url:
         stage = Stage()
@@ -445,7 +433,7 @@ async def test_credentials_are_read_in_the_operators_namespace_each_time(
 
 
 async def test_a_server_whose_certificate_is_not_trusted_gets_nothing(tmp_path: Path) -> None:
-    tls, _ = make_tls(tmp_path)
+    tls, _ = make_tls(tmp_path, LOOPBACK)
     trusted, plain = FakeSink(), FakeSink()
     async with trusted.serve(LOOPBACK, tls=tls) as first, plain.serve(LOOPBACK) as second:
         stage = Stage(a=first, b=second.replace("http:", "https:"))
