@@ -101,35 +101,26 @@ def test_nodes_are_counted_and_told() -> None:
     ]
 
 
+NONE = "no pod of Deployment 'vnode-link' is ready"
+UNSCHEDULED: Object = {"type": "PodScheduled", "status": "False", "message": "full"}
+UNPULLED: Object = {"name": "vnode", "state": {"waiting": {"reason": "ErrImagePull", "message": "no"}}}
+
+
 @pytest.mark.parametrize(
-    ("pods", "expected"),
+    ("pods", "problem", "is_running"),
     [
-        ([build_process()], Process()),
-        ([build_process(ready=False), build_process()], Process()),
-        ([build_process(ready=False)], Process("no pod of Deployment 'vnode-link' is ready", is_running=True)),
-        ([], Process("no pod of Deployment 'vnode-link' is ready", is_running=False)),
-        ([build_process(phase="Failed", ready=True)], Process("no pod of Deployment 'vnode-link' is ready", is_running=False)),
-        (
-            [
-                build_process(
-                    ready=False, phase="Pending", conditions=[{"type": "PodScheduled", "status": "False", "message": "full"}]
-                )
-            ],
-            Process("pod 'vnode-link-x': full", is_running=False),
-        ),
-        (
-            [
-                build_process(
-                    ready=False,
-                    containerStatuses=[{"name": "vnode", "state": {"waiting": {"reason": "ErrImagePull", "message": "no"}}}],
-                )
-            ],
-            Process("pod 'vnode-link-x', container 'vnode': ErrImagePull: no", is_running=False),
-        ),
+        ([build_process()], None, True),
+        ([build_process(ready=False), build_process()], None, True),
+        ([build_process(ready=False)], NONE, True),
+        ([], NONE, False),
+        ([build_process(phase="Failed", ready=True)], NONE, False),
+        ([build_process(ready=False, phase="Pending", conditions=[UNSCHEDULED])], "pod 'vnode-link-x': full", False),
+        ([build_process(ready=False, containerStatuses=[UNPULLED])], "pod 'vnode-link-x', container 'vnode': ErrImagePull: no",
+         False),
     ],
-)
-def test_the_process_is_judged_by_its_pods(pods: list[Object], expected: Process) -> None:
-    assert find_process("vnode-link", pods) == expected
+)  # fmt: skip
+def test_the_process_is_judged_by_its_pods(pods: list[Object], problem: str | None, is_running: bool) -> None:
+    assert find_process("vnode-link", pods) == Process(problem, is_running)
 
 
 def test_a_node_says_itself_whether_it_is_ready() -> None:

@@ -270,14 +270,11 @@ def test_long_words_are_cut() -> None:
     assert len(found["status"]["held"]) == HELD_LIMIT
 
 
-def merged(*found: tuple[conditions.Type, conditions.Status, conditions.Reason]) -> list[Object]:
-    return conditions.merge(
-        [], [Condition(kind, status, reason, "") for kind, status, reason in found], 1, "2026-01-01T00:00:00Z"
-    )
-
-
 ACCEPTED = (conditions.ADMITTED, "True", conditions.ADMITTED_REASON)
+UNWALLED = (conditions.ADMITTED, "True", conditions.NETWORK_NOT_ENFORCED)
+STARTING = (conditions.CLUSTER_READY, "False", conditions.PROVISIONING)
 STEPS = (conditions.STEPS_APPLIED, "False", conditions.STEP_RUNNING)
+UNREACHED = (conditions.EXPOSED, "False", conditions.TARGET_NOT_FOUND)
 RUNNING = (conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
 
 
@@ -290,32 +287,13 @@ RUNNING = (conditions.SUCCEEDED, "Unknown", conditions.RUNNING)
         # Who must act comes first, whatever else is not done yet.
         ([ACCEPTED, STEPS, (conditions.EXPOSED, "False", conditions.HOSTNAME_CONFLICT)], conditions.HOSTNAME_CONFLICT),
         ([ACCEPTED, (conditions.CLUSTER_READY, "False", conditions.SERVER_NOT_READY), STEPS], conditions.SERVER_NOT_READY),
-        (
-            [
-                ACCEPTED,
-                (conditions.CLUSTER_READY, "False", conditions.PROVISIONING),
-                (conditions.EXPOSED, "False", conditions.TARGET_NOT_FOUND),
-            ],
-            None,
-        ),
-        ([(conditions.ADMITTED, "True", conditions.NETWORK_NOT_ENFORCED)], conditions.NETWORK_NOT_ENFORCED),
-        (
-            [
-                (conditions.ADMITTED, "True", conditions.NETWORK_NOT_ENFORCED),
-                (conditions.EXPOSED, "False", conditions.TARGET_NOT_FOUND),
-            ],
-            conditions.TARGET_NOT_FOUND,
-        ),
-        (
-            [
-                ACCEPTED,
-                (conditions.CLUSTER_READY, "False", conditions.DEADLINE_EXCEEDED),
-                (conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED),
-            ],
-            conditions.DEADLINE_EXCEEDED,
-        ),
+        ([ACCEPTED, STARTING, UNREACHED], None),
+        ([UNWALLED], conditions.NETWORK_NOT_ENFORCED),
+        ([UNWALLED, UNREACHED], conditions.TARGET_NOT_FOUND),
+        ([ACCEPTED, (conditions.SUCCEEDED, "False", conditions.DEADLINE_EXCEEDED)], conditions.DEADLINE_EXCEEDED),
         ([ACCEPTED, STEPS, (conditions.SUCCEEDED, "True", conditions.COMPLETED)], None),
     ],
 )
 def test_the_next_step_is_that_of_the_first_who_must_act(found: Any, reason: conditions.Reason | None) -> None:
-    assert find_next_step(merged(*found)) == (reason.advice if reason else None)
+    merged = conditions.merge([], [Condition(kind, status, why, "") for kind, status, why in found], 1, TIME)
+    assert find_next_step(merged) == (reason.advice if reason else None)
