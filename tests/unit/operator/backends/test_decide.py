@@ -182,21 +182,6 @@ def test_time_and_pods_decide(seconds: float, pods: list[Object], act: str, name
     assert found.delay > 0
 
 
-@pytest.mark.parametrize(
-    ("seconds", "limit", "settle", "act"),
-    [
-        # Of a backend that goes, no shape comes back.
-        (1, 0.0, 0, "Delete"),
-        (1, 10.0, 0, "Evict"),
-        # A shape never takes longer to settle than its pods may take.
-        (11, 10.0, SETTLE_SECONDS, "Delete"),
-    ],
-)
-def test_pods_have_no_longer_than_the_limit(seconds: float, limit: float, settle: float, act: str) -> None:
-    node = build_live(annotations={labels.REMOVED_SINCE: SINCE})
-    assert decide_removal(node, [A], after(seconds), limit=limit, settle=settle).act == act
-
-
 @pytest.mark.parametrize("note", [None, "", "yesterday", "2026-13-01", write(after(SKEW_SECONDS + 1))])
 def test_first_no_new_pods(note: str | None) -> None:
     """A time that is yet to come would leave the node and its pods there until then."""
