@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,65 +9,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nestor.api import conditions
-from nestor.operator.guests.queue.decide import Wait, decide
-from nestor.operator.guests.queue.entry import Entry, State
 from tests.unit.operator.builders import Object
 from tests.unit.operator.guests.queue.world import MIDDLE, OLD, YOUNG, Town, deleted, end, job
 
-NAMES = {"cpu": "requests.cpu", "gpu": "requests.nvidia.com/gpu", "jobs": "jobs"}
-
-
-def amounts(**found: int) -> dict[str, Decimal]:
-    return {NAMES[name]: Decimal(amount) for name, amount in found.items()}
-
-
-def entry(number: int, state: State = "Waits", *, namespace: str = "a", seat: State | None = None, **needs: int) -> Entry:
-    """Job number `number`, which came in that order."""
-    came = f"2026-01-01T00:{number // 60:02}:{number % 60:02}Z"
-    since = came if state == "Waits" else ""
-    return Entry(str(number), str(number), namespace, "x", seat or state, (came, ""), state, since, amounts(jobs=1, **needs))
-
-
-def line(*needs: dict[str, int]) -> list[Entry]:
-    """Jobs `0`, `1` … in this order."""
-    return [dataclasses.replace(entry(number), needs=amounts(jobs=1, **item)) for number, item in enumerate(needs)]
+ELSEWHERE = "kueue.x-k8s.io/multikueue"
 
 
 @pytest.mark.parametrize(
     ("others", "is_crowded"),
     [
-        ([entry(0), entry(1)], True),
-        ([entry(0), entry(1, namespace="b")], False),
-        ([entry(0), entry(9)], False),
-        ([entry(0), entry(9, "Holds")], True),
-        ([entry(0, "Out", seat="Holds"), entry(1, "Out", seat="Waits")], True),
-        ([entry(0, "Out"), entry(1, "Out")], False),
+        ([job("a"), job("b")], True),
+        ([job("a"), job("b", namespace="team-b")], False),
+        ([job("a"), job("b", YOUNG)], False),
+        ([job("a"), job("b", YOUNG, is_placed=True)], True),
+        ([end(job("a", is_placed=True)), job("b", suspend=True)], True),
+        ([job("a", managedBy=ELSEWHERE), job("b", managedBy=ELSEWHERE)], False),
     ],
 )
-def test_a_namespace_has_room_for_who_was_admitted_and_then_for_who_came_first(others: list[Entry], is_crowded: bool) -> None:
-    started, waits = decide([*others, entry(5)], {}, 2)
-    assert ("5" in started) != is_crowded
-    assert waits.get("5") == (Wait(is_crowded=True) if is_crowded else None)
-
-
-sizes = st.fixed_dictionaries({}, optional={"cpu": st.integers(0, 4), "gpu": st.integers(0, 2)})
-lines = st.lists(sizes, max_size=12).map(lambda found: line(*found))
-limits_of_all = st.fixed_dictionaries({"jobs": st.integers(0, 6), "cpu": st.integers(0, 8), "gpu": st.integers(0, 3)})
-
-
-@given(limits_of_all, lines, st.integers(0, 12))
-def test_no_limit_is_exceeded_and_nobody_is_passed(limits: dict[str, int], waiting: list[Entry], held: int) -> None:
-    holding = [entry(50 + number, "Holds", cpu=1) for number in range(held)]
-    started, waits = decide([*holding, *waiting], amounts(**limits), None)
-    assert started == [item.uid for item in waiting[: len(started)]], "a beginning of the line starts"
-    assert [waits[item.uid].position for item in waiting[len(started) :]] == list(range(1, len(waits) + 1))
-    for name, most in amounts(**limits).items():
-        before = sum(item.needs.get(name, 0) for item in holding)
-        assert before + sum(item.needs.get(name, 0) for item in waiting[: len(started)]) <= max(most, before)
-    if waits:
-        head = waiting[len(started)]
-        used = {name: sum(item.needs.get(name, 0) for item in [*holding, *waiting[: len(started)]]) for name in NAMES.values()}
-        assert any(head.needs.get(name, 0) > most - used[name] for name, most in amounts(**limits).items()), "it does not fit"
+def test_a_namespace_has_room_for_who_was_admitted_and_then_for_who_came_first(others: list[Object], is_crowded: bool) -> None:
+    town = Town(*others, job("m", MIDDLE), maxJobsPerNamespace=2)
+    assert say(town.ask("m")).partition(":")[0] == ("TooManyJobs" if is_crowded else "starts")
 
 
 ONE: Object = {"maxJobs": 1}
@@ -94,7 +53,7 @@ def say(refused: Any) -> str:
         (job("a", suspend=True), "starts"),
         (deleted(job("a")), "starts"),
         (job("a", className="gold"), "starts"),
-        (job("a", managedBy="kueue.x-k8s.io/multikueue"), "starts"),
+        (job("a", managedBy=ELSEWHERE), "starts"),
         (job("a", managedBy="nestor.dev/operator"), "Queued: next in the queue of class 'default'; jobs running: 1 of 1"),
         (end(job("a", is_placed=True)), "starts"),
         (end(job("a", is_placed=True), conditions.DEADLINE_EXCEEDED), "starts"),
@@ -280,8 +239,9 @@ def check(town: Town, most: int) -> None:
     assert len(running) <= most
     assert used <= 8
     asking = [item for item in town.jobs.values() if not item["spec"].get("suspend")]
-    waiting = [item for item in asking if (item["status"].get("queue") or {}).get("position") == 1]
-    for item in waiting:
+    waiting = {(item["status"].get("queue") or {}).get("position"): item for item in asking}
+    assert sorted(filter(None, waiting)) == list(range(1, len([place for place in waiting if place]) + 1)), "nobody is passed"
+    for item in [waiting[1]] if 1 in waiting else []:
         assert len(running) == most or used + sizes[item["spec"]["machine"]] > 8
 
 
