@@ -10,6 +10,7 @@ import pytest
 
 from nestor.api import conditions, times
 from nestor.api.conditions import Condition
+from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec, resolve_class
 from nestor.cluster.shape import Host, Shape
 from nestor.operator.admission.admit import Resolved, admit
@@ -60,6 +61,11 @@ def build_job(name: str = "hello", namespace: str = "team-a", *, nested: Object 
         },
         "spec": {"app": app, "className": "default"} | spec,
     }
+
+
+def build_spec(**spec: Any) -> NestedAppJobSpec:
+    """The spec of such a job, as it is read."""
+    return NestedAppJobSpec.model_validate(build_job(**spec)["spec"])
 
 
 def build_app(name: str, **spec: Any) -> Object:

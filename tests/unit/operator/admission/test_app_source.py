@@ -167,6 +167,7 @@ def test_a_pin_of_another_form_is_none(stored: str) -> None:
 
 
 TIME = "2026-01-01T00:00:00Z"
+OUTSIDE = {"name": "x", "type": "kubectl", "path": "../y"}
 GOOD: Object = {"name": "Start", "description": "Starts it.", "nested_kubernetes": {"templates": STEPS}}
 
 
@@ -217,14 +218,8 @@ def test_warnings_are_told() -> None:
         ({"appDef": {"commands": {"A": GOOD | {"parameters": {"size": {"type": "INT", "min": "x"}}}}}},
          ["command 'A': `appDef.commands.A.parameters.size.min`"]),
         ({"appDef": "x"}, ["NestedApp 'a': `spec.appDef` must be a dictionary"]),
-        (
-            {
-                "appDef": {
-                    "commands": {"A": {"nested_kubernetes": {"templates": [{"name": "x", "type": "kubectl", "path": "../y"}]}}}
-                }
-            },
-            ["command 'A': `templates[0].path`", "must not contain '..'"],
-        ),
+        ({"appDef": {"commands": {"A": {"nested_kubernetes": {"templates": [OUTSIDE]}}}}},
+         ["command 'A': `templates[0].path`", "must not contain '..'"]),
     ],
 )  # fmt: skip
 def test_a_faulty_entry_is_told_with_its_fields(spec: Object, messages: list[str]) -> None:

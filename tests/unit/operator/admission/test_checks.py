@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
-from nestor.api.allowances import JobStorage, Storage
-from nestor.api.nestedappjob import NestedAppJobSpec
+from nestor.api.allowances import Storage
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.words import Access
 from nestor.operator.admission.checks import apply_size, check_app, check_class, read_wishes, resolve_storage
 from nestor.operator.admission.identity import Refused
 from nestor.operator.admission.placement import apply_machine
-from tests.unit.operator.builders import Object, build_app, build_job, build_policy, deny, resolve
+from tests.unit.operator.builders import Object, build_app, build_job, build_policy, build_spec, deny, resolve
 
 JOB_TIME = "2026-01-01T00:00:00Z"
 """When `build_job` says that the job was created."""
@@ -91,10 +90,6 @@ def test_an_app_image_must_be_allowed_when_the_job_starts() -> None:
 CLASS: Object = {"classes": ["fast", "slow"], "retention": "Retain"}
 
 
-def read(**spec: Any) -> NestedAppJobSpec:
-    return NestedAppJobSpec.model_validate(build_job(**spec)["spec"])
-
-
 def policy(storage: Object | None = CLASS, **spec: Any) -> NestedClassSpec:
     return build_policy(**({"storage": storage} if storage is not None else {}), **spec)
 
@@ -109,14 +104,14 @@ def policy(storage: Object | None = CLASS, **spec: Any) -> NestedClassSpec:
     ],
 )
 def test_the_syncer_gets_the_classes_and_which_is_the_default(storage: Object, wish: Object | None, default: str | None) -> None:
-    found = resolve_storage(policy(storage), read(**({"storage": wish} if wish else {})))
+    found = resolve_storage(policy(storage), build_spec(**({"storage": wish} if wish else {})))
     assert found is not None
     assert type(found) is Storage
     assert (sorted(found.classes), found.default) == (storage["classes"], default)
 
 
 def test_a_class_that_says_nothing_comes_to_nothing() -> None:
-    assert resolve_storage(policy(None), read(storage={"className": "fast"})) is None
+    assert resolve_storage(policy(None), build_spec(storage={"className": "fast"})) is None
     found = resolve_storage(policy(), None)
     assert found is not None
     assert found.default == "fast"

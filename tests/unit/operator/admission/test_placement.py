@@ -8,13 +8,12 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions, data
-from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.placement import Overflow, Placement
 from nestor.api.placement_rules import JobOverflow
 from nestor.operator.admission.identity import Denial, Refused, identify
 from nestor.operator.admission.placement import apply_machine, choose_machine, resolve_placement, tolerate_backends
 from nestor.operator.world.host_facts import Taints, read_taints
-from tests.unit.operator.builders import Object, build_job, build_policy, build_resolved, deny, resolve
+from tests.unit.operator.builders import Object, build_job, build_policy, build_resolved, build_spec, deny, resolve
 
 CLASS: Object = {
     "nodeSelector": {"site": "a"},
@@ -34,11 +33,7 @@ CLASS: Object = {
 def found(rules: Object | None = CLASS, **spec: Any) -> Placement | None:
     """The placement of a job's pods, as the syncer gets it."""
     policy = build_policy(**({"placement": rules} if rules is not None else {}))
-    return resolve_placement(policy, read(**spec)).placement
-
-
-def read(**spec: Any) -> NestedAppJobSpec:
-    return NestedAppJobSpec.model_validate(build_job(**spec)["spec"])
+    return resolve_placement(policy, build_spec(**spec)).placement
 
 
 def refusal(rules: Object | None = CLASS, **spec: Any) -> Denial:
@@ -120,21 +115,15 @@ def test_the_appdef_says_which_machines_there_are_to_choose_from(
 @pytest.mark.parametrize(
     ("patterns", "machine", "message"),
     [
-        (
-            ("gpu*", "big"),
-            None,
-            "a machine must be set for the application, whose AppDef takes 'gpu*', 'big' (`appDef.machines`); of class "
-            "'default', none does: it has 'n4' (4 CPUs), 'n8'",
-        ),
-        (
-            ("n8",),
-            "n4",
-            "machine 'n4' does not suit the application, whose AppDef takes 'n8' (`appDef.machines`); of class 'default', these "
-            "do: 'n8'",
-        ),
+        (("gpu*", "big"), None,
+         "a machine must be set for the application, whose AppDef takes 'gpu*', 'big' (`appDef.machines`); of class 'default', "
+         "none does: it has 'n4' (4 CPUs), 'n8'"),
+        (("n8",), "n4",
+         "machine 'n4' does not suit the application, whose AppDef takes 'n8' (`appDef.machines`); of class 'default', these do: "
+         "'n8'"),
         (("n8",), "n16", "class 'default' has no machine named 'n16'; available: 'n4' (4 CPUs), 'n8'"),
     ],
-)
+)  # fmt: skip
 def test_a_machine_that_the_appdef_does_not_take_is_refused(patterns: tuple[str, ...], machine: str | None, message: str) -> None:
     found = deny(build_taking(*patterns, machine=machine), build_policy(placement=CLASS))
     assert (found.reason, found.message) == (conditions.MACHINE_NOT_FOUND, message)
@@ -261,7 +250,7 @@ def narrowed(said: Object, wish: Object) -> tuple[Object, str]:
     assert came is not None
     assert came.overflow is not None
     held = data.write(came.overflow)
-    problems = resolve_placement(build_policy(placement=rules), read(placement={"overflow": wish})).problems
+    problems = resolve_placement(build_policy(placement=rules), build_spec(placement={"overflow": wish})).problems
     return {key: held[key] for key in wish}, "; ".join(problems)
 
 

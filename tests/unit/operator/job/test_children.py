@@ -151,3 +151,9 @@ async def test_a_job_without_an_application_is_ready_with_its_cluster_and_leaves
     assert scene.api.look(kinds.SECRET, "hello-kubeconfig", "team-a")
     assert scene.api.look(kinds.SECRET, "hello-plan", HOME) is None, "there is no runner"
     assert [line for line in scene.api.asked if " pods " in line and "POST" in line] == []
+
+
+async def test_a_job_that_is_made_suspended_says_so_and_has_nothing() -> None:
+    scene = await Scene.started(suspend=True)
+    assert scene.said(conditions.READY)[:2] == ("False", conditions.SUSPENDED)
+    assert scene.look(kinds.NAMESPACE, HOME, "") == {}

@@ -135,9 +135,7 @@ def authority(scene: Scene, cluster: str, home: str) -> bytes:
 
 
 async def test_a_rotation_is_told_once_and_by_the_job_that_asked_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene()
-    scene.add_job()
-    await scene.run()
+    scene = await Scene.started()
     before = authority(scene, "hello", HOME)
     assert told(scene) == []
     ask_for_rotation(scene, kinds.NESTED_APP_JOB, "hello")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import cast
 
 import pytest
@@ -125,24 +126,23 @@ def test_a_job_keeps_the_class_that_it_was_given(spec: Object, status: Object, n
         (Result(4), (5, None), 4),
         (Result(600), (math.inf, 10), 10),
         (Result(0), (1,), 0),
+        (Result(9, "refused", ValueError()), (1,), 1),
     ],
 )
 def test_the_earliest_wish_counts(result: Result, wishes: tuple[float | None, ...], expected: float | None) -> None:
-    assert result.within(*wishes).retry_after == expected
-
-
-def test_what_it_says_besides_stays() -> None:
-    error = ValueError()
-    assert Result(9, "refused", error).within(1) == Result(1, "refused", error)
+    assert result.within(*wishes) == replace(result, retry_after=expected)
 
 
 class FakeApi:
     """A host with these API addresses, one list after the other; None: it does not answer."""
 
-    def __init__(self, *addresses: list[str] | None) -> None:
+    def __init__(self, *addresses: list[str] | None, has_range: bool = True) -> None:
         self.addresses = list(addresses)
+        self.has_range = has_range
 
     async def get(self, kind: Kind, name: str) -> Object:
+        if not self.has_range:
+            raise NotFound(404, "NotFound", "no")
         return {"spec": {"cidrs": ["10.43.0.0/16"]}}
 
     async def list(self, kind: Kind, namespace: str, *, labels: str) -> list[Object]:
@@ -175,14 +175,7 @@ async def test_addresses_are_followed(answers: list[list[str] | None], expected:
 
 
 async def test_a_range_that_cannot_be_read_any_more_stays() -> None:
-    class Silent(FakeApi):
-        """It has no ServiceCIDR any more."""
-
-        async def get(self, kind: Kind, name: str) -> Object:
-            raise NotFound(404, "NotFound", "no")
-
-    api = cast(Api, Silent(BEFORE))
-    host = Host(("10.43.0.0/16",), tuple(BEFORE))
+    api, host = cast(Api, FakeApi(BEFORE, has_range=False)), Host(("10.43.0.0/16",), tuple(BEFORE))
     context = Context.create(api, Settings(image="x"), Cache(api), host)
     await keep_host(context, lambda: pytest.fail("nothing changed"), delays=[0])
     assert context.host is host

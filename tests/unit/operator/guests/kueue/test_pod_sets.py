@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import ClassQueue
 from nestor.operator.admission.turn import Turn, assign_nodes, cap_quota, find_reserved, read_assigned, write_assigned
 from nestor.operator.guests.kueue.pod_sets import build_pod_sets, find_granted, list_uncounted
 from nestor.operator.guests.queue.entry import find_needs
-from tests.unit.operator.builders import Object, build_job, build_policy
+from tests.unit.operator.builders import Object, build_job, build_policy, build_spec
 
 K3S = {"name": "k3s", "image": "k3s:36", "resources": {"requests": {"cpu": "200m"}, "limits": {"cpu": "2"}}, "args": ["x"]}
 RUNNER = {"requests": {"cpu": "50m"}, "limits": {"cpu": "1"}}
-
-
-def spec(**said: Any) -> NestedAppJobSpec:
-    return NestedAppJobSpec.model_validate(build_job(**said)["spec"])
 
 
 @pytest.mark.parametrize(
@@ -33,7 +26,7 @@ def spec(**said: Any) -> NestedAppJobSpec:
 )
 def test_the_application_is_what_its_quota_allows(quota: Object, requests: Object | None, uncounted: list[str]) -> None:
     policy = build_policy(namespace={"quota": quota})
-    server, runner, app = build_pod_sets(policy, spec(), [K3S], RUNNER)
+    server, runner, app = build_pod_sets(policy, build_spec(), [K3S], RUNNER)
     assert [item["name"] for item in (server, runner, app)] == ["control-plane", "runner", "app"]
     assert server["template"]["spec"]["containers"] == [
         {"name": "k3s", "image": "k3s:36", "resources": {"requests": {"cpu": "200m"}}}
@@ -41,14 +34,14 @@ def test_the_application_is_what_its_quota_allows(quota: Object, requests: Objec
     assert runner["template"]["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "50m"}}
     (container,) = app["template"]["spec"]["containers"]
     assert container["resources"].get("requests") == requests
-    assert list_uncounted(policy, spec()) == uncounted
+    assert list_uncounted(policy, build_spec()) == uncounted
 
 
 def test_a_machine_brings_its_quota_and_its_nodes() -> None:
     machine = {"name": "big", "quota": {"requests.cpu": 8}, "nodeSelector": {"pool": "big"}}
     placement = {"machines": [machine], "tolerations": ["own"]}
     policy = build_policy(namespace={"quota": {"requests.cpu": 2}}, placement=placement)
-    (*_, app) = build_pod_sets(policy, spec(machine="big"), [K3S], RUNNER)
+    (*_, app) = build_pod_sets(policy, build_spec(machine="big"), [K3S], RUNNER)
     found = app["template"]["spec"]
     assert found["containers"][0]["resources"]["requests"] == {"cpu": "8"}
     assert (found["nodeSelector"], found["tolerations"]) == ({"pool": "big"}, [{"key": "own", "operator": "Exists"}])
@@ -108,7 +101,7 @@ def test_a_slip_in_a_classs_quota_can_be_undone() -> None:
     ],
 )
 def test_what_kueue_was_not_asked_for_is_nothing(quota: Object, granted: Object) -> None:
-    asked = build_pod_sets(build_policy(namespace={"quota": {"requests.cpu": 2}}), spec(), [K3S], RUNNER)
+    asked = build_pod_sets(build_policy(namespace={"quota": {"requests.cpu": 2}}), build_spec(), [K3S], RUNNER)
     policy = build_policy(namespace={"quota": quota})
     assert find_granted(policy, None, asked) == granted
     assert find_reserved(policy, None, None, granted) == granted
@@ -117,11 +110,11 @@ def test_what_kueue_was_not_asked_for_is_nothing(quota: Object, granted: Object)
 def test_of_extended_resources_a_limit_is_what_is_requested() -> None:
     """As the API server demands it of pods; of CPU and memory, pods may use more than they request."""
     policy = build_policy(namespace={"quota": {"requests.nvidia.com/gpu": 2, "requests.cpu": 4}})
-    (*_, app) = build_pod_sets(policy, spec(), [K3S], RUNNER)
+    (*_, app) = build_pod_sets(policy, build_spec(), [K3S], RUNNER)
     (container,) = app["template"]["spec"]["containers"]
     assert container["resources"] == {"requests": {"nvidia.com/gpu": "2", "cpu": "4"}, "limits": {"nvidia.com/gpu": "2"}}
 
 
 def test_a_container_without_an_image_yet_is_one_for_kueue_too() -> None:
-    (server, *_) = build_pod_sets(build_policy(), spec(), [K3S | {"image": ""}], RUNNER)
+    (server, *_) = build_pod_sets(build_policy(), build_spec(), [K3S | {"image": ""}], RUNNER)
     assert server["template"]["spec"]["containers"][0]["image"] == "k3s"

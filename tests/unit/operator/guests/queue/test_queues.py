@@ -123,20 +123,27 @@ def test_a_resumed_job_keeps_its_place_in_the_line_across_operators() -> None:
     assert refused.queue == {"since": MIDDLE, "position": 1}
 
 
+UNBOUNDED = (
+    "QueueUnbounded: class 'default' limits `requests.cpu` of all its jobs, but a job on machine 'free' has no quota for it, so "
+    "it is not known how much it would use"
+)
+TOO_BIG = "Queued: next in the queue of class 'default'; it needs 6 of `requests.cpu`, 2 available"
+
+
 @pytest.mark.parametrize(
-    ("machine", "said"),
+    ("machine", "status", "wanted", "said"),
     [
-        ("small", "starts"),
-        ("big", "Queued: next in the queue of class 'default'; it needs 6 of `requests.cpu`, 2 available"),
-        (
-            "free",
-            "QueueUnbounded: class 'default' limits `requests.cpu` of all its jobs, but a job on machine 'free' has no quota for "
-            "it, so it is not known how much it would use",
-        ),
+        ("big", {}, "small", "starts"),
+        ("big", {}, "big", TOO_BIG),
+        ("big", {}, "free", UNBOUNDED),
+        # Another machine counts only from the next start on; and one that it was given counts.
+        ("big", {"reserved": {"requests.cpu": "2"}}, "big", "starts"),
+        (None, {"machine": "big"}, "big", TOO_BIG),
     ],
 )
-def test_a_job_counts_with_the_quota_of_its_machine(machine: str, said: str) -> None:
-    town = Town(job("a", is_placed=True, machine="big"), job("m", MIDDLE, machine=machine), **SIZED)
+def test_a_job_counts_with_the_quota_of_its_machine(machine: str | None, status: Object, wanted: str, said: str) -> None:
+    runs = job("a", is_placed=True, machine=machine)
+    town = Town(runs | {"status": runs["status"] | status}, job("m", MIDDLE, machine=wanted), **SIZED)
     assert say(town.ask("m")) == said
 
 
@@ -151,13 +158,6 @@ def test_a_job_that_could_never_start_holds_nobody_up() -> None:
 def test_a_default_quota_counts() -> None:
     town = Town(job("a", is_placed=True), job("b", MIDDLE), queue={"quota": {"pods": 150}})
     assert say(town.ask("b")).endswith("it needs 100 of `pods`, 50 available")
-
-
-def test_another_machine_counts_only_from_the_next_start_on() -> None:
-    grown = job("a", is_placed=True, machine="big")
-    grown["status"]["reserved"] = {"requests.cpu": "2"}
-    town = Town(grown, job("m", MIDDLE, machine="big"), **SIZED)
-    assert town.ask("m") is None
 
 
 def test_a_job_that_is_refused_after_all_lets_the_next_one_in() -> None:
@@ -260,14 +260,6 @@ def test_jobs_that_name_no_class_wait_in_the_default_ones_line_and_follow_it_unt
     town.queues.note_class("default")
     town.put(job("n", YOUNG, className="gold"))
     assert say(town.ask("n")).startswith("Queued: next in the queue of class 'gold'")
-
-
-def test_a_job_counts_for_the_machine_that_it_was_given() -> None:
-    given = job("a", is_placed=True)
-    given["status"]["machine"] = "big"
-    town = Town(given, job("m", MIDDLE, machine="big"), **SIZED)
-    assert say(town.ask("m")).startswith("Queued: ")
-    assert say(Town(job("m", MIDDLE, machine="big"), **SIZED).ask("m")) == "starts"
 
 
 def test_a_class_that_is_made_anew_lets_no_more_into_a_namespace() -> None:
