@@ -292,49 +292,49 @@ def test_what_a_class_says_of_gpus_is_final(mode: str, said: str, allowed: list[
     )
 
 
-@pytest.mark.parametrize(
-    ("field", "mode"), [("localParallelism", "Never"), ("localParallelism", "Always"), ("backendParallelism", "WhenFull")]
-)
-@pytest.mark.parametrize(
-    ("said", "wished", "held", "told"),
-    [(10, 4, 4, ""), (10, 10, 10, ""), (10, 11, 10, "11"), (10, 0, 10, "0, for no limit"), (0, 4, 4, ""), (0, 0, 0, "")],
-)
-def test_limits_of_a_class_are_ceilings(field: str, mode: str, said: int, wished: int, held: int, told: str) -> None:
-    came, problem = narrowed({"mode": mode, field: said}, {field: wished})
-    assert came == {field: held}
-    assert problem == (f"`spec.placement.overflow.{field}` may not be {told}: the class allows at most {said}" if told else "")
-
-
-@pytest.mark.parametrize(("said", "wished"), [(0, 0), (0, 1), (2, 1), (2, 2), (2, 3), (2, 0)])
-def test_by_a_lower_limit_here_a_job_would_send_more_pods_out(said: int, wished: int) -> None:
-    came, problem = narrowed({"mode": "WhenFull", "localParallelism": said}, {"localParallelism": wished})
-    assert came == {"localParallelism": said}
-    text = f"`spec.placement.overflow.localParallelism` may not be {wished} under `mode: WhenFull`: the class allows only {said}"
-    assert problem == ("" if wished == said else text)
-    # A job of which no pod goes out may limit those that stay.
-    came, problem = narrowed({"mode": "WhenFull", "localParallelism": 2}, {"mode": "Never", "localParallelism": 1})
-    assert (came, problem) == ({"mode": "Never", "localParallelism": 1}, "")
+HERE, THERE, MANY = "localParallelism", "backendParallelism", "completionsTrigger"
 
 
 @pytest.mark.parametrize(
-    ("mode", "said", "wished", "held", "allowed"),
+    ("mode", "field", "said", "wished", "allowed"),
     [
-        ("WhenFull", 6, 6, 6, ""),
-        ("WhenFull", 6, 9, 9, ""),
-        ("WhenFull", 6, 0, 0, ""),
-        ("WhenFull", 6, 3, 6, "6 or more, and 0"),
-        ("WhenFull", 0, 0, 0, ""),
-        ("WhenFull", 0, 100, 0, "only 0"),
+        # Limits of a class are ceilings.
+        ("Never", HERE, 10, 4, ""),
+        ("Never", HERE, 10, 10, ""),
+        ("Never", HERE, 10, 11, "11: the class allows at most 10"),
+        ("Always", HERE, 10, 0, "0, for no limit: the class allows at most 10"),
+        ("Always", HERE, 0, 4, ""),
+        ("WhenFull", THERE, 10, 4, ""),
+        ("WhenFull", THERE, 10, 11, "11: the class allows at most 10"),
+        ("WhenFull", THERE, 0, 0, ""),
+        # By a lower limit here, a job would send more pods out.
+        ("WhenFull", HERE, 0, 0, ""),
+        ("WhenFull", HERE, 0, 1, "1 under `mode: WhenFull`: the class allows only 0"),
+        ("WhenFull", HERE, 2, 1, "1 under `mode: WhenFull`: the class allows only 2"),
+        ("WhenFull", HERE, 2, 2, ""),
+        ("WhenFull", HERE, 2, 3, "3 under `mode: WhenFull`: the class allows only 2"),
+        ("WhenFull", HERE, 2, 0, "0 under `mode: WhenFull`: the class allows only 2"),
+        # It may not call fewer completions many.
+        ("WhenFull", MANY, 6, 6, ""),
+        ("WhenFull", MANY, 6, 9, ""),
+        ("WhenFull", MANY, 6, 0, ""),
+        ("WhenFull", MANY, 6, 3, "3: the class allows 6 or more, and 0"),
+        ("WhenFull", MANY, 0, 0, ""),
+        ("WhenFull", MANY, 0, 100, "100: the class allows only 0"),
         # All may go out anyway.
-        ("Always", 6, 3, 3, ""),
-        ("Always", 0, 3, 3, ""),
+        ("Always", MANY, 6, 3, ""),
+        ("Always", MANY, 0, 3, ""),
     ],
 )
-def test_a_job_may_not_call_fewer_completions_many(mode: str, said: int, wished: int, held: int, allowed: str) -> None:
-    came, problem = narrowed({"mode": mode, "completionsTrigger": said}, {"completionsTrigger": wished})
-    assert came == {"completionsTrigger": held}
-    text = f"`spec.placement.overflow.completionsTrigger` may not be {wished}: the class allows {allowed}"
-    assert problem == (text if allowed else "")
+def test_a_job_sends_no_more_pods_out_by_its_numbers(mode: str, field: str, said: int, wished: int, allowed: str) -> None:
+    came, problem = narrowed({"mode": mode, field: said}, {field: wished})
+    assert came == {field: said if allowed else wished}
+    assert problem == (f"`spec.placement.overflow.{field}` may not be {allowed}" if allowed else "")
+
+
+def test_a_job_of_which_no_pod_goes_out_may_limit_those_that_stay() -> None:
+    wish: Object = {"mode": "Never", HERE: 1}
+    assert narrowed({"mode": "WhenFull", HERE: 2}, wish) == (wish, "")
 
 
 def test_the_overflow_of_a_job_has_the_fields_of_a_class() -> None:

@@ -24,6 +24,7 @@ from tests.unit.operator.builders import Object, build_policy
 from tests.unit.operator.scene import Scene
 
 OPEN, CLOSED, UNKNOWN = Verdict(Exit.NEITHER), Verdict(Exit.ENFORCED), Verdict(None, "no room")
+NO_PROBE = Verdict(None, "no probe")
 
 
 def build_pod(phase: str, code: int | None = None, **status: Any) -> Object:
@@ -47,25 +48,6 @@ def build_pod(phase: str, code: int | None = None, **status: Any) -> Object:
 )
 def test_what_a_pod_has_found_out(pod: Object, verdict: Verdict | None) -> None:
     assert read_verdict(pod) == verdict
-
-
-@pytest.mark.parametrize(
-    ("verdict", "unenforced", "status", "reason", "said"),
-    [
-        (CLOSED, "Warn", "True", "PoliciesEnforced", "are enforced"),
-        (CLOSED, "Accept", "True", "PoliciesEnforced", "are enforced"),
-        (OPEN, "Warn", "False", "NetworkNotEnforced", "install a network plugin"),
-        (OPEN, "Refuse", "False", "NetworkNotEnforced", "does not enforce NetworkPolicies: "),
-        (Verdict(Exit.NO_EGRESS), "Warn", "False", "NetworkNotEnforced", "for what pods connect to"),
-        (Verdict(Exit.NO_INGRESS), "Warn", "False", "NetworkNotEnforced", "for who connects to pods"),
-        (OPEN, "Accept", "False", "UnenforcedAccepted", "the class accepts it"),
-        (UNKNOWN, "Accept", "Unknown", "NetworkNotProbed", "no room"),
-    ],
-)
-def test_the_condition_of_a_class(verdict: Verdict, unenforced: str, status: str, reason: str, said: str) -> None:
-    found = decide_condition(verdict, build_policy(network={"unenforced": unenforced}))
-    assert (found.type, found.status, found.reason) == ("NetworkEnforced", status, reason)
-    assert said in found.message
 
 
 def build_class(verdict: Verdict | None, unenforced: str) -> tuple[Object, Any]:
@@ -290,28 +272,36 @@ async def test_the_next_probe_is_seldom_and_a_known_verdict_stays() -> None:
 
 
 UNGUARDED = {"type": "NetworkEnforced", "status": "False", "reason": "NetworkNotEnforced", "message": "x"}
+ENFORCED = ("True", "PoliciesEnforced", "are enforced")
 
 
 @pytest.mark.parametrize(
-    ("has_probe", "verdict", "unenforced", "before", "expected"),
+    ("verdict", "unenforced", "before", "expected"),
     [
-        (True, None, "Refuse", [], None),
-        (True, Verdict(Exit.NEITHER), "Warn", [], ("False", "NetworkNotEnforced")),
-        (True, Verdict(Exit.ENFORCED), "Warn", [UNGUARDED], ("True", "PoliciesEnforced")),
+        (None, "Refuse", [], None),
+        (CLOSED, "Warn", [UNGUARDED], ENFORCED),
+        (CLOSED, "Accept", [], ENFORCED),
+        (OPEN, "Warn", [], ("False", "NetworkNotEnforced", "install a network plugin")),
+        (OPEN, "Refuse", [], ("False", "NetworkNotEnforced", "does not enforce NetworkPolicies: ")),
+        (Verdict(Exit.NO_EGRESS), "Warn", [], ("False", "NetworkNotEnforced", "for what pods connect to")),
+        (Verdict(Exit.NO_INGRESS), "Warn", [], ("False", "NetworkNotEnforced", "for who connects to pods")),
+        (OPEN, "Accept", [], ("False", "UnenforcedAccepted", "the class accepts it")),
+        (UNKNOWN, "Accept", [], ("Unknown", "NetworkNotProbed", "no room")),
         # Without a probe, nothing is said but what was said before is taken back, and why no job comes in.
-        (False, Verdict(None, "no probe"), "Warn", [], None),
-        (False, Verdict(None, "no probe"), "Warn", [UNGUARDED], ("Unknown", "NetworkNotProbed")),
-        (False, Verdict(None, "no probe"), "Refuse", [], ("Unknown", "NetworkNotProbed")),
+        (NO_PROBE, "Warn", [], None),
+        (NO_PROBE, "Warn", [UNGUARDED], ("Unknown", "NetworkNotProbed", "")),
+        (NO_PROBE, "Refuse", [], ("Unknown", "NetworkNotProbed", "")),
     ],
 )
 def test_what_is_said_of_a_class(
-    has_probe: bool, verdict: Verdict | None, unenforced: str, before: list[Object], expected: tuple[str, str] | None
+    verdict: Verdict | None, unenforced: str, before: list[Object], expected: tuple[str, str, str] | None
 ) -> None:
     enforcement, context, _ = build(FakeHost())
-    context.settings = Settings(image="nestor:1", network_probe=has_probe)
+    context.settings = Settings(image="nestor:1", network_probe=verdict is not NO_PROBE)
     enforcement.verdict = verdict
     found = enforcement.judge({"status": {"conditions": before}}, build_policy(network={"unenforced": unenforced}))
-    assert (found and (found.status, found.reason)) == expected
+    assert (found and (found.type, found.status, found.reason)) == (expected and ("NetworkEnforced", *expected[:2]))
+    assert not (found and expected) or expected[2] in found.message
 
 
 async def test_without_a_probe_the_verdict_is_why() -> None:

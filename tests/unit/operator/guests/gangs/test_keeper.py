@@ -30,11 +30,15 @@ class Host(Scene):
 
     def __init__(self, *nodes: Object) -> None:
         super().__init__()
-        meta = {"name": "hello", "namespace": HOME, "uid": "c"}
-        self.change(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": {"placement": RULES}}})
+        self.set_cluster(HOME)
         for item in nodes:
             self.api.put(kinds.NODE, item)
         self.keeper = GangKeeper(self.context)
+
+    def set_cluster(self, home: str, placement: Object = RULES) -> None:
+        """Have a cluster there, whose class says that."""
+        meta = {"name": "hello", "namespace": home, "uid": f"of-{home}"}
+        self.change(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": {"placement": placement}}})
 
     def add(self, *pods: Object) -> None:
         for pod in pods:
@@ -138,10 +142,9 @@ async def test_it_looks_when_a_pod_of_a_gang_comes_and_survives_failures(monkeyp
 
 async def test_a_cluster_whose_status_cannot_be_written_keeps_no_other_from_its_gangs() -> None:
     scene = Host(node("own", "9"))
-    meta = {"name": "hello", "namespace": "other", "uid": "o"}
-    scene.change(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": {"placement": RULES}}})
+    scene.set_cluster("other")
     scene.add(*held("a", 3), *held("a", 3, home="other"))
-    scene.api.refusal = lambda _, body: ApiError(422, "Invalid", "no") if body["metadata"].get("uid") == "c" else None
+    scene.api.refusal = lambda _, body: ApiError(422, "Invalid", "no") if body["metadata"].get("uid") == f"of-{HOME}" else None
     assert await scene.keeper.look() == POLL_SECONDS
     other = scene.api.look(kinds.NESTED_CLUSTER, "hello", "other")
     assert status_of(other)["gangs"][0]["state"] == "Released"
@@ -169,8 +172,7 @@ async def test_what_users_write_on_pods_ends_nobody(key: str, text: str, release
 )
 async def test_pods_that_only_look_like_those_of_a_gang_cost_nothing(home: str, placement: Object) -> None:
     scene = Host(node("own", "9"))
-    meta = {"name": "hello", "namespace": HOME, "uid": "c"}
-    scene.change(kinds.NESTED_CLUSTER, {"metadata": meta, "spec": {}, "status": {"policy": {"placement": placement}}})
+    scene.set_cluster(HOME, placement)
     scene.add(*held("a", 3, home=home))
     assert await scene.keeper.look() is None
     assert scene.api.asked == []
