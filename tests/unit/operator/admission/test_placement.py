@@ -354,13 +354,11 @@ def taints_of(node: Object) -> Taints:
     ("node", "expected"),
     [
         ({}, ["virtual-kubelet.io/provider=hpc:NoSchedule"]),
-        ({"taints": [{"key": "virtual-node.interlink/no-schedule"}]}, ["virtual-node.interlink/no-schedule=:NoSchedule"]),
         ({"taints": [{"key": "a", "value": "b", "effect": "NoExecute"}, {"key": "site"}]}, ["a=b:NoExecute", "site=:NoSchedule"]),
         # How an admin has the host's own nodes preferred.
         ({"taints": [{"key": "later", "effect": "PreferNoSchedule"}]}, []),
-        ({"taints": []}, []),
     ],
-)  # fmt: skip
+)
 def test_pods_tolerate_the_taints_that_a_backend_says_its_nodes_have(node: Object, expected: list[str]) -> None:
     placement = data.read(Placement, {"overflow": CLASS["overflow"]})
     resolved = tolerate_backends(placement, taints_of(node))

@@ -24,10 +24,6 @@ LINK: Object = {
     },
     "tls": {"caRef": {"name": "link-ca", "key": "ca.crt"}, "clientCertificateSecretName": "link-client"},
 }
-TOKEN: Object = {"url": "https://link.test", "tokenRef": {"name": "link-token", "key": "token"}}
-REMOTE: Object = {"kubeconfigRef": {"name": "other-cluster", "key": "kubeconfig"}}
-ACCESS: Object = {"tokenRef": {"name": "a", "key": "token"}, "caRef": {"name": "a", "key": "ca.crt"}}
-SERVER: Object = {"server": {"url": "https://api.test"} | ACCESS}
 
 
 def build(settings: Settings | None = None, **spec: Any) -> dict[Kind, Object]:
@@ -49,16 +45,7 @@ def test_everything_goes_with_the_backend_and_is_its_own() -> None:
         assert meta["labels"].items() >= {labels.MANAGED_BY: "nestor", labels.BACKEND: "link"}.items()
 
 
-@pytest.mark.parametrize(
-    ("spec", "secrets"),
-    [
-        ({}, []),
-        ({"interlink": LINK}, ["link-ca", "link-client", "link-oidc"]),
-        ({"interlink": TOKEN}, ["link-token"]),
-        ({"type": "Kubernetes", "interlink": None, "kubernetes": REMOTE}, ["other-cluster"]),
-        ({"type": "Kubernetes", "interlink": None, "kubernetes": SERVER}, ["a"]),
-    ],
-)
+@pytest.mark.parametrize(("spec", "secrets"), [({}, []), ({"interlink": LINK}, ["link-ca", "link-client", "link-oidc"])])
 def test_it_reads_the_secrets_that_its_backend_names_and_no_others(spec: Object, secrets: list[str]) -> None:
     """A rule without names would hold for all."""
     rules = build(**spec)[kinds.ROLE]["rules"]
