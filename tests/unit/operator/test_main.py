@@ -8,18 +8,15 @@ import logging
 import subprocess
 import sys
 import time
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from nestor.api import labels
-from nestor.cluster.shape import Host
-from nestor.kube import Api, Change, kinds
+from nestor.kube import Change, kinds
 from nestor.kube.election import LeaseLost
 from nestor.operator import logs, main
-from nestor.operator.settings import Settings
 from nestor.operator.wiring import STALE_SECONDS, Key, Operator
-from nestor.operator.world.context import Cache, Context
 from nestor.operator.world.host_facts import HostUnknown
 from tests.unit.operator.scene import Scene
 
@@ -85,8 +82,7 @@ def _end_by(error: Exception | None, monkeypatch: pytest.MonkeyPatch) -> int:
 @pytest.fixture
 def operator() -> Operator:
     """An operator that has listed everything, and heard of all its watches just now."""
-    api = cast(Api, None)
-    operator = Operator(Context.create(api, Settings(image="x"), Cache(api), Host(())))
+    operator = Operator(Scene().context)
     for informer in operator.cache.informers.values():
         informer.synced.set()
     operator.cache.informers[kinds.HTTP_ROUTE].synced.clear()
