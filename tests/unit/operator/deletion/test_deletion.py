@@ -84,7 +84,7 @@ class World(Scene):
 
     @property
     def is_freed(self) -> bool:
-        return self.job["metadata"]["finalizers"] == []
+        return not self.job["metadata"]["finalizers"]
 
     @property
     def posted(self) -> list[Object]:
