@@ -55,16 +55,6 @@ def test_everything_that_is_known_is_told() -> None:
     ]
 
 
-def test_a_refused_host_is_no_url() -> None:
-    resolved = build_resolved()
-    plan = resolved.build_plan("image:x", 0)
-    refused = replace(resolved.routes[0], refusal=("HostnameConflict", "taken"))
-    observed = Observed(exposure=Exposure((TargetView(refused),)))
-    status = build_status(build_job(), [ADMITTED], TIME, describe(resolved, observed, plan, build_life(), None))
-    assert "url" not in status
-    assert [(item.get("url"), item["message"]) for item in status["targets"]] == [(None, "taken")]
-
-
 def test_steps_are_the_runners_without_its_nulls() -> None:
     plan = build_resolved().build_plan("image:x", 0)
     run = build_run("Running", step("database", "Running") | {"exitCode": None, "startTime": TIME, "sha256": "ab" * 32})

@@ -8,19 +8,16 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
-from nestor.api.appdef_models import Target
 from nestor.api.conditions import Condition
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import status_of
-from nestor.cluster.exposure.exposed import Exposure, TargetView
-from nestor.cluster.exposure.routes import Route
 from nestor.kube import NotFound, kinds
 from nestor.operator.guest import Guest
 from nestor.operator.lifecycle.lifecycle import Lifecycle
 from nestor.operator.lifecycle.suspend import SuspendState
 from nestor.operator.status.conditions import Observed, decide_cluster_ready, decide_conditions, decide_steps_applied, summarize
 from nestor.operator.status.report import reconcile_class
-from tests.unit.operator.builders import READY, TARGET, Object, build_cluster, build_life, build_pod, build_run, step, waiting
+from tests.unit.operator.builders import READY, Object, build_cluster, build_life, build_pod, build_run, step, waiting
 from tests.unit.operator.scene import Scene
 
 UNSCHEDULABLE: Object = {
@@ -222,27 +219,6 @@ def test_the_app_image_is_named_when_the_runner_waits_for_it() -> None:
     runner["spec"]["volumes"] = [{"name": "app", "image": {"reference": "registry.test/hello:1"}}]
     message = decide_steps_applied(Observed(runner=runner), build_life(), is_cluster_ready=False).message
     assert message.endswith("(app image 'registry.test/hello:1')")
-
-
-@pytest.mark.parametrize(
-    "exposure",
-    [
-        Exposure(),
-        Exposure(
-            (TargetView(Route(Target.model_validate(TARGET), "", refusal=("NotRequested", "no host"), is_requested=False)),)
-        ),
-    ],
-)
-def test_a_job_that_asks_for_no_url_is_ready_without_one(exposure: Exposure) -> None:
-    observed = Observed(
-        server=build_pod(status=READY),
-        cluster=build_cluster(run=build_run("Succeeded", step("a", "Succeeded"))),
-        plan_hash="h",
-        exposure=exposure,
-    )
-    found = {item.type: item for item in decide_conditions(observed, build_life())}
-    assert found[conditions.EXPOSED].reason == conditions.NOT_REQUESTED
-    assert found[conditions.READY].status == "True"
 
 
 @pytest.mark.parametrize(("unenforced", "reason"), [("", "Accepted"), ("no walls", "NetworkNotEnforced")])

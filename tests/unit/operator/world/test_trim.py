@@ -203,15 +203,6 @@ def test_a_clusters_spec_is_kept_whatever_its_tenant_has_recorded() -> None:
     assert trim_cluster(kept) is kept
 
 
-def test_a_cluster_whose_spec_is_too_large_is_a_stub_that_knows_its_class() -> None:
-    target = {"kind": "Job", "matchLabels": {f"k{number}": "x" * 60 for number in range(9000)}}
-    spec = {"className": "restricted", "suspend": True, "successPolicy": {"targets": [target]}}
-    kept = trim_cluster({"metadata": META, "spec": spec, "status": {"suspended": True}})
-    assert (kept["spec"], kept["status"]) == ({"className": "restricted", "suspend": True}, {"suspended": True})
-    assert "bytes as JSON; at most 262144 are accepted" in (find_fault(kept) or "")
-    assert size(kept) < 10_000
-
-
 def test_a_catalog_entry_is_kept_without_its_icon() -> None:
     app_def = {"name": "x", "image": {"type": "image/png", "data": "A" * 800_000}, "commands": {"S": {"x": "y" * 80_000}}}
     whole: Object = {"metadata": META, "spec": {"title": "Shop", "appDef": app_def}, "status": {"title": "Shop"}}
@@ -339,17 +330,9 @@ def ingress(*hosts: str, **own: str) -> Object:
     return {"metadata": meta, "spec": {"ingressClassName": "nginx", "rules": rules}}
 
 
-def test_of_a_foreign_ingress_its_hosts_and_class_are_kept() -> None:
-    whole = ingress("a.test", "b.test", "a.test")
-    kept = trim_ingress(whole)
-    assert hosts_of(kept) == {"a.test", "b.test"}
-    assert size(kept) < 4000
-    assert trim_ingress(kept) == kept
-
-
 def test_very_many_hosts_are_kept_as_text_and_found_in_it() -> None:
     hosts = [f"h{number}.jobs.test" for number in range(20_000)]
-    kept = trim_ingress(ingress(*hosts))
+    kept = trim_ingress(ingress(*hosts, hosts[0]))
     assert size(kept) < 20 * len(hosts)
     assert hosts_of(kept) == set(hosts)
     assert trim_ingress(kept) == kept
