@@ -30,6 +30,14 @@ def merge(node: Object, patch: Object) -> Object:
     return node
 
 
+def mend(node: Object) -> Object:
+    """What is changed of a node, which is as it should be then."""
+    patch = find_change(node, want())
+    assert patch is not None
+    assert find_change(merge(node, patch), want()) is None
+    return patch
+
+
 def test_each_shape_is_a_node_with_what_it_is_known_by() -> None:
     found = list_wanted("link", build_spec(price=7), [Shape.model_validate(item) for item in (SHAPE, GPU)])
     assert list(found) == ["link", "link-gpu"]
@@ -167,18 +175,14 @@ def test_what_others_added_stays_and_what_was_ours_goes() -> None:
 
 @pytest.mark.parametrize("note", ["", "{", "[]", '{"taints": [1]}', '{"labels": 5}', "null"])
 def test_a_note_that_somebody_broke_is_written_anew(note: str) -> None:
-    node = build_live(annotations={labels.FROM_BACKEND: note})
-    patch = find_change(node, want())
-    assert patch is not None
-    assert find_change(merge(node, patch), want()) is None
+    mend(build_live(annotations={labels.FROM_BACKEND: note}))
 
 
 def test_what_somebody_changed_is_put_right() -> None:
     node = build_live()
     node["metadata"]["labels"]["type"] = "other"
     node["spec"]["taints"] = []
-    patch = find_change(node, want())
-    assert patch is not None
+    patch = mend(node)
     assert patch["metadata"]["labels"] == {"type": "virtual-kubelet"}
     assert patch["spec"] == {"taints": TAINTS}
 
@@ -186,10 +190,7 @@ def test_what_somebody_changed_is_put_right() -> None:
 def test_a_node_that_is_wanted_again_takes_pods_again() -> None:
     node = build_live(annotations={labels.REMOVED_SINCE: "2026-01-01T00:00:00Z"})
     node["spec"]["unschedulable"] = True
-    patch = find_change(node, want())
-    assert patch is not None
-    assert patch["spec"] == {"unschedulable": None}
-    assert find_change(merge(node, patch), want()) is None
+    assert mend(node)["spec"] == {"unschedulable": None}
 
 
 def test_a_cordon_of_the_admins_stays() -> None:

@@ -90,11 +90,13 @@ def test_its_resources_are_the_backends_or_the_default() -> None:
     assert found == {"requests": {"cpu": "50m", "memory": "160Mi"}, "limits": {"memory": "1Gi", "cpu": "2"}}
 
 
-def test_admins_say_where_it_runs() -> None:
+def test_admins_say_where_it_runs_and_when_its_image_is_pulled() -> None:
     fields: Object = {"imagePullSecrets": [{"name": "a"}], "nodeSelector": {"pool": "b"}, "priorityClassName": "c"}
-    pod = build(Settings(image="x", vnode_pod=fields))[kinds.DEPLOYMENT]["spec"]["template"]["spec"]
-    assert pod.items() >= fields.items()
-    assert build()[kinds.DEPLOYMENT]["spec"]["template"]["spec"].keys() & fields.keys() == set()
+    settings = Settings(image="x", vnode_pod=fields, image_pull_policy="Always")
+    default, other = (build(given)[kinds.DEPLOYMENT]["spec"]["template"]["spec"] for given in (None, settings))
+    assert other.items() >= fields.items()
+    assert default.keys() & fields.keys() == set()
+    assert [pod["containers"][0]["imagePullPolicy"] for pod in (default, other)] == ["IfNotPresent", "Always"]
 
 
 NOT_READY, UNREACHABLE = (
@@ -114,13 +116,6 @@ def test_it_leaves_a_lost_machine_soon_unless_admins_say_otherwise(chosen: list[
     """After 300 s, pods on its nodes would be given up as well."""
     settings = Settings(image="x", vnode_pod={"tolerations": chosen} if chosen else {})
     assert build(settings)[kinds.DEPLOYMENT]["spec"]["template"]["spec"]["tolerations"] == expected
-
-
-def test_its_image_is_pulled_when_the_operators_is() -> None:
-    (default,) = build()[kinds.DEPLOYMENT]["spec"]["template"]["spec"]["containers"]
-    settings = Settings(image="x", image_pull_policy="Always")
-    (other,) = build(settings)[kinds.DEPLOYMENT]["spec"]["template"]["spec"]["containers"]
-    assert (default["imagePullPolicy"], other["imagePullPolicy"]) == ("IfNotPresent", "Always")
 
 
 def test_only_the_kubelet_api_and_metrics_can_be_reached_and_no_metadata_service() -> None:

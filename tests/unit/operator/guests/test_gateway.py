@@ -30,7 +30,7 @@ async def make_job(*, has_gateway: bool = True, **spec: Any) -> Scene:
     if has_gateway:
         set_gateway(scene)
     scene.add_job(**spec)
-    start(scene)
+    look(scene)
     await reconcile(scene)
     assert (route_of(scene) is not None) is has_gateway
     assert (ingress_of(scene) is None) is has_gateway
@@ -38,7 +38,8 @@ async def make_job(*, has_gateway: bool = True, **spec: Any) -> Scene:
 
 
 def look(scene: Scene) -> None:
-    """Have the caches know what there is."""
+    """Have an operator's process whose caches know what there is."""
+    assert scene.reconciler
     for kind in (kinds.INGRESS, kinds.HTTP_ROUTE):
         for item in list(scene.context.cache.informers[kind]):
             scene.hide(kind, item)
@@ -47,12 +48,6 @@ def look(scene: Scene) -> None:
     made = cast(OptionalInformer, scene.context.cache.informers[kinds.HTTP_ROUTE])
     made.answered.set()
     made.synced.set()
-
-
-def start(scene: Scene) -> None:
-    """Have an operator's process, which knows what there is."""
-    assert scene.reconciler
-    look(scene)
 
 
 async def reconcile(scene: Scene) -> Object:
@@ -92,7 +87,7 @@ async def test_a_refused_job_holds_its_host_and_loses_it_to_whose_it_is_also_aft
     assert route_of(scene) is not None
 
     scene.restart()
-    start(scene)
+    look(scene)
     assert [(claim.host, claim.is_held) for claim in scene.reconciler.hosts.find({VICTIMS})] == [(VICTIMS, True)]
     add_victim(scene)
     job = await reconcile(scene)

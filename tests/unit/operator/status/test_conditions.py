@@ -87,6 +87,8 @@ def with_run(run: Object) -> Observed:
     return Observed(cluster=build_cluster(run=run), plan_hash="h")
 
 
+UNPULLED = build_pod("hello-run", status=waiting("ImagePullBackOff", "Back-off"))
+UNPULLED["spec"]["volumes"] = [{"name": "app", "image": {"reference": "registry.test/hello:1"}}]
 GOES_ON = with_run(build_run("Running", step("a", "Succeeded"), step("b", "Running")))
 IS_DONE = with_run(build_run("Succeeded", step("a", "Succeeded"), step("b", "Succeeded")))
 HAS_FAILED = with_run(build_run("Failed", step("a", "Succeeded"), step("b", "Failed")))
@@ -110,6 +112,7 @@ HAS_FAILED = with_run(build_run("Failed", step("a", "Succeeded"), step("b", "Fai
         (Observed(runner_problem="ended 6 times"), "False", conditions.RUNNER_FAILED, "ended 6 times"),
         (Observed(runner=build_pod("hello-run", status=waiting("ErrImagePull", "nope"))), "False", conditions.IMAGE_PULL_FAILED,
          "pod 'hello-run', container 'k3s': ErrImagePull: nope"),
+        (Observed(runner=UNPULLED), "False", conditions.IMAGE_PULL_FAILED, "Back-off (app image 'registry.test/hello:1')"),
         (Observed(runner=build_pod("hello-run", status=UNSCHEDULABLE)), "False", conditions.UNSCHEDULABLE, "0/3 nodes"),
         # What keeps the runner from going on is told before what it once recorded, unless that is a result.
         (replace(GOES_ON, runner_problem="ended 6 times"), "False", conditions.RUNNER_FAILED, "ended 6 times"),
@@ -212,13 +215,6 @@ def test_the_status_column_says_what_the_jobs_life_is(life: Lifecycle, status: s
 def test_a_refused_job_says_why_unless_it_has_ended(life: Lifecycle, reason: str) -> None:
     refused = Condition(conditions.ADMITTED, "False", conditions.CLASS_NOT_FOUND, "no class")
     assert summarize([refused], life)[1].reason == reason
-
-
-def test_the_app_image_is_named_when_the_runner_waits_for_it() -> None:
-    runner = build_pod("hello-run", status=waiting("ImagePullBackOff", "Back-off"))
-    runner["spec"]["volumes"] = [{"name": "app", "image": {"reference": "registry.test/hello:1"}}]
-    message = decide_steps_applied(Observed(runner=runner), build_life(), is_cluster_ready=False).message
-    assert message.endswith("(app image 'registry.test/hello:1')")
 
 
 @pytest.mark.parametrize(("unenforced", "reason"), [("", "Accepted"), ("no walls", "NetworkNotEnforced")])

@@ -10,7 +10,7 @@ from nestor.operator.guests.kueue.pod_sets import build_pod_sets, find_granted, 
 from nestor.operator.guests.queue.entry import find_needs
 from tests.unit.operator.builders import Object, build_job, build_policy, build_spec
 
-K3S = {"name": "k3s", "image": "k3s:36", "resources": {"requests": {"cpu": "200m"}, "limits": {"cpu": "2"}}, "args": ["x"]}
+K3S = {"name": "k3s", "image": "", "resources": {"requests": {"cpu": "200m"}, "limits": {"cpu": "2"}}, "args": ["x"]}
 RUNNER = {"requests": {"cpu": "50m"}, "limits": {"cpu": "1"}}
 
 
@@ -29,7 +29,7 @@ def test_the_application_is_what_its_quota_allows(quota: Object, requests: Objec
     server, runner, app = build_pod_sets(policy, build_spec(), [K3S], RUNNER)
     assert [item["name"] for item in (server, runner, app)] == ["control-plane", "runner", "app"]
     assert server["template"]["spec"]["containers"] == [
-        {"name": "k3s", "image": "k3s:36", "resources": {"requests": {"cpu": "200m"}}}
+        {"name": "k3s", "image": "k3s", "resources": {"requests": {"cpu": "200m"}}}
     ]
     assert runner["template"]["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "50m"}}
     (container,) = app["template"]["spec"]["containers"]
@@ -113,8 +113,3 @@ def test_of_extended_resources_a_limit_is_what_is_requested() -> None:
     (*_, app) = build_pod_sets(policy, build_spec(), [K3S], RUNNER)
     (container,) = app["template"]["spec"]["containers"]
     assert container["resources"] == {"requests": {"nvidia.com/gpu": "2", "cpu": "4"}, "limits": {"nvidia.com/gpu": "2"}}
-
-
-def test_a_container_without_an_image_yet_is_one_for_kueue_too() -> None:
-    (server, *_) = build_pod_sets(build_policy(), build_spec(), [K3S | {"image": ""}], RUNNER)
-    assert server["template"]["spec"]["containers"][0]["image"] == "k3s"
