@@ -12,7 +12,7 @@ from nestor.api.images import PULL_TYPES, choose_pull_secret, find_pull_secret_f
 from nestor.api.names import Part
 from nestor.api.nestedapp import NamespacedConfigMapRef
 from nestor.api.objects import Object, labels_of
-from nestor.kube import RetryLater, kinds
+from nestor.kube import Invalid, RetryLater, kinds
 from nestor.kube.applier import RESYNC_SECONDS, Applier
 from nestor.operator.admission import app_source
 from nestor.operator.admission.admit import Resolved
@@ -111,8 +111,17 @@ class CopiedInputs:
         return True
 
     async def _copy(self, secret: Object, known: JobIdentity, name: str) -> None:
-        body = {"metadata": known.home.metadata(name), "type": secret["type"], "data": secret.get("data") or {}}
-        await self._applier.ensure(kinds.SECRET, body)
+        home = known.home
+        body = {"metadata": home.metadata(name), "type": secret["type"], "data": secret.get("data") or {}}
+        try:
+            await self._applier.ensure(kinds.SECRET, body)
+        except Invalid:
+            live = await self._api.find(kinds.SECRET, name, home.namespace)
+            if live is None or live.get("type") == body["type"]:
+                raise
+            # A type cannot change, so one of another type takes the place of the earlier copy.
+            await self._api.delete(kinds.SECRET, name, home.namespace, uid=live["metadata"]["uid"])
+            await self._applier.ensure(kinds.SECRET, body)
         self._memories[known.uid].copied[name] = time.monotonic()
 
 

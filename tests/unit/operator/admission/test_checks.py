@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nestor.api import conditions
-from nestor.api.allowances import Storage
+from nestor.api.allowances import JobStorage, Storage
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.words import Access
 from nestor.operator.admission.checks import apply_size, check_app, check_class, read_wishes, resolve_storage

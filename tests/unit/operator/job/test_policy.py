@@ -124,3 +124,17 @@ async def test_no_node_selector_is_written_as_none_rather_than_as_an_empty_one(s
     assert with_pool["nodeSelector"] == {"pool": "gold"}
     assert "nodeSelector" not in without
     assert data.read(Placement, without) == Placement()
+
+
+async def test_a_pull_secret_of_another_type_takes_the_place_of_the_earlier_copy() -> None:
+    scene = Scene()
+    secret = {"metadata": {"name": "registry", "namespace": "team-a"}, "data": {}}
+    app = {"image": "registry.test/hello:1", "imagePullSecretName": "registry"}
+    job = scene.add_job()
+    scene.add_job(app=job["spec"]["app"] | app)
+    for kind in ("dockerconfigjson", "dockercfg"):
+        scene.api.put(kinds.SECRET, secret | {"type": f"kubernetes.io/{kind}"})
+        scene.restart()  # it copies again at once
+        await scene.run()
+        copy = scene.look(kinds.SECRET, "hello-pull")
+        assert copy["type"] == f"kubernetes.io/{kind}"
