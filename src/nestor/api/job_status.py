@@ -134,8 +134,8 @@ class NestedAppJobStatus(Model):
     )
     app_digest: str | None = Field(
         None,
-        description="Digest of the application that the job started with, if it comes from the catalog or from an image. Its "
-        "copy in ConfigMap `<job>-app` of the job's own namespace counts only while it has this digest.",
+        description="Digest of the application that the job was started or rerun with, if it is from the catalog or an image. "
+        "Its copy in ConfigMap `<job>-app` of the job's own namespace counts only while it has this digest.",
         max_length=64,
     )
     kubernetes_version: str | None = Field(

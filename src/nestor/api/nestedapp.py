@@ -30,7 +30,7 @@ class TemplatesFrom(Model):
 
     config_map_ref: ConfigMapRef = Field(
         description="ConfigMap in the job's namespace that holds the templates: each key is a file in the templates "
-        "folder. It is copied when the job starts, so later changes to it do not affect the job."
+        "folder. It is copied when the job starts and when it is rerun; condition `Admitted` reports later changes."
     )
 
 
@@ -96,7 +96,8 @@ class ParametersFrom(Model):
 
     secret_ref: SecretRef = Field(
         description="Secret of type Opaque in the job's namespace: each key is the name of a parameter, and its value is the "
-        "parameter's, as text. It is copied when the job starts, so later changes to it do not affect the job. Users who "
+        "parameter's, as text. It is copied when the job starts and when it is rerun; condition `Admitted` reports later "
+        "changes. Users who "
         "can create jobs can thus use the namespace's Secrets, as users who can create pods can."
     )
 

@@ -47,8 +47,8 @@ class NestedAppJobSpec(Model):
     )
     app_ref: AppRef | None = Field(
         None,
-        description="Application from the catalog (`kubectl get nestedapps`). It is read when the job starts, so "
-        "later changes to the catalog do not affect the job. Mutually exclusive with `app`. Immutable.",
+        description="Application from the catalog (`kubectl get nestedapps`). It is read when the job starts and when it is "
+        "rerun; condition `Admitted` reports later changes. Mutually exclusive with `app`. Immutable.",
     )
     command: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = Field(
         None,

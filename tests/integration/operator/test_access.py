@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nestor.api import labels
 from nestor.kube import Api, Forbidden, kinds
 from tests.integration import apiserver
 from tests.integration.operator.world import Object, build_class, build_job
@@ -126,6 +127,9 @@ async def test_another_ones_job_may_be_suspended_and_deleted_but_not_be_changed(
             await user.patch(kinds.NESTED_APP_JOB, name, space, {"spec": {"parameters": {"a": "b"}}})
         with refused(kind, space):
             await user.patch(kinds.NESTED_APP_JOB, name, space, {"spec": {"suspend": True, "activeDeadlineSeconds": 5}})
+        # A rerun takes up what the entry says now.
+        with refused(kind, space) if name == "listed" else contextlib.nullcontext():
+            await user.patch(kinds.NESTED_APP_JOB, name, space, {"metadata": {"annotations": {labels.RERUN: "2"}}})
         await user.delete(kinds.NESTED_APP_JOB, name, space)
 
 

@@ -148,6 +148,7 @@ def admit(
         policy=apply_size(apply_machine(known.policy, known.spec.machine), known.spec.storage),
         app=source,
         home=known.home,
+        is_rerun_due=known.is_rerun_due,
         cluster=made_of,
         command=chosen.id,
         nested=chosen.nested,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 
@@ -98,6 +98,18 @@ def read_catalog(name: str, apps: Iterable[Object]) -> AppSource:
         origin=origin,
         templates_from=spec.templates_from.config_map_ref if spec.templates_from else None,
     )
+
+
+def find_newer(known: JobIdentity, kept: AppSource, apps: Iterable[Object]) -> AppSource | None:
+    """The catalog's application where it is no longer what the job started with. None if its entry is gone or cannot be read."""
+    if known.spec.app_ref is None:
+        return None
+    try:
+        found = read_catalog(known.spec.app_ref.name, apps)
+    except Refused:
+        return None
+    # The AppDef of an image is as it was: images do not change.
+    return found if found != (kept if found.app_def is not None else replace(kept, app_def=None)) else None
 
 
 def dump_snapshot(source: AppSource) -> str:

@@ -187,7 +187,7 @@ class TemplateCopies:
         app, content = resolved.app, None
         if app.image or app.templates_from is None:
             return f"image:{app.image}", None
-        if not self._memories[resolved.uid].templates:
+        if not self._memories[resolved.uid].templates or resolved.is_rerun_due:
             content = await self._fetch(resolved, app.templates_from)
             self._memories[resolved.uid].templates = names.digest_json(content)
         return f"configmap:{self._memories[resolved.uid].templates}", content
@@ -197,7 +197,7 @@ class TemplateCopies:
         `RetryLater` if neither the copy nor the original has the templates any more that it identified.
         """
         memory, copy, origin = self._memories[resolved.uid], resolved.home.child(Part.TEMPLATES), resolved.app.templates_from
-        if origin is None or not memory.templates or memory.is_fresh(copy):
+        if origin is None or not memory.templates or (content is None and memory.is_fresh(copy)):
             return
         if content is None:
             content = await self._find_again(resolved, origin, memory.templates)
@@ -209,20 +209,25 @@ class TemplateCopies:
         """What the job has started with, from the copy or else the original."""
         copy = resolved.home.child(Part.TEMPLATES)
         for name, namespace in ((copy, resolved.home.namespace), (origin.name, origin.namespace)):
-            content = _pick(await self._api.find(kinds.CONFIG_MAP, name, namespace))
+            content = pick_content(await self._api.find(kinds.CONFIG_MAP, name, namespace))
             if names.digest_json(content) == wanted:
                 return content
         self.forget(resolved.uid)
         raise RetryLater(1, "the templates are no longer those of the plan")
 
     async def _fetch(self, resolved: Resolved, origin: NamespacedConfigMapRef) -> Object:
-        """The copy made when the job started, or else the current original."""
-        copy = resolved.home.child(Part.TEMPLATES)
-        found = await self._api.find(kinds.CONFIG_MAP, copy, resolved.home.namespace)
-        if found is None:
-            found = await self._api.find(kinds.CONFIG_MAP, origin.name, origin.namespace)
-            self._check(resolved, origin, found)
-        return _pick(found)
+        """The copy made when the job started, or else the current original. For a rerun, the original comes first, and is needed
+        if a newer application names it.
+        """
+        copy = await self._api.find(kinds.CONFIG_MAP, resolved.home.child(Part.TEMPLATES), resolved.home.namespace)
+        if copy is not None and not resolved.is_rerun_due:
+            return pick_content(copy)
+        found, kept = await self._api.find(kinds.CONFIG_MAP, origin.name, origin.namespace), self._memories[resolved.uid].kept
+        before = app_source.load_snapshot(kept)
+        if found is None and copy is not None and (before is None or before.templates_from == origin):
+            return pick_content(copy)
+        self._check(resolved, origin, found)
+        return pick_content(found)
 
     def _check(self, resolved: Resolved, origin: NamespacedConfigMapRef, found: Object | None) -> None:
         """Raises `Refused`. A job may use ConfigMaps of its own namespace; the catalog, those that their owner opened to it.
@@ -240,7 +245,7 @@ class TemplateCopies:
                 f"{where} cannot be used by the catalog: it must be in namespace '{self._operator_namespace}', or its "
                 f"owner must set label '{labels.CATALOG}: \"true\"'"
             )
-        elif (count := sum(len(part) for part in _pick(found).values())) > KEYS:
+        elif (count := sum(len(part) for part in pick_content(found).values())) > KEYS:
             message = f"{where} has {count} keys; templates may have at most {KEYS}: put more into an app image"
             again = LONGEST_RETRY_SECONDS  # it costs more to read than others
         else:
@@ -248,6 +253,6 @@ class TemplateCopies:
         raise Refused(conditions.TEMPLATES_NOT_FOUND, resolved.app.blame(message), retry_seconds=again)
 
 
-def _pick(found: Object | None) -> Object:
+def pick_content(found: Object | None) -> Object:
     content = found or {}
     return {key: content[key] for key in ("data", "binaryData") if content.get(key)}

@@ -14,6 +14,7 @@ from nestor.api.nestedappjob import NestedAppJobSpec
 from nestor.api.nestedclass import NestedClassSpec
 from nestor.api.objects import Object, spec_of, status_of
 from nestor.cluster.home import Home
+from nestor.operator.lifecycle.record import is_rerun_due
 from nestor.operator.world.kept import OVERSIZED, find_fault, read_spec
 from nestor.operator.world.ownership import find_home
 
@@ -58,6 +59,8 @@ class JobIdentity:
     spec: NestedAppJobSpec
     policy: NestedClassSpec
     home: Home
+    is_rerun_due: bool = False
+    """It is about to run again, and takes its inputs as they are now."""
 
     @property
     def class_name(self) -> str:
@@ -83,6 +86,7 @@ def identify(job: Object, classes: dict[str, NestedClassSpec], default: str = FA
         spec=spec.model_copy(update={"class_name": class_name}),
         policy=find_class(class_name, classes),
         home=find_home(job),
+        is_rerun_due=is_rerun_due(job),
     )
 
 

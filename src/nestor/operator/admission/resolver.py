@@ -19,7 +19,7 @@ from nestor.kube.tasks import together
 from nestor.operator import oneshot
 from nestor.operator.admission import reader_pod
 from nestor.operator.admission.admit import Resolved, admit
-from nestor.operator.admission.app_source import AppSource, find_source
+from nestor.operator.admission.app_source import AppSource, find_newer, find_source
 from nestor.operator.admission.checks import check_app, check_class, check_image
 from nestor.operator.admission.copied_inputs import CopiedInputs
 from nestor.operator.admission.identity import Denial, JobIdentity, Refused, identify
@@ -56,11 +56,11 @@ class AppResolver:
     async def resolve(self, job: Object) -> Resolved | Denial:
         """The job with everything it refers to, or for what it waits. Raises `Refused`."""
         known = identify(job, self._context.classes.all(), self._context.classes.default)
+        cache = self._context.cache
         if not has_started(job):
-            cache = self._context.cache
             check_class(job, cache.classes.get(known.class_name), known.policy.access)
-            if known.spec.app_ref is not None:
-                check_app(job, cache.apps.get(known.spec.app_ref.name))
+        if known.spec.app_ref is not None and (known.is_rerun_due or not has_started(job)):
+            check_app(job, cache.apps.get(known.spec.app_ref.name))
         # Where reading has begun, it goes on even if the job has lost its place by it.
         source = await self._find(known, job) if self._find_reader(known) is not None else None
         if isinstance(source, Denial):
@@ -71,7 +71,7 @@ class AppResolver:
         source = source or await self._find(known, job)
         if isinstance(source, Denial):
             return source
-        cluster = self._context.cache.clusters.get(known.home.name, known.home.namespace)
+        cluster = cache.clusters.get(known.home.name, known.home.namespace)
         try:
             given = await self._inputs.parameters.find(known)
             return admit(known, source, cluster, self._context.host, given, turn, self._context.settings.k3s_versions)
@@ -87,12 +87,16 @@ class AppResolver:
         own = known.spec.app
         if not known.spec.has_app or (own and own.app_def is not None):
             return find_source(known, ())
-        if kept := await self._snapshots.find(known, status_of(job).get("appDigest")):
+        kept = await self._snapshots.find(known, status_of(job).get("appDigest"))
+        newer = find_newer(known, kept, self._context.cache.apps) if kept and known.is_rerun_due else None
+        if newer is not None:
+            check_image(known, newer)
+        elif kept is not None:
             pod = self._find_reader(known)  # its work is done
             if pod is not None and not is_terminating(pod):
                 await self._api.delete(kinds.POD, pod["metadata"]["name"], known.home.namespace, uid=pod["metadata"]["uid"])
             return kept
-        source = find_source(known, self._context.cache.apps)
+        source = newer or find_source(known, self._context.cache.apps)
         if source.app_def is not None:
             return source
         return self._snapshots.recall(known.uid, source) or await self._read(known, source)

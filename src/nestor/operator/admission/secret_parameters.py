@@ -34,6 +34,11 @@ class SecretParameters:
     salt: str = field(repr=False)
     """Keeps hashes, which everybody sees, from telling a value to whoever guesses it: only readers of Secrets know it."""
 
+    @property
+    def data(self) -> dict[str, str]:
+        """As it is in a Secret."""
+        return {key: base64.b64encode(value.encode()).decode() for key, value in self.values.items()}
+
 
 class ParameterSecrets:
     """Remembers what it copied, so that a settled job needs no requests."""
@@ -46,18 +51,16 @@ class ParameterSecrets:
         self._kept.pop(uid, None)
 
     async def find(self, known: JobIdentity) -> SecretParameters | None:
-        """The copy made when the job started, or else the current original; None for a job that names no Secret.
-
-        Raises `Refused`.
+        """The copy made when the job started, or else the current original, which comes first for a rerun; None for a job that
+        names no Secret. Raises `Refused`.
         """
-        if known.spec.parameters_from is None or known.uid in self._kept:
+        if known.spec.parameters_from is None or (known.uid in self._kept and not known.is_rerun_due):
             return self._kept.get(known.uid)
-        api, home = self._applier.api, known.home
+        api, home, name = self._applier.api, known.home, known.spec.parameters_from.secret_ref.name
         copy = await api.find(kinds.SECRET, home.child(Part.PARAMETERS), home.namespace)
-        if copy is not None:
+        found = await api.find(kinds.SECRET, name, known.namespace) if copy is None or known.is_rerun_due else None
+        if copy is not None and found is None:
             return _read(copy, annotations_of(copy).get(labels.SALT) or copy["metadata"]["uid"])
-        name = known.spec.parameters_from.secret_ref.name
-        found = await api.find(kinds.SECRET, name, known.namespace)
         where = f"Secret '{name}' in namespace '{known.namespace}'"
         if found is None:
             raise _refuse(f"no {where}")
@@ -71,11 +74,12 @@ class ParameterSecrets:
         if given is None:
             return
         home = known.home
-        data = {key: base64.b64encode(value.encode()).decode() for key, value in given.values.items()}
         metadata = home.metadata(home.child(Part.PARAMETERS), annotations={labels.SALT: given.salt})
-        await self._applier.ensure(kinds.SECRET, {"metadata": metadata, "type": TYPE, "data": data})
+        await self._applier.ensure(kinds.SECRET, {"metadata": metadata, "type": TYPE, "data": given.data})
         if sum(len(key) + len(value) for key, value in given.values.items()) <= KEPT_LIMIT:
             self._kept[known.uid] = given
+        else:
+            self._kept.pop(known.uid, None)
 
 
 def _check_size(secret: Object, where: str) -> None:

@@ -83,6 +83,11 @@ def find_rerun(job: Object) -> str:
     return wanted or status_of(job).get("rerun") or ""
 
 
+def is_rerun_due(job: Object) -> bool:
+    """Whether a run was asked for that has not begun."""
+    return find_rerun(job) != (status_of(job).get("rerun") or "")
+
+
 def begin_anew(record: Record, rerun: str, restart: Restart | None) -> Record:
     return replace(record, rerun=rerun, restart=restart, restarts=0, start_time=None, completion_time=None)
 
@@ -133,7 +138,7 @@ def was_stopped(job: Object) -> bool:
 def wants_to_run(job: Object) -> bool:
     if is_terminating(job) or spec_of(job).get("suspend"):
         return False
-    return _ended_by(job) in (None, *KEPT) or find_rerun(job) != (status_of(job).get("rerun") or "")
+    return _ended_by(job) in (None, *KEPT) or is_rerun_due(job)
 
 
 def _ended_by(job: Object) -> str | None:

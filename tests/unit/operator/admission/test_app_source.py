@@ -17,6 +17,7 @@ from nestor.operator.admission.app_source import (
     AppSource,
     digest_snapshot,
     dump_snapshot,
+    find_newer,
     find_source,
     parse_snapshot,
     read_catalog,
@@ -143,6 +144,14 @@ def test_a_pin_is_read_as_it_was_written() -> None:
     shared = read_catalog("hello", [build_app("hello", imagePullSecretName="shared")])
     assert shared.image_pull_secret_name == "shared"
     assert reread(shared) == shared
+
+
+@pytest.mark.parametrize(("image", "is_newer"), [("a:1", False), ("b:2", True)])
+def test_an_appdef_from_an_image_is_as_new_as_the_image(image: str, is_newer: bool) -> None:
+    kept = read_catalog("hello", [build_app("hello", image="a:1")])
+    job = identify(build_job(app=None, appRef={"name": "hello"}), CLASSES)
+    newer = find_newer(job, kept, [build_app("hello", image=image, appDef=None)])
+    assert (newer is not None) is is_newer
 
 
 def test_a_jobs_own_image_is_pulled_with_its_own_secret_whatever_the_pin_says() -> None:

@@ -68,8 +68,9 @@ async def rerun(
 ) -> int:
     """Run all steps of a job again.
 
-    A job that is running or has failed in a step keeps its nested cluster and everything in it. A job that has ended in any
-    other way starts over in an empty cluster: its data is deleted, including data on a volume.
+    Changes to its ConfigMap, its Secret and its entry of the catalog are taken up. A job that is running or has failed in a step
+    keeps its nested cluster and everything in it. A job that has ended in any other way starts over in an empty cluster: its data
+    is deleted, including data on a volume.
     """
     value = now().isoformat(timespec="milliseconds")
     async with session.opened(place) as opened:

@@ -162,7 +162,12 @@ def _identify(content: dict[str, Any], class_name: str, policy: NestedClassSpec)
     said = content.get("metadata") or {}
     meta = {"name": str(said.get("name") or "job"), "namespace": str(said.get("namespace") or "default"), "uid": NOBODY}
     return JobIdentity(
-        **meta, spec=spec.model_copy(update={"class_name": class_name}), policy=policy, home=find_home({"metadata": meta})
+        name=meta["name"],
+        namespace=meta["namespace"],
+        uid=NOBODY,
+        spec=spec.model_copy(update={"class_name": class_name}),
+        policy=policy,
+        home=find_home({"metadata": meta}),
     )
 
 
