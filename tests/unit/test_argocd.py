@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import datetime
 import re
 from typing import Any
@@ -98,6 +99,13 @@ def test_a_job_is_as_healthy_as_its_conditions_say(job: Object, status: str) -> 
 
 def test_the_message_is_that_of_the_condition() -> None:
     assert argocd_lua.health(refuse(conditions.CLASS_NOT_FOUND, "no class named 'x'"))[1] == "no class named 'x'"
+
+
+@pytest.mark.parametrize("seen", [Observed(), UP, FAILED, RETRYING])
+def test_a_job_without_the_latest_inputs_says_so_in_whatever_state_it_is(seen: Observed) -> None:
+    told = observe(seen=dataclasses.replace(seen, remarks=((conditions.INPUTS_CHANGED, "changed"),)))
+    status, message = argocd_lua.health(observe(seen=seen))
+    assert argocd_lua.health(told) == (status, f"{message}; class, version, command and AppDef accepted; changed")
 
 
 @pytest.mark.parametrize("reason", conditions.REASONS)

@@ -172,6 +172,7 @@ NETWORK_NOT_ENFORCED = _admin(
     "nothing keeps this job and others apart: an admin can install a network plugin that enforces NetworkPolicies, or accept it "
     "in the class (`network.unenforced: Accept`)",
 )
+INPUTS_CHANGED = _user("InputsChanged", "take the changes up with `nestor rerun`, or leave the job unchanged")
 # ClusterReady
 PROVISIONED = Reason("Provisioned")
 PROVISIONING = Reason("Provisioning", activity="busy")
@@ -205,8 +206,8 @@ STEP_RETRYING = Reason(
 )
 STEP_FAILED = _user(
     "StepFailed",
-    "correct the template or the AppDef and apply the job again, or run all steps again with `nestor rerun`. A job keeps the "
-    "templates that a ConfigMap had when it started: if you correct these, create the job again",
+    "correct the template or the AppDef and apply the job again, or run all steps again with `nestor rerun`, which also takes up "
+    "a corrected ConfigMap, Secret or entry of the catalog",
     end_event="JobFailed",
 )
 RUNNER_FAILED = _user("RunnerFailed", "`nestor logs` shows the runner's output; `nestor rerun` starts it again")

@@ -170,7 +170,7 @@ class Operator:
         self._add_jobs(job for job in self.cache.jobs if find_class_name(job) in ("", name))
 
     def _on_app(self, change: Change) -> None:
-        """Jobs that wait for the entry can start now; running jobs have their own copy and are not affected."""
+        """Jobs that wait for the entry can start now; running jobs have their own copy, and say so."""
         name = change.latest["metadata"]["name"]
         self.queue.add(Key(kinds.NESTED_APP, "", name))
         self._add_jobs(job for job in self.cache.jobs if (spec_of(job).get("appRef") or {}).get("name") == name)

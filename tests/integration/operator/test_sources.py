@@ -13,11 +13,12 @@ import pytest
 
 from nestor.api import conditions, labels
 from nestor.kube import Api, Conflict, Invalid, kinds
+from tests import argocd_lua
 from tests.integration import apiserver
 from tests.integration.operator import kubelet
 from tests.integration.operator.conftest import Operator, operator_running
 from tests.integration.operator.kubelet import Logs
-from tests.integration.operator.lifetime import job_saying, seen
+from tests.integration.operator.lifetime import job_saying, rerun
 from tests.integration.operator.world import STEP, TARGET, Object, ended, host_namespace, message_of, runner_of, set_pod_status
 from tests.waiting import another, exists, gone, has, job_with, wait_for_any, wait_for_none
 
@@ -308,28 +309,47 @@ async def test_a_warning_is_in_the_condition_and_one_event(operator: Operator, a
     assert {event["type"] for event in events} == {"Warning"}
 
 
-@pytest.mark.slow
-async def test_a_running_job_keeps_its_application_over_restarts_of_the_operator(
+async def test_a_job_keeps_its_inputs_over_restarts_tells_of_changes_and_takes_them_up_in_a_rerun(
     second_plane: apiserver.ControlPlane, lonely: Api
 ) -> None:
-    await put_app(lonely, "shop", image=IMAGE, appDef=build_appdef("first.yml"))
+    async def put(text: str) -> None:
+        meta = {"name": "inputs", "namespace": "default", "labels": {labels.CATALOG: "true"}}
+        await lonely.apply(kinds.CONFIG_MAP, {"metadata": meta, "data": {"hello.yml": text}})
+        await lonely.apply(kinds.SECRET, {"metadata": meta, "type": "Opaque", "stringData": {"PASSWORD": text}})
+
+    async def put_shop(path: str) -> None:
+        content = build_appdef(path)
+        content["commands"]["Hello"]["parameters"] = {"PASSWORD": {"variable": True}}
+        await put_app(lonely, "shop", templatesFrom={"configMapRef": {"name": "inputs", "namespace": "default"}}, appDef=content)
+
+    async def read_taken(where: str) -> tuple[str, str, str]:
+        files, plan = (
+            await lonely.get(kinds.CONFIG_MAP, "hello-templates", where),
+            await exists(lonely, kinds.SECRET, "hello-plan", where),
+        )
+        found = json.loads(base64.b64decode(plan["data"]["plan.json"]))
+        return files["data"]["hello.yml"], found["environment"]["PASSWORD"], found["steps"][0]["path"]
+
+    await put("first")
+    await put_shop("first.yml")
+    body = build_job("default", appRef={"name": "shop"}, parametersFrom={"secretRef": {"name": "inputs"}})
     async with operator_running(second_plane):
-        await lonely.create(kinds.NESTED_APP_JOB, build_job("default", appRef={"name": "shop"}))
-        job = await job_with(lonely, "hello", "default", conditions.ADMITTED, "True")
+        await lonely.create(kinds.NESTED_APP_JOB, body)
+        await job_with(lonely, "hello", "default", conditions.ADMITTED, "True", conditions.ADMITTED_REASON)
+        await put_shop("second.yml")
+        await job_saying(lonely, "hello", "default", conditions.ADMITTED, "later changes to NestedApp 'shop' are not in use: ")
+        await wait_for_any(lonely, kinds.EVENT, "default", lambda event: event["reason"] == conditions.INPUTS_CHANGED)
+    await put("second")
+    async with operator_running(second_plane):
+        said = "later changes to ConfigMap 'inputs', Secret 'inputs', NestedApp 'shop' are not in use: "
+        job = await job_saying(lonely, "hello", "default", conditions.ADMITTED, said)
+        assert said in argocd_lua.health(job)[1]
         where = job["status"]["namespace"]
-        assert (await pin_of(lonely, where))["appDef"] == build_appdef("first.yml")
-        made = await put_app(lonely, "shop", image="registry.test/other:2", appDef=build_appdef("second.yml"))
-        await app_with(lonely, "shop", "True", made["metadata"]["generation"])
-    async with operator_running(second_plane):
-        await lonely.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "shop.jobs.test"}}})
-        await seen(lonely, "hello", "default")
-        assert await path_in_plan(lonely, where) == "first.yml"
-        await lonely.delete(kinds.NESTED_APP, "shop")
-    async with operator_running(second_plane):
-        await lonely.patch(kinds.NESTED_APP_JOB, "hello", "default", {"spec": {"expose": {"host": "other.jobs.test"}}})
-        job = await seen(lonely, "hello", "default")
-        assert has(conditions.ADMITTED, "True")(job)
-        pod = await runner_of(lonely, "hello", where)
-        assert {"name": "app", "image": {"reference": IMAGE, "pullPolicy": "IfNotPresent"}} in pod["spec"]["volumes"]
+        assert await read_taken(where) == ("first", "first", "first.yml")
+        await rerun(lonely, "hello", "default", "2")
+        await exists(lonely, kinds.NESTED_APP_JOB, "hello", "default", lambda found: found["status"].get("rerun") == "2")
+        await job_with(lonely, "hello", "default", conditions.ADMITTED, "True", conditions.ADMITTED_REASON)
+        assert await read_taken(where) == ("second", "second", "second.yml")
         await lonely.delete(kinds.NESTED_APP_JOB, "hello", "default")
         await wait_for_none(lonely, kinds.NESTED_APP_JOB, "default")
+    await lonely.delete(kinds.NESTED_APP, "shop")

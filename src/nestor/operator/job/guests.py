@@ -5,6 +5,7 @@ from __future__ import annotations
 from nestor.operator.guest import Guest
 from nestor.operator.guests.argocd import ArgoCD
 from nestor.operator.guests.boost import StartBoost
+from nestor.operator.guests.changed_inputs import ChangedInputs
 from nestor.operator.guests.enforcement.keeper import Enforcement
 from nestor.operator.guests.gangs.keeper import GangKeeper
 from nestor.operator.guests.gateway import Gateway
@@ -21,6 +22,7 @@ GUESTS: tuple[type[Guest], ...] = (
     StartBoost,
     Gateway,
     ArgoCD,
+    ChangedInputs,
     Outbox,  # last of those that write: it tells of what the others have said
     GangKeeper,
 )

@@ -89,18 +89,6 @@ async def test_what_the_job_says_itself_takes_precedence(scene: Scene) -> None:
     assert plan_of(scene).parameters == {"PASSWORD": SECRET, "USER": "me"}
 
 
-async def test_it_stays_what_it_was_when_the_job_started(scene: Scene) -> None:
-    put_secret(scene, PASSWORD=SECRET)
-    await reconcile(scene)
-    before = plan_of(scene)
-    put_secret(scene, PASSWORD="another")
-    await reconcile(scene)
-    assert plan_of(scene) == before
-    scene.api.drop(kinds.SECRET, "login", "team-a")
-    assert (await reconcile(scene))["status"] == "True"
-    assert plan_of(scene) == before
-
-
 async def test_a_settled_job_asks_for_no_secret_and_gets_its_copy_again_with_its_namespace(scene: Scene) -> None:
     put_secret(scene, PASSWORD=SECRET)
     await scene.run()

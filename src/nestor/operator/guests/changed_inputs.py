@@ -1,0 +1,81 @@
+"""Tells of inputs that have changed since a job copied them: Git may say that they are new, and the job has the old ones.
+
+The catalog is watched. ConfigMaps and Secrets may only be read by name: they are looked at once in `RESYNC_SECONDS`, and nothing
+of their content is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from nestor.api import conditions, labels
+from nestor.api.names import Part
+from nestor.cluster.home import Home
+from nestor.kube import kinds
+from nestor.kube.applier import RESYNC_SECONDS
+from nestor.operator.admission.admit import Resolved
+from nestor.operator.admission.app_source import find_newer
+from nestor.operator.admission.copied_inputs import pick_content
+from nestor.operator.guest import Guest, Word
+from nestor.operator.world.context import Context
+
+
+@dataclass(frozen=True)
+class _Look:
+    changed: tuple[str, ...]
+    """Which ConfigMap and Secret are not as they were copied."""
+    at: float
+
+    @property
+    def rest(self) -> float:
+        """In how many seconds to look again."""
+        return self.at + RESYNC_SECONDS - time.monotonic()
+
+
+class ChangedInputs(Guest):
+    """What of each job's inputs has changed. One that is gone is not missed: the job has its copy."""
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._looks: dict[str, _Look] = {}
+
+    async def begin(self, resolved: Resolved) -> None:
+        """What it starts with was read just now."""
+        self._looks.setdefault(resolved.uid, _Look((), time.monotonic()))
+
+    async def ensure(self, resolved: Resolved, home: Home) -> None:
+        look = self._looks.get(resolved.uid)
+        if resolved.is_rerun_due or look is None or look.rest <= 0:
+            self._looks[resolved.uid] = _Look(await self._compare(resolved, home), time.monotonic())
+
+    def report(self, resolved: Resolved) -> Word | None:
+        look = self._looks.get(resolved.uid)
+        changed = [*look.changed] if look else []
+        if find_newer(resolved, resolved.app, self._context.cache.apps) is not None:
+            changed.append(resolved.app.origin)
+        text = (
+            f"later changes to {', '.join(changed)} are not in use: `nestor rerun {resolved.name}`, or a new value of annotation "
+            f"`{labels.RERUN}`, takes them up"
+        )
+        is_copied = resolved.app.templates_from is not None or resolved.spec.parameters_from is not None
+        rest = max(1.0, look.rest) if look and is_copied else None
+        return Word(remark=(conditions.INPUTS_CHANGED, text) if changed else None, retry_after=rest)
+
+    def forget(self, uid: str) -> None:
+        self._looks.pop(uid, None)
+
+    async def _compare(self, resolved: Resolved, home: Home) -> tuple[str, ...]:
+        api, changed = self._context.api, []
+        if origin := resolved.app.templates_from:
+            copy = await api.find(kinds.CONFIG_MAP, home.child(Part.TEMPLATES), home.namespace)
+            found = await api.find(kinds.CONFIG_MAP, origin.name, origin.namespace)
+            if copy is not None and found is not None and pick_content(found) != pick_content(copy):
+                where = f" in namespace '{origin.namespace}'" if origin.namespace != resolved.namespace else ""
+                changed.append(f"ConfigMap '{origin.name}'{where}")
+        if (given := resolved.secret_parameters) is not None and resolved.spec.parameters_from is not None:
+            name = resolved.spec.parameters_from.secret_ref.name
+            secret = await api.find(kinds.SECRET, name, resolved.namespace)
+            if secret is not None and (secret.get("data") or {}) != given.data:
+                changed.append(f"Secret '{name}'")
+        return tuple(changed)
