@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from nestor.api import labels, names
 from nestor.api.objects import Object
 from nestor.api.quantities import parse_quantity, write_quantity
-from nestor.overflow.interlink.wire import Peer, PeerGpu, Ping, Taint
+from nestor.overflow.interlink.wire import Accelerator, Peer, PeerGpu, Ping, Resources, Taint
 from nestor.pods.providers.base import WHOLE, Shape
-from nestor.pods.providers.errors import Unreachable, cut_name
+from nestor.pods.providers.errors import Unreachable, cut, cut_name
 
 _NAME = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
@@ -26,6 +31,7 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _RESERVED = ("kubernetes.io", "k8s.io")
 _LARGEST = 2**63 - 1
 _TAINTS, _RESOURCES = 32, 64
+_LIST: TypeAdapter[list[Any]] = TypeAdapter(list[Any])
 
 _NUNET = "nunet.io"
 _SHAPE_LIMIT = 40
@@ -47,36 +53,64 @@ _BRANDS = (
 def build_shape(ping: Ping) -> Shape | None:
     """The only shape of a backend that answers `/pinglink` with its resources. None if it tells nothing.
 
-    Raises `Unreachable` for anything that no node may have: half an answer is not used.
+    What no node may have is left out, and `Shape.faults` says so: one bad value must not hide the others.
     """
     if ping.resources is None and ping.taints is None:
         return None
+    faults: list[str] = []
     capacity: dict[str, str] = {}
-    if found := ping.resources:
-        plain = {"cpu": found.cpu, "memory": found.memory, "pods": found.pods}
-        capacity = {key: _check_quantity(f"resources.{key}", value) for key, value in plain.items() if value is not None}
-        counts: Counter[str] = Counter()
-        for item in found.accelerators:
-            name = _name_resource(item.kind)
-            counts[name] += int(parse_quantity(_check_quantity(name, item.available)))
-        capacity |= {name: _check_quantity(name, str(count)) for name, count in counts.items()}
+    if ping.resources is not None:
+        with _noting("resources", faults):
+            capacity = _read_capacity(Resources.model_validate(ping.resources), faults)
+    taints = None
+    if ping.taints is not None:
+        with _noting("taints", faults):
+            taints = _read_taints(_LIST.validate_python(ping.taints), faults)
+    return Shape(WHOLE, capacity, taints=taints, faults=cut("; ".join(faults)))
+
+
+def _read_capacity(told: Resources, faults: list[str]) -> dict[str, str]:
+    capacity: dict[str, str] = {}
+    for key in ("cpu", "memory", "pods"):
+        if (amount := getattr(told, key)) is not None:
+            with _noting(key, faults):
+                capacity[key] = _check_quantity(f"resources.{key}", str(amount))
+    with _noting("resources.accelerators", faults):
+        for index, item in enumerate(_LIST.validate_python(told.accelerators or [])):
+            with _noting(f"resources.accelerators.{index}", faults):
+                device = Accelerator.model_validate(item)
+                name = _name_resource(device.kind)
+                count = int(parse_quantity(_check_quantity(name, device.available)))
+                capacity[name] = _check_quantity(name, str(int(capacity.get(name, "0")) + count))
     if len(capacity) > _RESOURCES:
-        raise Unreachable(f"the backend tells {len(capacity)} resources: at most {_RESOURCES} are allowed")
-    taints = None if ping.taints is None else _build_taints(ping.taints)
-    return Shape(WHOLE, capacity, taints=taints)
+        faults.append(f"the backend tells {len(capacity)} resources: only the first {_RESOURCES} count")
+    return dict(islice(capacity.items(), _RESOURCES))
 
 
-def _build_taints(taints: Iterable[Taint]) -> list[Object]:
-    """The taints, without repetitions. Raises `Unreachable` for one that is not allowed."""
+def _read_taints(told: list[Any], faults: list[str]) -> list[Object]:
+    """The taints, without repetitions."""
     found: dict[tuple[str, str], Object] = {}
-    for taint in taints:
-        is_valid = _is_qualified(taint.key) and _VALUE.match(taint.value) and taint.effect in _EFFECTS
-        if not is_valid or _is_reserved(taint.key):
-            raise Unreachable(f"the backend wants the taint '{cut_name(taint.key)}', which no backend may set")
-        found[taint.key, taint.effect] = taint.model_dump()
+    for index, item in enumerate(told):
+        with _noting(f"taints.{index}", faults):
+            taint = Taint.model_validate(item)
+            is_valid = _is_qualified(taint.key) and _VALUE.match(taint.value) and taint.effect in _EFFECTS
+            if not is_valid or _is_reserved(taint.key):
+                raise Unreachable(f"the backend wants the taint '{cut_name(taint.key)}', which no backend may set")
+            found[taint.key, taint.effect] = taint.model_dump()
     if len(found) > _TAINTS:
-        raise Unreachable(f"the backend wants {len(found)} taints: at most {_TAINTS} are allowed")
-    return list(found.values())
+        faults.append(f"the backend wants {len(found)} taints: only the first {_TAINTS} count")
+    return list(found.values())[:_TAINTS]
+
+
+@contextmanager
+def _noting(what: str, faults: list[str]) -> Iterator[None]:
+    """Leave out what the `with` block refuses."""
+    try:
+        yield
+    except ValidationError:
+        faults.append(f"the backend's `{what}` is malformed")
+    except Unreachable as error:
+        faults.append(error.message)
 
 
 def _name_resource(name: str) -> str:

@@ -246,6 +246,8 @@ class Shape:
     """Taints that the backend wants on the node (`key`, `value`, `effect`). None: those of the node stay as they are."""
     machines: int | None = None
     """How many machines are of this shape, if known."""
+    faults: str = ""
+    """What the backend says of it that is of no use, and is left out."""
 
 
 JOB = "JobID"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -169,34 +170,70 @@ def test_a_ping_tells_resources_and_taints_or_nothing(told: str, shape: Shape | 
     assert read_ping(told.encode()) == shape
 
 
+GOOD: Object = {"cpu": "8", "accelerators": [{"resourceType": "a.b/good", "available": 1}]}
+OK = [{"key": "ok", "effect": "NoSchedule"}]
+
+
+def _device(kind: Any = "nvidia.com/gpu", available: Any = 1) -> Object:
+    return {"resources": GOOD | {"accelerators": [{"resourceType": kind, "available": available}, *GOOD["accelerators"]]}}
+
+
 @pytest.mark.parametrize(
     ("told", "words"),
     [
-        ({"resources": {"cpu": "many"}}, "'many' for `resources.cpu`"),
-        ({"resources": {"cpu": "-1"}}, "must be a quantity"),
-        ({"resources": {"cpu": "1e999999999"}}, "must be a quantity"),
-        ({"resources": {"cpu": [8]}}, "malformed: `resources.cpu`"),
-        ({"resources": {"accelerators": [{"resourceType": "nvidia.com/gpu", "available": -3}]}}, "must be a quantity"),
-        ({"resources": {"accelerators": [{"resourceType": "kubernetes.io/gpu", "available": 1}]}}, "no name of an extended"),
-        ({"resources": {"accelerators": [{"resourceType": "requests.a/gpu", "available": 1}]}}, "no name of an extended"),
-        ({"resources": {"accelerators": [{"resourceType": "///", "available": 1}]}}, "no name of an extended"),
-        ({"resources": {"accelerators": [{"resourceType": "a.b/" + "c" * 64, "available": 1}]}}, "no name of an extended"),
-        (
-            {"resources": {"accelerators": [{"resourceType": f"a.b/c{index}", "available": 1} for index in range(65)]}},
-            "at most 64",
-        ),
-        ({"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}, "no backend may set"),
-        ({"taints": [{"key": "a", "effect": "Sometimes"}]}, "no backend may set"),
-        ({"taints": [{"key": "a b", "effect": "NoSchedule"}]}, "no backend may set"),
-        ({"taints": [{"key": "a", "value": "b c", "effect": "NoSchedule"}]}, "no backend may set"),
-        ({"taints": [{"key": f"a{index}", "effect": "NoSchedule"} for index in range(33)]}, "at most 32"),
-        ({"taints": "none"}, "malformed: `taints`"),
+        ({"resources": GOOD | {"memory": "many"}}, "'many' for `resources.memory`"),
+        ({"resources": GOOD | {"memory": "-1"}}, "must be a quantity"),
+        ({"resources": GOOD | {"memory": "1e999999999"}}, "must be a quantity"),
+        ({"resources": GOOD | {"memory": [8]}}, "'[8]' for `resources.memory`"),
+        (_device(available=-3), "must be a quantity"),
+        (_device(available=2**63), "must be a quantity"),
+        (_device(available=None), "`resources.accelerators.0` is malformed"),
+        (_device("kubernetes.io/gpu"), "no name of an extended"),
+        (_device("requests.a/gpu"), "no name of an extended"),
+        (_device("///"), "no name of an extended"),
+        (_device("a.b/" + "c" * 64), "no name of an extended"),
+        ({"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}, *OK]}, "no backend may set"),
+        ({"taints": [{"key": "a", "effect": "Sometimes"}, *OK]}, "no backend may set"),
+        ({"taints": [{"key": "a b", "effect": "NoSchedule"}, *OK]}, "no backend may set"),
+        ({"taints": [{"key": "a", "value": "b c", "effect": "NoSchedule"}, *OK]}, "no backend may set"),
+        ({"taints": [7, *OK]}, "`taints.0` is malformed"),
+        ({"resources": "none", "taints": OK}, "`resources` is malformed"),
     ],
 )
-def test_pings_that_no_node_may_have_are_refused(told: Object, words: str) -> None:
-    with pytest.raises(Unreachable) as caught:
-        read_ping(json.dumps(told).encode())
-    assert words in caught.value.message
+def test_what_no_node_may_have_is_named_and_the_rest_of_a_ping_counts(told: Object, words: str) -> None:
+    shape = read_ping(json.dumps(told).encode())
+    assert shape is not None
+    assert words in shape.faults
+    assert shape.capacity == ({"cpu": "8", "a.b/good": "1"} if "taints" not in told else {})
+    assert shape.taints == ([OK[0] | {"value": ""}] if "taints" in told else None)
+
+
+@pytest.mark.parametrize(
+    ("told", "words", "shape"),
+    [
+        ({"taints": "none", "resources": {"cpu": "8"}}, "`taints` is malformed", Shape("default", {"cpu": "8"})),
+        (
+            {"resources": {"cpu": "8", "accelerators": "x"}},
+            "`resources.accelerators` is malformed",
+            Shape("default", {"cpu": "8"}),
+        ),
+        (
+            {"resources": {"accelerators": [{"resourceType": f"a.b/c{index}", "available": 1} for index in range(65)]}},
+            "the first 64 count",
+            Shape("default", {f"a.b/c{index}": "1" for index in range(64)}),
+        ),
+        (
+            {"taints": [{"key": f"a{index}", "effect": "NoSchedule"} for index in range(33)]},
+            "the first 32 count",
+            Shape("default", taints=[{"key": f"a{index}", "value": "", "effect": "NoSchedule"} for index in range(32)]),
+        ),
+    ],
+)
+def test_lists_that_no_node_may_have_are_named(told: Object, words: str, shape: Shape) -> None:
+    found = read_ping(json.dumps(told).encode())
+    assert found is not None
+    assert words in found.faults
+    assert replace(found, faults="") == shape
 
 
 async def test_shapes_are_discovered_where_the_settings_say(backend: Backend) -> None:

@@ -19,6 +19,7 @@ from nestor.kube.kinds import right
 from nestor.overflow.vnode.backend.health import Health, describe
 from nestor.overflow.vnode.restart import Restart
 from nestor.pods.providers import base
+from nestor.pods.providers.errors import cut
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +50,7 @@ class BackendView:
         self._wake = asyncio.Event()
         self._problem: Restart | None = None
         self._unheard = ""
-        """Why the last answer about what the backend has was of no use."""
+        """What of the last answer about what the backend has was of no use."""
         found = OverflowBackendStatus.model_validate(status_of(body))
         self.shapes: list[Shape] = list(found.shapes or [])
         self.unconfirmed: list[UnconfirmedPod] = list(found.unconfirmed_pods)
@@ -116,9 +117,10 @@ class BackendView:
             log.info("shapes were not discovered: %s", describe(error))
             self._unheard = describe(error)
             return
-        self._unheard = ""
+        shapes, faults = read_discovered(found or [], self.shapes)
+        self._unheard = cut("; ".join(faults))
         if found is not None:
-            self._set_shapes(read_discovered(found, self.shapes))
+            self._set_shapes(shapes)
 
     def _set_shapes(self, found: list[Shape]) -> None:
         if found != self.shapes:
@@ -143,7 +145,7 @@ class BackendView:
             said = before["status"], conditions.reason_of(before), before.get("message", "")
             return [conditions.Condition(conditions.REACHABLE, *said)]
         is_answering = self._health.is_answering
-        answers = "The backend answers" + (f", but not what it has: {self._unheard}" if self._unheard else ".")
+        answers = "The backend answers" + (f", but not all that it says it has counts: {self._unheard}" if self._unheard else ".")
         why = (conditions.BACKEND_ANSWERS, answers) if is_answering else self._health.problem
         return [conditions.Condition(conditions.REACHABLE, "True" if is_answering else "False", *why)]
 
@@ -168,12 +170,17 @@ class BackendView:
             handler()
 
 
-def read_discovered(found: Iterable[base.Shape], before: Sequence[Shape]) -> list[Shape]:
-    """What was discovered; what a backend does not say any more of a shape stays as it was. Nonsense is left out."""
+def read_discovered(found: Iterable[base.Shape], before: Sequence[Shape]) -> tuple[list[Shape], list[str]]:
+    """What was discovered, and which nonsense is left out.
+
+    What a backend does not say any more of a shape stays as it was.
+    """
     known = {shape.name: shape for shape in before}
+    faults: list[str] = []
     result: dict[str, Shape] = {}
     for item in found:
         old = known.get(item.name)
+        faults += [item.faults] if item.faults else []
         values: Object = {
             "name": item.name,
             "capacity": {**(old.capacity if old else {}), **item.capacity},
@@ -187,8 +194,9 @@ def read_discovered(found: Iterable[base.Shape], before: Sequence[Shape]) -> lis
             result[item.name] = Shape.model_validate(values)
         except ValueError as error:
             why = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-            log.warning("shape '%.40s' of the backend is left out: %.200s", item.name, why)
-    return sorted(result.values(), key=lambda shape: shape.name)[:SHAPE_LIMIT]
+            faults.append(f"shape '{cut(item.name, 40)}' is left out: {cut(why, 200)}")
+            result |= {item.name: old} if old else {}
+    return sorted(result.values(), key=lambda shape: shape.name)[:SHAPE_LIMIT], faults
 
 
 def find_capacity(shapes: Iterable[Shape], name: str, pods: int) -> dict[str, str]:

@@ -116,7 +116,7 @@ def shape(name: str, **values: Any) -> Shape:
 
 def test_what_is_not_said_any_more_stays() -> None:
     before = [shape("a", capacity={"cpu": "8", "memory": "1Gi"}, taints=[{"key": "old"}]), shape("b", taints=[{"key": "old"}])]
-    found = view.read_discovered([base.Shape("a", {"cpu": "4"}), base.Shape("b", {"nvidia.com/gpu": "1"}, taints=[])], before)
+    found, _ = view.read_discovered([base.Shape("a", {"cpu": "4"}), base.Shape("b", {"nvidia.com/gpu": "1"}, taints=[])], before)
     assert [(item.name, dict(item.capacity), [taint.key for taint in item.taints]) for item in found] == [
         ("a", {"cpu": "4", "memory": "1Gi"}, ["old"]),
         ("b", {"cpu": "1", "nvidia.com/gpu": "1"}, []),
@@ -134,11 +134,17 @@ def test_what_is_not_said_any_more_stays() -> None:
     ],
 )
 def test_nonsense_becomes_no_node(nonsense: base.Shape) -> None:
-    assert [item.name for item in view.read_discovered([nonsense, base.Shape("good", {"cpu": "1"})], [])] == ["good"]
+    found, faults = view.read_discovered([nonsense, base.Shape("good", {"cpu": "1"})], [])
+    assert [item.name for item in found] == ["good"]
+    assert [text.startswith(f"shape '{nonsense.name[:10]}") for text in faults] == [True]
+
+
+def test_nonsense_about_a_shape_that_is_known_leaves_it_as_it_was() -> None:
+    assert view.read_discovered([base.Shape("a", {"cpu": "plenty"})], [shape("a")])[0] == [shape("a")]
 
 
 def test_there_is_a_limit_to_shapes() -> None:
-    assert len(view.read_discovered([base.Shape(f"s{index}", {"cpu": "1"}) for index in range(100)], [])) == 64
+    assert len(view.read_discovered([base.Shape(f"s{index}", {"cpu": "1"}) for index in range(100)], [])[0]) == 64
 
 
 @pytest.mark.parametrize(
