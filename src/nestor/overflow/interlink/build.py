@@ -126,7 +126,9 @@ def build_question(pod: Object) -> Object:
     is_long = sum(len(item.get("image") or "") for items in groups.values() for item in items) > _IMAGES_LIMIT
     names = ("name", "restartPolicy") if is_long else ("name", "image", "restartPolicy")
     spec: Object = {
-        group: [{key: item[key] for key in names if key in item} for item in items] for group, items in groups.items()
+        # Plugins of interLink's SDK refuse containers without an image.
+        group: [{"image": "unknown"} | {key: item[key] for key in names if key in item} for item in items]
+        for group, items in groups.items()
     }
     spec |= {key: pod["spec"][key] for key in ("nodeName", "restartPolicy") if key in pod["spec"]}
     result = _build_pod(pod, spec)

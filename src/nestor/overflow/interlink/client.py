@@ -181,8 +181,10 @@ class Client:
             content += data
             if len(content) > _ERROR_BYTES:
                 break
-        said = html.unescape(_SERVER_SAYS.sub("", bytes(content[:_ERROR_BYTES]).decode(errors="replace")))
-        text = cut(hide(said, self._tokens.secrets))
+        said, is_servers = _SERVER_SAYS.subn("", bytes(content[:_ERROR_BYTES]).decode(errors="replace"))
+        if is_servers and path == "/pinglink":
+            said = said.removesuffix("503")  # the server adds it
+        text = cut(hide(html.unescape(said), self._tokens.secrets))
         if text and not text.isdecimal():
             return build_error(answer.status, text)
         words = f"{self._base}{path} answered status {answer.status}"

@@ -13,11 +13,12 @@ from weakref import WeakValueDictionary
 from nestor.api import conditions, times
 from nestor.api.contracts import vnode
 from nestor.api.objects import Object, annotations_of, conditions_of, status_of
+from nestor.api.pod_status import is_terminal
 from nestor.overflow.interlink import build
 from nestor.overflow.interlink.client import Client, Lost
 from nestor.overflow.interlink.questions import Questions, read_job, read_peers, read_ping
 from nestor.overflow.interlink.settings import Settings
-from nestor.overflow.interlink.statuses import Endings
+from nestor.overflow.interlink.statuses import Endings, build_status
 from nestor.pods.providers.base import JOB, Inputs, Options, Shape
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Rejected, Unauthorized, Unreachable
 
@@ -137,6 +138,7 @@ class InterlinkProvider:
     async def get(self, pod: Object) -> Object:
         found = await self._questions.find(pod)
         if found is None:
+            await self._questions.forget(pod)
             raise NotFound(f"the backend does not know pod '{pod['metadata']['name']}'")
         return pod | {"status": status_of(pod) | self._endings.build(pod, found, self._now(), time.monotonic())}
 
@@ -223,8 +225,9 @@ class InterlinkProvider:
         except ProviderError as error:
             if isinstance(error, Unreachable) and not isinstance(error, Lost):
                 raise
-            # Some backends call it an error, or break off. Whoever does not know the pod has nothing to delete.
-            if await self._questions.find(pod):
+            # Some backends call it an error, or break off. There is nothing to do for a pod that is unknown there, or has ended.
+            there = await self._questions.find(pod)
+            if there and not is_terminal({"status": build_status(pod, there, self._now(), restarts=True)}):
                 raise
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -36,6 +37,8 @@ class Questions:
         self._hop = settings.hop
         self._silent: dict[str, float | None] = {}
         """Since when the backend has said nothing of a pod. None: it has ended or not taken it; silence means that."""
+        self._first = 0
+        """The pod that comes first in the next question about many: some plugins tell of the first one only."""
         self._silent_seconds = settings.limits.silent_seconds
         self._room = settings.limits.bytes_per_pod
 
@@ -86,6 +89,12 @@ class Questions:
         self._hear_nothing(uid, "it says nothing of this pod")
         return None
 
+    async def forget(self, pod: Object) -> None:
+        """Take the pod out of the memory of interLink's server, which has kept it for ever since the last question about it."""
+        if self._hop == "Server":
+            with suppress(ProviderError):
+                await self._client.ask("POST", "/updateCache", pod["metadata"]["uid"])
+
     def _hear_nothing(self, uid: str, why: str) -> None:
         since = self._silent.setdefault(uid, time.monotonic())
         if since is not None and time.monotonic() - since < self._silent_seconds:
@@ -109,6 +118,8 @@ class Questions:
         It is then looked for, by halves, so that the others keep their statuses. Raises if every call has failed, unless the
         reason is that the backend knows none of the pods.
         """
+        self._first = (self._first + 1) % max(1, len(pods))
+        pods = [*pods[self._first :], *pods[: self._first]]
         parts = [pods[start : start + _PODS_PER_CALL] for start in range(0, len(pods), _PODS_PER_CALL)]
         found: dict[str, PodAnswer] = {}
         failures: list[ProviderError] = []
@@ -127,6 +138,8 @@ class Questions:
                     parts += [part[:middle], part[middle:]]
                 else:
                     failures.append(error)
+                    if isinstance(error, NotFound) and len(part) == 1:
+                        await self.forget(part[0])  # or the server tells its last state the next time
         if failures and not answered:
             if not all(isinstance(error, NotFound) for error in failures):
                 raise next(error for error in failures if not isinstance(error, NotFound))

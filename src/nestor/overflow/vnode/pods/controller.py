@@ -11,7 +11,7 @@ from nestor.api.contracts.vnode import BOUNCED
 from nestor.api.objects import Object
 from nestor.api.pod_status import is_terminal
 from nestor.kube import RetryLater, WorkQueue
-from nestor.overflow.vnode.backend.health import Health
+from nestor.overflow.vnode.backend.health import Health, describe
 from nestor.overflow.vnode.pods import status
 from nestor.overflow.vnode.pods.change import PodChanger
 from nestor.overflow.vnode.pods.create import REFUSED, PodCreator
@@ -151,6 +151,10 @@ class PodController:
         log.warning("the backend has lost pod %s", _describe(entry))
         await self._fail(entry, Ending(LOST, _GONE, is_disrupted=True, is_gone=False))
         entry.note_lost()
+        try:
+            await self._backend.delete(entry.last, grace_seconds=0)
+        except Exception as error:  # it may not know the pod, or have said nothing of one that runs
+            log.info("the backend does not end pod %s: %s", _describe(entry), describe(error))
 
     async def _bounce(self, entry: Entry) -> None:
         facts = entry.read_facts(is_answering=self._health.is_answering)

@@ -18,7 +18,9 @@ from nestor.pods.providers.base import Backend
 log = logging.getLogger(__name__)
 
 SHARE = 4
-"""A call is followed by a pause of at least so many times its duration."""
+"""A call is followed by a pause of so many times its duration,"""
+LONGEST_SECONDS = 15.0
+"""but of no more than this: one that has hung says little about the next."""
 
 
 class StatusPoller:
@@ -38,7 +40,7 @@ class StatusPoller:
         while True:
             begin = time.monotonic()
             await self.ask()
-            await asyncio.sleep(max(self._period, SHARE * (time.monotonic() - begin)))
+            await asyncio.sleep(max(self._period, min(LONGEST_SECONDS, SHARE * (time.monotonic() - begin))))
 
     async def ask(self) -> None:
         """One call about all pods that may be there. What could not be learned stays as it was."""
