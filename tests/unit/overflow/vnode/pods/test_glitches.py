@@ -18,7 +18,7 @@ from nestor.overflow.vnode.pods import create, decide, writer
 from nestor.overflow.vnode.pods import entry as entries
 from nestor.overflow.vnode.pods.entry import Home
 from nestor.pods.providers.base import Inputs
-from nestor.pods.providers.errors import InvalidInput, NotYet, ProviderError, Rejected, Unreachable
+from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Rejected, Unreachable
 from tests.unit.overflow.vnode.world import NODE, SPACE, World, living
 
 
@@ -51,6 +51,20 @@ async def test_a_pod_that_was_given_up_and_comes_back_is_ended(world: World, mon
     await world.until(lambda: uid not in world.backend.pods)
     assert world.backend.count("delete") <= 2  # when it is given up, and once it is back
     assert (world.look("web") or {})["status"]["phase"] == "Failed"
+
+
+async def test_a_pod_that_is_given_up_is_asked_to_end(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The backend says nothing of it, and may run it all the same."""
+    uid = await world.run()
+    monkeypatch.setattr(decide, "LOST_SECONDS", 0.1)
+
+    async def say_nothing(_: object) -> Object:
+        return {}
+
+    monkeypatch.setattr(world.backend, "statuses", say_nothing)
+    world.backend.fault = lambda call, _: NotFound("no such pod") if call == "get" else None
+    assert (await world.phase("web", "Failed"))["reason"] == "BackendLost"
+    await world.until(lambda: uid not in world.backend.pods)
 
 
 async def test_a_pod_that_was_given_up_is_asked_to_end_when_it_is_deleted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
