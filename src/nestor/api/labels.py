@@ -152,6 +152,8 @@ REMOVED_SINCE = f"{GROUP}/removed-since"
 """Annotation of a virtual node: since when it is being removed, because its shape or its backend is gone."""
 PENDING_SECONDS = f"{GROUP}/pending-seconds"
 """Annotation of a host pod: how long a virtual node's backend may leave it Pending before it is taken back."""
+BACKEND_RESOURCES = f"{GROUP}/backend-resources"
+"""Annotation of a host pod: requests and limits, as JSON, that its containers have at a backend if they set none."""
 
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or OverflowBackend until its last host object is gone."""

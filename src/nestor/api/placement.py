@@ -188,8 +188,8 @@ class Overflow:
     )
     backend_resources: Resources | None = field(
         default=None,
-        description="Requests and limits of containers that set none, in pods that can only run at a backend. Those of all other "
-        "pods come from `namespace.defaultResources`.",
+        description="Requests and limits, at a backend, of containers that set none. In pods that may also run here, "
+        "`namespace.defaultResources` comes first, and the scheduler does not count what is added at the backend.",
     )
     pending_seconds: int = field(
         default=0,

@@ -130,6 +130,8 @@ def build_mark(placement: Placement, place: Place | None = None) -> dict[str, st
         found |= {labels.PLACE: place.where} | ({labels.PLACE_REASON: place.reason} if place.reason else {})
         if place.backends and placement.overflow.pending_seconds:
             found[labels.PENDING_SECONDS] = str(placement.overflow.pending_seconds)
+        if place.where == "HostFirst" and placement.overflow.backend_resources is not None:
+            found[labels.BACKEND_RESOURCES] = json.dumps(data.write(placement.overflow.backend_resources))
     return found
 
 

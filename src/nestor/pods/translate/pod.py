@@ -7,11 +7,9 @@ from collections.abc import Collection
 
 from nestor.api import labels as marks
 from nestor.api import names
-from nestor.api.base import Resources
 from nestor.api.objects import Object, annotations_of
 from nestor.api.placement import Backend, Placement
 from nestor.api.policy import Policy
-from nestor.api.quantities import find_larger
 from nestor.pods.translate import (
     containers,
     device_claims,
@@ -28,6 +26,7 @@ from nestor.pods.translate.fields.pods import POD_SPEC
 from nestor.pods.translate.fields.rule import POD_SECURITY
 from nestor.pods.translate.gang import Membership
 from nestor.pods.translate.placement import Place
+from nestor.pods.translate.resources import fill_pod
 from nestor.pods.translate.target import Target
 
 APPLIED = f"{marks.GROUP}/applied"
@@ -167,14 +166,11 @@ def _unique(items: list[str]) -> list[str]:
 def add_backend_fields(spec: Object, placement: Placement, place: Place) -> Object:
     """The host pod's spec with what its place adds.
 
-    Resources only if it can only run at a backend: those of a pod cannot depend on the node that it gets.
+    Resources only if it can only run at a backend: those of a pod cannot depend on the node that it gets. One that may run here
+    has them in an annotation, for the backend's virtual node.
     """
-    result = dict(spec)
     resources = placement.overflow.backend_resources if placement.overflow else None
-    if place.where == "Backend" and resources is not None:
-        for group in ("initContainers", "containers"):
-            if group in spec:
-                result[group] = [item | fill_resources(item, resources) for item in spec[group]]
+    result = fill_pod(spec, resources) if place.where == "Backend" and resources is not None else dict(spec)
     if secrets := list_pull_secrets(place.backends):
         result["imagePullSecrets"] = [*(spec.get("imagePullSecrets") or []), *({"name": name} for name in secrets)]
     return result
@@ -183,19 +179,3 @@ def add_backend_fields(spec: Object, placement: Placement, place: Place) -> Obje
 def list_pull_secrets(backends: tuple[Backend, ...]) -> list[str]:
     named = dict.fromkeys(name for backend in backends for name in backend.image_pull_secrets)
     return [names.operators_pull_secret(name) for name in named]
-
-
-def fill_resources(container: Object, defaults: Resources) -> Object:
-    """`resources` of a container that gets these defaults. As by a LimitRange: what the container says stays, and where its own
-    limit is the request, as API servers have it, no other request is set. A default limit is never below a request.
-    """
-    own: Object = container.get("resources") or {}
-    limits, requests = dict(own.get("limits") or {}), dict(own.get("requests") or {})
-    for name, amount in (defaults.requests or {}).items():
-        if name not in requests and name not in limits:
-            requests[name] = str(amount)
-    for name, amount in (defaults.limits or {}).items():
-        if name not in limits:
-            limits[name] = find_larger(str(amount), str(requests.get(name, amount)))
-    found = {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
-    return {"resources": own | found} if found else {}

@@ -66,10 +66,10 @@ class World:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def bind(self, name: str, *, seconds: str = "", owner: str = "", **spec: Any) -> str:
+    def bind(self, name: str, *, seconds: str = "", owner: str = "", note: Object | None = None, **spec: Any) -> str:
         """A pod is bound to the node. Returns its UID."""
         meta: Object = {"name": name, "namespace": SPACE, "creationTimestamp": "2030-01-01T00:00:00Z"}
-        meta |= {"annotations": {labels.PENDING_SECONDS: seconds}} if seconds else {}
+        meta |= {"annotations": {labels.PENDING_SECONDS: seconds}} if seconds else {"annotations": note or {}}
         meta |= {"ownerReferences": [{"kind": owner, "name": "x", "uid": "x", "controller": True}]} if owner else {}
         containers = [{"name": "app", "image": "example/web:1"}]
         full = {"nodeName": NODE, "restartPolicy": "Never", "containers": containers, "enableServiceLinks": False, **spec}

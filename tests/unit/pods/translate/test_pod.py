@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from nestor.pods.translate.fields.containers import CONTAINER
 from nestor.pods.translate.fields.pods import POD_SPEC
 from nestor.pods.translate.labels import host_key, is_match
 from nestor.pods.translate.pod import build_pod as build_host
-from nestor.pods.translate.pod import fill_resources
+from nestor.pods.translate.resources import fill_resources
 from nestor.syncer.translate import service
 from tests.unit.pods.translate.builders import BASELINE, PRIVILEGED, PULLED, TARGET, build_pod, build_service
 
@@ -232,24 +233,25 @@ def test_a_container_gets_what_it_does_not_say_itself(own: Object | None, defaul
     assert fill_resources(container, read(Resources, defaults)).get("resources") == expected
 
 
-def host_spec(pod: Object, **overflow: Any) -> Object:
+def host(pod: Object, **overflow: Any) -> Object:
     backends = [{"name": "aci", "imagePullSecrets": ["acr"]}, {"name": "hpc", "weight": 80, "imagePullSecrets": ["acr", "site"]}]
     rules = read(Placement, {"overflow": {"backends": backends, "backendResources": ACI} | overflow})
-    spec: Object = build_host(pod, TARGET, {}, Policy(placement=rules))["spec"]
-    return spec
+    return build_host(pod, TARGET, {}, Policy(placement=rules))
 
 
 @pytest.mark.parametrize(("mode", "is_there"), [("Never", False), ("WhenFull", False), ("Always", True)])
 def test_resources_are_those_of_the_place_where_the_pod_can_only_run_there(mode: str, is_there: bool) -> None:
     pod = build_pod(initContainers=[{"name": "first", "image": "a"}])
-    spec = host_spec(pod, mode=mode)
-    for container in (*spec["containers"], *spec["initContainers"]):
+    made = host(pod, mode=mode)
+    for container in (*made["spec"]["containers"], *made["spec"]["initContainers"]):
         assert container.get("resources") == (ACI if is_there else None)
+    note = made["metadata"]["annotations"].get("nestor.dev/backend-resources")
+    assert (json.loads(note) if note else None) == (ACI if mode == "WhenFull" else None)
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("Never", []), ("WhenFull", ["acr", "site"]), ("Always", ["acr", "site"])])
 def test_pull_secrets_are_those_of_all_backends_that_the_pod_may_go_to(mode: str, expected: list[str]) -> None:
-    spec = host_spec(build_pod(imagePullSecrets=[{"name": "own"}]), mode=mode)
+    spec = host(build_pod(imagePullSecrets=[{"name": "own"}]), mode=mode)["spec"]
     own = names.host_name("own", "shop")
     assert spec["imagePullSecrets"] == [{"name": name} for name in (own, *map(names.operators_pull_secret, expected))]
 

@@ -49,6 +49,24 @@ async def test_what_a_pod_needs_is_read_first(world: World) -> None:
     )
 
 
+@pytest.mark.parametrize(("note", "found"), [('{"limits": {"memory": "1Gi"}}', {"limits": {"memory": "1Gi"}}), ("", None)])
+async def test_containers_have_the_resources_of_their_class_at_a_backend(note: str, found: Object | None, world: World) -> None:
+    uid = world.bind("web", note={"nestor.dev/backend-resources": note})
+    await world.run("other")
+    await world.mark("web", "Accepted")
+    world.backend.run(uid)
+    await world.phase("web", "Running")
+    assert world.backend.pods[uid]["spec"]["containers"][0].get("resources") == found
+    assert "PodUpdateRefused" not in world.events, "it is not what has changed since"
+
+
+async def test_resources_of_a_class_that_are_none_send_nothing_and_harm_no_backend(world: World) -> None:
+    world.bind("web", note={"nestor.dev/backend-resources": '{"limits": "many"}'})
+    await world.until(lambda: "BackendUnavailable" in world.events)
+    assert not world.backend.pods
+    assert world.health.problem[1] == "the backend has not answered yet"
+
+
 async def test_a_backend_knows_the_address_of_the_node(world: World) -> None:
     seen: list[str] = []
 
