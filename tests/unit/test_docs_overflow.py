@@ -121,7 +121,6 @@ async def test_what_is_said_of_commands_is_so() -> None:
     remote = RemoteProvider(Settings(Access({}), "far", "uid", "pods"), cast(Api, MemoryCluster()))
     for words, capability in (
         ("`kubectl exec`", "streams"),
-        ("`kubectl port-forward`", "streams"),
         ("`kubectl debug`", "updates"),
         ("resize", "updates"),
         ("changes of ConfigMaps", "refreshes"),
