@@ -277,24 +277,6 @@ async def test_silence_about_a_pod_that_was_refused_at_first_is_no_loss(backend:
         await provider.get(pod)
 
 
-async def test_an_answer_to_another_clients_question_says_nothing(backend: Backend) -> None:
-    provider, pod = backend.connect(silent_seconds=0), build_pod()
-    await provider.create(pod, NEW)
-    entry = {"UID": "other", "containers": [{"name": "app", "state": {"running": {}}}]}
-    backend.fake.fault = only("/status", say(200, json.dumps([entry])))
-    with pytest.raises(NotYet, match="another client's question"):
-        await provider.get(pod)
-
-
-async def test_silence_about_a_pod_that_was_deleted_is_its_end(backend: Backend) -> None:
-    provider, pod = backend.connect(), build_pod()
-    await provider.create(pod, NEW)
-    backend.fake.is_silent = True
-    await provider.delete(pod)
-    with pytest.raises(NotFound):
-        await provider.get(pod)
-
-
 async def test_a_backend_without_its_plugin_is_not_well_and_asked_once(backend: Backend) -> None:
     provider, pods = backend.connect(), [build_pod(f"u-{index}") for index in range(8)]
     backend.fake.fault = say(500, "503")

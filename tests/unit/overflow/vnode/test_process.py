@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -157,16 +158,13 @@ async def test_discovered_shapes_are_written() -> None:
     (reachable,) = status["conditions"]
     assert (reachable["type"], reachable["status"], reachable["observedGeneration"]) == ("Reachable", "True", 3)
     assert reachable["message"] == "The backend answers."
-
-
-async def test_what_is_of_no_use_is_told_and_the_rest_is_written() -> None:
-    place = Place()
-    place.backend.shapes = [Shape("a100", {"cpu": "8"}, faults="`resources.memory` is malformed"), Shape("b", {"cpu": "plenty"})]
-    status = await place.pass_once()
-    assert [item["name"] for item in status["shapes"]] == ["a100"]
-    (reachable,) = status["conditions"]
-    assert reachable["status"] == "True"
-    assert "counts: `resources.memory` is malformed; shape 'b' is left out" in reachable["message"]
+    place.backend.shapes = [
+        replace(place.backend.shapes[0], faults="`resources.pods` is malformed"),
+        Shape("b", {"cpu": "plenty"}),
+    ]
+    now = await place.pass_once()
+    assert now["shapes"] == status["shapes"]
+    assert "counts: `resources.pods` is malformed; shape 'b' is left out" in now["conditions"][0]["message"]
 
 
 async def test_certificates_that_the_cluster_does_not_issue_are_told_as_long_as_that_is_so() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections import Counter
@@ -14,7 +15,7 @@ from nestor.api.objects import Object
 from nestor.kube import Forbidden, kinds
 from nestor.kube.pace import Rate
 from nestor.overflow.vnode.backend import health
-from nestor.overflow.vnode.pods import create, decide, writer
+from nestor.overflow.vnode.pods import create, decide, poll, writer
 from nestor.overflow.vnode.pods import entry as entries
 from nestor.overflow.vnode.pods.entry import Home
 from nestor.pods.providers.base import Inputs
@@ -356,3 +357,17 @@ def test_the_time_of_refusals_does_not_run_through_an_outage(monkeypatch: pytest
         now[0] += pause
         said.append(found.note_rejected(120))
     assert said == [0, 60, 120, 0, 60]
+
+
+@pytest.mark.parametrize(("took", "pause"), [(0.1, 1.0), (2.0, 8.0), (15.0, 15.0)])
+async def test_a_slow_answer_begets_a_pause_with_a_limit(took: float, pause: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = iter([0.0, took])
+
+    async def sleep(seconds: float) -> None:
+        assert seconds == pause
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(poll, "time", SimpleNamespace(monotonic=times.__next__))
+    monkeypatch.setattr(poll, "asyncio", SimpleNamespace(sleep=sleep))
+    with pytest.raises(asyncio.CancelledError):
+        await poll.StatusPoller(cast(Any, None), cast(Any, []), health.Health(), 1.0, print).run()
