@@ -180,9 +180,10 @@ def build_release(workload: Object, time: str) -> Object:
     answers = [
         _say(workload, RESERVED, "False", "Pending", message, time),
         _say(workload, ADMITTED, "False", "NoReservation", "The workload has no reservation", time),
+        _say(workload, PODS_READY, "False", "WaitForStart", "Its pods are gone", time),
         _say(workload, REQUEUED, "True" if reason in _AT_ONCE else "False", reason, message, time),
     ]
-    kept = [item for item in conditions_of(workload) if item["type"] not in (RESERVED, ADMITTED, REQUEUED)]
+    kept = [item for item in conditions_of(workload) if item["type"] not in (RESERVED, ADMITTED, PODS_READY, REQUEUED)]
     return {
         "metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]},
         "status": {"conditions": [*kept, *answers], "admission": None},

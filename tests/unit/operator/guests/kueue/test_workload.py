@@ -102,17 +102,17 @@ def test_nodes_come_from_flavors_and_admission_checks() -> None:
 
 @pytest.mark.parametrize(("reason", "requeued"), [("Preempted", "True"), ("NodeFailures", "True"), ("Deactivated", "False")])
 def test_an_evicted_workload_gives_its_quota_back(reason: str, requeued: str) -> None:
-    """With each condition once: API servers refuse a list with two of one type."""
-    before = [say("PodsReady"), say("QuotaReserved"), say("Admitted"), say("Requeued", "False")]
+    """With each condition once: API servers refuse a list with two of one type. Kueue's limit for pods to start begins anew."""
+    before = [say("PodsReady", reason="Started"), say("QuotaReserved"), say("Admitted"), say("Requeued", "False")]
     patch = workload.build_release(made(*before, say("Evicted", reason=reason, message="why")), NOW)
     assert patch["metadata"] == {"uid": "w", "resourceVersion": "7"}
     assert patch["status"]["admission"] is None
     told = [(item["type"], item["status"], item["reason"], item["lastTransitionTime"]) for item in patch["status"]["conditions"]]
     assert told == [
-        ("PodsReady", "True", "x", THEN),
         ("Evicted", "True", reason, THEN),
         ("QuotaReserved", "False", "Pending", NOW),
         ("Admitted", "False", "NoReservation", NOW),
+        ("PodsReady", "False", "WaitForStart", NOW),
         ("Requeued", requeued, reason, NOW if requeued == "True" else THEN),
     ]
 
