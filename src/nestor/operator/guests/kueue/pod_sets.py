@@ -36,14 +36,18 @@ def build_pod_sets(policy: NestedClassSpec, spec: NestedAppJobSpec, server: list
     """
     quota, counted = find_quota(policy, spec.machine), find_counted(policy, spec.machine)
     own = [
-        {"name": item["name"], "image": item["image"] or item["name"], "resources": _keep_requests(item["resources"])}
+        {
+            "name": item["name"],
+            "image": item["image"] or item["name"],
+            "resources": {"requests": _drop_nothing(item["resources"]["requests"])},
+        }
         for item in server
     ]
-    app = {resource: quota[key] for resource, key in counted.items()}
+    app = _drop_nothing({resource: quota[key] for resource, key in counted.items()})
     extended = {resource: amount for resource, amount in app.items() if "/" in resource}  # nobody may request less of these
     return [
         _build(SERVER, own),
-        _build(RUNNER, [_build_container(RUNNER, _keep_requests(runner))]),
+        _build(RUNNER, [_build_container(RUNNER, {"requests": runner["requests"]})]),
         _build(
             APP,
             [_build_container(APP, ({"requests": app} if app else {}) | ({"limits": extended} if extended else {}))],
@@ -101,8 +105,9 @@ def _find_nodes(policy: NestedClassSpec, spec: NestedAppJobSpec) -> Object:
     return {key: value for key, value in found.items() if value}
 
 
-def _keep_requests(resources: Object) -> Object:
-    return {"requests": resources["requests"]}
+def _drop_nothing(requests: Object) -> Object:
+    """Without amounts of nothing: Kueue admits no Workload that names a resource for which its queue has no quota."""
+    return {resource: amount for resource, amount in requests.items() if parse_quantity(str(amount))}
 
 
 def _build_container(name: str, resources: Object) -> Object:

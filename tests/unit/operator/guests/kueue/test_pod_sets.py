@@ -10,7 +10,10 @@ from nestor.operator.guests.kueue.pod_sets import build_pod_sets, find_granted, 
 from nestor.operator.guests.queue.entry import find_needs
 from tests.unit.operator.builders import Object, build_job, build_policy, build_spec
 
-K3S = {"name": "k3s", "image": "", "resources": {"requests": {"cpu": "200m"}, "limits": {"cpu": "2"}}, "args": ["x"]}
+K3S: Object = {
+    "name": "k3s", "image": "", "args": ["x"],
+    "resources": {"requests": {"cpu": "200m", "ephemeral-storage": "0"}, "limits": {"cpu": "2"}},
+}  # fmt: skip
 RUNNER = {"requests": {"cpu": "50m"}, "limits": {"cpu": "1"}}
 
 
@@ -21,10 +24,12 @@ RUNNER = {"requests": {"cpu": "50m"}, "limits": {"cpu": "1"}}
         ({"requests.cpu": "4"}, {"cpu": "4"}, ["memory"]),
         ({"cpu": 4, "limits.cpu": 8, "limits.memory": "8Gi"}, {"cpu": "4", "memory": "8Gi"}, []),
         ({"requests.nvidia.com/gpu": 2, "limits.cpu": "2", "memory": 1}, {"nvidia.com/gpu": "2", "cpu": "2", "memory": "1"}, []),
+        ({"requests.cpu": 1, "requests.memory": "0", "requests.nvidia.com/gpu": 0}, {"cpu": "1"}, []),
         ({"requests.storage": "1Gi", "gold.storageclass.storage.k8s.io/requests.storage": "1Gi"}, None, ["cpu", "memory"]),
     ],
 )
 def test_the_application_is_what_its_quota_allows(quota: Object, requests: Object | None, uncounted: list[str]) -> None:
+    """Kueue would want quota for what is asked for, even if that is nothing."""
     policy = build_policy(namespace={"quota": quota})
     server, runner, app = build_pod_sets(policy, build_spec(), [K3S], RUNNER)
     assert [item["name"] for item in (server, runner, app)] == ["control-plane", "runner", "app"]
