@@ -151,6 +151,7 @@ EXTRAS: dict[str, Callable[[Cache, Progress], Images]] = {
     "redis": _ensure_redis,
     "volumes": _program(components.VOLUMES),
     "helm3": _program(components.HELM3),
+    "kueue": _program(components.QUEUES),
     "device-plugin": _program(components.DEVICE_PLUGIN, assembled.device_plugin),
     "metrics-server": _program(components.METRICS, assembled.metrics_server),
 }

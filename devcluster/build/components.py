@@ -11,6 +11,7 @@ HELM = "helm.sh/helm/v4"
 HELM_3 = "helm.sh/helm/v3"
 LOCAL_PATH = "github.com/rancher/local-path-provisioner"
 KUBERNETES = "k8s.io/kubernetes"
+KUEUE = "sigs.k8s.io/kueue"
 METRICS_SERVER = "sigs.k8s.io/metrics-server"
 TAGS = "netgo,osusergo,libsqlite3,no_btrfs,no_devmapper,no_zfs"
 """The same for all programs, with and without C, so that they share the packages that are compiled: Go's own resolver, Debian's
@@ -116,6 +117,11 @@ ARGOCD = Component(
     tags="", disk_gigabytes=4.2, niceness=10,
 )  # fmt: skip
 """For the tests of GitOps. Later versions do not build as a module of another one."""
+QUEUES = Component(
+    "kueue", "kueue", {"kueue": f"{KUEUE}/cmd/kueue"}, (), KUEUE, {f"{KUEUE}/pkg/version.GitVersion": "{version}"},
+    tags="", disk_gigabytes=1.7, niceness=10,
+)  # fmt: skip
+"""For the tests of Kueue's queues."""
 TESTED = (*COMPONENTS, DEVICE_PLUGIN, CONFORMANCE)
 """Those with Go tests are among these."""
 

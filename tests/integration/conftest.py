@@ -12,7 +12,7 @@ from tests.integration import apiserver, late, warm
 
 DEAR = (
     "recorded", "dual", "world", "node_plane", "second_plane", "older_plane", "spare_plane", "guarded", "helm_plane",
-    "plane", "control_plane",
+    "kueue_plane", "plane", "control_plane",
 )  # fmt: skip
 """Fixtures with API servers of their own: in a run by several workers, their tests share one. Of several, the first counts."""
 

@@ -1,194 +1,125 @@
-"""Kueue's API and its scheduler, played by tests.
-
-The definitions are written after Kueue's documentation, with what this project reads and writes and the rules about it; they are
-not Kueue's own files. To test with those, set `NESTOR_KUEUE_CRDS` to a folder with them (`config/components/crd/bases` of Kueue's
-source, without the conversion webhook).
-"""
+"""Kueue itself, in the version of `devcluster/go/kueue`: its own definitions, and its controller with its webhooks."""
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import os
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+import aiohttp
 import yaml
 
-from nestor.api import conditions
+from devcluster.build import components, gobuild
 from nestor.api.objects import Object
 from nestor.api.times import timestamp
-from nestor.kube import Api, kinds
-from nestor.kube.errors import Conflict
-from tests.waiting import wait_for
+from nestor.kube import Api, Kind, kinds
+from tests import children
+from tests.integration import apiserver
+from tests.waiting import eventually, exists, has
 
-GROUP = "kueue.x-k8s.io"
-NAME = {"type": "string", "maxLength": 253}
-FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-CONDITION = {
-    "type": "object",
-    "required": ["lastTransitionTime", "message", "reason", "status", "type"],
-    "properties": {
-        "type": {"type": "string", "maxLength": 316},
-        "status": {"type": "string", "enum": ["True", "False", "Unknown"]},
-        "reason": {"type": "string", "minLength": 1, "maxLength": 1024, "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"},
-        "message": {"type": "string", "maxLength": 32768},
-        "observedGeneration": {"type": "integer", "minimum": 0},
-        "lastTransitionTime": {"type": "string", "format": "date-time"},
-    },
-}
-HAS_QUOTA = (
-    "has(oldSelf.status) && has(oldSelf.status.conditions) && "
-    "oldSelf.status.conditions.exists(c, c.type == 'QuotaReserved' && c.status == 'True')"
-)
-
-
-def list_of(items: Object, key: str) -> Object:
-    """A list whose items have a key."""
-    return {"type": "array", "items": items, "maxItems": 16, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
+VERSION, NAMESPACE = "v1beta1", "kueue-system"
+WORKLOAD = replace(kinds.WORKLOAD, version=VERSION)
+FLAVOR = replace(kinds.RESOURCE_FLAVOR, version=VERSION)
+PRIORITY = replace(kinds.WORKLOAD_PRIORITY, version=VERSION)
+CLUSTER_QUEUE = Kind(WORKLOAD.group, VERSION, "clusterqueues", "ClusterQueue", namespaced=False)
+LOCAL_QUEUE = Kind(WORKLOAD.group, VERSION, "localqueues", "LocalQueue")
+_WEBHOOKS = [
+    replace(kinds.MUTATING_WEBHOOK, plural=f"{name.lower()}webhookconfigurations", name=f"{name}WebhookConfiguration")
+    for name in ("Mutating", "Validating")
+]
+_INSTALLED = {
+    kind.name: kind
+    for kind in (
+        kinds.CRD, kinds.SECRET, kinds.CLUSTER_ROLE, kinds.CLUSTER_ROLE_BINDING, kinds.ROLE, kinds.ROLE_BINDING, *_WEBHOOKS,
+    )
+}  # fmt: skip
+"""What is installed of its chart. Its controller is a process; its visibility server, of which nothing is asked, is off."""
 
 
-def build_workload_schema(version: str) -> Object:
-    """What a Workload may say."""
-    pod_set = {
-        "type": "object",
-        "required": ["template"],
-        "properties": {
-            "name": {"type": "string", "default": "main", "maxLength": 63, "pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"},
-            "count": {"type": "integer", "default": 1, "minimum": 0},
-            "template": FREE,
-        },
-    }
-    spec: Object = {
-        "queueName": NAME,
-        "podSets": {**list_of(pod_set, "name"), "minItems": 1, "maxItems": 8},
-        "priority": {"type": "integer"},
-        "active": {"type": "boolean", "default": True},
-    }
-    if version == "v1beta1":
-        spec |= {"priorityClassName": NAME, "priorityClassSource": {"type": "string"}}
-    else:
-        reference = {name: NAME for name in ("group", "kind", "name")}
-        spec["priorityClassRef"] = {"type": "object", "required": ["group", "kind", "name"], "properties": reference}
-    check = {
-        "type": "object",
-        "required": ["name"],
-        "properties": {"name": NAME, "state": NAME, "podSetUpdates": {"type": "array", "items": FREE}},
-    }
-    assignment = {"type": "object", "properties": {"name": NAME, "flavors": FREE, "count": {"type": "integer"}}}
-    status = {
-        "conditions": list_of(CONDITION, "type"),
-        "admission": {
-            "type": "object",
-            "properties": {"clusterQueue": NAME, "podSetAssignments": list_of({**assignment, "required": ["name"]}, "name")},
-        },
-        "admissionChecks": list_of(check, "name"),
-    }
-    return {
-        "type": "object",
-        "properties": {"spec": {"type": "object", "properties": spec}, "status": {"type": "object", "properties": status}},
-        "x-kubernetes-validations": [
-            {"rule": f"({HAS_QUOTA}) ? self.spec.podSets == oldSelf.spec.podSets : true", "message": "podSets are immutable"}
-        ],
-    }
+def find_module() -> Path:
+    """Kueue's source, downloaded if it is not there."""
+    return gobuild.module_folder(components.QUEUES, components.KUEUE)
 
 
-def build_definition(plural: str, kind: str, schemas: dict[str, Object], *, scope: str, has_status: bool = False) -> Object:
-    """One of Kueue's kinds; the first version is stored."""
-    versions = [
-        {
-            "name": name,
-            "served": True,
-            "storage": number == 0,
-            "schema": {"openAPIV3Schema": schema},
-            **({"subresources": {"status": {}}} if has_status else {}),
-        }
-        for number, (name, schema) in enumerate(schemas.items())
-    ]
-    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
-    return {
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {"group": GROUP, "scope": scope, "names": names, "versions": versions},
-    }
+async def define(api: Api) -> None:
+    """Have Kueue's kinds, without a controller."""
+    for file in sorted((find_module() / "config/components/crd/bases").glob("*.yaml")):
+        await _define(api, yaml.load(file.read_text(), yaml.CSafeLoader))
 
 
-def list_definitions(*versions: str) -> list[Object]:
-    """Kueue's kinds that this project has to do with."""
-    free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    return [
-        build_definition(
-            "workloads",
-            "Workload",
-            {version: build_workload_schema(version) for version in versions},
-            scope="Namespaced",
-            has_status=True,
-        ),
-        build_definition("resourceflavors", "ResourceFlavor", dict.fromkeys(versions, free), scope="Cluster"),
-        build_definition("workloadpriorityclasses", "WorkloadPriorityClass", dict.fromkeys(versions, free), scope="Cluster"),
-    ]
+async def _define(api: Api, definition: Object) -> None:
+    await api.apply(kinds.CRD, definition)
+    await exists(api, kinds.CRD, definition["metadata"]["name"], "", has("Established", "True"))
 
 
-def read_definitions(folder: Path) -> list[Object]:
-    """Kueue's own."""
-    return [yaml.safe_load(file.read_text()) for file in sorted(folder.glob(f"{GROUP}_*.yaml"))]
-
-
-async def install(api: Api) -> None:
-    """Have Kueue's kinds, and await that they are served."""
-    found = list_definitions("v1beta2")
-    if folder := os.environ.get("NESTOR_KUEUE_CRDS"):
-        found = read_definitions(Path(folder))
-    for definition in found:
-        await api.apply(kinds.CRD, definition)
-        await wait_for(
-            api,
-            kinds.CRD,
-            definition["metadata"]["name"],
-            "",
-            lambda item: conditions.is_true((item or {}).get("status", {}).get("conditions"), "Established"),
+@contextlib.asynccontextmanager
+async def running(plane: apiserver.ControlPlane, api: Api) -> AsyncIterator[None]:
+    """Kueue, installed from its chart, for the length of a `with` block."""
+    webhooks, health = apiserver.free_ports(2)
+    folder = plane.folder / "kueue"
+    folder.mkdir()
+    config = folder / "config.yaml"
+    config.write_text(
+        yaml.safe_dump(
+            {
+                "apiVersion": "config.kueue.x-k8s.io/v1beta1",
+                "kind": "Configuration",
+                "namespace": NAMESPACE,
+                "integrations": {"externalFrameworks": ["NestedAppJob.v1alpha1.nestor.dev"]},
+                "webhook": {"host": "127.0.0.1", "port": webhooks, "certDir": str(folder)},
+                "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
+                "metrics": {"bindAddress": "0"},
+                "leaderElection": {"leaderElect": False},
+                "featureGates": {"VisibilityOnDemand": False},
+            }
         )
+    )
+    await _install(api, config, webhooks)
+    account = plane.kubeconfig_of(f"system:serviceaccount:{NAMESPACE}:kueue-controller-manager")
+    with (folder / "log").open("wb") as log:
+        command = (str(apiserver.binary("kueue")), f"--config={config}", "--zap-log-level=2")
+        environment = os.environ | {"KUBECONFIG": str(account)}
+        async with children.running(*command, env=environment, stdout=log, stderr=log) as process:
+            # Its pod would have them as a volume.
+            made = await exists(api, kinds.SECRET, "kueue-webhook-server-cert", NAMESPACE, lambda found: found.get("data"))
+            for name, content in made["data"].items():
+                (folder / name).write_bytes(base64.b64decode(content))
+
+            async def is_ready() -> bool:
+                assert process.returncode is None, (folder / "log").read_text()[-5000:]
+                with contextlib.suppress(aiohttp.ClientError):
+                    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{health}/readyz") as answer:
+                        return answer.status == 200
+                return False
+
+            await eventually(is_ready)
+            yield
+            assert process.returncode is None, (folder / "log").read_text()[-5000:]
+
+
+async def _install(api: Api, config: Path, port: int) -> None:
+    """`port`: where its webhooks are on this machine."""
+    await api.apply(kinds.NAMESPACE, {"metadata": {"name": NAMESPACE}})
+    rendered = [
+        str(apiserver.binary("helm")), "template", "kueue", str(find_module() / "charts/kueue"), "--namespace", NAMESPACE,
+        "--set-file", f"managerConfig.controllerManagerConfigYaml={config}",
+    ]  # fmt: skip
+    code, output = await children.run(*rendered, limit=60)
+    assert code == 0, output
+    for document in filter(None, yaml.load_all(output, yaml.CSafeLoader)):
+        for webhook in document.get("webhooks", ()):
+            webhook["clientConfig"]["service"]["port"] = port
+        if document["kind"] == kinds.CRD.name:
+            await _define(api, document)
+        elif kind := _INSTALLED.get(document["kind"]):
+            await api.apply(kind, document)
+    here = {"type": "ExternalName", "externalName": "localhost"}
+    await api.apply(kinds.SERVICE, {"metadata": {"name": "kueue-webhook-service", "namespace": NAMESPACE}, "spec": here})
 
 
 def say(kind: str, status: str, reason: str, message: str = "") -> Object:
     """A condition that Kueue sets."""
     return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": timestamp()}
-
-
-async def write(api: Api, name: str, namespace: str, *said: Object, **status: Any) -> None:
-    """Write conditions and other parts of a Workload's status, and keep the other conditions."""
-    while True:
-        found = await api.get(kinds.WORKLOAD, name, namespace)
-        kept = [
-            item
-            for item in (found.get("status") or {}).get("conditions") or ()
-            if item["type"] not in {new["type"] for new in said}
-        ]
-        body = {
-            "metadata": {"resourceVersion": found["metadata"]["resourceVersion"]},
-            "status": {"conditions": [*kept, *said]} | status,
-        }
-        try:
-            await api.patch(kinds.WORKLOAD, name, namespace, body, subresource="status")
-        except Conflict:
-            continue
-        return
-
-
-async def admit(api: Api, name: str, namespace: str, **flavors: str) -> None:
-    """Reserve quota and admit. `flavors`: by pod set."""
-    sets = [{"name": key.replace("_", "-"), "flavors": {"cpu": flavor}, "count": 1} for key, flavor in flavors.items()]
-    found = await api.get(kinds.WORKLOAD, name, namespace)
-    named = {item["name"] for item in sets}
-    sets += [{"name": item["name"], "count": 1} for item in found["spec"]["podSets"] if item["name"] not in named]
-    await write(
-        api,
-        name,
-        namespace,
-        say("QuotaReserved", "True", "QuotaReserved", "Quota reserved in ClusterQueue cq"),
-        say("Admitted", "True", "Admitted", "The workload is admitted"),
-        say("Evicted", "False", "QuotaReserved"),
-        admission={"clusterQueue": "cq", "podSetAssignments": sets},
-    )
-
-
-async def evict(api: Api, name: str, namespace: str, reason: str = "Preempted") -> None:
-    """Ask for the quota back."""
-    await write(api, name, namespace, say("Evicted", "True", reason, "Preempted to accommodate a workload of higher priority"))

@@ -28,12 +28,17 @@ def workload(*sets: str) -> Object:
     return {"queueName": "batch", "podSets": [{"name": name, "count": 1, "template": pod} for name in sets]}
 
 
-ADMITTED: Object = {
-    "status": {
-        "admission": {"clusterQueue": "cq", "podSetAssignments": [{"name": "main", "count": 1}]},
-        "conditions": [kueue.say(kind, "True", kind) for kind in ("QuotaReserved", "Admitted")],
+def admitted(*sets: str) -> Object:
+    """What Kueue says by which such a Workload may run."""
+    return {
+        "status": {
+            "admission": {"clusterQueue": "cq", "podSetAssignments": [{"name": name, "count": 1} for name in sets]},
+            "conditions": [kueue.say(kind, "True", kind) for kind in ("QuotaReserved", "Admitted")],
+        }
     }
-}
+
+
+SETS = ("control-plane", "runner", "app")
 
 WISHES = (
     Attack("job-changed", "to change a job", "patch", kinds.NESTED_APP_JOB, "theirs", USER, "what users wish",
@@ -64,18 +69,18 @@ WISHES = (
            {"spec": {"namespace": {"podSecurity": "Privileged"}}}),
 )  # fmt: skip
 WORKLOADS = (
-    Attack("workload-made", "a Workload that is no job's", "create", kinds.WORKLOAD, "x", STRANGER, ONLY_OWN,
+    Attack("workload-made", "a Workload that is no job's", "create", kueue.WORKLOAD, "x", STRANGER, ONLY_OWN,
            {"spec": workload("main")}),
-    Attack("workload-deleted", "to delete the Workload of a stranger's Job, which ends it", "delete", kinds.WORKLOAD, "theirs",
+    Attack("workload-deleted", "to delete the Workload of a stranger's Job, which ends it", "delete", kueue.WORKLOAD, "theirs",
            STRANGER, ONLY_OWN),
-    Attack("workload-changed", "to change it", "patch", kinds.WORKLOAD, "theirs", STRANGER, ONLY_OWN,
+    Attack("workload-changed", "to change it", "patch", kueue.WORKLOAD, "theirs", STRANGER, ONLY_OWN,
            {"spec": {"active": False}}),
-    Attack("workload-admitted", "to admit it", "status", kinds.WORKLOAD, "theirs", STRANGER, ONLY_OWN, ADMITTED),
+    Attack("workload-admitted", "to admit it", "status", kueue.WORKLOAD, "theirs", STRANGER, ONLY_OWN, admitted("main")),
     Attack("workload-taken", "to make an absent job the owner of one that nobody owns yet, so that it is deleted", "patch",
-           kinds.WORKLOAD, "free", STRANGER, MADE_FOR_ONE, {"metadata": {"ownerReferences": [refer()]}}),
-    Attack("workload-stays", "a Workload with a finalizer", "create", kinds.WORKLOAD, "x", STRANGER,
+           kueue.WORKLOAD, "free", STRANGER, MADE_FOR_ONE, {"metadata": {"ownerReferences": [refer()]}}),
+    Attack("workload-stays", "a Workload with a finalizer", "create", kueue.WORKLOAD, "x", STRANGER,
            "no finalizers of the operator's", {"metadata": {"ownerReferences": [refer()], **STAYS}, "spec": workload("main")}),
-    Attack("workload-of-job-admitted", "to admit a job, past Kueue", "status", kinds.WORKLOAD, "of-job", USER,
-           "Kueue that reserves quota", ADMITTED),
+    Attack("workload-of-job-admitted", "to admit a job, past Kueue", "status", kueue.WORKLOAD, "of-job", USER,
+           "Kueue that reserves quota", admitted(*SETS)),
 )  # fmt: skip
 ATTACKS = (*WISHES, *WORKLOADS)

@@ -33,7 +33,7 @@ from tests.integration.operator.stolen import (
     deployment,
     stateful,
 )
-from tests.integration.operator.stolen_wishes import refer, workload
+from tests.integration.operator.stolen_wishes import SETS, admitted, refer, workload
 from tests.integration.operator.world import build_class, build_job
 from tests.integration.snapshots import define_snapshots
 from tests.waiting import eventually, exists
@@ -84,7 +84,7 @@ async def targets(guarded: apiserver.ControlPlane) -> AsyncIterator[Api]:
     """An admin's client. All that is attacked is there."""
     async with await Api.connect(str(guarded.kubeconfig), manager="test") as admin:
         await define_snapshots(admin)
-        await kueue.install(admin)
+        await kueue.define(admin)
         await _ensure_targets(admin)
         yield admin
 
@@ -137,11 +137,11 @@ async def _ensure_workloads(admin: Api) -> None:
     stranger = (await admin.get(kinds.SECRET, "theirs", STRANGER))["metadata"]["uid"]
     owner = {"apiVersion": "v1", "kind": "Secret", "name": "theirs", "uid": stranger, "controller": True}
     own = await refer_to_job(admin)
-    sets = workload("control-plane", "runner", "app")
-    await ensure(admin, kinds.WORKLOAD, "theirs", STRANGER, metadata={"ownerReferences": [owner]}, spec=workload("main"))
-    await ensure(admin, kinds.WORKLOAD, "free", STRANGER, spec=workload("main"))
-    await ensure(admin, kinds.WORKLOAD, "beforehand", USER, spec=sets)
-    await ensure(admin, kinds.WORKLOAD, "of-job", USER, metadata={"ownerReferences": [own]}, spec=sets)
+    sets = workload(*SETS)
+    await ensure(admin, kueue.WORKLOAD, "theirs", STRANGER, metadata={"ownerReferences": [owner]}, spec=workload("main"))
+    await ensure(admin, kueue.WORKLOAD, "free", STRANGER, spec=workload("main"))
+    await ensure(admin, kueue.WORKLOAD, "beforehand", USER, spec=sets)
+    await ensure(admin, kueue.WORKLOAD, "of-job", USER, metadata={"ownerReferences": [own]}, spec=sets)
 
 
 async def refer_to_job(admin: Api) -> Object:
@@ -242,22 +242,17 @@ async def test_the_operator_runs_a_backend_and_reserves_the_names_of_its_nodes(t
 
 async def test_the_operator_keeps_the_workloads_of_its_jobs(thief: Api, targets: Api) -> None:
     owner = await refer_to_job(targets)
-    body = {"metadata": {"ownerReferences": [owner]}, "spec": workload("control-plane", "runner", "app")}
-    await thief.create(kinds.WORKLOAD, body_of(kinds.WORKLOAD, "x", USER, body))
-    await thief.patch(kinds.WORKLOAD, "x", USER, {"spec": {"priority": 5}})
-    await kueue.admit(targets, "x", USER)
-    ready = {
-        "conditions": [
-            *(await targets.get(kinds.WORKLOAD, "x", USER))["status"]["conditions"],
-            kueue.say("PodsReady", "True", "Started"),
-        ]
-    }
-    await thief.patch(kinds.WORKLOAD, "x", USER, {"status": ready}, subresource="status")
+    body = {"metadata": {"ownerReferences": [owner]}, "spec": workload(*SETS)}
+    await thief.create(kueue.WORKLOAD, body_of(kueue.WORKLOAD, "x", USER, body))
+    await thief.patch(kueue.WORKLOAD, "x", USER, {"spec": {"priority": 5}})
+    found = await targets.patch(kueue.WORKLOAD, "x", USER, admitted(*SETS), subresource="status")
+    ready = [*found["status"]["conditions"], kueue.say("PodsReady", "True", "Started")]
+    await thief.patch(kueue.WORKLOAD, "x", USER, {"status": {"conditions": ready}}, subresource="status")
     said = [kueue.say(kind, "False", "Pending") for kind in ("QuotaReserved", "Admitted")]
-    await thief.patch(kinds.WORKLOAD, "x", USER, {"status": {"admission": None, "conditions": said}}, subresource="status")
-    assert await thief.delete(kinds.WORKLOAD, "x", USER)
-    await thief.patch(kinds.WORKLOAD, "beforehand", USER, {"metadata": {"ownerReferences": [owner]}})
-    await targets.patch(kinds.WORKLOAD, "beforehand", USER, {"metadata": {"ownerReferences": None}})
+    await thief.patch(kueue.WORKLOAD, "x", USER, {"status": {"admission": None, "conditions": said}}, subresource="status")
+    assert await thief.delete(kueue.WORKLOAD, "x", USER)
+    await thief.patch(kueue.WORKLOAD, "beforehand", USER, {"metadata": {"ownerReferences": [owner]}})
+    await targets.patch(kueue.WORKLOAD, "beforehand", USER, {"metadata": {"ownerReferences": None}})
 
 
 async def test_what_remains_is_what_the_docs_say(thief: Api) -> None:
