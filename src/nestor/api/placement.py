@@ -189,7 +189,7 @@ class Overflow:
     backend_resources: Resources | None = field(
         default=None,
         description="Requests and limits, at a backend, of containers that set none. In pods that may also run here, "
-        "`namespace.defaultResources` comes first, and the scheduler does not count what is added at the backend.",
+        "`namespace.defaultResources` comes first; only CPU, memory and ephemeral-storage are added, and no quota counts them.",
     )
     pending_seconds: int = field(
         default=0,

@@ -127,9 +127,11 @@ async def test_another_ones_job_may_be_suspended_and_deleted_but_not_be_changed(
             await user.patch(kinds.NESTED_APP_JOB, name, space, {"spec": {"parameters": {"a": "b"}}})
         with refused(kind, space):
             await user.patch(kinds.NESTED_APP_JOB, name, space, {"spec": {"suspend": True, "activeDeadlineSeconds": 5}})
-        # A rerun takes up what the entry says now.
-        with refused(kind, space) if name == "listed" else contextlib.nullcontext():
+        # A rerun takes up what the entry, the ConfigMap and the Secret say now; not to want it any more is always allowed.
+        with refused(kind, space):
             await user.patch(kinds.NESTED_APP_JOB, name, space, {"metadata": {"annotations": {labels.RERUN: "2"}}})
+        await lonely.patch(kinds.NESTED_APP_JOB, name, space, {"metadata": {"annotations": {labels.RERUN: "2"}}})
+        await user.patch(kinds.NESTED_APP_JOB, name, space, {"metadata": {"annotations": {labels.RERUN: None}}})
         await user.delete(kinds.NESTED_APP_JOB, name, space)
 
 

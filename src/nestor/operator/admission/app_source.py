@@ -101,12 +101,14 @@ def read_catalog(name: str, apps: Iterable[Object]) -> AppSource:
 
 
 def find_newer(known: JobIdentity, kept: AppSource, apps: Iterable[Object]) -> AppSource | None:
-    """The catalog's application where it is no longer what the job started with. None if its entry is gone or cannot be read."""
+    """The catalog's application where it is no longer what the job started with. None if its entry is gone. Raises `Refused`."""
     if known.spec.app_ref is None:
         return None
     try:
         found = read_catalog(known.spec.app_ref.name, apps)
-    except Refused:
+    except Refused as refused:
+        if refused.denial.reason != conditions.APP_NOT_FOUND:
+            raise
         return None
     # The AppDef of an image is as it was: images do not change.
     return found if found != (kept if found.app_def is not None else replace(kept, app_def=None)) else None

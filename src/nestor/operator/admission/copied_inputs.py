@@ -68,7 +68,7 @@ class CopiedInputs:
         named, entry = app.image_pull_secret_name, known.spec.app_ref.name if known.spec.app_ref else ""
         wanted = choose_pull_secret(named, known.namespace, named, self._operator_namespace, entry=entry)
         copy = known.home.child(Part.PULL_SECRET)
-        if wanted is None or self._memories[known.uid].is_fresh(copy):
+        if wanted is None or (self._memories[known.uid].is_fresh(copy) and not known.is_rerun_due):
             return
         found = await self._api.find(kinds.SECRET, wanted.name, wanted.namespace)
         fault = find_pull_secret_fault(wanted, found)

@@ -6,6 +6,7 @@ of their content is kept.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 
@@ -17,7 +18,9 @@ from nestor.kube.applier import RESYNC_SECONDS
 from nestor.operator.admission.admit import Resolved
 from nestor.operator.admission.app_source import find_newer
 from nestor.operator.admission.copied_inputs import pick_content
+from nestor.operator.admission.identity import Refused
 from nestor.operator.guest import Guest, Word
+from nestor.operator.lifecycle.record import was_stopped
 from nestor.operator.world.context import Context
 
 
@@ -46,14 +49,21 @@ class ChangedInputs(Guest):
 
     async def ensure(self, resolved: Resolved, home: Home) -> None:
         look = self._looks.get(resolved.uid)
-        if resolved.is_rerun_due or look is None or look.rest <= 0:
+        if resolved.is_rerun_due:
+            self._looks[resolved.uid] = _Look((), time.monotonic())  # its copies were made just now
+        elif look is None or look.rest <= 0:
             self._looks[resolved.uid] = _Look(await self._compare(resolved, home), time.monotonic())
 
     def report(self, resolved: Resolved) -> Word | None:
+        """Not of a job that has ended: a rerun would empty its cluster."""
+        job = self._context.cache.jobs.get(resolved.name, resolved.namespace)
+        if job is not None and was_stopped(job):
+            return None
         look = self._looks.get(resolved.uid)
         changed = [*look.changed] if look else []
-        if find_newer(resolved, resolved.app, self._context.cache.apps) is not None:
-            changed.append(resolved.app.origin)
+        with contextlib.suppress(Refused):
+            if find_newer(resolved, resolved.app, self._context.cache.apps) is not None:
+                changed.append(resolved.app.origin)
         text = (
             f"later changes to {', '.join(changed)} are not in use: `nestor rerun {resolved.name}`, or a new value of annotation "
             f"`{labels.RERUN}`, takes them up"

@@ -8,7 +8,7 @@ from functools import partial
 
 from nestor.api import conditions, names
 from nestor.api.names import Part
-from nestor.api.objects import Object, conditions_of, is_terminating
+from nestor.api.objects import Object, conditions_of, is_terminating, status_of
 from nestor.api.times import now, seconds_since, timestamp
 from nestor.apps.steps import Plan
 from nestor.cluster.provision import ForeignObject
@@ -104,6 +104,9 @@ class AdmittedJobs:
             await stop(context, it.shape, it.life.suspend, is_applied=error is None, is_overdue=it.life.is_overdue)
         elif children.addresses is not None and it.plan.steps:
             runner = await self._ensure_runner(it, children.addresses.dns)
+        if error is not None:  # a rerun has not begun before all of its inputs are there
+            before = status_of(it.job).get("rerun") or ""
+            it = replace(it, life=replace(it.life, record=replace(it.life.record, rerun=before)))
         words = await self._report(it, children, refused=refused, runner_problem=runner.problem)
         if error is not None:
             return Result(error=error)

@@ -69,6 +69,7 @@ class ChildrenKeeper:
         context, inputs, provisioner = self._context, self._inputs, self._context.provisioner
         home = await self.ensure_home(resolved.home, resolved.policy)
         shape = replace(shape, nodes_binding_owner=home.nodes_binding_owner)
+        await inputs.ensure_pull_secret(resolved, resolved.app)  # it may refuse: before anything is replaced
         addresses, certificate_problem, missing, cluster, *_ = await together(
             provisioner.ensure_surroundings(shape),
             inputs.ensure_tls_secret(resolved),
@@ -76,7 +77,6 @@ class ChildrenKeeper:
             context.applier.ensure(kinds.NESTED_CLUSTER, build_cluster(resolved, is_stopped=is_stopped)),
             *([context.applier.ensure(kinds.SECRET, build_plan_secret(home, plan))] if plan.steps else []),
             inputs.templates.ensure(resolved, templates),
-            inputs.ensure_pull_secret(resolved, resolved.app),
             inputs.snapshots.ensure(resolved),
             inputs.parameters.ensure(resolved, resolved.secret_parameters),
             ensure_defaults(context, shape),

@@ -87,8 +87,8 @@ def _read_capacity(told: Resources, faults: list[str]) -> dict[str, str]:
     return dict(islice(capacity.items(), _RESOURCES))
 
 
-def _read_taints(told: list[Any], faults: list[str]) -> list[Object]:
-    """The taints, without repetitions."""
+def _read_taints(told: list[Any], faults: list[str]) -> list[Object] | None:
+    """The taints, without repetitions. None if no told one is allowed: the node then keeps those that it has."""
     found: dict[tuple[str, str], Object] = {}
     for index, item in enumerate(told):
         with _noting(f"taints.{index}", faults):
@@ -99,7 +99,7 @@ def _read_taints(told: list[Any], faults: list[str]) -> list[Object]:
             found[taint.key, taint.effect] = taint.model_dump()
     if len(found) > _TAINTS:
         faults.append(f"the backend wants {len(found)} taints: only the first {_TAINTS} count")
-    return list(found.values())[:_TAINTS]
+    return None if told and not found else list(found.values())[:_TAINTS]
 
 
 @contextmanager

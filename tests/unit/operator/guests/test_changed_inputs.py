@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import time
 from typing import Any
 
 import pytest
 
 from nestor.api import conditions, labels
-from nestor.kube import kinds
+from nestor.kube import Forbidden, Kind, kinds
 from nestor.kube.applier import RESYNC_SECONDS
 from nestor.operator.admission.secret_parameters import KEPT_LIMIT
 from nestor.operator.job.reconcile import JobReconciler
@@ -135,6 +136,8 @@ async def test_a_rerun_takes_everything_up_once() -> None:
         ("entry", {"templatesFrom": None, "image": "evil:1"}, conditions.IMAGE_NOT_ALLOWED),
         ("entry", {"templatesFrom": None, "image": "registry.test/hello:2", "appDef": None}, conditions.READING_APPDEF),
         ("entry", {"access": "Permitted"}, conditions.CLASS_NOT_PERMITTED),
+        ("entry", {"imagePullSecretName": "missing"}, conditions.PULL_SECRET_NOT_FOUND),
+        ("entry", {"templatesFrom": {}}, conditions.APPDEF_INVALID),
         ("nothing", {}, conditions.ADMITTED_REASON),  # it goes on with its copies
     ],
 )
@@ -146,6 +149,49 @@ async def test_a_rerun_waits_for_what_it_takes_up_to_be_in_order_or_to_be_taken_
     assert (await reconcile(scene, rerun="2"))[1] == reason
     assert (await reconcile(scene, rerun=""))[0] == "True"
     assert list_taken(scene) == set()
+
+
+@pytest.mark.parametrize("copy", ["app", "templates", "parameters", "plan"])
+async def test_a_rerun_has_not_begun_while_the_host_refuses_one_of_its_inputs(copy: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = await start()
+    reconciler = JobReconciler(scene.context)
+    for what in ("catalog", "secret", "entry"):
+        put(scene, what)
+    apply = scene.api.apply
+
+    async def refuse(kind: Kind, body: Object, **options: Any) -> Any:
+        if body["metadata"]["name"] == f"hello-{copy}":
+            raise Forbidden(403, "Forbidden", "denied by a webhook")
+        return await apply(kind, body, **options)
+
+    monkeypatch.setattr(scene.api, "apply", refuse)
+    with contextlib.suppress(Forbidden):
+        await reconcile(scene, reconciler, rerun="2")
+    scene.settle()
+    assert "rerun" not in scene.job["status"]
+    monkeypatch.setattr(scene.api, "apply", apply)
+    await reconcile(scene, reconciler)
+    assert (scene.job["status"]["rerun"], list_taken(scene)) == ("2", {"catalog", "secret", "entry"})
+
+
+async def test_a_rerun_copies_the_pull_secret_that_a_newer_entry_names() -> None:
+    scene = await start()
+    reconciler = JobReconciler(scene.context)
+    for name in ("a", "b"):
+        meta = {"name": name, "namespace": "nestor-system"}
+        scene.api.put(kinds.SECRET, {"metadata": meta, "type": "kubernetes.io/dockerconfigjson", "data": {"from": name}})
+        put(scene, "entry", name, imagePullSecretName=name)
+        await reconcile(scene, reconciler, rerun=name)
+        assert scene.look(kinds.SECRET, "hello-pull")["data"] == {"from": name}
+
+
+async def test_nobody_is_advised_to_rerun_a_job_that_has_ended() -> None:
+    scene = await start()
+    ended = {"type": "Succeeded", "status": "True", "reason": "Completed", "message": "done"}
+    told = [item for item in scene.job["status"]["conditions"] if item["type"] != "Succeeded"]
+    scene.settle(status=scene.job["status"] | {"conditions": [*told, ended], "completionTime": "2026-02-01T00:00:00Z"})
+    put(scene, "entry")
+    assert (await reconcile(scene))[1] == "Accepted"
 
 
 async def test_users_objects_are_read_once_in_a_while_and_not_when_a_job_starts(monkeypatch: pytest.MonkeyPatch) -> None:

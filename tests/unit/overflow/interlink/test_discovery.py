@@ -194,6 +194,7 @@ OK: Object = {"key": "ok", "value": "", "effect": "NoSchedule"}
             for wrong in ({"effect": "Sometimes"}, {"key": "a b"}, {"value": "b c"})
         ),
         ("taints", [7, OK], "`taints.0` is malformed"),
+        ("taints", [OK | {"effect": "noschedule"}], "no backend may set"),  # and not none at all
         ("taints", "none", "`taints` is malformed"),
     ],
 )

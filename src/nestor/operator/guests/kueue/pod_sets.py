@@ -59,7 +59,7 @@ def build_pod_sets(policy: NestedClassSpec, spec: NestedAppJobSpec, server: list
 def find_requests(pod_set: Object) -> dict[str, Decimal]:
     found: dict[str, Decimal] = {}
     for container in pod_set["template"]["spec"]["containers"]:
-        for name, amount in ((container.get("resources") or {}).get("requests") or {}).items():
+        for name, amount in _drop_nothing((container.get("resources") or {}).get("requests") or {}).items():
             found[name] = found.get(name, Decimal(0)) + pod_set.get("count", 1) * parse_quantity(str(amount))
     return found
 

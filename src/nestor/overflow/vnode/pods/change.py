@@ -10,7 +10,7 @@ from nestor.kube import RetryLater
 from nestor.overflow.statuses import MESSAGE_LIMIT
 from nestor.overflow.vnode.backend.health import Health
 from nestor.overflow.vnode.pods.entry import Entry
-from nestor.overflow.vnode.pods.inputs import read_whole
+from nestor.overflow.vnode.pods.inputs import fill, read_whole
 from nestor.overflow.vnode.pods.trim import NO_DEBUG, find_changeable, find_excess
 from nestor.overflow.vnode.pods.writer import PodWriter
 from nestor.pods.providers.base import Backend, Updates
@@ -72,7 +72,7 @@ class PodChanger:
         if pod is None:
             return []  # the watch is about to say that it is gone
         with self._health.noting():
-            return await updates.update(pod)
+            return await updates.update(fill(pod))
 
     def _find_impossible(self, entry: Entry, wanted: Object) -> Iterator[str]:
         """What the owner has to be told at a backend that cannot change pods. Labels and annotations are nobody's loss."""

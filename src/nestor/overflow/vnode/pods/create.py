@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 from dataclasses import replace
 
-from nestor.api import data, labels, times
-from nestor.api.base import Resources
+from nestor.api import times
 from nestor.api.objects import annotations_of, is_terminating, spec_of
 from nestor.api.pod_status import is_terminal
 from nestor.kube import ApiError, RetryLater
 from nestor.overflow.vnode.backend.health import Health, describe
 from nestor.overflow.vnode.pods import status
 from nestor.overflow.vnode.pods.entry import Entry
-from nestor.overflow.vnode.pods.inputs import read_inputs, read_whole
+from nestor.overflow.vnode.pods.inputs import fill, read_inputs, read_whole
 from nestor.overflow.vnode.pods.trim import find_changeable, find_excess
 from nestor.overflow.vnode.pods.writer import PodWriter
 from nestor.pods.providers.base import JOB, Backend
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, Rejected
-from nestor.pods.translate.resources import fill_pod
 
 REFUSED, NO_ROOM, NOT_SENT = "BackendRefused", "BackendFull", "BackendUnavailable"
 """Reasons of pods that wait: `kubectl get pods` shows them."""
@@ -75,9 +72,6 @@ class PodCreator:
         if whole is None:
             entry.pause_until = time.monotonic() + _FIRST_PAUSE
             return
-        filled = whole
-        if text := annotations_of(whole).get(labels.BACKEND_RESOURCES):
-            filled = whole | {"spec": fill_pod(whole["spec"], data.read(Resources, json.loads(text)))}
         inputs = await read_inputs(entry.home, whole, is_fresh=time.monotonic() - entry.seen < _FRESH_SECONDS)
         inputs = replace(inputs, is_new=not entry.mark)
         sent = status.build_sent(pod, self._address, times.timestamp())
@@ -92,7 +86,7 @@ class PodCreator:
         # A pod that lacks something, or cannot be carried, is refused before anything is sent.
         with self._health.noting(NotYet, InvalidInput):
             # With the status that was just written: containers may ask for the address of their node.
-            made = await self._backend.create(filled | {"status": sent}, inputs)
+            made = await self._backend.create(fill(whole) | {"status": sent}, inputs)
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
         if inputs.is_new:  # otherwise an earlier request may have created it, from what the pod was then
             entry.carried = find_changeable(whole)

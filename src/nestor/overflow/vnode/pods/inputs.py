@@ -6,11 +6,14 @@ At backends that can, what pods were given is kept up to date: tokens expire, an
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import random
 import time
 
-from nestor.api.objects import Object, is_terminating
+from nestor.api import data, labels
+from nestor.api.base import LIMITED, Resources
+from nestor.api.objects import Object, annotations_of, is_terminating
 from nestor.api.pod_status import is_terminal
 from nestor.kube import Api, Forbidden, Kind, NotFound, RetryLater, kinds
 from nestor.kube.tasks import together
@@ -21,6 +24,7 @@ from nestor.overflow.vnode.pods.trim import clean, is_cut
 from nestor.pods.providers.base import Inputs, Refreshes
 from nestor.pods.translate.config import CONFIG_MAPS, SECRETS, find_references
 from nestor.pods.translate.env import build_links
+from nestor.pods.translate.resources import fill_pod
 from nestor.pods.translate.volumes import Token, find_tokens
 
 log = logging.getLogger(__name__)
@@ -161,3 +165,14 @@ def _is_of_interest(entry: Entry) -> bool:
 
 def _has_inputs(pod: Object) -> bool:
     return bool(find_references(pod) or find_tokens(pod))
+
+
+def fill(pod: Object) -> Object:
+    """The pod as it is sent, with what its class gives containers there that set none. No quota counts that, so no device is
+    among it, whoever has written the annotation.
+    """
+    if not (text := annotations_of(pod).get(labels.BACKEND_RESOURCES)):
+        return pod
+    told = data.read(Resources, json.loads(text))
+    requests, limits = ({key: part[key] for key in LIMITED if key in part} for part in (told.requests or {}, told.limits or {}))
+    return pod | {"spec": fill_pod(pod["spec"], Resources(requests=requests, limits=limits))}

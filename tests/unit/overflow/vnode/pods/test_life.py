@@ -50,7 +50,8 @@ async def test_what_a_pod_needs_is_read_first(world: World) -> None:
 
 
 async def test_containers_have_the_resources_of_their_class_at_a_backend(world: World) -> None:
-    uid = await world.accept(note={"nestor.dev/backend-resources": '{"limits": {"memory": "1Gi"}}'})
+    """And nothing that a quota would count: whoever has a syncer's token writes that annotation, too."""
+    uid = await world.accept(note={"nestor.dev/backend-resources": '{"limits": {"memory": "1Gi", "nvidia.com/gpu": "8"}}'})
     world.backend.run(uid)
     await world.phase("web", "Running")
     await world.run("other")
