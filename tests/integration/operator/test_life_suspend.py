@@ -166,6 +166,7 @@ async def test_a_dead_syncer_does_not_keep_a_job_from_resting(operator: Operator
     await create_app_pod(api, "left", where, job)
     await change(api, "mute", namespace, suspend=True)
     await job_saying(api, "mute", namespace, conditions.READY, "its pods are being stopped, 1 left")
+    await operator.heard(api)
     # The two minutes that a syncer has are over.
     status = {"suspendTime": "2026-01-01T00:00:00Z"}
     await api.patch(kinds.NESTED_APP_JOB, "mute", namespace, {"status": status}, subresource="status")
