@@ -55,28 +55,3 @@ def test_nothing_outlives_an_attempt_however_fast_it_forks(tmp_path: Path) -> No
         check=False,
     )
     assert result.stdout.splitlines()[-1:] == ["1 0 []"], result.stderr
-
-
-LOOK = """
-import ctypes, os, subprocess
-from nestor.apps.runner import processes
-if os.getuid() == 0:
-    os.setgroups([]), os.setgid(65532), os.setuid(65532)
-    ctypes.CDLL(None).prctl(processes.PR_SET_DUMPABLE, 1, 0, 0, 0)
-for prepare in (bool, processes.hide):
-    prepare()
-    print(subprocess.run(["readlink", f"/proc/{os.getpid()}/fd/0"], capture_output=True).returncode)
-"""
-
-
-def test_a_hidden_process_keeps_its_files_from_its_children_of_the_same_user() -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", LOOK],
-        env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert result.stdout.split() == ["0", "1"]
