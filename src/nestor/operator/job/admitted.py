@@ -91,7 +91,7 @@ class AdmittedJobs:
                 if (denial := await guest.begin(resolved)) is not None:
                     return denial
         if life.is_reset_due:
-            await drop_data(context, shape, data, partial(spare_volumes, self._guests), is_down=facts.progress.is_stopping)
+            await drop_data(context, shape, data, partial(spare_volumes, self._guests), is_stopping=facts.progress.is_stopping)
         return await self._keep(admitted)
 
     async def _keep(self, it: _Admitted) -> Result:

@@ -61,9 +61,9 @@ async def track_data(context: Context, shape: Shape) -> DataEpoch:
     return found
 
 
-async def drop_data(context: Context, home: Home, data: DataEpoch, spare: Spare, *, is_down: bool) -> None:
+async def drop_data(context: Context, home: Home, data: DataEpoch, spare: Spare, *, is_stopping: bool) -> None:
     """Delete exactly this data; the StatefulSet then creates an empty server. `spare`: called with the namespace before that.
-    `is_down`: the server is stopped.
+    `is_stopping`: its server is stopped, or is being.
     """
     if data.uid is None:
         return
@@ -72,7 +72,7 @@ async def drop_data(context: Context, home: Home, data: DataEpoch, spare: Spare,
     claims = context.cache.informers[kinds.PERSISTENT_VOLUME_CLAIM]
     holder = claims.get(claim, namespace) if (claim := find_claim(context.cache, home)) else pod
     # With another server than that of this data, the volumes are that one's.
-    if is_down or (holder is not None and holder["metadata"]["uid"] == data.uid):
+    if is_stopping or (holder is not None and holder["metadata"]["uid"] == data.uid):
         await _drop_volumes(context, home, spare)
     if claim:
         # First, so that the next pod cannot use it again: it disappears together with the pod that mounts it.

@@ -45,11 +45,11 @@ class World(Scene):
         spec = NestedAppJobSpec.model_validate(job["spec"])
         return gather_facts(self.context.cache, job, find_home(job), spec, NOW, plan_hash=plan_hash)
 
-    async def drop(self, data: DataEpoch, *, is_down: bool = False) -> list[str]:
+    async def drop(self, data: DataEpoch, *, is_stopping: bool = False) -> list[str]:
         """Delete this data. What was deleted, in this order."""
         before = {f"DELETE {plural} {home}/{name}": (plural, home, name) for plural, home, name in self.api.objects}
         self.api.asked.clear()
-        await drop_data(self.context, build_shape(), data, Retain(self.context).spare, is_down=is_down)
+        await drop_data(self.context, build_shape(), data, Retain(self.context).spare, is_stopping=is_stopping)
         return [
             line.replace(f" {HOME}/", " ") for line in self.api.asked if line in before and before[line] not in self.api.objects
         ]
@@ -143,10 +143,10 @@ async def test_only_the_data_that_is_meant_is_deleted(claim: str | None, pod: st
 
 
 @pytest.mark.parametrize(
-    ("uid", "is_down", "is_dropped"), [("p1", False, True), ("p2", False, False), (None, False, False), (None, True, True)]
+    ("uid", "is_stopping", "is_dropped"), [("p1", False, True), ("p2", False, False), (None, False, False), (None, True, True)]
 )
 async def test_the_applications_volumes_go_with_the_data_and_those_of_its_successor_stay(
-    uid: str | None, is_down: bool, is_dropped: bool
+    uid: str | None, is_stopping: bool, is_dropped: bool
 ) -> None:
     world = World(NOTED)
     if uid:
@@ -158,7 +158,7 @@ async def test_the_applications_volumes_go_with_the_data_and_those_of_its_succes
         world.api.put(kinds.VOLUME_SNAPSHOT, {"metadata": meta})
     volumes = ["DELETE persistentvolumeclaims db", "DELETE volumesnapshots backup"]
     pods = [DROPPED_POD] if uid else []
-    assert await world.drop(DataEpoch(2, "p1"), is_down=is_down) == ([*volumes, *pods] if is_dropped else [])
+    assert await world.drop(DataEpoch(2, "p1"), is_stopping=is_stopping) == ([*volumes, *pods] if is_dropped else [])
 
 
 @pytest.mark.parametrize("retention", ["Retain", "Delete"])
