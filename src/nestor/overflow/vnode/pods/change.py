@@ -71,8 +71,9 @@ class PodChanger:
         pod = await read_whole(entry.home, kept)
         if pod is None:
             return []  # the watch is about to say that it is gone
+        filled = fill(pod)
         with self._health.noting():
-            return await updates.update(fill(pod))
+            return await updates.update(filled)
 
     def _find_impossible(self, entry: Entry, wanted: Object) -> Iterator[str]:
         """What the owner has to be told at a backend that cannot change pods. Labels and annotations are nobody's loss."""

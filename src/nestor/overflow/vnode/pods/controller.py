@@ -86,6 +86,7 @@ class PodController:
             self.queue.add(entry.uid)
 
     async def _reconcile(self, uid: str) -> float | None:
+        done: object = None
         for _ in range(_STEPS):
             entry = self.registry.get(uid)
             if entry is None:
@@ -97,17 +98,12 @@ class PodController:
                 return None
             if action == "Create":
                 self.creations.add(uid, max(0.0, entry.pause_until - time.monotonic()))
-            if action not in self._acts:
-                return find_due(facts)
-            before = entry.progress
+            # Decided anew after each act: time has passed meanwhile, too.
+            if action not in self._acts or (action, entry.progress) == done:
+                return min((due for due in (find_due(facts), self._changer.find_due(entry)) if due is not None), default=None)
+            done = action, entry.progress
             await self._acts[action](entry)
-            if before == entry.progress:
-                return self._find_due(entry)
         return 0.0
-
-    def _find_due(self, entry: Entry) -> float | None:
-        found = find_due(entry.read_facts(is_answering=self._health.is_answering)), self._changer.find_due(entry)
-        return min((seconds for seconds in found if seconds is not None), default=None)
 
     async def _create(self, uid: str) -> None:
         entry = self.registry.get(uid)

@@ -83,10 +83,11 @@ class PodCreator:
         entry.mark, entry.there, entry.missing_since = "Sending", "Unknown", None
         if entry.pod is None or is_terminating(entry.pod) or is_terminal(entry.pod):
             return  # it was deleted meanwhile
+        # With the status that was just written: containers may ask for the address of their node.
+        filled = fill(whole) | {"status": sent}
         # A pod that lacks something, or cannot be carried, is refused before anything is sent.
         with self._health.noting(NotYet, InvalidInput):
-            # With the status that was just written: containers may ask for the address of their node.
-            made = await self._backend.create(fill(whole) | {"status": sent}, inputs)
+            made = await self._backend.create(filled, inputs)
         entry.mark, entry.there, entry.missing_since = "Accepted", "Present", None
         if inputs.is_new:  # otherwise an earlier request may have created it, from what the pod was then
             entry.carried = find_changeable(whole)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from nestor.api.objects import Object, status_of
 from nestor.kube import ApiError, Conflict, Forbidden, Invalid, kinds
+from nestor.overflow.vnode.pods import entry
 from nestor.overflow.vnode.pods.orphans import OrphanFinder
 from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, Unauthorized, Unreachable
 from tests.unit.overflow.vnode.world import NODE, SPACE, World, first
@@ -271,6 +275,15 @@ async def test_a_pod_that_is_missing_for_a_while_is_not_lost(world: World) -> No
     assert world.backend.count("get") == 0
     world.backend.pods[uid] = hidden
     await world.until(lambda: world.entry(uid).missing_since is None)
+
+
+async def test_what_becomes_due_while_a_pod_is_looked_at_is_done(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    uid = await world.run()
+    await world.settle()
+    clock = itertools.count(time.monotonic(), 70)
+    monkeypatch.setattr(entry, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    world.backend.finish(uid)
+    assert (await world.phase("web", "Failed"))["reason"] == "BackendLost"
 
 
 @pytest.mark.parametrize("moment", ["fault", "lost"])
