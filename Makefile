@@ -142,6 +142,14 @@ TIDY := $(if $(findstring n,$(firstword -$(MAKEFLAGS))),,[ -n "$$NESTOR_KEEP" ] 
 JOBS = tests/e2e $(addprefix --ignore=,$(LIFECYCLE))
 LIFECYCLE := tests/e2e/devcluster/test_cluster.py tests/e2e/devcluster/test_node_stop.py
 
+.PHONY: chaos
+chaos: $(VENV)/.ready ## Have users act and everything fail at random for MINUTES (60), by SEED; ends with 1 if anything is lost, doubled or left
+	@$(HOLD) $(MAKE) --no-print-directory held-chaos
+
+.PHONY: held-chaos
+held-chaos:
+	@$(TIDY) $(RUN) -m tests.chaos --seed=$(or $(SEED),1) --minutes=$(or $(MINUTES),60)
+
 .PHONY: bench-overflow
 bench-overflow: $(VENV)/.ready ## Measure overflowed pods, fail if a goal is missed: Nestor's share of their time, memory, calls (NAMES="share size fleet demonstration")
 	@$(RUN) -m devcluster.build binaries

@@ -1,0 +1,126 @@
+"""The jobs that users make here, and what they do with them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+from nestor.api import labels
+from nestor.api.objects import Object
+from nestor.kube import Api, ApiError, Conflict, kinds
+from tests.chaos.model import DEADLINE_SECONDS, Expected, Sort
+from tests.chaos.story import Story, insist
+from tests.e2e.conftest import BUSYBOX, dump, inline_job
+
+MOST_AT_A_TIME, MOST = 5, 8
+"""Jobs that run, by their class, and that there are."""
+CLASS = "chaos"
+SORTS: tuple[Sort, ...] = ("web", "web", "web", "batch", "batch", "short", "wrong")
+_TARGET = {"service_name": "web", "service_port": 8080, "service_namespace": "default"}
+
+
+def build(name: str, namespace: str, sort: Sort) -> list[Object]:
+    """A job's documents."""
+    if sort == "batch":
+        documents = inline_job(name, namespace, {"sum.yaml": dump(_build_sum())})
+        documents[-1]["spec"]["successPolicy"] = {"targets": [{"kind": "Job", "name": "sum"}]}
+    elif sort == "wrong":
+        documents = inline_job(name, namespace, {"bad.yaml": "apiVersion: example.com/v1\nkind: Unknown\nmetadata: {name: x}\n"})
+    else:
+        documents = inline_job(name, namespace, {"web.yaml": dump(*_build_web(name))}, targets=[_TARGET])
+    if sort == "short":
+        documents[-1]["spec"]["activeDeadlineSeconds"] = DEADLINE_SECONDS
+    documents[-1]["spec"]["className"] = CLASS
+    return documents
+
+
+def _build_web(name: str) -> list[Object]:
+    """A page that says whose it is."""
+    serve = f"mkdir /tmp/w && echo {name} > /tmp/w/index.html && exec httpd -f -p 8080 -h /tmp/w"
+    container: Object = {"name": "main", "image": BUSYBOX, "command": ["sh", "-c", serve]}
+    container["readinessProbe"] = {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 2}
+    pod = {"metadata": {"labels": {"app": "web"}}, "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]}}
+    meta = {"name": "web", "namespace": "default"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": meta,
+            "spec": {"selector": {"app": "web"}, "ports": [{"port": 8080}]},
+        },
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": meta,
+            "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": pod},
+        },
+    ]
+
+
+def _build_sum() -> Object:
+    container = {"name": "main", "image": BUSYBOX, "command": ["sleep", "5"]}
+    pod = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 1, "containers": [container]}
+    spec = {"completionMode": "Indexed", "completions": 3, "parallelism": 2, "backoffLimit": 20, "template": {"spec": pod}}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "sum", "namespace": "default"}, "spec": spec}
+
+
+class Users:
+    """They act on jobs of one namespace. `known`: those that nobody has deleted."""
+
+    def __init__(self, api: Api, namespace: str, random: Random, story: Story) -> None:
+        self._api, self._namespace, self._random, self._story = api, namespace, random, story
+        self._numbers = itertools.count(1)
+        self.known: dict[str, Expected] = {}
+
+    async def act(self) -> None:
+        """One act, at random among those that are possible."""
+        acts: list[Callable[[], Awaitable[None]]] = [self._create] * 4 if len(self.known) < MOST else [self._delete]
+        if self.known:
+            acts += [self._delete, self._toggle, self._toggle, self._rerun]
+        await self._random.choice(acts)()
+
+    async def _create(self) -> None:
+        sort = self._random.choice(SORTS)
+        name = f"{sort}-{next(self._numbers)}"
+        config_map, job = build(name, self._namespace, sort)
+        await insist(lambda: self._api.apply(kinds.CONFIG_MAP, config_map))
+        self._story.tell(f"users create {name}")
+        await insist(lambda: self._make(job))
+        made = await insist(lambda: self._api.get(kinds.NESTED_APP_JOB, name, self._namespace))
+        self.known[name] = Expected(sort, made["metadata"]["uid"])
+
+    async def _make(self, job: Object) -> None:
+        try:
+            await self._api.create(kinds.NESTED_APP_JOB, job)
+        except Conflict:
+            return  # the answer to the first request was lost
+
+    async def _delete(self) -> None:
+        name = self._random.choice(list(self.known))
+        self._story.tell(f"users delete {name}")
+        del self.known[name]
+        await insist(lambda: self._api.delete(kinds.NESTED_APP_JOB, name, self._namespace))
+
+    async def _toggle(self) -> None:
+        """Suspend or resume: the API server refuses it of what has ended."""
+        name = self._random.choice(list(self.known))
+        wanted = not self.known[name].is_suspended
+        self._story.tell(f"users {'suspend' if wanted else 'resume'} {name}")
+        if await self._patch(name, {"spec": {"suspend": wanted}}):
+            self.known[name].is_suspended = wanted
+
+    async def _rerun(self) -> None:
+        name = self._random.choice(list(self.known))
+        self._story.tell(f"users rerun {name}")
+        self.known[name].was_rerun = True
+        await self._patch(name, {"metadata": {"annotations": {labels.RERUN: str(next(self._numbers))}}})
+
+    async def _patch(self, name: str, body: dict[str, Any]) -> bool:
+        try:
+            await insist(lambda: self._api.patch(kinds.NESTED_APP_JOB, name, self._namespace, body))
+        except ApiError as error:
+            self._story.tell(f"refused: {error}")
+            return False
+        return True

@@ -1,0 +1,74 @@
+"""What a user may expect of the jobs that the API server has accepted. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from nestor.api import conditions
+from nestor.api.objects import Object, conditions_of, is_terminating, status_of
+
+Sort = Literal["web", "batch", "short", "wrong"]
+"""A page that stays; a nested Job that ends; a page with a deadline; a step that cannot work."""
+
+DEADLINE_SECONDS = 90
+
+
+@dataclass
+class Expected:
+    """One job, as its user knows it."""
+
+    sort: Sort
+    uid: str = ""
+    is_suspended: bool = False
+    was_rerun: bool = False
+    was_completed: bool = False
+
+
+def find_broken(known: Mapping[str, Expected], jobs: Mapping[str, Object], most: int) -> Iterator[str]:
+    """What must not be at any time: a job that is lost or another one, one that has ended and runs again, too many at a time."""
+    for name, expected in known.items():
+        job = jobs.get(name)
+        if job is None or job["metadata"]["uid"] != expected.uid or is_terminating(job):
+            yield f"job '{name}' is lost: nobody has deleted it"
+            continue
+        is_completed = status_of(job).get("terminalState") == "Completed"
+        if expected.was_completed and not expected.was_rerun and not is_completed:
+            yield f"job '{name}' has succeeded, and nobody has rerun it: {describe(job)}"
+        expected.was_completed = expected.was_completed or is_completed
+        if is_completed and expected.sort != "batch":
+            yield f"job '{name}' has succeeded, but nothing of it ends"
+    running = [name for name, job in jobs.items() if is_running(job)]
+    if len(running) > most:
+        yield f"{len(running)} jobs run at a time, and {most} may: {', '.join(sorted(running))}"
+
+
+def is_running(job: Object) -> bool:
+    """Whether it has its place among those that may run at a time."""
+    times = status_of(job).keys() & {"startTime", "suspendTime", "completionTime"}
+    return times == {"startTime"} and not is_terminating(job)
+
+
+def find_missing(expected: Expected, job: Object) -> str:
+    """What a job still lacks when nothing fails any more; empty if it is as its user expects."""
+    status = status_of(job)
+    state = status.get("terminalState")
+    if status.get("queue") is not None or (expected.sort == "batch" and state == "Completed"):
+        return ""  # others have its place, or it has done all that it was for
+    if expected.is_suspended:
+        return "it is suspended, and its pods run" if (status.get("pods") or {}).get("running") else ""
+    if expected.sort == "wrong":
+        failed = conditions.find(conditions_of(job), conditions.STEPS_APPLIED) or {}
+        return "" if state == "Failed" or failed.get("reason") == "StepFailed" else "no word of its fault"
+    if expected.sort == "short":
+        return "" if state == "Failed" else "it has a deadline, and has not ended"
+    is_ready = expected.sort == "web" and conditions.is_true(conditions_of(job), conditions.READY)
+    return "" if is_ready else "it has not come to its end"
+
+
+def describe(job: Object) -> str:
+    """Its conditions, in a line."""
+    told = (f"{item['type']}={item['status']}({item.get('reason', '')})" for item in conditions_of(job))
+    status = status_of(job)
+    return f"{status.get('terminalState') or ''} {' '.join(told)} {status.get('nextStep') or ''}".strip()
