@@ -6,9 +6,9 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import from_json
 
 from nestor.api.objects import Object
@@ -16,9 +16,9 @@ from nestor.overflow.interlink import shapes
 from nestor.overflow.interlink.build import build_question
 from nestor.overflow.interlink.client import Client, Excess
 from nestor.overflow.interlink.settings import Settings
-from nestor.overflow.interlink.wire import Created, Peer, Ping, PodAnswer
+from nestor.overflow.interlink.wire import Created, Ping, PodAnswer
 from nestor.pods.providers.base import Shape
-from nestor.pods.providers.errors import NotFound, NotYet, ProviderError, Unauthorized, Unreachable, cut, cut_name
+from nestor.pods.providers.errors import NotFound, NotYet, ProviderError, Unauthorized, Unreachable, cut
 
 _PODS_PER_CALL = 1000
 _FURTHER_CALLS = 64
@@ -206,7 +206,7 @@ def read_ping(content: bytes) -> Shape | None:
         found = from_json(content)
     except ValueError:
         return None
-    return shapes.build_shape(_validate(Ping, found, "/pinglink")) if isinstance(found, dict) else None
+    return shapes.build_shape(Ping.model_validate(found)) if isinstance(found, dict) else None
 
 
 def read_peers(content: bytes, path: str) -> list[Shape]:
@@ -220,7 +220,7 @@ def read_peers(content: bytes, path: str) -> list[Shape]:
             raise Unreachable(f"the backend's answer to {path} is malformed: each resource must be a number") from None
     if not isinstance(found, list):
         raise Unreachable(f"the backend answered {path} with neither peers nor resources")
-    return shapes.build_peer_shapes([_validate(Peer, item, path) for item in found])
+    return shapes.build_peer_shapes(found)
 
 
 def _parse(content: bytes, path: str) -> Any:
@@ -228,14 +228,3 @@ def _parse(content: bytes, path: str) -> Any:
         return from_json(content)
     except ValueError:
         raise Unreachable(f"the backend answered {path} with something that is not JSON") from None
-
-
-_M = TypeVar("_M", bound=BaseModel)
-
-
-def _validate(model: type[_M], found: Object, path: str) -> _M:
-    try:
-        return model.model_validate(found)
-    except ValidationError as error:
-        where = ".".join(str(part) for part in error.errors()[0]["loc"])
-        raise Unreachable(f"the backend's answer to {path} is malformed: `{cut_name(where)}`") from None

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -149,17 +150,40 @@ def _is_reserved(name: str) -> bool:
     return bool(rest) and any(domain == item or domain.endswith(f".{item}") for item in _RESERVED)
 
 
-def build_peer_shapes(peers: Sequence[Peer]) -> list[Shape]:
-    """One shape for all available peers with the same kinds of GPUs, and one for those without any. Raises `Unreachable`."""
-    if len(peers) > _PEERS:
-        raise Unreachable(f"the backend tells {len(peers)} peers: at most {_PEERS} are read")
+def build_peer_shapes(told: Sequence[Any]) -> list[Shape]:
+    """One shape for all available peers with the same kinds of GPUs, and one for those without any.
+
+    Anybody can be a peer: one that is malformed costs the others nothing, and `faults` of the first shape tells of it. Raises
+    `Unreachable` if none is left.
+    """
+    peers, faults = _read_peers(told)
     groups: dict[tuple[str, ...], list[Peer]] = {}
     for peer in peers:
         if peer.is_available:
             groups.setdefault(tuple(sorted({name_gpu(gpu) for gpu in peer.gpus})), []).append(peer)
     if len(groups) > _SHAPES:
-        raise Unreachable(f"the backend's peers have {len(groups)} kinds of hardware: at most {_SHAPES} are allowed")
-    return [_build_peer_shape(kinds, groups[kinds]) for kinds in sorted(groups)]
+        faults.append(f"the peers have {len(groups)} kinds of hardware: only the {_SHAPES} with the most peers count")
+    most = sorted(groups, key=lambda kinds: (-len(groups[kinds]), kinds))[:_SHAPES]
+    shapes = [_build_peer_shape(kinds, groups[kinds]) for kinds in sorted(most)]
+    if faults and not shapes:
+        raise Unreachable("; ".join(faults))
+    return [replace(shape, faults="; ".join(faults)) for shape in shapes[:1]] + shapes[1:]
+
+
+def _read_peers(told: Sequence[Any]) -> tuple[list[Peer], list[str]]:
+    """The peers, and what is wrong with others."""
+    peers: list[Peer] = []
+    wrong: list[str] = []
+    for number, item in enumerate(told[:_PEERS], start=1):
+        try:
+            peers.append(Peer.model_validate(item))
+        except ValidationError as error:
+            where = ".".join(str(part) for part in error.errors()[0]["loc"])
+            wrong.append(f"peer {number}" + (f", `{cut_name(where)}`" if where else ""))
+    faults = [f"the backend tells {len(told)} peers: only the first {_PEERS} count"] if len(told) > _PEERS else []
+    if wrong:
+        faults.append(f"{len(wrong)} of {len(told)} peers are malformed, and do not count: the first is {wrong[0]}")
+    return peers, faults
 
 
 def build_summed_shape(resources: Mapping[str, float]) -> Shape:

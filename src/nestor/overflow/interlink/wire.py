@@ -73,19 +73,23 @@ class Ping(Lenient):
     """An empty list clears the node's taints; None leaves them as they are."""
 
 
+_Amount = Annotated[float, Field(ge=0, le=10**8)]
+"""More than any one peer has, and so little that what ten thousand of them have together is a quantity."""
+
+
 class PeerGpu(Lenient):
     """A GPU of a NuNet peer; memory in MiB."""
 
     name: str
-    total_vram: float = Field(alias="tot_vram")
+    total_vram: _Amount = Field(alias="tot_vram")
 
 
 class PeerResources(Lenient):
     """What a NuNet peer offers. `ram` is in MiB, `tot_cpu_hz` in MHz, whatever its name says."""
 
-    vcpu: float = 0
-    ram: float = 0
-    cpu_mhz: float = Field(default=0, alias="tot_cpu_hz")
+    vcpu: _Amount = 0
+    ram: _Amount = 0
+    cpu_mhz: _Amount = Field(default=0, alias="tot_cpu_hz")
 
 
 class Peer(Lenient):

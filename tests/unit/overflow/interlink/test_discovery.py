@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -115,15 +116,8 @@ def test_gpus_are_named_by_brand_family_model_and_memory(name: str, vram: float,
     ("told", "words"),
     [
         ("text", "neither peers nor resources"),
-        ([7], "malformed"),
-        ([PEERS[0] | {"gpu_info": [{"name": "a"}]}], "malformed: `gpu_info.0.tot_vram`"),
-        ([PEERS[0] | {"available_resources": {"vcpu": -1}}], "must be a quantity"),
-        ([PEERS[0] | {"available_resources": {"vcpu": 1e300}}], "must be a quantity"),
-        ([PEERS[0]] * 10_001, "at most 10000"),
-        (
-            [PEERS[0] | {"gpu_info": [{"name": f"gpu {index}", "tot_vram": 1}]} for index in range(65)],
-            "65 kinds of hardware: at most 64",
-        ),
+        ([7], "1 of 1 peers are malformed"),
+        ([PEERS[1], PEERS[0] | {"available_resources": {"vcpu": -1}}], "first is peer 2, `available_resources.vcpu`"),
         ({"nunet.cpu.cores": "many"}, "each resource must be a number"),
         ({"nunet.cpu.cores": -1}, "must be a quantity"),
     ],
@@ -132,6 +126,33 @@ def test_peers_that_no_node_may_have_are_refused(told: Any, words: str) -> None:
     with pytest.raises(Unreachable) as caught:
         read_all(told)
     assert words in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        7,
+        PEERS[2] | {"is_available": "?"},
+        PEERS[2] | {"gpu_info": [{"name": "a"}]},
+        PEERS[2] | {"gpu_info": [RTX_3080 | {"tot_vram": float("inf")}]},
+        *(PEERS[2] | {"available_resources": {"vcpu": cores}} for cores in (-1, 1e300, float("nan"), 2**63 - 1)),
+    ],
+)
+def test_a_bad_peer_costs_the_others_nothing(bad: Any) -> None:
+    twins = [PEERS[0], PEERS[0]]
+    (shape,) = read_all([PEERS[0], bad, PEERS[0]])
+    assert "1 of 3 peers are malformed, and do not count: the first is peer 2" in shape.faults
+    assert [replace(shape, faults="")] == read_all(twins)
+
+
+def test_of_too_many_peers_and_kinds_of_them_those_count_that_are_most() -> None:
+    odd = [PEERS[0] | {"gpu_info": [{"name": f"gpu {index}", "tot_vram": 1}]} for index in range(65)]
+    shapes = read_all([*odd, PEERS[0], PEERS[0]])
+    assert (len(shapes), shapes[0].name, shapes[0].machines) == (64, "cpu", 2)
+    assert "66 kinds of hardware: only the 64 with the most peers count" in shapes[0].faults
+    (shape,) = read_all([PEERS[0]] * 10_001)
+    assert shape.machines == 10_000
+    assert "10001 peers: only the first 10000 count" in shape.faults
 
 
 @pytest.mark.parametrize(
