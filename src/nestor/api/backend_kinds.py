@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
-from nestor.api.base import LabelKey, NodeLabels, ObjectName, rule, rules
+from nestor.api.base import LabelKey, NodeLabels, ObjectName, list_map, rule, rules
 from nestor.api.model import Model, SecretKey, Url, ruled
+from nestor.api.patterns import check_pattern
 
 
 class Oidc(Model):
@@ -42,6 +43,15 @@ class Tls(Model):
     )
     server_name: Annotated[str, StringConstraints(min_length=1, max_length=253)] | None = Field(
         None, description="Name that the server's certificate must have. Defaults to the host of the URL."
+    )
+
+
+class AllowedAnnotation(Model):
+    """An annotation that nested pods may set at a backend."""
+
+    key: LabelKey = Field(description="Key of the annotation.")
+    pattern: Annotated[str, StringConstraints(min_length=1, max_length=1024), AfterValidator(check_pattern)] = Field(
+        description="Regular expression for the whole value, such as `--time=[0-9]{1,3}`. No look-around, no back-references."
     )
 
 
@@ -80,6 +90,12 @@ class Interlink(Model):
         default_factory=dict,
         description="Annotations that each pod has at the backend, for its plugin: for Slurm's, for example "
         "`slurm-job.vk.io/flags: --partition=long --time=60`. Defaults to none.",
+    )
+    allowed_annotations: Annotated[list[AllowedAnnotation], Field(max_length=32, json_schema_extra=list_map("key"))] = Field(
+        default_factory=list,
+        description="Annotations of nested pods that reach the backend, where they replace those in `annotations`. Others are "
+        "dropped, and an event names them. A plugin may run an annotation's text as its own user, outside the container: allow "
+        "only texts that you would run there yourself. Defaults to none.",
     )
     status_period_seconds: int = Field(
         1,

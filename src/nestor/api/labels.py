@@ -154,6 +154,8 @@ PENDING_SECONDS = f"{GROUP}/pending-seconds"
 """Annotation of a host pod: how long a virtual node's backend may leave it Pending before it is taken back."""
 BACKEND_RESOURCES = f"{GROUP}/backend-resources"
 """Annotation of a host pod: requests and limits, as JSON, that its containers have at a backend if they set none."""
+BACKEND_ANNOTATIONS = f"{GROUP}/backend-annotations"
+"""Annotation of a host pod: its nested pod's annotations, as JSON. A backend takes those that its admin allows."""
 
 FINALIZER = f"{GROUP}/cleanup"
 """Keeps a NestedAppJob or OverflowBackend until its last host object is gone."""

@@ -46,6 +46,13 @@ def test_every_secret_that_is_named_may_be_read() -> None:
     assert set(OverflowBackendSpec.model_validate(FILLED).secret_names()) == named
 
 
+@pytest.mark.parametrize("pattern", ["(", "a)|(b", r"(a)\1", "(?=a)", "(?x)a #"])
+def test_a_pattern_that_could_mean_something_else_is_refused(pattern: str) -> None:
+    rule = {"key": "slurm-job.vk.io/flags", "pattern": pattern}
+    with pytest.raises(ValueError, match="regular expression"):
+        Interlink.model_validate({"url": "https://a", "allowedAnnotations": [rule]})
+
+
 @pytest.mark.parametrize(
     ("node", "expected"),
     [

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from nestor.api import times
 from nestor.api.objects import Object, annotations_of, keep_few, labels_of, status_of
 from nestor.overflow.interlink.env import build_env, expand
 from nestor.overflow.interlink.files import Files, build_files, split_mounts, trim_object
+from nestor.overflow.interlink.wishes import list_own
 from nestor.pods.providers.base import JOB, Inputs, Options
 from nestor.pods.providers.errors import InvalidInput
 from nestor.pods.translate.container_status import RUN, is_sidecar, list_containers
 
 _META = ("name", "namespace", "uid", "generateName", "creationTimestamp")
-_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _NOTES_LIMIT, _IMAGES_LIMIT = 1024, 4096
 """Characters of all labels, of all annotations, and of all images in a question. Of each pod, it is asked every second or so."""
 _LONGEST_GRACE_SECONDS = 10**9
@@ -71,8 +71,11 @@ def _check_container(path: str, container: Object) -> Iterator[str]:
             yield f"`{path}.env[{index}].valueFrom.{other}` may not be set: must be one of {', '.join(sorted(_VALUES))}"
 
 
-def build_create(pod: Object, inputs: Inputs) -> Object:
-    """What the API server gets. Raises `NotYet` if something is missing, `InvalidInput` if something cannot be resolved."""
+def build_create(pod: Object, inputs: Inputs, notes: Mapping[str, str] | None = None) -> Object:
+    """What the API server gets. `notes`: annotations besides the pod's own.
+
+    Raises `NotYet` if something is missing, `InvalidInput` if something cannot be resolved.
+    """
     files = build_files(pod, inputs)
     spec = {key: value for key, value in pod["spec"].items() if key != "ephemeralContainers"}
     for group in RUN:
@@ -88,7 +91,7 @@ def build_create(pod: Object, inputs: Inputs) -> Object:
     pulls = [item.get("name") for item in spec.get("imagePullSecrets") or []]
     secrets = files.secrets | {name: trim_object("Secret", inputs.secrets[name]) for name in pulls if name in inputs.secrets}
     return {
-        "pod": _build_pod(pod, spec),
+        "pod": _build_pod(pod, spec, notes),
         "configmaps": list(files.config_maps.values()),
         "secrets": list(secrets.values()),
         "projectedvolumesmaps": list(files.projected.values()),
@@ -188,10 +191,9 @@ def _number(given: dict[str, str], name: str) -> int | None:
     return int(given[name])
 
 
-def _build_pod(pod: Object, spec: Object) -> Object:
+def _build_pod(pod: Object, spec: Object, notes: Mapping[str, str] | None = None) -> Object:
     meta = {key: pod["metadata"][key] for key in _META if key in pod["metadata"]}
-    annotations = {key: value for key, value in annotations_of(pod).items() if key != _APPLIED}
-    meta |= {"labels": labels_of(pod), "annotations": annotations}
+    meta |= {"labels": labels_of(pod), "annotations": {**list_own(pod), **(notes or {})}}
     phase = status_of(pod).get("phase")
     status = {"phase": phase if phase == "Running" else "Pending"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec, "status": status}

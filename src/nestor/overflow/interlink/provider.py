@@ -19,7 +19,8 @@ from nestor.overflow.interlink.client import Client, Lost
 from nestor.overflow.interlink.questions import Questions, read_job, read_peers, read_ping
 from nestor.overflow.interlink.settings import Settings
 from nestor.overflow.interlink.statuses import Endings, build_status
-from nestor.pods.providers.base import JOB, Inputs, Options, Shape
+from nestor.overflow.interlink.wishes import choose, list_wishes
+from nestor.pods.providers.base import DROPPED, JOB, Inputs, Options, Shape
 from nestor.pods.providers.errors import InvalidInput, NotFound, NotYet, ProviderError, Rejected, Unauthorized, Unreachable
 
 _CONFLICT = 409
@@ -96,13 +97,15 @@ class InterlinkProvider:
         given = inputs or Inputs()
         if refusals := build.find_refusals(pod):
             raise InvalidInput("; ".join(refusals))
-        request = build.build_create(_annotate(pod, self._settings.annotations), given)
+        wishes = list_wishes(pod)
+        allowed = choose(wishes, self._settings.allowed_annotations)
+        request = build.build_create(pod, given, {**self._settings.annotations, **allowed})
         message = request if self._settings.hop == "Server" else build.build_plugin_create(request)
         uid = pod["metadata"]["uid"]
         async with self._fates.hold(uid):
             made = await self._create(pod, json.dumps(message), is_repeated=not given.is_new or self._fates.was_sent(uid))
             self._questions.expect(uid)
-            return made
+            return _annotate(made, {DROPPED: ", ".join(dropped)} if (dropped := sorted(wishes.keys() - allowed)) else {})
 
     async def _create(self, pod: Object, body: str, *, is_repeated: bool) -> Object:
         uid = pod["metadata"]["uid"]

@@ -77,4 +77,6 @@ class Settings:
     tls: Tls = field(default_factory=Tls)
     annotations: Mapping[str, str] = field(default_factory=dict)
     """What each pod has there, whatever it says itself."""
+    allowed_annotations: Mapping[str, str] = field(default_factory=dict)
+    """What nested pods may set instead: patterns of values, by key."""
     limits: Limits = field(default_factory=Limits)

@@ -252,6 +252,8 @@ class Shape:
 
 JOB = "JobID"
 """Annotation in which interLink keeps the backend's own name of a pod."""
+DROPPED = "nestor.dev/dropped"
+"""Annotation of a pod that was created: which of its annotations the backend does not let tenants set."""
 WHOLE = "default"
 """Name of the only shape of a backend that does not tell its machines apart."""
 

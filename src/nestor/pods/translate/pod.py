@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from nestor.api import labels as marks
 from nestor.api import names
-from nestor.api.objects import Object, annotations_of
+from nestor.api.objects import Object, annotations_of, keep_few
 from nestor.api.placement import Backend, Placement
 from nestor.api.policy import Policy
 from nestor.pods.translate import (
@@ -35,6 +35,8 @@ APPLIED = f"{marks.GROUP}/applied"
 _FIELDS = fields.find(POD_SPEC, "Pass")
 _PRIVILEGED = fields.find(POD_SPEC, "Class", POD_SECURITY.note)
 _CHANGING = fields.find_changing(POD_SPEC)
+_WISHES_LIMIT = 8 * 1024
+"""Characters. Every watcher of host pods has to keep them."""
 SECCOMP = {"seccompProfile": {"type": "RuntimeDefault"}}
 """Filled in where a pod says nothing: many kubelets run it without any profile then."""
 
@@ -55,7 +57,7 @@ def build_pod(
     place = place or placement.decide_place(pod, policy.places)
     if membership and policy.places.gang and policy.places.gang.scheduler == "Kubernetes":
         place = gang.keep_together(place)
-    own = build_mark(pod) | placement.build_mark(policy.places, place)
+    own = build_mark(pod) | placement.build_mark(policy.places, place) | (_build_wishes(pod) if place.backends else {})
     metadata["annotations"] = build_annotations(pod, target) | own
     where = scheduling.build_scheduling(pod, target, namespaces, policy.places, place)
     spec = add_backend_fields(_spec(pod, target, policy) | where, policy.places, place)
@@ -85,6 +87,12 @@ def build_mark(pod: Object) -> dict[str, str]:
     """The annotation that says which generation of the pod is carried over in full; empty if its server counts none."""
     generation = pod["metadata"].get("generation")
     return {marks.NESTED_GENERATION: str(generation)} if generation else {}
+
+
+def _build_wishes(pod: Object) -> dict[str, str]:
+    """What the tenant may want to tell a backend. The host itself does not read it there."""
+    notes = {key: value for key, value in annotations_of(pod).items() if not marks.is_reserved(key)}
+    return {marks.BACKEND_ANNOTATIONS: json.dumps(keep_few(notes, _WISHES_LIMIT), sort_keys=True)} if notes else {}
 
 
 def applied(host: Object) -> Object:

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from nestor.api.contracts import vnode
-from nestor.api.objects import Object
+from nestor.api.objects import Object, annotations_of
 from nestor.overflow.interlink import client, questions
 from nestor.overflow.interlink import provider as module
 from nestor.overflow.interlink.client import Lost
@@ -240,7 +240,40 @@ async def test_a_pod_of_which_a_backend_tells_nothing_is_lost_after_a_while(
         await provider.get(pod)
 
 
-async def test_the_backends_annotations_win_over_a_pods_own(backend: Backend) -> None:
+@pytest.mark.parametrize(
+    ("wish", "arrives"),
+    [
+        ({"flags": "--time=9"}, {"flags": "--time=9"}),
+        ({"flags": "--time=9 --account=root"}, {}),
+        ({"flags": "--time=9\nrm -r ~"}, {}),
+        ({"flags": "--time=9\n"}, {}),
+        ({"pre-exec": "rm -r ~"}, {}),
+    ],
+)
+async def test_of_a_nested_pods_annotations_those_arrive_that_the_backend_allows(
+    backend: Backend, wish: Object, arrives: Object
+) -> None:
+    """Whoever breaks into a syncer may write annotations of host pods. They count as the tenant's own."""
+    provider = backend.connect(annotations={"flags": "--time=1"}, allowed_annotations={"flags": "--time=[0-9]"})
+    own, told = {"nestor.dev/nested-name": "a"}, {"nestor.dev/backend-annotations": json.dumps(wish)}
+    for index, notes in enumerate((own | wish, own | told)):
+        pod = build_pod(f"u-{index}")
+        pod["metadata"] |= {"annotations": notes, "labels": {"nestor.dev/nested-uid": "n"}}
+        made = await provider.create(pod, NEW)
+        assert backend.fake.pods[f"u-{index}"]["pod"]["metadata"]["annotations"] == own | {"flags": "--time=1"} | arrives
+        assert annotations_of(made).get("nestor.dev/dropped", "") == ", ".join(wish.keys() - arrives.keys())
+        await provider.delete(pod)
+        assert backend.fake.bodies[-1]["metadata"]["annotations"] == own
+
+
+async def test_annotations_that_no_syncer_writes_are_refused(backend: Backend) -> None:
+    pod = build_pod()
+    pod["metadata"] |= {"annotations": {"nestor.dev/backend-annotations": "[1]"}, "labels": {"nestor.dev/nested-uid": "n"}}
+    with pytest.raises(InvalidInput, match="malformed"):
+        await backend.connect().create(pod, NEW)
+
+
+async def test_a_pod_of_the_host_itself_has_its_own_annotations_there(backend: Backend) -> None:
     pod = build_pod()
     pod["metadata"]["annotations"] = {"flags": "--time=9", "note": "kept"}
     await backend.connect(annotations={"flags": "--time=1"}).create(pod, NEW)

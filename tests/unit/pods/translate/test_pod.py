@@ -249,6 +249,15 @@ def test_resources_are_those_of_the_place_where_the_pod_can_only_run_there(mode:
     assert (json.loads(note) if note else None) == (ACI if mode == "WhenFull" else None)
 
 
+@pytest.mark.parametrize(("mode", "is_there"), [("Never", False), ("WhenFull", True), ("Always", True)])
+def test_a_backend_is_told_of_annotations_and_the_host_has_none_of_them(mode: str, is_there: bool) -> None:
+    pod, wish = build_pod(), {"slurm-job.vk.io/flags": "--time=9"}
+    pod["metadata"]["annotations"] = wish | {"nestor.dev/created-by": "me", "kubernetes.io/egress-bandwidth": "1k"}
+    notes = host(pod, mode=mode)["metadata"]["annotations"]
+    assert json.loads(notes.get("nestor.dev/backend-annotations", "{}")) == (wish if is_there else {})
+    assert all(key.startswith("nestor.dev/") for key in notes)
+
+
 @pytest.mark.parametrize(("mode", "expected"), [("Never", []), ("WhenFull", ["acr", "site"]), ("Always", ["acr", "site"])])
 def test_pull_secrets_are_those_of_all_backends_that_the_pod_may_go_to(mode: str, expected: list[str]) -> None:
     spec = host(build_pod(imagePullSecrets=[{"name": "own"}]), mode=mode)["spec"]

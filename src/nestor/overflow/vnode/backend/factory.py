@@ -128,6 +128,7 @@ def _build_interlink(own: Interlink, secrets: Secrets) -> Backend:
         bearer=partial(_read_token, secrets, token.name, token.key) if token else None,
         tls=tls,
         annotations=own.annotations,
+        allowed_annotations={item.key: item.pattern for item in own.allowed_annotations},
         limits=Limits(call_seconds=own.timeout_seconds),
     )
     return InterlinkProvider(settings)

@@ -16,8 +16,8 @@ from nestor.overflow.vnode.pods.entry import Entry
 from nestor.overflow.vnode.pods.inputs import fill, read_inputs, read_whole
 from nestor.overflow.vnode.pods.trim import find_changeable, find_excess
 from nestor.overflow.vnode.pods.writer import PodWriter
-from nestor.pods.providers.base import JOB, Backend
-from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, Rejected
+from nestor.pods.providers.base import DROPPED, JOB, Backend
+from nestor.pods.providers.errors import InvalidInput, NoRoom, NotYet, Rejected, cut
 
 REFUSED, NO_ROOM, NOT_SENT = "BackendRefused", "BackendFull", "BackendUnavailable"
 """Reasons of pods that wait: `kubectl get pods` shows them."""
@@ -93,6 +93,9 @@ class PodCreator:
             entry.carried = find_changeable(whole)
         entry.failures, entry.waits_for_room = 0, False
         await self._writer.write(entry, status.build_report(entry.last, entry.remote or {}, self._address, times.timestamp()))
+        if dropped := annotations_of(made).get(DROPPED):
+            told = f"Annotations that backend '{self._name}' does not allow (`interlink.allowedAnnotations`): {cut(dropped)}"
+            await self._writer.tell(entry, "Warning", "FieldsIgnored", told)
         job = annotations_of(made).get(JOB)
         await self._writer.tell(entry, "Normal", "Accepted", f"Accepted by backend '{self._name}'" + f" as job {job}" * bool(job))
 

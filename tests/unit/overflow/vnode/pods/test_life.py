@@ -19,14 +19,15 @@ from tests.unit.overflow.vnode.world import NODE, SPACE, World, first
 
 
 async def test_a_pod_runs_and_succeeds(world: World) -> None:
-    uid = await world.accept()
+    uid = await world.accept(note={"JobID": "7", "nestor.dev/dropped": "flags, pre-exec"})
     assert (await world.phase("web", "Pending"))["hostIP"] == "10.0.0.7"
     world.backend.run(uid)
     assert (await world.phase("web", "Running"))["containerStatuses"][0]["ready"] is True
     world.backend.end(uid)
     status = await world.phase("web", "Succeeded")
     assert status["qosClass"] == "BestEffort"
-    assert "Accepted" in world.events
+    assert world.message("Accepted").endswith("as job 7")
+    assert "(`interlink.allowedAnnotations`): flags, pre-exec" in world.message("FieldsIgnored")
     assert world.backend.starts == {uid: 1}
 
 
